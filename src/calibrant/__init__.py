@@ -1,0 +1,2 @@
+"""calibrant."""
+from calibrant.core.predictions import Predictions

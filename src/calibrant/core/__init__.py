@@ -1,0 +1,1 @@
+"""What every room shares. numpy only: nothing here loads torch, and scipy and polars only when used."""

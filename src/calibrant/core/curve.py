@@ -1,0 +1,221 @@
+"""The sorted calibration curve: sort once, prefix-sum once; every binning is two searches in it.
+
+`Curve` holds one sequence of (score, hit) pairs, for instance top-label confidence and correctness.
+`ClassCurves` holds one such curve per class, built from sorted values alone (no argsort).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+
+Scheme = Literal["width", "mass"]
+Closed = Literal["right", "left"]
+Mass = Literal["sort", "midpoint", "interp", "stride"]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Sums per bin, the last axis being the bins; `n` counts all samples, binned or dropped."""
+
+    count: Array
+    score_sum: Array
+    hit_sum: Array
+    n: int
+
+    @cached_property
+    def share(self) -> Array:
+        return self.count / self.n
+
+    @cached_property
+    def confidence(self) -> Array:
+        """Mean score per bin; 0 in an empty bin, which has no weight anywhere."""
+        return np.divide(self.score_sum, self.count, out=np.zeros_like(self.score_sum), where=self.count > 0)
+
+    @cached_property
+    def accuracy(self) -> Array:
+        """Share of hits per bin; 0 in an empty bin."""
+        return np.divide(self.hit_sum, self.count, out=np.zeros_like(self.hit_sum), where=self.count > 0)
+
+    @property
+    def gap(self) -> Array:
+        """Confidence minus accuracy: positive where the scores promise too much."""
+        return self.confidence - self.accuracy
+
+    @property
+    def filled(self) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+        return self.count > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Scores in ascending order and their hits (1 or 0), with the prefix sums of both.
+
+    >>> curve = Curve.sort(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]))
+    >>> curve.bins(2).count  # nothing in (0, 0.5], all three in (0.5, 1]
+    array([0., 3.])
+    """
+
+    scores: Array  # (n,) ascending
+    hits: Array  # (n,) 1.0 where the event happened
+    order: Ints  # (n,) original row of each sorted sample
+
+    @classmethod
+    def sort(cls, scores: Array, hits: Array) -> "Curve":
+        order = np.argsort(scores)
+        return cls(scores[order], hits[order].astype(np.float64), order)
+
+    @property
+    def n(self) -> int:
+        return len(self.scores)
+
+    @cached_property
+    def score_sum(self) -> Array:
+        return _prefix(self.scores)  # (n + 1,)
+
+    @cached_property
+    def hit_sum(self) -> Array:
+        return _prefix(self.hits)  # (n + 1,)
+
+    @cached_property
+    def group_ends(self) -> Ints:
+        """Positions just behind each group of equal scores: where a threshold can stand."""
+        return np.append(np.flatnonzero(np.diff(self.scores)) + 1, self.n)
+
+    def repeat(self, counts: Ints) -> "Curve":
+        """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
+        c = counts[self.order]
+        return Curve(np.repeat(self.scores, c), np.repeat(self.hits, c), np.arange(c.sum()))
+
+    def with_hits(self, hits: Array) -> "Curve":
+        """The same scores with other hits, given in sorted order."""
+        return Curve(self.scores, hits, self.order)
+
+    def bins(
+        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort"
+    ) -> Bins:
+        cuts = _cuts(self.scores, count, scheme, closed, em)
+        if scheme == "mass" and em == "sort":
+            hits = self._hits_below(cuts)
+        else:
+            hits = self.hit_sum[cuts]
+        return Bins(
+            np.diff(cuts).astype(np.float64), np.diff(self.score_sum[cuts]), np.diff(hits), self.n
+        )
+
+    def _hits_below(self, cuts: Ints) -> Array:
+        """Hits among the first `cut` samples; a group of ties split by a cut shares its hits evenly."""
+        ends = np.concatenate([[0], self.group_ends])
+        at = np.searchsorted(ends, cuts, side="left")  # the first group end at or behind the cut
+        high = ends[at]
+        low = ends[np.maximum(at - 1, 0)]
+        inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
+        return self.hit_sum[low] + inside * (self.hit_sum[high] - self.hit_sum[low])
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """One curve per class: sorted scores, their prefix sums, and the sorted scores of the positives."""
+
+    scores: Array  # (b, n) each row ascending
+    positives: list[Array]  # b sorted arrays: scores of the rows whose label is the class
+
+    @cached_property
+    def score_sum(self) -> Array:
+        b, n = self.scores.shape
+        sums = np.empty((b, n + 1))  # (b, n + 1)
+        sums[:, 0] = 0.0
+        np.cumsum(self.scores, axis=1, out=sums[:, 1:])
+        return sums
+
+    def bins(
+        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort"
+    ) -> Bins:
+        b, n = self.scores.shape
+        cuts = np.empty((b, count + 1), dtype=np.int64)
+        hits = np.empty((b, count + 1))
+        for row, (scores, positives) in enumerate(zip(self.scores, self.positives, strict=True)):
+            edges = _edges(scores, count, scheme, em)
+            if edges is None:
+                cuts[row] = _equal_chunks(n, count)
+                hits[row] = _positives_below(positives, scores, cuts[row])
+            else:
+                side: Literal["left", "right"] = "right" if closed == "right" else "left"
+                cuts[row] = _close_ends(scores.searchsorted(edges, side=side), n, em, scheme)
+                hits[row] = _close_ends(positives.searchsorted(edges, side=side), len(positives), em, scheme)
+        sums = np.take_along_axis(self.score_sum, cuts, axis=1)
+        return Bins(
+            np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n
+        )
+
+
+def equal_width_edges(count: int) -> Array:
+    """m / count, correctly rounded, so that edges of 5 bins are also edges of 10."""
+    return np.arange(count + 1) / count
+
+
+def _prefix(values: Array) -> Array:
+    sums = np.empty(len(values) + 1)
+    sums[0] = 0.0
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
+def _equal_chunks(n: int, count: int) -> Ints:
+    """Where `count` nearly equal chunks begin and end; the first n mod count get one more."""
+    size, more = divmod(n, count)
+    index = np.arange(count + 1)
+    return index * size + np.minimum(index, more)
+
+
+def _edges(scores: Array, count: int, scheme: Scheme, em: Mass) -> Array | None:
+    """Bin edges, or None where bins are made by position alone."""
+    if scheme == "width":
+        return equal_width_edges(count)
+    n = len(scores)
+    if em == "sort":
+        return None
+    if em == "midpoint":
+        inner = _equal_chunks(n, count)[1:-1]
+        inner = np.clip(inner, 1, n - 1)
+        middle = (scores[inner - 1] + scores[inner]) / 2
+        return np.concatenate([[0.0], middle, [1.0]])
+    if em == "interp":
+        return np.interp(np.linspace(0, n, count + 1), np.arange(n), scores)
+    inner = np.arange(1, count) * (n // count)
+    return np.concatenate([[0.0], scores[inner], [1.0]])
+
+
+def _cuts(scores: Array, count: int, scheme: Scheme, closed: Closed, em: Mass) -> Ints:
+    edges = _edges(scores, count, scheme, em)
+    n = len(scores)
+    if edges is None:
+        return _equal_chunks(n, count)
+    return _close_ends(np.searchsorted(scores, edges, side=closed), n, em, scheme)
+
+
+def _close_ends(cuts: Ints, n: int, em: Mass, scheme: Scheme) -> Ints:
+    """Outer bins take everything up to the ends; only the interp rule drops its smallest value."""
+    if not (scheme == "mass" and em == "interp"):
+        cuts[0], cuts[-1] = 0, n
+    return cuts
+
+
+def _positives_below(positives: Array, scores: Array, cuts: Ints) -> Array:
+    """Positives among the first `cut` sorted scores; split ties share their positives evenly."""
+    n = len(scores)
+    below = np.zeros(len(cuts))
+    below[-1] = len(positives)
+    inner = np.flatnonzero((cuts > 0) & (cuts < n))
+    last = scores[cuts[inner] - 1]
+    below[inner] = positives.searchsorted(last, side="right")
+    below[cuts == n] = len(positives)
+    for at in inner[scores[cuts[inner]] == last]:  # a cut through a group of ties
+        cut, value = cuts[at], scores[cuts[at]]
+        low, high = scores.searchsorted(value, "left"), scores.searchsorted(value, "right")
+        first, behind = positives.searchsorted(value, "left"), positives.searchsorted(value, "right")
+        below[at] = first + (behind - first) * (cut - low) / (high - low)
+    return below

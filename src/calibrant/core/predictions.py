@@ -1,0 +1,287 @@
+"""Predictions: what a classifier said and what was true, validated once, with cached views for every measure."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
+from calibrant.core.curve import ClassCurves, Curve
+from calibrant.core.errors import InputError
+
+Kind = Literal["logits", "probs"]
+
+PROBABILITY_FLOOR = 1e-12  # the smallest probability whose logarithm is taken
+SUM_TOLERANCE = 1e-3  # how far a row of probabilities may be from one: float16 files are
+KEEP_ELEMENTS = 1 << 22  # n * k up to which probabilities and class curves stay in memory
+CHUNK_ELEMENTS = 1 << 16  # elements worked on at a time, so that they stay in the processor's cache
+
+
+class Predictions:
+    """Logits or probabilities (n, k) and labels (n,), valid once built and never changed.
+
+    Arrays of float32 or float64 are not copied: do not change them afterwards.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> p.confidence, p.correct
+    (array([0.9, 0.6]), array([ True, False]))
+    """
+
+    def __init__(
+        self,
+        values: Floats,
+        labels: Ints,
+        kind: Kind,
+        features: Floats | None = None,
+        ids: npt.NDArray[Any] | None = None,
+    ) -> None:
+        """For use inside: takes valid arrays as they are. Users call `from_logits` or `from_probs`."""
+        self.values, self.labels, self.kind, self.features, self.ids = values, labels, kind, features, ids
+        for array in (values, labels, features, ids):
+            if array is not None:
+                array.flags.writeable = False
+
+    @classmethod
+    def from_logits(
+        cls, logits: Any, labels: Any, *, features: Any = None, ids: Any = None, few_rows: bool = False
+    ) -> "Predictions":
+        """From scores before the softmax (log-probabilities are logits too)."""
+        from calibrant.core.validate import check_logits
+
+        return cls(*check_logits(logits, labels, few_rows), "logits", *_extras(features, ids, len(labels)))
+
+    @classmethod
+    def from_probs(
+        cls, probs: Any, labels: Any, *, features: Any = None, ids: Any = None, few_rows: bool = False
+    ) -> "Predictions":
+        """From probabilities: every row inside [0, 1] and summing to one."""
+        from calibrant.core.validate import check_probs
+
+        return cls(*check_probs(probs, labels, few_rows), "probs", *_extras(features, ids, len(labels)))
+
+    @classmethod
+    def load(cls, path: str | Path, *, few_rows: bool = False) -> "Predictions":
+        """From an .npz, .parquet or .csv file; never runs code from the file."""
+        from calibrant.core.files import load_predictions
+
+        return load_predictions(path, few_rows=few_rows)
+
+    def save(self, path: str | Path) -> None:
+        """To an .npz, .parquet or .csv file, whole or not at all."""
+        from calibrant.core.files import save_predictions
+
+        save_predictions(self, path)
+
+    # -- size and shape -------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
+
+    @property
+    def k(self) -> int:
+        return int(self.values.shape[1])
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"Predictions(n={self.n}, k={self.k}, from {self.kind})"
+
+    def take(self, index: npt.ArrayLike) -> "Predictions":
+        """The rows of `index` (integers or a mask), in that order; repeats are allowed."""
+        i = np.asarray(index)
+        rows = np.flatnonzero(i) if i.dtype == bool else i
+        if len(rows) == 0:
+            raise InputError("take", expected="at least one row", got="none", fix="give a longer index")
+        return Predictions(
+            self.values[rows],
+            self.labels[rows],
+            self.kind,
+            None if self.features is None else self.features[rows],
+            None if self.ids is None else self.ids[rows],
+        )
+
+    def split(self, fraction: float = 0.5, *, seed: int = 0) -> tuple["Predictions", "Predictions"]:
+        """Two disjoint random parts, the first holding `fraction` of the rows."""
+        first = round(self.n * fraction)
+        if not 0 < first < self.n:
+            raise InputError(
+                "split",
+                expected="a fraction that leaves rows on both sides",
+                got=f"{fraction} of {self.n} rows",
+                fix="use a fraction strictly between 0 and 1",
+            )
+        shuffled = np.random.default_rng(seed).permutation(self.n)
+        return self.take(np.sort(shuffled[:first])), self.take(np.sort(shuffled[first:]))
+
+    def tempered(self, T: float) -> "Predictions":
+        """Every logit divided by the temperature T, in float64."""
+        return Predictions(self.logits / np.float64(T), self.labels, "logits", self.features, self.ids)
+
+    # -- views, each computed once --------------------------------------------------------------
+
+    @property
+    def logits(self) -> Floats:
+        """The logits as given, or the logarithm of the probabilities as given (floored at 1e-12)."""
+        return self.values if self.kind == "logits" else self._log_values
+
+    @cached_property
+    def _log_values(self) -> Array:
+        return np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64)
+
+    @cached_property
+    def confidence(self) -> Array:
+        return self._top[0]
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """The class of the largest score; the lowest index wins a tie."""
+        return self._top[1]
+
+    @cached_property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        return self.predicted == self.labels
+
+    @cached_property
+    def true_prob(self) -> Array:
+        """Probability given to the true class, (n,)."""
+        if self.kind == "probs":
+            return self._at_label.astype(np.float64)
+        return np.exp(self.true_log_prob)
+
+    @cached_property
+    def true_log_prob(self) -> Array:
+        """Its logarithm, without a floor when it comes from logits."""
+        if self.kind == "logits":
+            return self._at_label - self._log_norm
+        return np.log(np.maximum(self._at_label, PROBABILITY_FLOOR))
+
+    @property
+    def log_probs(self) -> Array:
+        """(n, k); computed anew at each call."""
+        if self.kind == "probs":
+            return self._log_values
+        return self.values - self._log_norm[:, None]
+
+    @property
+    def probs(self) -> Array:
+        """(n, k) in float64; kept when small, computed anew when large."""
+        if self._kept_probs is not None:
+            return self._kept_probs
+        return np.concatenate([block for _, block in self.prob_rows()])
+
+    def prob_rows(self) -> Iterator[tuple[slice, Array]]:
+        """Probabilities in chunks of rows, so that 50,000 x 1000 needs no second copy."""
+        for rows in pieces(self.n, self._chunk_rows):
+            yield rows, self._probs(rows)
+
+    @cached_property
+    def top_label(self) -> Curve:
+        """Confidence against correctness, sorted once."""
+        return Curve.sort(self.confidence, self.correct.astype(np.float64))
+
+    def class_curves(self) -> Iterator[ClassCurves]:
+        """For each class its probability against its presence, in blocks of classes."""
+        if self._kept_curves is not None:
+            return iter(self._kept_curves)
+        return self._make_curves()
+
+    # -- how the views are made -----------------------------------------------------------------
+
+    @property
+    def _small(self) -> bool:
+        return self.n * self.k <= KEEP_ELEMENTS
+
+    @property
+    def _chunk_rows(self) -> int:
+        return max(1, CHUNK_ELEMENTS // self.k)
+
+    @cached_property
+    def _at_label(self) -> Floats:
+        return self.values[np.arange(self.n), self.labels]
+
+    @cached_property
+    def _top(self) -> tuple[Array, Ints, Array]:
+        """Confidence, prediction and log-normaliser: one pass over the rows."""
+        confidence, predicted = np.empty(self.n), np.empty(self.n, dtype=np.int64)
+        log_norm = np.zeros(self.n)
+
+        def work(rows: slice) -> None:
+            values = self.values[rows]
+            top = values.argmax(axis=1)
+            largest = values[np.arange(len(top)), top]
+            predicted[rows] = top
+            if self.kind == "probs":
+                confidence[rows] = largest
+                return
+            e = np.subtract(values, largest[:, None], dtype=np.float64)
+            total = np.exp(e, out=e).sum(axis=1)
+            confidence[rows] = 1.0 / total
+            log_norm[rows] = largest + np.log(total)
+
+        run_pieces(work, pieces(self.n, self._chunk_rows), self.n * self.k)
+        return confidence, predicted, log_norm
+
+    @property
+    def _log_norm(self) -> Array:
+        return self._top[2]
+
+    @cached_property
+    def _kept_probs(self) -> Array | None:
+        if not self._small:
+            return None
+        if self.kind == "probs":
+            return self.values.astype(np.float64, copy=False)
+        probs, log_norm = np.empty((self.n, self.k)), self._log_norm
+
+        def work(rows: slice) -> None:
+            block = np.subtract(self.values[rows], log_norm[rows, None], out=probs[rows], dtype=np.float64)
+            np.exp(block, out=block)
+
+        run_pieces(work, pieces(self.n, self._chunk_rows), self.n * self.k)
+        return probs
+
+    def _probs(self, rows: slice, classes: slice = slice(None)) -> Array:
+        if self._kept_probs is not None:
+            return self._kept_probs[rows, classes]
+        block = self.values[rows, classes]
+        if self.kind == "probs":
+            return block.astype(np.float64)
+        block = block - self._log_norm[rows, None]
+        return np.exp(block, out=block)
+
+    @cached_property
+    def _kept_curves(self) -> list[ClassCurves] | None:
+        return list(self._make_curves()) if self._small else None
+
+    def _make_curves(self) -> Iterator[ClassCurves]:
+        """Sorted class columns in blocks of at most KEEP_ELEMENTS; two threads sort the halves of a block."""
+        by_class = np.argsort(self.labels, kind="stable")
+        starts = np.searchsorted(self.labels[by_class], np.arange(self.k + 1))
+        _ = self._kept_probs, self._log_norm  # made here once, not by the first thread that needs them
+        for block in pieces(self.k, max(1, KEEP_ELEMENTS // self.n)):
+            columns = np.empty((block.stop - block.start, self.n))  # (b, n)
+            positives: list[Array] = [columns[0]] * len(columns)
+
+            def work(
+                part: slice, block: slice = block, columns: Array = columns, positives: list[Array] = positives
+            ) -> None:
+                first = block.start
+                columns[part] = self._probs(slice(None), slice(first + part.start, first + part.stop)).T
+                for row in range(part.start, part.stop):
+                    members = by_class[starts[first + row] : starts[first + row + 1]]
+                    positives[row] = np.sort(columns[row, members])
+                columns[part].sort(axis=1)
+
+            run_pieces(work, pieces(len(columns), max(1, 4 * CHUNK_ELEMENTS // self.n)), columns.size)
+            yield ClassCurves(columns, positives)
+
+
+def _extras(features: Any, ids: Any, n: int) -> tuple[Floats | None, npt.NDArray[Any] | None]:
+    from calibrant.core.validate import check_features, check_ids
+
+    return check_features(features, n), check_ids(ids, n)

@@ -1,0 +1,192 @@
+"""What a valid prediction is. Every refusal says what was expected, what came and what to do."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import SUM_TOLERANCE
+
+OVER_ONE = 1e-6  # float32 softmax may round this far over one
+
+
+def check_logits(logits: Any, labels: Any, few_rows: bool) -> tuple[Floats, Ints]:
+    values = _scores("logits", logits)
+    _check_shape("logits", values, few_rows)
+    _check_finite("logits", values, "replace or drop these rows; for probabilities of 0 use from_probs")
+    return values, check_labels(labels, *values.shape)
+
+
+def check_probs(probs: Any, labels: Any, few_rows: bool) -> tuple[Floats, Ints]:
+    values = _scores("probs", probs)
+    _check_shape("probs", values, few_rows)
+    _check_finite("probs", values, "replace or drop these rows")
+    low, high = float(values.min()), float(values.max())
+    if low < 0 or high > 1 + OVER_ONE:
+        row = int(np.flatnonzero((values < 0).any(1) | (values > 1 + OVER_ONE).any(1))[0])
+        raise InputError(
+            "probs",
+            expected="values inside [0, 1]",
+            got=f"{low if low < 0 else high:g} (row {row})",
+            fix="if these are logits use from_logits (a column or array named logits)",
+        )
+    sums = _row_sums(values)
+    off = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(off):
+        raise InputError(
+            "probs",
+            expected="rows that sum to one",
+            got=f"{sums[off[0]]:g} in row {off[0]} ({len(off)} of {len(sums)} rows are off)",
+            fix="divide each row by its sum, or use from_logits for scores before the softmax",
+        )
+    if high > 1:
+        values = np.minimum(values, values.dtype.type(1))
+    return values, check_labels(labels, *values.shape)
+
+
+def check_labels(labels: Any, n: int, k: int) -> Ints:
+    array = to_numpy("labels", labels)
+    if array.shape != (n,):
+        hint = "give the class index, not a one-hot row" if array.ndim == 2 else "give one label per row"
+        raise InputError("labels", expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
+    if array.dtype.kind not in "iub":
+        if array.dtype.kind != "f":
+            raise InputError(
+                "labels", expected="integers", got=f"type {array.dtype}", fix="number the classes from 0"
+            )
+        whole = np.isfinite(array) & (array == np.floor(array))
+        if not whole.all():
+            row = int(np.flatnonzero(~whole)[0])
+            raise InputError(
+                "labels", expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0"
+            )
+    whole_labels = array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
+    outside = np.flatnonzero((whole_labels < 0) | (whole_labels >= k))
+    if len(outside):
+        row = int(outside[0])
+        raise InputError(
+            "labels",
+            expected=f"integers in 0..{k - 1} ({k} columns of scores)",
+            got=f"{whole_labels[row]} in row {row} ({len(outside)} rows are outside)",
+            fix="number the classes from 0, one column of scores for each",
+        )
+    return whole_labels
+
+
+def check_features(features: Any, n: int) -> Floats | None:
+    if features is None:
+        return None
+    values = _scores("features", features)
+    if values.ndim != 2 or len(values) != n:
+        raise InputError(
+            "features", expected=f"shape ({n}, d)", got=f"shape {values.shape}", fix="give one row per prediction"
+        )
+    _check_finite("features", values, "replace or drop these rows")
+    return values
+
+
+def check_ids(ids: Any, n: int) -> npt.NDArray[Any] | None:
+    if ids is None:
+        return None
+    array = to_numpy("ids", ids)
+    if array.shape != (n,) or array.dtype.kind not in "iuUS":
+        raise InputError(
+            "ids",
+            expected=f"{n} integers or strings",
+            got=f"shape {array.shape} of type {array.dtype}",
+            fix="give one integer or string per prediction",
+        )
+    return array.view()
+
+
+def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
+    """numpy array of a numpy array, torch CPU tensor, polars or pandas column, or nested list."""
+    if hasattr(values, "detach"):
+        if getattr(values.device, "type", "cpu") != "cpu":
+            raise InputError(name, expected="a tensor on the CPU", got=f"one on {values.device}", fix="call .cpu()")
+        values = values.detach()
+        if "bfloat16" in str(values.dtype):  # numpy has no such type
+            values = values.float()
+        values = values.numpy()
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            name, expected="an array with rows of one length", got="rows of different lengths", fix="pad or drop them"
+        ) from error
+
+
+def _scores(name: str, values: Any) -> Floats:
+    """As float32 or float64, without a copy where it already is, and never sharing a writable flag."""
+    array = to_numpy(name, values)
+    if array.dtype.kind not in "fiu":
+        raise InputError(
+            name, expected="numbers", got=f"type {array.dtype}", fix="convert it to a float32 or float64 array"
+        )
+    if array.dtype.kind in "iu":
+        return array.astype(np.float64)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype not in (np.float32, np.float64):
+        return array.astype(np.float64)
+    return array.view()
+
+
+def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
+    if values.ndim != 2:
+        fix = (
+            "binary is two columns: stack 1 - p and p (or 0 and the logit)"
+            if values.ndim == 1
+            else "flatten it to one row per prediction, one column per class"
+        )
+        raise InputError(name, expected="a 2-D array (n, k)", got=f"shape {values.shape}", fix=fix)
+    n, k = values.shape
+    if n == 0:
+        raise InputError(name, expected="at least two rows", got="an empty array (n = 0)", fix="check the file")
+    if k < 2:
+        raise InputError(
+            name,
+            expected="at least two columns (k >= 2)",
+            got=f"k = {k}",
+            fix="binary is two columns: stack 1 - p and p (or 0 and the logit)",
+        )
+    if n == 1:
+        raise InputError(
+            name, expected="at least two rows", got="n = 1", fix="calibration is about many predictions: give more"
+        )
+    if n < k and not few_rows:
+        raise InputError(
+            name,
+            expected="at least as many rows as classes",
+            got=f"n = {n} rows, k = {k} classes",
+            fix="transpose the array if it is (k, n); if it is right, say few_rows=True (--few-rows)",
+        )
+
+
+def _check_finite(name: str, values: Floats, fix: str) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = _row_sums(values)
+    suspects = np.flatnonzero(~np.isfinite(sums))  # huge finite values may overflow a sum: look closer
+    bad = suspects[~np.isfinite(values[suspects]).all(axis=1)]
+    if len(bad):
+        row = int(bad[0])
+        value = values[row][~np.isfinite(values[row])][0]
+        raise InputError(
+            name,
+            expected="finite numbers",
+            got=f"{value} in row {row} ({len(bad)} of {len(values)} rows have such values)",
+            fix=fix,
+        )
+
+
+def _row_sums(values: Floats) -> Array:
+    n, k = values.shape
+    sums = np.empty(n)
+
+    def work(rows: slice) -> None:
+        values[rows].sum(axis=1, out=sums[rows])
+
+    run_pieces(work, pieces(n, max(1, (1 << 20) // max(k, 1))), values.size)
+    return sums
