@@ -85,6 +85,12 @@ class Curve:
         """Positions just behind each group of equal scores: where a threshold can stand."""
         return np.append(np.flatnonzero(np.diff(self.scores)) + 1, self.n)
 
+    @cached_property
+    def groups(self) -> tuple[Array, Array]:
+        """Hits and misses in each group of equal scores, ascending."""
+        hits = np.diff(self.hit_sum[self.group_ends], prepend=0.0)
+        return hits, np.diff(self.group_ends, prepend=0) - hits
+
     def repeat(self, counts: Ints) -> "Curve":
         """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
         c = counts[self.order]

@@ -1,0 +1,121 @@
+"""A catalogue is a folder: the file name is the name. `ece:bins=30,scheme=mass` makes the class in ece.py."""
+
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType, UnionType
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from calibrant.core.errors import InputError, unknown_name
+
+T = TypeVar("T")
+
+
+class Catalogue(Generic[T]):
+    """The entries of one plural folder, loaded one by one when they are asked for."""
+
+    def __init__(self, package: str, base: type[T], kind: str) -> None:
+        self.package, self.base, self.kind = package, base, kind
+
+    def names(self) -> list[str]:
+        folder = Path(str(sys.modules[self.package].__file__)).parent
+        return sorted(f.stem for f in folder.glob("*.py") if not f.stem.startswith("_"))
+
+    def find(self, name: str) -> type[T]:
+        """The class of a name, or of a user's own file given as a path (`./mine.py`)."""
+        if name.endswith(".py"):
+            return self._class_in(_load_file(Path(name), self.kind), name)
+        if name not in self.names():
+            raise unknown_name(self.kind, name, self.names())
+        return self._class_in(importlib.import_module(f"{self.package}.{name}"), name)
+
+    def make(self, spec: str) -> T:
+        """An instance from `name` or `name:option=value,option=value`."""
+        name, _, options = spec.partition(":")
+        cls = self.find(name.strip())
+        return cls(**_parse_options(cls, name, options))
+
+    def _class_in(self, module: ModuleType, name: str) -> type[T]:
+        found = [
+            value
+            for value in vars(module).values()
+            if inspect.isclass(value) and issubclass(value, self.base) and value.__module__ == module.__name__
+        ]
+        if len(found) != 1:
+            raise InputError(
+                name, expected=f"one {self.kind} class in the file", got=f"{len(found)}", fix=f"subclass {self.base.__name__} once"
+            )
+        return found[0]
+
+
+def spec_of(entry: Any) -> str:
+    """The shortest text that makes this entry again: its name and the options that are not the default.
+
+    >>> from calibrant.measures.ece import ECE
+    >>> spec_of(ECE(bins=30)), spec_of(ECE())
+    ('ece:bins=30', 'ece')
+    """
+    options = [
+        f"{field.name}={_show(value)}"
+        for field in dataclasses.fields(entry)
+        if (value := getattr(entry, field.name)) != field.default
+    ]
+    name = type(entry).__module__.rpartition(".")[2]
+    return f"{name}:{','.join(options)}" if options else name
+
+
+def _show(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _parse_options(cls: type, name: str, text: str) -> dict[str, Any]:
+    known = {field.name for field in dataclasses.fields(cls)}
+    hints = get_type_hints(cls)
+    options: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(
+                f"option of {name}", expected="option=value", got=f"'{part}'", fix=f"write {name}:{key}=..."
+            )
+        if key not in known:
+            raise unknown_name(f"option of {name}", key, known) if known else InputError(
+                f"option of {name}", expected="none: it has no options", got=f"'{key}'", fix="leave it out"
+            )
+        options[key] = _parse_value(value, hints[key], f"{name}:{key}")
+    return options
+
+
+def _parse_value(text: str, hint: Any, what: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        inner = [h for h in get_args(hint) if h is not type(None)]
+        return None if text == "none" else _parse_value(text, inner[0], what)
+    if origin is Literal:
+        if text not in get_args(hint):
+            raise unknown_name(what, text, [str(a) for a in get_args(hint)])
+        return text
+    if hint is bool:
+        if text not in ("true", "false"):
+            raise unknown_name(what, text, ["true", "false"])
+        return text == "true"
+    try:
+        return hint(text)
+    except ValueError as error:
+        noun = {"int": "a whole number", "float": "a number"}.get(hint.__name__, hint.__name__)
+        raise InputError(what, expected=noun, got=f"'{text}'", fix=f"write {what}={'15' if hint is int else '0.5'}") from error
+
+
+def _load_file(path: Path, kind: str) -> ModuleType:
+    if not path.exists():
+        raise InputError(str(path), expected=f"a Python file with a {kind}", got="no such file", fix="check the path")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,135 @@
+"""What a measure promises, and the three shapes measures come in: of rows, of the curve, of class curves."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curve import Bins, ClassCurves, Closed, Curve, Mass, Scheme
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+
+Direction = Literal["down", "up", "zero", "none"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number about predictions: pure, blind to the order of rows and to a constant added to a row of logits."""
+
+    title: ClassVar[str]
+    reference: ClassVar[str]
+    direction: ClassVar[Direction] = "down"  # which way is better
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    resamples: ClassVar[int] = 1000  # how many the interval takes unless told otherwise
+
+    def __call__(self, p: Predictions) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how it is computed: define __call__")
+
+    @property
+    def definition(self) -> str:
+        """What exactly the number is, in words, with the options that matter."""
+        return self.title
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        """The measure on resamples: row i of the data occurs counts[r, i] times in resample r."""
+        rows = np.arange(p.n)
+        return np.array([self(p.take(np.repeat(rows, c))) for c in counts])
+
+    def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
+        """The measure if the probabilities were exactly right: labels drawn from them."""
+        return self(Predictions(p.values, _draw_labels(p, rng), p.kind))
+
+
+@dataclass(frozen=True)
+class RowMeasure(Measure):
+    """The mean of one number per row."""
+
+    def rows(self, p: Predictions) -> Array:
+        raise TypeError(f"{type(self).__name__} does not say its value per row: define rows")
+
+    def __call__(self, p: Predictions) -> float:
+        return float(self.rows(p).mean())
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        return np.asarray(counts @ self.rows(p) / p.n)
+
+
+@dataclass(frozen=True)
+class CurveMeasure(Measure):
+    """A number read off the sorted curve of confidence against correctness."""
+
+    def on(self, curve: Curve) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how to read the curve: define on")
+
+    def __call__(self, p: Predictions) -> float:
+        return self.on(p.top_label)
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        return np.array([self.on(p.top_label.repeat(c)) for c in counts])
+
+    def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
+        curve = p.top_label
+        return self.on(curve.with_hits((rng.random(curve.n) < curve.scores).astype(np.float64)))
+
+
+@dataclass(frozen=True)
+class BinnedMeasure(CurveMeasure):
+    """A number read off the bins of the curve, with every choice about the bins an option."""
+
+    bins: int = 15
+    scheme: Scheme = "width"
+    closed: Closed = "right"
+    em: Mass = "sort"
+
+    def __post_init__(self) -> None:
+        at_least("bins", self.bins, 1)
+
+    def of(self, bins: Bins) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
+
+    def on(self, curve: Curve) -> float:
+        return self.of(self.make_bins(curve))
+
+    def make_bins(self, curve: Curve | ClassCurves) -> Bins:
+        return curve.bins(self.bins, self.scheme, closed=self.closed, em=self.em)
+
+    @property
+    def bins_in_words(self) -> str:
+        """For instance: 15 equal-width right-closed bins."""
+        if self.scheme == "width":
+            return f"{self.bins} equal-width {self.closed}-closed bins"
+        rule = {
+            "sort": "by position in the sorted list",
+            "midpoint": "edges midway between chunks, ties together",
+            "interp": "interpolated edges, smallest value dropped",
+            "stride": "edges at every floor(n/bins)-th value",
+        }[self.em]
+        return f"{self.bins} equal-mass bins ({rule})"
+
+
+@dataclass(frozen=True)
+class ClassMeasure(BinnedMeasure):
+    """A number read off the bins of every class's own curve."""
+
+    resamples: ClassVar[int] = 200
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        return Measure.resampled(self, p, counts)
+
+    def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
+        return Measure.simulated(self, p, rng)
+
+
+def at_least(name: str, value: float, least: float) -> None:
+    if not value >= least:
+        raise InputError(name, expected=f"at least {least:g}", got=f"{value:g}", fix="give a larger value")
+
+
+def _draw_labels(p: Predictions, rng: np.random.Generator) -> Ints:
+    labels = np.empty(p.n, dtype=np.int64)
+    for rows, probs in p.prob_rows():
+        cumulative = probs.cumsum(axis=1)
+        drawn = rng.random(len(probs)) * cumulative[:, -1]
+        labels[rows] = (cumulative < drawn[:, None]).sum(axis=1)
+    return labels

@@ -1,0 +1,33 @@
+"""Accuracy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import Direction, RowMeasure
+
+
+@dataclass(frozen=True)
+class Accuracy(RowMeasure):
+    """Share of rows whose largest score is on the true class.
+
+    Says nothing about confidence; ties go to the lowest class index.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> Accuracy()(p)
+    0.5
+    """
+
+    title: ClassVar[str] = "Accuracy"
+    reference: ClassVar[str] = "-"
+    direction: ClassVar[Direction] = "up"
+
+    def rows(self, p: Predictions) -> Array:
+        return p.correct.astype(np.float64)
+
+    @property
+    def definition(self) -> str:
+        return "share of rows predicted right, lowest index wins a tie"

@@ -1,0 +1,35 @@
+"""Adaptive calibration error of Nixon et al."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Scheme
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import ClassMeasure
+
+
+@dataclass(frozen=True)
+class ACENixon(ClassMeasure):
+    """Gap in equal-mass ranges of every class's probability, averaged over classes and ranges alike.
+
+    Other libraries call other things ACE (netcal: `avgce`; many papers: `ece:scheme=mass`).
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> round(ACENixon(bins=2)(p), 3)  # gaps 0.6, 0.1 for class 0 and 0.1, 0.6 for class 1
+    0.35
+    """
+
+    scheme: Scheme = "mass"
+
+    title: ClassVar[str] = "Adaptive calibration error (Nixon)"
+    reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019"
+
+    def __call__(self, p: Predictions) -> float:
+        total = sum(float(np.abs(self.make_bins(curves).gap).sum()) for curves in p.class_curves())
+        return total / (p.k * self.bins)
+
+    @property
+    def definition(self) -> str:
+        return f"class-wise gap, {self.bins_in_words} per class, plain mean over classes and bins"

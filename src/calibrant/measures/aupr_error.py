@@ -1,0 +1,33 @@
+"""Average precision for finding the wrong answers."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.core.curve import Curve
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure, Direction
+from calibrant.measures._ranking import average_precision
+
+
+@dataclass(frozen=True)
+class AUPRError(CurveMeasure):
+    """Average precision with incorrect predictions as positives and low confidence as score.
+
+    Its chance level is the error rate, so do not compare it between models of different accuracy.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], labels=[0, 1, 0])
+    >>> AUPRError()(p)  # the error has the second lowest confidence
+    0.5
+    """
+
+    title: ClassVar[str] = "AUPR-error"
+    reference: ClassVar[str] = "Hendrycks, Gimpel, ICLR 2017"
+    direction: ClassVar[Direction] = "up"
+
+    def on(self, curve: Curve) -> float:
+        hits, misses = curve.groups
+        return average_precision(misses, hits)
+
+    @property
+    def definition(self) -> str:
+        return "average precision, incorrect as positive, score = -confidence, tie groups as a whole"

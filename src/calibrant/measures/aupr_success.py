@@ -1,0 +1,33 @@
+"""Average precision for finding the right answers."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.core.curve import Curve
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure, Direction
+from calibrant.measures._ranking import average_precision
+
+
+@dataclass(frozen=True)
+class AUPRSuccess(CurveMeasure):
+    """Average precision with correct predictions as positives and confidence as score.
+
+    Its chance level is the accuracy, so do not compare it between models of different accuracy.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], labels=[0, 1, 0])
+    >>> round(AUPRSuccess()(p), 4)  # precision 1 at the first hit, 2/3 at the second
+    0.8333
+    """
+
+    title: ClassVar[str] = "AUPR-success"
+    reference: ClassVar[str] = "Hendrycks, Gimpel, ICLR 2017"
+    direction: ClassVar[Direction] = "up"
+
+    def on(self, curve: Curve) -> float:
+        hits, misses = curve.groups
+        return average_precision(hits[::-1], misses[::-1])
+
+    @property
+    def definition(self) -> str:
+        return "average precision, correct as positive, score = confidence, tie groups as a whole"

@@ -1,0 +1,31 @@
+"""Area under the risk-coverage curve."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.core.curve import Curve
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._ranking import area_under_risk
+
+
+@dataclass(frozen=True)
+class AURC(CurveMeasure):
+    """Error rate among the most confident j predictions, averaged over all j.
+
+    Mixes accuracy and ranking: `eaurc` takes the accuracy out.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> AURC()(p)  # risk 0 at coverage 1/2, 1/2 at coverage 1
+    0.25
+    """
+
+    title: ClassVar[str] = "Area under the risk-coverage curve"
+    reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
+
+    def on(self, curve: Curve) -> float:
+        return area_under_risk(*curve.groups)
+
+    @property
+    def definition(self) -> str:
+        return "mean error rate among the j most confident, j = 1..n, tie groups as a whole"

@@ -1,0 +1,80 @@
+"""Class-wise calibration error, also called static or marginal calibration error."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curve import equal_width_edges
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import ClassMeasure, at_least
+
+
+@dataclass(frozen=True)
+class Classwise(ClassMeasure):
+    """The calibration error of every class's own probability, averaged over all k classes alike.
+
+    Most probabilities are near 0, so many classes make it small; with equal mass it is insensitive.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> round(Classwise(bins=2)(p), 3)  # class 0: |0.75 - 0.5|; class 1: |0.25 - 0.5|
+    0.25
+    """
+
+    norm: float = 1.0
+
+    title: ClassVar[str] = "Class-wise calibration error"
+    reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019; Kull et al., NeurIPS 2019"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("norm", self.norm, 1)
+
+    def per_class(self, p: Predictions) -> Array:
+        """The p-th power of the error of each class, (k,)."""
+        parts = []
+        for curves in p.class_curves():
+            bins = self.make_bins(curves)
+            if self.norm == 1:
+                parts.append(np.abs(bins.score_sum - bins.hit_sum).sum(axis=1) / p.n)
+            else:
+                parts.append((bins.share * np.abs(bins.gap) ** self.norm).sum(axis=1))
+        return np.concatenate(parts)
+
+    def __call__(self, p: Predictions) -> float:
+        return float(self.per_class(p).mean() ** (1 / self.norm))
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        if self.scheme == "width" and self.norm == 1:
+            return _resampled_width(p, counts, equal_width_edges(self.bins)[1:-1], self.closed == "right")
+        return super().resampled(p, counts)
+
+    @property
+    def definition(self) -> str:
+        return f"class-wise calibration error, {self.bins_in_words} per class, mean over all classes, L{self.norm:g}"
+
+
+def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: bool) -> Array:
+    """Fixed bins: only the few entries above the first bin are summed one by one, the rest is a product."""
+    bins = len(inner) + 1
+    residual = np.zeros((len(counts), p.k))  # sum of p - y per class over all bins
+    where: list[tuple[Ints, Ints, Array]] = []  # row, flat bin, residual of every entry above the first bin
+    weights = counts.astype(np.float64)
+    for rows, probs in p.prob_rows():
+        residuals = probs.copy()
+        residuals[np.arange(len(probs)), p.labels[rows]] -= 1.0
+        residual += weights[:, rows] @ residuals
+        if bins > 1:
+            i, c = np.nonzero(probs > inner[0] if right_closed else probs >= inner[0])
+            bin_of = inner.searchsorted(probs[i, c], side="left" if right_closed else "right")
+            where.append((i + rows.start, c * bins + bin_of, residuals[i, c]))
+    if not where:
+        return np.asarray(np.abs(residual).sum(axis=1) / (p.n * p.k))
+    row, flat, value = (np.concatenate(column) for column in zip(*where, strict=True))
+    totals = np.empty(len(counts))
+    for r, w in enumerate(weights):
+        upper = np.bincount(flat, w[row] * value, minlength=p.k * bins).reshape(p.k, bins)
+        upper[:, 0] = residual[r] - upper.sum(axis=1)
+        totals[r] = np.abs(upper).sum()
+    return totals / (p.n * p.k)

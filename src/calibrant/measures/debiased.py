@@ -1,0 +1,37 @@
+"""Debiased squared calibration error (Kumar)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Bins, Scheme
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import BinnedMeasure
+
+
+@dataclass(frozen=True)
+class Debiased(BinnedMeasure):
+    """RMS calibration error minus the part that sampling noise explains, before the root.
+
+    Clipped at 0, so a well-calibrated model often shows exactly 0. Bins of one sample count nothing.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1]] * 3 + [[0.8, 0.2]], labels=[0, 0, 1, 1])
+    >>> round(Debiased(bins=1)(p), 4)  # gap 0.375, accuracy 0.5: sqrt(0.375 ** 2 - 0.25 / 3)
+    0.2394
+    """
+
+    scheme: Scheme = "mass"
+
+    title: ClassVar[str] = "Debiased calibration error"
+    reference: ClassVar[str] = "Kumar, Liang, Ma, NeurIPS 2019"
+
+    def of(self, bins: Bins) -> float:
+        enough = bins.count >= 2
+        a = bins.accuracy[enough]
+        squared = bins.gap[enough] ** 2 - a * (1 - a) / (bins.count[enough] - 1)
+        return float(np.sqrt(max(bins.share[enough] @ squared, 0.0)))
+
+    @property
+    def definition(self) -> str:
+        return f"top-label calibration error, {self.bins_in_words}, L2, noise subtracted, root of max(., 0)"

@@ -1,0 +1,37 @@
+"""Excess area under the risk-coverage curve."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Curve
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._ranking import area_under_risk
+
+
+@dataclass(frozen=True)
+class EAURC(CurveMeasure):
+    """AURC minus the AURC of a perfect ranking with the same error rate.
+
+    The perfect value is the large-n formula e + (1 - e) ln(1 - e), so tiny samples can fall below 0.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> round(EAURC()(p), 4)  # 0.25 - (0.5 + 0.5 ln 0.5)
+    0.0966
+    """
+
+    title: ClassVar[str] = "Excess AURC"
+    reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def on(self, curve: Curve) -> float:
+        hits, misses = curve.groups
+        e = misses.sum() / curve.n
+        best = e + (1 - e) * np.log(1 - e) if e < 1 else 1.0
+        return float(area_under_risk(hits, misses) - best)
+
+    @property
+    def definition(self) -> str:
+        return "AURC - (e + (1 - e) ln(1 - e)), e = error rate"

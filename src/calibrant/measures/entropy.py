@@ -1,0 +1,38 @@
+"""Mean entropy of the predicted distributions."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import Direction, RowMeasure
+
+
+@dataclass(frozen=True)
+class Entropy(RowMeasure):
+    """How spread out the probabilities are, in nats; at most ln k.
+
+    Describes, does not judge: neither high nor low entropy is calibrated by itself.
+
+    >>> p = Predictions.from_probs([[0.5, 0.5], [1.0, 0.0]], labels=[0, 0])
+    >>> round(Entropy()(p), 4)  # (ln 2 + 0) / 2
+    0.3466
+    """
+
+    title: ClassVar[str] = "Entropy"
+    reference: ClassVar[str] = "Shannon, 1948"
+    direction: ClassVar[Direction] = "none"
+    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+
+    def rows(self, p: Predictions) -> Array:
+        values = np.empty(p.n)
+        for rows, probs in p.prob_rows():
+            logs = np.log(probs, out=np.zeros_like(probs), where=probs > 0)
+            values[rows] = -np.einsum("ik,ik->i", probs, logs)
+        return np.maximum(values, 0.0)
+
+    @property
+    def definition(self) -> str:
+        return "mean entropy of the predicted distribution, in nats"

@@ -1,0 +1,44 @@
+"""False positive rate at 95 % true positive rate."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Curve
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure
+
+
+@dataclass(frozen=True)
+class FPR95(CurveMeasure):
+    """Share of wrong answers let through by the strictest threshold that keeps 95 % of the right ones.
+
+    Reads one point of the ROC only, so it is noisier than the AUROC. NaN when all are right or all wrong.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]], labels=[0, 1, 0])
+    >>> FPR95()(p)  # the threshold 0.7 keeps both right answers and no wrong one
+    0.0
+    """
+
+    tpr: float = 0.95
+
+    title: ClassVar[str] = "FPR at 95 % TPR"
+    reference: ClassVar[str] = "Liang, Li, Srikant, ICLR 2018"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tpr <= 1:
+            raise InputError("tpr", expected="a share in (0, 1]", got=f"{self.tpr:g}", fix="use for instance 0.95")
+
+    def on(self, curve: Curve) -> float:
+        hits, misses = curve.groups
+        if hits.sum() == 0 or misses.sum() == 0:
+            return float("nan")
+        kept = np.cumsum(hits[::-1])
+        at = int(np.argmax(kept >= self.tpr * kept[-1] - 1e-9))  # 0.95 * 20 must count as 19
+        return float(np.cumsum(misses[::-1])[at] / misses.sum())
+
+    @property
+    def definition(self) -> str:
+        return f"share of incorrect at or above the largest threshold with TPR >= {self.tpr:g}, correct as positive"

@@ -1,0 +1,32 @@
+"""Signed gap between mean confidence and accuracy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import Direction, RowMeasure
+
+
+@dataclass(frozen=True)
+class Gap(RowMeasure):
+    """Mean confidence minus accuracy: positive is overconfident, negative underconfident.
+
+    Errors of opposite sign cancel, so 0 does not mean calibrated; the ECE is never smaller than its size.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> round(Gap()(p), 3)
+    0.25
+    """
+
+    title: ClassVar[str] = "Signed gap"
+    reference: ClassVar[str] = "Guo et al., ICML 2017"
+    direction: ClassVar[Direction] = "zero"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def rows(self, p: Predictions) -> Array:
+        return p.confidence - p.correct
+
+    @property
+    def definition(self) -> str:
+        return "mean confidence minus accuracy; positive = overconfident"

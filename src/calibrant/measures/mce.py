@@ -1,0 +1,40 @@
+"""Maximum calibration error."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Bins
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import BinnedMeasure, at_least
+
+
+@dataclass(frozen=True)
+class MCE(BinnedMeasure):
+    """The largest gap between confidence and accuracy of any bin.
+
+    Very noisy: one sample alone in a bin decides it. Raise `min_count` to look at larger bins only.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> round(MCE(bins=4)(p), 3)  # bins (0.5, 0.75] and (0.75, 1]: gaps 0.6 and 0.1
+    0.6
+    """
+
+    min_count: int = 1
+
+    title: ClassVar[str] = "Maximum calibration error"
+    reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("min_count", self.min_count, 1)
+
+    def of(self, bins: Bins) -> float:
+        large = bins.count >= self.min_count
+        return float(np.abs(bins.gap[large]).max(initial=0.0))
+
+    @property
+    def definition(self) -> str:
+        filled = "non-empty bins" if self.min_count == 1 else f"bins of at least {self.min_count} samples"
+        return f"largest top-label gap over {filled}, {self.bins_in_words}"
