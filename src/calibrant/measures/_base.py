@@ -91,6 +91,20 @@ class BinnedMeasure(CurveMeasure):
     def on(self, curve: Curve) -> float:
         return self.of(self.make_bins(curve))
 
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        if self.scheme != "width":
+            return super().resampled(p, counts)
+        # Fixed bins: all resamples at once are one matrix product with the bin membership of each row.
+        size = np.diff(self._cuts(p.top_label))
+        member = np.zeros((p.n, self.bins))
+        member[p.top_label.order, np.repeat(np.arange(self.bins), size)] = 1.0
+        weights = counts.astype(np.float64)
+        sums = [weights @ (member * values[:, None]) for values in (np.ones(p.n), p.confidence, p.correct)]
+        return np.array([self.of(Bins(*(s[r] for s in sums), p.n)) for r in range(len(counts))])
+
+    def _cuts(self, curve: Curve) -> Ints:
+        return np.concatenate([[0], np.cumsum(self.make_bins(curve).count)]).astype(np.int64)
+
     def make_bins(self, curve: Curve | ClassCurves) -> Bins:
         return curve.bins(self.bins, self.scheme, closed=self.closed, em=self.em)
 

@@ -1,0 +1,20 @@
+"""Isotonic regression of hits on scores, ties pooled first."""
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+
+
+def fit_isotonic(scores: Array, hits: Array) -> tuple[Array, Array]:
+    """Knots (x, y) of the non-decreasing fit: interpolate linearly between them, constant outside.
+
+    >>> x, y = fit_isotonic(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 1.0, 0.0, 1.0]))
+    >>> x, y
+    (array([0.1, 0.4, 0.9]), array([0. , 0.5, 1. ]))
+    """
+    from scipy.optimize import isotonic_regression
+
+    x, group = np.unique(scores, return_inverse=True)
+    size = np.bincount(group).astype(np.float64)
+    fit = isotonic_regression(np.bincount(group, hits) / size, weights=size)
+    return x, np.asarray(fit.x)

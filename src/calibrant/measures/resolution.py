@@ -1,0 +1,35 @@
+"""Resolution: how well the bins tell right answers from wrong ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Bins
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import BinnedMeasure, Direction
+
+
+@dataclass(frozen=True)
+class Resolution(BinnedMeasure):
+    """Squared distance of bin accuracies from the overall accuracy, averaged over bins by their size.
+
+    Grows with the number of bins and falls with the accuracy of a good model: compare at equal accuracy and bins.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> Resolution(bins=4)(p)  # accuracies 0 and 1 around 0.5
+    0.25
+    """
+
+    title: ClassVar[str] = "Resolution"
+    reference: ClassVar[str] = "Murphy, 1973"
+    direction: ClassVar[Direction] = "up"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
+
+    def of(self, bins: Bins) -> float:
+        rate = bins.hit_sum.sum() / bins.count.sum()
+        return float(np.minimum(bins.share @ (bins.accuracy - rate) ** 2, 0.25))
+
+    @property
+    def definition(self) -> str:
+        return f"squared distance of bin accuracy from overall accuracy, {self.bins_in_words}"
