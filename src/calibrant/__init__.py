@@ -1,2 +1,35 @@
-"""calibrant."""
+"""calibrant: measure, repair, train and study the honesty of a classifier's confidence.
+
+>>> import calibrant as cal
+>>> p = cal.Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+>>> cal.measure(p, "ece:bins=2", resamples=0).value
+0.25
+"""
+
+from calibrant import measures
+from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.measures import Measurement, measure, measure_all
+from calibrant.measures._accumulator import Accumulator
+from calibrant.measures._check import check
+from calibrant.measures._compare import compare
+from calibrant.measures._consistency import consistency
+from calibrant.measures._decompose import decompose
+from calibrant.measures._sets import benchmark102
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Accumulator",
+    "InputError",
+    "Measurement",
+    "Predictions",
+    "benchmark102",
+    "check",
+    "compare",
+    "consistency",
+    "decompose",
+    "measure",
+    "measure_all",
+    "measures",
+]

@@ -46,7 +46,10 @@ class Catalogue(Generic[T]):
         ]
         if len(found) != 1:
             raise InputError(
-                name, expected=f"one {self.kind} class in the file", got=f"{len(found)}", fix=f"subclass {self.base.__name__} once"
+                name,
+                expected=f"one {self.kind} class in the file",
+                got=f"{len(found)}",
+                fix=f"subclass {self.base.__name__} once",
             )
         return found[0]
 
@@ -82,8 +85,15 @@ def _parse_options(cls: type, name: str, text: str) -> dict[str, Any]:
                 f"option of {name}", expected="option=value", got=f"'{part}'", fix=f"write {name}:{key}=..."
             )
         if key not in known:
-            raise unknown_name(f"option of {name}", key, known) if known else InputError(
-                f"option of {name}", expected="none: it has no options", got=f"'{key}'", fix="leave it out"
+            raise (
+                unknown_name(f"option of {name}", key, known)
+                if known
+                else InputError(
+                    f"option of {name}",
+                    expected="none: it has no options",
+                    got=f"'{key}'",
+                    fix="leave it out",
+                )
             )
         options[key] = _parse_value(value, hints[key], f"{name}:{key}")
     return options
@@ -106,7 +116,9 @@ def _parse_value(text: str, hint: Any, what: str) -> Any:
         return hint(text)
     except ValueError as error:
         noun = {"int": "a whole number", "float": "a number"}.get(hint.__name__, hint.__name__)
-        raise InputError(what, expected=noun, got=f"'{text}'", fix=f"write {what}={'15' if hint is int else '0.5'}") from error
+        raise InputError(
+            what, expected=noun, got=f"'{text}'", fix=f"write {what}={'15' if hint is int else '0.5'}"
+        ) from error
 
 
 def _load_file(path: Path, kind: str) -> ModuleType:

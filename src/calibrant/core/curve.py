@@ -100,17 +100,10 @@ class Curve:
         """The same scores with other hits, given in sorted order."""
         return Curve(self.scores, hits, self.order)
 
-    def bins(
-        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort"
-    ) -> Bins:
+    def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
         cuts = _cuts(self.scores, count, scheme, closed, em)
-        if scheme == "mass" and em == "sort":
-            hits = self._hits_below(cuts)
-        else:
-            hits = self.hit_sum[cuts]
-        return Bins(
-            np.diff(cuts).astype(np.float64), np.diff(self.score_sum[cuts]), np.diff(hits), self.n
-        )
+        hits = self._hits_below(cuts) if scheme == "mass" and em == "sort" else self.hit_sum[cuts]
+        return Bins(np.diff(cuts).astype(np.float64), np.diff(self.score_sum[cuts]), np.diff(hits), self.n)
 
     def _hits_below(self, cuts: Ints) -> Array:
         """Hits among the first `cut` samples; a group of ties split by a cut shares its hits evenly."""
@@ -119,7 +112,7 @@ class Curve:
         high = ends[at]
         low = ends[np.maximum(at - 1, 0)]
         inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
-        return self.hit_sum[low] + inside * (self.hit_sum[high] - self.hit_sum[low])
+        return np.asarray(self.hit_sum[low] + inside * (self.hit_sum[high] - self.hit_sum[low]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +130,7 @@ class ClassCurves:
         np.cumsum(self.scores, axis=1, out=sums[:, 1:])
         return sums
 
-    def bins(
-        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort"
-    ) -> Bins:
+    def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
         b, n = self.scores.shape
         cuts = np.empty((b, count + 1), dtype=np.int64)
         hits = np.empty((b, count + 1))
@@ -153,9 +144,7 @@ class ClassCurves:
                 cuts[row] = _close_ends(scores.searchsorted(edges, side=side), n, em, scheme)
                 hits[row] = _close_ends(positives.searchsorted(edges, side=side), len(positives), em, scheme)
         sums = np.take_along_axis(self.score_sum, cuts, axis=1)
-        return Bins(
-            np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n
-        )
+        return Bins(np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n)
 
 
 def equal_width_edges(count: int) -> Array:

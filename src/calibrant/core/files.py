@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 SUFFIXES = (".npz", ".parquet", ".csv")
 
 
-def load_predictions(path: str | Path, *, few_rows: bool = False) -> Predictions:
+def load_predictions(path: str | Path, *, few_rows: bool = False, labelled: bool = True) -> Predictions:
+    """Predictions from a file; with `labelled=False` rows without a label get label 0 (out-of-distribution sets)."""
     file = existing(path)
     if file.suffix == ".npz":
-        return _load_npz(file, few_rows)
-    return _from_frame(_read_frame(file), str(path), few_rows)
+        return _load_npz(file, few_rows, labelled)
+    return _from_frame(_read_frame(file), str(path), few_rows, labelled)
 
 
 def save_predictions(p: Predictions, path: str | Path) -> None:
@@ -92,7 +93,7 @@ def _check_suffix(file: Path) -> None:
         )
 
 
-def _load_npz(file: Path, few_rows: bool) -> Predictions:
+def _load_npz(file: Path, few_rows: bool, labelled: bool) -> Predictions:
     import zipfile
     import zlib
 
@@ -113,7 +114,9 @@ def _load_npz(file: Path, few_rows: bool) -> Predictions:
         raise _unreadable(file, error) from error
     kind = _one_kind(str(file), "logits" in arrays, "probs" in arrays, names)
     if "labels" not in arrays:
-        raise _missing(str(file), "an array named labels", names)
+        if labelled:
+            raise _missing(str(file), "an array named labels", names)
+        arrays["labels"] = np.zeros(len(arrays[kind]), dtype=np.int64)
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
     return make(
         arrays[kind],
@@ -141,7 +144,10 @@ def read_batches(path: str | Path, rows: int) -> Iterator[Predictions]:
     file = existing(path)
     if file.suffix == ".npz":
         raise InputError(
-            str(path), expected="a .parquet or .csv file to stream", got=".npz", fix="measure it without --stream"
+            str(path),
+            expected="a .parquet or .csv file to stream",
+            got=".npz",
+            fix="measure it without --stream",
         )
     frames = _parquet_batches(file, rows) if file.suffix == ".parquet" else _csv_batches(file, rows)
     start = 0
@@ -150,7 +156,10 @@ def read_batches(path: str | Path, rows: int) -> Iterator[Predictions]:
             yield _from_frame(frame, str(path), few_rows=True)
         except InputError as error:
             raise InputError(
-                f"rows from {start} on", expected="valid rows", got=str(error), fix="see the row number, counted from there"
+                f"rows from {start} on",
+                expected="valid rows",
+                got=str(error),
+                fix="see the row number, counted from there",
             ) from error
         start += len(frame)
     if start == 0:
@@ -185,32 +194,30 @@ def _csv_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
                 raise _unreadable(file, error) from error
 
 
-def _from_frame(frame: "pl.DataFrame", name: str, few_rows: bool) -> Predictions:
+def _from_frame(frame: "pl.DataFrame", name: str, few_rows: bool, labelled: bool = True) -> Predictions:
     """Columns label and logit_0.. or prob_0.. (or one list column logits or probs); id and feature_0.. if there."""
     names = frame.columns
-    kind = _one_kind(
-        name, "logits" in names or "logit_0" in names, "probs" in names or "prob_0" in names, names
-    )
+    kind = _one_kind(name, "logits" in names or "logit_0" in names, "probs" in names or "prob_0" in names, names)
     label = "label" if "label" in names else "labels"
     if label not in names:
-        raise _missing(name, "a column named label", names)
+        if labelled:
+            raise _missing(name, "a column named label", names)
+        frame = frame.with_columns(_zeros(label))
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
     features = _numbered(frame, "feature", name) if "feature_0" in names else None
     return make(
         _list_column(frame, kind, name) if kind in names else _numbered(frame, kind.removesuffix("s"), name),
         _no_gaps(frame, label, name).to_numpy(),
         features=features,
-        ids=_no_gaps(frame, "id", name).to_numpy().astype(str if frame["id"].dtype.is_(_string()) else None)
-        if "id" in names
-        else None,
+        ids=np.array(_no_gaps(frame, "id", name).to_list()) if "id" in names else None,
         few_rows=few_rows,
     )
 
 
-def _string() -> Any:
+def _zeros(name: str) -> Any:
     import polars as pl
 
-    return pl.String
+    return pl.lit(0).alias(name)
 
 
 def _numbered(frame: "pl.DataFrame", stem: str, name: str) -> Any:
@@ -222,7 +229,10 @@ def _numbered(frame: "pl.DataFrame", stem: str, name: str) -> Any:
         series = _no_gaps(frame, column, name)
         if not series.dtype.is_numeric():
             raise InputError(
-                f"{name}, column {column}", expected="numbers", got=f"type {series.dtype}", fix="check the cells"
+                f"{name}, column {column}",
+                expected="numbers",
+                got=f"type {series.dtype}",
+                fix="check the cells",
             )
     return frame.select(columns).to_numpy()
 
@@ -254,7 +264,10 @@ def _no_gaps(frame: "pl.DataFrame", column: str, name: str) -> "pl.Series":
     series = frame[column]
     if gaps := series.null_count():
         raise InputError(
-            f"{name}, column {column}", expected="a value in every row", got=f"{gaps} empty cells", fix="fill or drop them"
+            f"{name}, column {column}",
+            expected="a value in every row",
+            got=f"{gaps} empty cells",
+            fix="fill or drop them",
         )
     return series
 
@@ -279,5 +292,8 @@ def _missing(name: str, what: str, names: list[str]) -> InputError:
 def _unreadable(file: Path, error: Exception) -> InputError:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return InputError(
-        str(file), expected=f"a readable {file.suffix} file", got=f"a damaged one ({reason})", fix="write the file again"
+        str(file),
+        expected=f"a readable {file.suffix} file",
+        got=f"a damaged one ({reason})",
+        fix="write the file again",
     )

@@ -57,9 +57,7 @@ def basic_interval(
     return Interval(min(low, value), max(high, value)) if np.isfinite(value) else Interval(np.nan, np.nan)
 
 
-def one_sided(
-    value: float, draws: Array, confidence: float, bounds: tuple[float, float], side: str
-) -> float:
+def one_sided(value: float, draws: Array, confidence: float, bounds: tuple[float, float], side: str) -> float:
     """The bound the true value is above (`low`) or below (`high`) with this confidence."""
     finite = draws[np.isfinite(draws)]
     if not len(finite):
@@ -78,4 +76,6 @@ def p_value(difference: float, draws: Array) -> float:
 
 def check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
-        raise InputError("confidence", expected="a share strictly between 0 and 1", got=f"{confidence:g}", fix="use 0.95")
+        raise InputError(
+            "confidence", expected="a share strictly between 0 and 1", got=f"{confidence:g}", fix="use 0.95"
+        )

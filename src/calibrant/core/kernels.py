@@ -25,10 +25,7 @@ def gauss_sums(points: Array, weights: Array, h: float) -> Array:
     local = 2 * (points * cells - cell) - 1
     basis = _chebyshev(local) @ _node_weights(nodes)  # (n, nodes): Lagrange polynomials at the points
     gathered = np.stack(
-        [
-            np.stack([np.bincount(cell, row * column, minlength=cells) for column in basis.T], axis=1)
-            for row in weights
-        ]
+        [np.stack([np.bincount(cell, row * column, minlength=cells) for column in basis.T], axis=1) for row in weights]
     )  # (r, cells, nodes)
     spread = np.zeros_like(gathered)
     place = nodes / 2

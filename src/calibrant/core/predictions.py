@@ -144,7 +144,7 @@ class Predictions:
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
-        return self.predicted == self.labels
+        return np.asarray(self.predicted == self.labels)
 
     @cached_property
     def true_prob(self) -> Array:
@@ -268,7 +268,10 @@ class Predictions:
             positives: list[Array] = [columns[0]] * len(columns)
 
             def work(
-                part: slice, block: slice = block, columns: Array = columns, positives: list[Array] = positives
+                part: slice,
+                block: slice = block,
+                columns: Array = columns,
+                positives: list[Array] = positives,
             ) -> None:
                 first = block.start
                 columns[part] = self._probs(slice(None), slice(first + part.start, first + part.stop)).T

@@ -53,14 +53,15 @@ def check_labels(labels: Any, n: int, k: int) -> Ints:
         raise InputError("labels", expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
     if array.dtype.kind not in "iub":
         if array.dtype.kind != "f":
-            raise InputError(
-                "labels", expected="integers", got=f"type {array.dtype}", fix="number the classes from 0"
-            )
+            raise InputError("labels", expected="integers", got=f"type {array.dtype}", fix="number the classes from 0")
         whole = np.isfinite(array) & (array == np.floor(array))
         if not whole.all():
             row = int(np.flatnonzero(~whole)[0])
             raise InputError(
-                "labels", expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0"
+                "labels",
+                expected="integers",
+                got=f"{array[row]} in row {row}",
+                fix="number the classes from 0",
             )
     whole_labels = array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
     outside = np.flatnonzero((whole_labels < 0) | (whole_labels >= k))
@@ -81,7 +82,10 @@ def check_features(features: Any, n: int) -> Floats | None:
     values = _scores("features", features)
     if values.ndim != 2 or len(values) != n:
         raise InputError(
-            "features", expected=f"shape ({n}, d)", got=f"shape {values.shape}", fix="give one row per prediction"
+            "features",
+            expected=f"shape ({n}, d)",
+            got=f"shape {values.shape}",
+            fix="give one row per prediction",
         )
     _check_finite("features", values, "replace or drop these rows")
     return values
@@ -114,7 +118,10 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
         return np.asarray(values)
     except ValueError as error:
         raise InputError(
-            name, expected="an array with rows of one length", got="rows of different lengths", fix="pad or drop them"
+            name,
+            expected="an array with rows of one length",
+            got="rows of different lengths",
+            fix="pad or drop them",
         ) from error
 
 
@@ -123,7 +130,10 @@ def _scores(name: str, values: Any) -> Floats:
     array = to_numpy(name, values)
     if array.dtype.kind not in "fiu":
         raise InputError(
-            name, expected="numbers", got=f"type {array.dtype}", fix="convert it to a float32 or float64 array"
+            name,
+            expected="numbers",
+            got=f"type {array.dtype}",
+            fix="convert it to a float32 or float64 array",
         )
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
@@ -154,7 +164,10 @@ def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
         )
     if n == 1:
         raise InputError(
-            name, expected="at least two rows", got="n = 1", fix="calibration is about many predictions: give more"
+            name,
+            expected="at least two rows",
+            got="n = 1",
+            fix="calibration is about many predictions: give more",
         )
     if n < k and not few_rows:
         raise InputError(

@@ -100,7 +100,7 @@ class BinnedMeasure(CurveMeasure):
         member[p.top_label.order, np.repeat(np.arange(self.bins), size)] = 1.0
         weights = counts.astype(np.float64)
         sums = [weights @ (member * values[:, None]) for values in (np.ones(p.n), p.confidence, p.correct)]
-        return np.array([self.of(Bins(*(s[r] for s in sums), p.n)) for r in range(len(counts))])
+        return np.array([self.of(Bins(sums[0][r], sums[1][r], sums[2][r], p.n)) for r in range(len(counts))])
 
     def _cuts(self, curve: Curve) -> Ints:
         return np.concatenate([[0], np.cumsum(self.make_bins(curve).count)]).astype(np.int64)

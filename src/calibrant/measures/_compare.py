@@ -62,14 +62,22 @@ def compare(
         raise InputError("resamples", expected="at least 1", got=str(size), fix="use 1000")
     value_a, value_b = chosen(a), chosen(b)
     difference = value_b - value_a
-    draws = draw(
-        lambda counts: chosen.resampled(b, counts) - chosen.resampled(a, counts), a.n, size, seed, progress
-    )
+    draws = draw(lambda counts: chosen.resampled(b, counts) - chosen.resampled(a, counts), a.n, size, seed, progress)
     interval = basic_interval(difference, draws, confidence)
     p = p_value(difference, draws) if np.isfinite(difference) else np.nan
     better = _better(chosen, value_a, value_b) if p < 1 - confidence else "neither"
     return Comparison(
-        name, value_a, value_b, difference, interval.low, interval.high, p, better, a.n, a.k, chosen.definition
+        name,
+        value_a,
+        value_b,
+        difference,
+        interval.low,
+        interval.high,
+        p,
+        better,
+        a.n,
+        a.k,
+        chosen.definition,
     )
 
 

@@ -35,7 +35,10 @@ def consistency(
     chosen, name = resolve(what)
     if chosen.direction != "down":
         raise InputError(
-            "consistency", expected="a measure where lower is better", got=f"'{name}'", fix="use for instance ece"
+            "consistency",
+            expected="a measure where lower is better",
+            got=f"'{name}'",
+            fix="use for instance ece",
         )
     size = chosen.resamples if resamples is None else resamples
     rng = np.random.default_rng(seed)
@@ -43,5 +46,11 @@ def consistency(
     draws = np.array([chosen.simulated(p, rng) for _ in range(size)])
     reached = (draws >= observed - 1e-12).sum()
     return Consistency(
-        name, observed, float(draws.mean()), float(np.quantile(draws, 0.95)), float((1 + reached) / (size + 1)), p.n, p.k
+        name,
+        observed,
+        float(draws.mean()),
+        float(np.quantile(draws, 0.95)),
+        float((1 + reached) / (size + 1)),
+        p.n,
+        p.k,
     )

@@ -42,7 +42,11 @@ FIT_SHARE = 0.2  # the study fits T on 20 % of the test set and measures "post" 
 
 
 def benchmark102(
-    p: Predictions, *, ood: Mapping[str, Predictions] | None = None, seed: int = STUDY_SEED, others: bool = True
+    p: Predictions,
+    *,
+    ood: Mapping[str, Predictions] | None = None,
+    seed: int = STUDY_SEED,
+    others: bool = True,
 ) -> list[Measurement]:
     """The columns of the benchmark study: 90 bin-based, 10 others, and one AUROC per out-of-distribution set.
 
@@ -60,9 +64,7 @@ def benchmark102(
     for state, q in states.items():
         for column, spec in columns.items():
             m = measure(q, spec, resamples=0)
-            made.append(
-                Measurement(f"{state}_{column}", m.value, None, None, m.n, m.k, words[state] + m.definition)
-            )
+            made.append(Measurement(f"{state}_{column}", m.value, None, None, m.n, m.k, words[state] + m.definition))
     return made + [_ood_auroc(name, p, other) for name, other in (ood or {}).items()]
 
 

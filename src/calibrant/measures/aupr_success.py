@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curve import Curve
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import CurveMeasure, Direction
 from calibrant.measures._ranking import average_precision
 

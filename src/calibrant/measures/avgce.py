@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import BinnedMeasure
 
 

@@ -14,7 +14,7 @@ from calibrant.measures._base import RowMeasure
 class Brier(RowMeasure):
     """Squared distance between the probabilities and the one-hot truth: a proper score.
 
-    Libraries differ in the form: `sum` over classes (0 to 2), `mean_k` (divided by k), `half` (binary), `top` (c - a)^2.
+    Libraries differ in the form: `sum` over classes (0 to 2), `mean_k` (divided by k), `half`, `top` (c - a)^2.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> round(Brier()(p), 3)  # (0.02 + 0.72) / 2

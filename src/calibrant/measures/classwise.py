@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import equal_width_edges
+from calibrant.core.curve import Bins, equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import ClassMeasure, at_least
 
@@ -31,19 +31,24 @@ class Classwise(ClassMeasure):
         super().__post_init__()
         at_least("norm", self.norm, 1)
 
-    def per_class(self, p: Predictions) -> Array:
-        """The p-th power of the error of each class, (k,)."""
-        parts = []
-        for curves in p.class_curves():
-            bins = self.make_bins(curves)
-            if self.norm == 1:
-                parts.append(np.abs(bins.score_sum - bins.hit_sum).sum(axis=1) / p.n)
-            else:
-                parts.append((bins.share * np.abs(bins.gap) ** self.norm).sum(axis=1))
-        return np.concatenate(parts)
-
     def __call__(self, p: Predictions) -> float:
-        return float(self.per_class(p).mean() ** (1 / self.norm))
+        return self._root(self.per_class(p))
+
+    def per_class(self, p: Predictions) -> Array:
+        """The error of each class to the power of the norm, (k,)."""
+        return np.concatenate([self._powers(self.make_bins(curves)) for curves in p.class_curves()])
+
+    def of_classes(self, bins: Bins) -> float:
+        """From bins of all classes at once, (k, bins)."""
+        return self._root(self._powers(bins))
+
+    def _powers(self, bins: Bins) -> Array:
+        if self.norm == 1:
+            return np.asarray(np.abs(bins.score_sum - bins.hit_sum).sum(axis=1) / bins.n)
+        return np.asarray((bins.share * np.abs(bins.gap) ** self.norm).sum(axis=1))
+
+    def _root(self, powers: Array) -> float:
+        return float(powers.mean() ** (1 / self.norm))
 
     def resampled(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme == "width" and self.norm == 1:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins, Scheme
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -30,7 +29,7 @@ class Debiased(BinnedMeasure):
         enough = bins.count >= 2
         a = bins.accuracy[enough]
         squared = bins.gap[enough] ** 2 - a * (1 - a) / (bins.count[enough] - 1)
-        return float(np.sqrt(max(bins.share[enough] @ squared, 0.0)))
+        return float(np.sqrt(np.maximum(bins.share[enough] @ squared, 0.0)))
 
     @property
     def definition(self) -> str:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins, Curve
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import BinnedMeasure, at_least
 from calibrant.measures._dialects import DIALECTS, Dialect
 

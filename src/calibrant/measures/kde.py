@@ -7,7 +7,6 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curve import Curve
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import CurveMeasure, at_least
 
 LOW, HIGH, POINTS = -0.6, 1.6, 1 << 14
@@ -44,9 +43,7 @@ class KDE(CurveMeasure):
         f = _density(curve.scores, bandwidth, t)
         f_right = _density(right, bandwidth, t) if len(right) else np.zeros_like(f)
         seen = np.maximum(f, f_right) > 1e-6
-        accuracy = np.minimum(
-            np.divide(len(right) / curve.n * f_right, f, out=np.ones_like(f), where=f > 0), 1.0
-        )
+        accuracy = np.minimum(np.divide(len(right) / curve.n * f_right, f, out=np.ones_like(f), where=f > 0), 1.0)
         gap = np.where(seen, np.abs(t - accuracy) ** self.norm * f, 0.0)
         gap = gap[np.maximum.accumulate(np.where(seen, np.arange(POINTS), 0))]  # repeat the last seen value
         inside = (t >= 0) & (t <= 1)
@@ -54,7 +51,8 @@ class KDE(CurveMeasure):
 
     @property
     def definition(self) -> str:
-        return f"top-label KDE-ECE, triweight kernel, bandwidth std(c of correct) (2n)^(-1/5), mirrored at 0 and 1, L{self.norm:g}"
+        bandwidth = "bandwidth std(c of correct) (2n)^(-1/5)"
+        return f"top-label KDE-ECE, triweight kernel, {bandwidth}, mirrored at 0 and 1, L{self.norm:g}"
 
 
 def _density(values: Array, bandwidth: float, t: Array) -> Array:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Curve
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import CurveMeasure, at_least
 
 
@@ -25,7 +24,6 @@ class MMCE(CurveMeasure):
 
     title: ClassVar[str] = "Maximum mean calibration error"
     reference: ClassVar[str] = "Kumar, Sarawagi, Jain, ICML 2018"
-    resamples: ClassVar[int] = 1000
 
     def __post_init__(self) -> None:
         at_least("width", self.width, 0.002)  # exp(1 / width) must stay finite
@@ -40,4 +38,5 @@ class MMCE(CurveMeasure):
 
     @property
     def definition(self) -> str:
-        return f"root of the kernel mean of top-label residuals, Laplacian kernel of width {self.width:g}, diagonal included"
+        kernel = f"Laplacian kernel of width {self.width:g}"
+        return f"root of the kernel mean of top-label residuals, {kernel}, diagonal included"

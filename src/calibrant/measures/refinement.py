@@ -17,8 +17,8 @@ from calibrant.measures.nll import NLL
 class Refinement(RowMeasure):
     """A proper loss after cross-fitted recalibration: what no monotone repair can take away.
 
-    Only as good as the recalibration: `by=temperature` leaves miscalibration that one number cannot repair. The interval
-    holds the fitted maps fixed.
+    Only as good as the recalibration: `by=temperature` leaves miscalibration that one number cannot repair. The
+    interval holds the fitted maps fixed.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]] * 20, labels=[0, 1] * 10 + [0, 0] * 10)
     >>> Refinement()(p) < NLL()(p) + 0.05

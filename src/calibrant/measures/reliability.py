@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curve import Bins
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import BinnedMeasure
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from calibrant.core.curve import Curve
 from calibrant.core.kernels import gauss_sums
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import CurveMeasure, at_least
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.curve import Curve
 from calibrant.core.kernels import cosine_sums, heat
-from calibrant.core.predictions import Predictions
 from calibrant.measures._base import CurveMeasure
 from calibrant.measures._dialects import RELPLOT_WORDS, relplot_smooth
 

@@ -45,4 +45,5 @@ class TACE(ClassMeasure):
 
     @property
     def definition(self) -> str:
-        return f"class-wise gap of probabilities above {self.threshold:g}, {self.bins_in_words} per class, plain mean over classes and bins"
+        kept = f"class-wise gap of probabilities above {self.threshold:g}"
+        return f"{kept}, {self.bins_in_words} per class, plain mean over classes and bins"

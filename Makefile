@@ -1,0 +1,41 @@
+# Two commands on a fresh clone: `make demo` and `make test`. Both set everything up first.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test slow check bench docs new clean
+
+setup: .venv/.done
+
+.venv/.done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,bench,docs]'
+	touch $@
+
+demo: setup  ## measure the predictions that come with the package
+	$(BIN)/calibrant demo
+
+test: setup  ## all tests
+	$(BIN)/python -m pytest -m "not slow"
+
+slow: setup  ## the checks that take minutes: coverage of the intervals, a stream of millions of rows
+	$(BIN)/python -m pytest -m slow
+
+check: setup  ## format, lint, types, tests (the layer test is one of them)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) test
+
+bench: setup  ## against the peers, in one run; writes docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+
+docs: setup  ## the pages, with the catalogue in them, into site/
+	$(BIN)/python docs/build.py
+	$(BIN)/mkdocs build -q --strict
+
+new: setup  ## make new KIND=measure NAME=foo
+	$(BIN)/python tools/new.py "$(KIND)" "$(NAME)"
+
+clean:
+	rm -rf .venv site .mypy_cache .ruff_cache .hypothesis

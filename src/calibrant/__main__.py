@@ -1,0 +1,5 @@
+"""`python -m calibrant` is `calibrant`."""
+
+from calibrant.cli import main
+
+main()

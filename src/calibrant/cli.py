@@ -1,0 +1,295 @@
+"""The command line: one short function a command. Parse, call, print."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import calibrant as cal
+from calibrant.core.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from calibrant.core.intervals import Progress
+
+app = typer.Typer(
+    help="Is the classifier's confidence honest? Measure it, compare it, gate it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+File = Annotated[Path, typer.Argument(help="predictions: .npz, .parquet or .csv")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON (docs/json.md) instead of a table")]
+Confidence = Annotated[float, typer.Option(help="of the intervals")]
+Resamples = Annotated[int | None, typer.Option(min=0, help="bootstrap resamples (default: 200 or 1000, by measure)")]
+Seed = Annotated[int, typer.Option(min=0, help="same seed, same numbers")]
+FewRows = Annotated[bool, typer.Option("--few-rows", help="allow fewer rows than classes")]
+SetName = Annotated[str, typer.Option("--set", help="standard, or benchmark102: the 102 of the benchmark study")]
+Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g. ece:bins=15 (repeat for more)")]
+Ood = Annotated[list[str] | None, typer.Option("--ood", help="benchmark102: [name=]FILE of out-of-distribution rows")]
+
+
+@app.command()
+def measure(
+    file: File,
+    measures: Measures = None,
+    set_name: SetName = "standard",
+    ood: Ood = None,
+    stream: Annotated[bool, typer.Option("--stream", help="constant memory, for huge Parquet or CSV")] = False,
+    batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time with --stream")] = 100_000,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """How calibrated and how refined are these predictions?"""
+    from calibrant.measures._sets import STANDARD
+
+    if set_name not in ("standard", "benchmark102"):
+        raise unknown_name("set", set_name, ["standard", "benchmark102"])
+    if ood and set_name != "benchmark102":
+        raise InputError("--ood", expected="--set benchmark102", got="another set", fix="add --set benchmark102")
+    if stream:
+        return _measure_stream(file, measures, batch_rows, confidence, seed, as_json)
+    p = cal.Predictions.load(file, few_rows=few_rows)
+    if set_name == "benchmark102":
+        return _measure_benchmark(p, measures, ood, resamples, few_rows, as_json)
+    with _progress("measuring", measures or STANDARD) as steps:
+        rows = [
+            cal.measure(p, m, confidence=confidence, resamples=resamples, seed=seed, progress=step) for m, step in steps
+        ]
+    if as_json:
+        return _print_json([m.to_dict() for m in rows])
+    from calibrant.report import text
+
+    text.console().print(text.measurements(rows, confidence))
+    if not measures:
+        text.console().print(f"\n{text.verdict(p, seed=seed)}")
+
+
+def _measure_stream(
+    file: Path, measures: list[str] | None, batch_rows: int, confidence: float, seed: int, as_json: bool
+) -> None:
+    from calibrant.core.files import read_batches
+
+    sums = cal.Accumulator(measures) if measures else cal.Accumulator()
+    with _progress("rows read", ["stream"]) as steps:
+        for _, step in steps:
+            for batch in read_batches(file, batch_rows):
+                sums.update(batch)
+                step(batch.n)
+    rows = sums.measure_all(confidence=confidence, seed=seed)
+    if as_json:
+        return _print_json([m.to_dict() for m in rows])
+    from calibrant.report import text
+
+    text.console().print(text.measurements(rows, confidence))
+    text.console().print(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
+
+
+def _measure_benchmark(
+    p: cal.Predictions,
+    measures: list[str] | None,
+    ood: list[str] | None,
+    resamples: int | None,
+    few_rows: bool,
+    as_json: bool,
+) -> None:
+    from calibrant.core.files import load_predictions
+
+    if measures or resamples:
+        raise InputError(
+            "--set benchmark102",
+            expected="no --measure and no --resamples: it is a fixed list of values",
+            got="one of them",
+            fix="for intervals ask for single measures with --measure",
+        )
+    others = {}
+    for item in ood or []:
+        name, equals, path = item.rpartition("=")
+        others[name if equals else Path(path).stem] = load_predictions(path, few_rows=few_rows, labelled=False)
+    rows = cal.benchmark102(p, ood=others)
+    if as_json:
+        return _print_json([m.to_dict() for m in rows])
+    from calibrant.report import text
+
+    text.console().print(text.benchmark(rows))
+
+
+@app.command()
+def compare(
+    a: File,
+    b: File,
+    measures: Measures = None,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """Two models on the same rows: difference, interval and p-value, paired."""
+    first, second = (cal.Predictions.load(f, few_rows=few_rows) for f in (a, b))
+    with _progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc"]) as steps:
+        rows = [
+            cal.compare(first, second, m, confidence=confidence, resamples=resamples, seed=seed, progress=step)
+            for m, step in steps
+        ]
+    if as_json:
+        return _print_json([c.to_dict() for c in rows])
+    from calibrant.report import text
+
+    names = (a.stem, b.stem) if a.stem != b.stem else ("a", "b")
+    text.console().print(text.comparisons(rows, names, confidence))
+
+
+@app.command()
+def check(
+    file: File,
+    at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
+    at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc=0.9")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to be kept")] = False,
+    confidence: Confidence = 0.95,
+    resamples: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """A gate for CI: exit 0 pass, 1 fail on evidence (not on noise), 2 bad input."""
+    sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
+    limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
+    if not limits:
+        raise InputError("check", expected="at least one --max or --min", got="none", fix="add --max ece=0.03")
+    p = cal.Predictions.load(file, few_rows=few_rows)
+    rows = [
+        cal.check(p, spec, limit=limit, side=side, confidence=confidence, resamples=resamples, seed=seed)
+        for side, spec, limit in limits
+    ]
+    failing = {"broken", "open"} if strict else {"broken"}
+    failed = any(v.state in failing for v in rows)
+    if as_json:
+        _print_json([v.to_dict() for v in rows])
+    else:
+        from calibrant.report import text
+
+        text.console().print(text.verdicts(rows, confidence))
+        text.console().print("\nfail" if failed else "\npass")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def decompose(
+    file: File,
+    bins: Annotated[int, typer.Option(min=1, help="equal-width bins")] = 15,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """Where the loss comes from: calibration, refinement and uncertainty."""
+    parts = cal.decompose(cal.Predictions.load(file, few_rows=few_rows), bins=bins)
+    if as_json:
+        return _print_json(parts)
+    from calibrant.report import text
+
+    out = text.console()
+    for title, rows in parts["losses"].items():
+        out.print(text.terms(title, rows), "")
+    out.print(text.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
+    out.print(text.terms("ECE beside the terms of Eq. 9 (not an identity)", parts["ece"]))
+
+
+@app.command("list")
+def list_entries(kind: Annotated[str, typer.Argument(help="measures")], as_json: Json = False) -> None:
+    """What there is: name, one line, definition, direction, reference."""
+    if kind != "measures":
+        raise unknown_name("list", kind, ["measures"])
+    entries = [(name, cal.measures.make(name)) for name in cal.measures.names()]
+    if as_json:
+        return _print_json(
+            [
+                {
+                    "name": name,
+                    "title": m.title,
+                    "definition": m.definition,
+                    "direction": m.direction,
+                    "reference": m.reference,
+                    "options": vars(m),
+                }
+                for name, m in entries
+            ]
+        )
+    from calibrant.report import text
+
+    text.console().print(text.catalogue(entries))
+
+
+@app.command()
+def demo(seed: Seed = 0, as_json: Json = False) -> None:
+    """Measure the predictions of a small overconfident network that come with the package."""
+    from calibrant.demo import PATH
+
+    if not as_json:
+        typer.echo("A small network trained too long on 3,000 Fashion-MNIST images; its 4,000 test predictions:\n")
+    measure(PATH, seed=seed, as_json=as_json)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="print the version")] = False) -> None:
+    if show:
+        typer.echo(f"calibrant {cal.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; bad input ends with one clear line and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        _fail(str(error))
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, for instance `| head`
+            sys.stderr.close()
+            sys.exit(0)
+        _fail(f"{error.filename or 'file'}: {error.strerror or error}")
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"error: {message}", err=True)
+    sys.exit(2)
+
+
+def _limit(item: str) -> tuple[str, float]:
+    spec, _, limit = item.rpartition("=")
+    try:
+        return spec, float(limit)
+    except ValueError as error:
+        raise InputError(
+            "limit", expected="measure=number", got=f"'{item}'", fix="write for instance ece=0.03"
+        ) from error
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+@contextmanager
+def _progress(what: str, items: Any) -> Iterator[Iterator[tuple[str, "Progress"]]]:
+    """Items with a function that moves a bar on the terminal; silent in pipes."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    error = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=error, transient=True, disable=not error.is_terminal) as bar:
+
+        def steps() -> Iterator[tuple[str, Any]]:
+            for item in items:
+                task = bar.add_task(f"{what} {item}", total=None)
+                yield item, lambda done, task=task: bar.advance(task, done)
+                bar.remove_task(task)
+
+        yield steps()
