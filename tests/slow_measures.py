@@ -4,6 +4,7 @@ Every function takes probabilities (n rows of k numbers) and labels (n integers)
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -78,20 +79,18 @@ def make_bins(pairs, count, scheme, closed, em):
     n = len(scores)
     if em == "sort":
         # A cut through tied scores must not depend on the order of rows: every tied hit is their mean hit.
-        shared = [
-            (score, mean(hit for _, hit in group)) for group in tie_groups(pairs) for score, _ in group
-        ]
+        shared = [(score, mean(hit for _, hit in group)) for group in tie_groups(pairs) for score, _ in group]
         return chunks(shared, count)
     if em == "midpoint":
         parts = [part for part in chunks(scores, count) if part]
-        inner = {(left[-1] + right[0]) / 2 for left, right in zip(parts, parts[1:], strict=False)}
+        inner = {(left[-1] + right[0]) / 2 for left, right in pairwise(parts)}
         return split_by_edges(pairs, [0.0, *sorted(inner), 1.0], closed)
     if em == "stride":
         inner = [scores[m * (n // count)] for m in range(1, count)]
         return split_by_edges(pairs, [0.0, *inner, 1.0], closed)
     edges = np.interp(np.linspace(0, n, count + 1), np.arange(n), scores).tolist()
     bins = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         if closed == "right":
             bins.append([(c, a) for c, a in pairs if low < c <= high])
         else:
@@ -133,9 +132,7 @@ def rmsce(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
 
 
 def avgce(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
-    return mean(
-        abs_gap(members) for members in filled(make_bins(top_label(probs, labels), bins, scheme, closed, em))
-    )
+    return mean(abs_gap(members) for members in filled(make_bins(top_label(probs, labels), bins, scheme, closed, em)))
 
 
 def mce(probs, labels, bins=15, scheme="width", closed="right", em="sort", min_count=1):
@@ -265,7 +262,7 @@ def smooth_error(probs, labels, sigma):
     points = int(max(4000, 20 / sigma))
     t = (np.arange(points) + 0.5) / points
     field = np.zeros(points)
-    sides = int(math.ceil((10 * sigma + 1) / 2))  # images more than ten sigma away are nothing
+    sides = math.ceil((10 * sigma + 1) / 2)  # images more than ten sigma away are nothing
     for score, residual in zip(c, c - a, strict=True):
         for around in range(-sides, sides + 1):
             for image in (2 * around + score, 2 * around - score):
@@ -298,8 +295,7 @@ def brier(probs, labels, form="sum"):
     if form == "top":
         return mean((c - a) ** 2 for c, a in top_label(probs, labels))
     total = mean(
-        math.fsum((p - (k == label)) ** 2 for k, p in enumerate(row))
-        for row, label in zip(probs, labels, strict=True)
+        math.fsum((p - (k == label)) ** 2 for k, p in enumerate(row)) for row, label in zip(probs, labels, strict=True)
     )
     return total / {"sum": 1, "half": 2, "mean_k": len(probs[0])}[form]
 
@@ -327,9 +323,7 @@ def resolution(probs, labels, bins=15, scheme="width", closed="right", em="sort"
     pairs = top_label(probs, labels)
     made = filled(make_bins(pairs, bins, scheme, closed, em))
     kept = [pair for members in made for pair in members]
-    return math.fsum(
-        len(members) / len(pairs) * (accuracy_in(members) - accuracy_in(kept)) ** 2 for members in made
-    )
+    return math.fsum(len(members) / len(pairs) * (accuracy_in(members) - accuracy_in(kept)) ** 2 for members in made)
 
 
 def uncertainty(probs, labels):
@@ -340,7 +334,7 @@ def uncertainty(probs, labels):
 def refinement(probs, labels, loss="nll", by="temperature", folds=5):
     """The loss of rows recalibrated by a map fitted on the other folds, mixed with 1 / (n + 1) of uniform.
 
-    Not in METHODS: rows are dealt to folds in the order of confidence, then of the true class's probability, then label.
+    Not in METHODS: rows are dealt to folds in the order of confidence, of the true class's probability, of label.
     """
     probs, labels = np.asarray(probs, dtype=float), np.asarray(labels)
     n, k = probs.shape

@@ -50,10 +50,8 @@ OPTIONS = {
     "brier": [{}, {"form": "mean_k"}, {"form": "half"}, {"form": "top"}],
     "nll": [{}, {"floor": 0.01}],
     "fpr95": [{}, {"tpr": 0.5}, {"tpr": 0.8}, {"tpr": 1.0}],
-    **{
-        name: [{}]
-        for name in "gap ks auroc aupr_success aupr_error aurc eaurc entropy accuracy error uncertainty".split()
-    },
+    **{name: [{}] for name in ("gap", "ks", "entropy", "accuracy", "error", "uncertainty")},
+    **{name: [{}] for name in ("auroc", "aupr_success", "aupr_error", "aurc", "eaurc")},
 }
 ELSEWHERE = {"kde", "smooth", "refinement", "calibration"}  # compared below
 ROOTS = {"debiased", "rmsce", "mmce"}  # a root near zero turns a rounding error of 1e-17 into 3e-9
@@ -64,9 +62,7 @@ def spec_of(name, options):
     return f"{name}:{text}" if text else name
 
 
-CASES = [
-    pytest.param(name, options, id=spec_of(name, options)) for name, many in OPTIONS.items() for options in many
-]
+CASES = [pytest.param(name, options, id=spec_of(name, options)) for name, many in OPTIONS.items() for options in many]
 
 
 def slow_input(p):
@@ -174,7 +170,7 @@ REAL = [
     ("fpr95", {}),
     ("nll", {}),
     ("brier", {}),
-    *[(name, {}) for name in "gap ks auroc aurc eaurc entropy accuracy error".split()],
+    *[(name, {}) for name in ("gap", "ks", "auroc", "aurc", "eaurc", "entropy", "accuracy", "error")],
 ]
 
 

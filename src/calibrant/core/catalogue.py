@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,24 +20,34 @@ class Catalogue(Generic[T]):
 
     def __init__(self, package: str, base: type[T], kind: str) -> None:
         self.package, self.base, self.kind = package, base, kind
+        self._made: dict[str, T] = {}
 
-    def names(self) -> list[str]:
+    @cached_property
+    def _names(self) -> list[str]:
         folder = Path(str(sys.modules[self.package].__file__)).parent
         return sorted(f.stem for f in folder.glob("*.py") if not f.stem.startswith("_"))
+
+    def names(self) -> list[str]:
+        return list(self._names)
 
     def find(self, name: str) -> type[T]:
         """The class of a name, or of a user's own file given as a path (`./mine.py`)."""
         if name.endswith(".py"):
             return self._class_in(_load_file(Path(name), self.kind), name)
-        if name not in self.names():
+        if name not in self._names:
             raise unknown_name(self.kind, name, self.names())
         return self._class_in(importlib.import_module(f"{self.package}.{name}"), name)
 
     def make(self, spec: str) -> T:
         """An instance from `name` or `name:option=value,option=value`."""
-        name, _, options = spec.partition(":")
-        cls = self.find(name.strip())
-        return cls(**_parse_options(cls, name, options))
+        if spec not in self._made:  # entries are frozen, so one of each is enough
+            name, _, options = spec.partition(":")
+            cls = self.find(name.strip())
+            made = cls(**_parse_options(cls, name, options))
+            if name.endswith(".py"):  # a user's file may change
+                return made
+            self._made[spec] = made
+        return self._made[spec]
 
     def _class_in(self, module: ModuleType, name: str) -> type[T]:
         found = [

@@ -132,17 +132,20 @@ class ClassCurves:
 
     def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
         b, n = self.scores.shape
+        edges = _edges(self.scores, count, scheme, em)  # (count + 1,), (b, count + 1) or None
         cuts = np.empty((b, count + 1), dtype=np.int64)
         hits = np.empty((b, count + 1))
-        for row, (scores, positives) in enumerate(zip(self.scores, self.positives, strict=True)):
-            edges = _edges(scores, count, scheme, em)
-            if edges is None:
-                cuts[row] = _equal_chunks(n, count)
-                hits[row] = _positives_below(positives, scores, cuts[row])
-            else:
-                side: Literal["left", "right"] = "right" if closed == "right" else "left"
-                cuts[row] = _close_ends(scores.searchsorted(edges, side=side), n, em, scheme)
-                hits[row] = _close_ends(positives.searchsorted(edges, side=side), len(positives), em, scheme)
+        if edges is None:
+            cuts[:] = _equal_chunks(n, count)
+            for row, positives in enumerate(self.positives):
+                hits[row] = _positives_below(positives, self.scores[row], cuts[row])
+        else:
+            for row, positives in enumerate(self.positives):
+                at = edges if edges.ndim == 1 else edges[row]
+                cuts[row] = self.scores[row].searchsorted(at, side=closed)
+                hits[row] = positives.searchsorted(at, side=closed)
+            _close_ends(cuts, n, scheme, em)
+            _close_ends(hits, np.array([len(positives) for positives in self.positives]), scheme, em)
         sums = np.take_along_axis(self.score_sum, cuts, axis=1)
         return Bins(np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n)
 
@@ -167,21 +170,24 @@ def _equal_chunks(n: int, count: int) -> Ints:
 
 
 def _edges(scores: Array, count: int, scheme: Scheme, em: Mass) -> Array | None:
-    """Bin edges, or None where bins are made by position alone."""
+    """Bin edges along the last axis, or None where bins are made by position alone."""
     if scheme == "width":
         return equal_width_edges(count)
-    n = len(scores)
+    n = scores.shape[-1]
     if em == "sort":
         return None
-    if em == "midpoint":
-        inner = _equal_chunks(n, count)[1:-1]
-        inner = np.clip(inner, 1, n - 1)
-        middle = (scores[inner - 1] + scores[inner]) / 2
-        return np.concatenate([[0.0], middle, [1.0]])
     if em == "interp":
-        return np.interp(np.linspace(0, n, count + 1), np.arange(n), scores)
-    inner = np.arange(1, count) * (n // count)
-    return np.concatenate([[0.0], scores[inner], [1.0]])
+        place = np.linspace(0, n, count + 1)
+        low = np.minimum(place.astype(np.int64), n - 1)
+        rise = scores[..., np.minimum(low + 1, n - 1)] - scores[..., low]
+        return np.asarray(scores[..., low] + (place - low) * rise)
+    if em == "midpoint":
+        at = np.maximum(np.minimum(_equal_chunks(n, count)[1:-1], n - 1), 1)
+        inner = (scores[..., at - 1] + scores[..., at]) / 2
+    else:
+        inner = scores[..., np.arange(1, count) * (n // count)]
+    ends = np.broadcast_to([0.0, 1.0], (*scores.shape[:-1], 2))
+    return np.concatenate([ends[..., :1], inner, ends[..., 1:]], axis=-1)
 
 
 def _cuts(scores: Array, count: int, scheme: Scheme, closed: Closed, em: Mass) -> Ints:
@@ -189,14 +195,15 @@ def _cuts(scores: Array, count: int, scheme: Scheme, closed: Closed, em: Mass) -
     n = len(scores)
     if edges is None:
         return _equal_chunks(n, count)
-    return _close_ends(np.searchsorted(scores, edges, side=closed), n, em, scheme)
+    cuts = np.searchsorted(scores, edges, side=closed)
+    _close_ends(cuts, n, scheme, em)
+    return cuts
 
 
-def _close_ends(cuts: Ints, n: int, em: Mass, scheme: Scheme) -> Ints:
+def _close_ends(cuts: Array | Ints, n: int | Ints, scheme: Scheme, em: Mass) -> None:
     """Outer bins take everything up to the ends; only the interp rule drops its smallest value."""
     if not (scheme == "mass" and em == "interp"):
-        cuts[0], cuts[-1] = 0, n
-    return cuts
+        cuts[..., 0], cuts[..., -1] = 0, n
 
 
 def _positives_below(positives: Array, scores: Array, cuts: Ints) -> Array:

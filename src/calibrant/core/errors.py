@@ -11,14 +11,21 @@ class InputError(ValueError):
     """
 
     def __init__(self, what: str, *, expected: str, got: str, fix: str) -> None:
-        super().__init__(f"{what}: expected {expected}, got {got}. To fix it: {fix}.")
+        super().__init__(f"{what}: expected {expected}, got {got}. To fix it: {fix}{'' if fix.endswith('?') else '.'}")
+
+    @classmethod
+    def inside(cls, place: str, error: "InputError") -> "InputError":
+        """The same error with the place it happened in, for instance a file name, in front."""
+        made = cls.__new__(cls)
+        ValueError.__init__(made, f"{place}: {error}")
+        return made
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name nobody knows, with the nearest known one.
 
     >>> print(unknown_name("measure", "eec", ["ece", "mce"]))
-    measure: expected one of ece, mce, got 'eec'. To fix it: did you mean 'ece'?.
+    measure: expected one of ece, mce, got 'eec'. To fix it: did you mean 'ece'?
     """
     from difflib import get_close_matches
 

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Kind, Predictions
 
@@ -41,11 +42,17 @@ def save_predictions(p: Predictions, path: str | Path) -> None:
     stem = {"logits": "logit", "probs": "prob"}[p.kind]
     columns: dict[str, Any] = {} if p.ids is None else {"id": p.ids}
     columns["label"] = p.labels
-    columns |= {f"{stem}_{c}": p.values[:, c] for c in range(p.k)}
+    columns |= _columns(stem, p.values, file)
     if p.features is not None:
-        columns |= {f"feature_{c}": p.features[:, c] for c in range(p.features.shape[1])}
+        columns |= _columns("feature", p.features, file)
     frame = pl.DataFrame(columns)
     write_whole(file, frame.write_parquet if file.suffix == ".parquet" else frame.write_csv)
+
+
+def _columns(stem: str, values: Floats, file: Path) -> dict[str, Any]:
+    """One column per class; CSV in float64, whose digits read back as the very same numbers."""
+    exact = values.astype(np.float64) if file.suffix == ".csv" else values
+    return {f"{stem}_{c}": exact[:, c] for c in range(values.shape[1])}
 
 
 def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
@@ -98,6 +105,8 @@ def _load_npz(file: Path, few_rows: bool, labelled: bool) -> Predictions:
     import zlib
 
     try:
+        if not zipfile.is_zipfile(file):
+            raise zipfile.BadZipFile("not a zip archive, or cut short")
         with np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files if name in _NPZ_NAMES}
             names = archive.files
@@ -117,14 +126,16 @@ def _load_npz(file: Path, few_rows: bool, labelled: bool) -> Predictions:
         if labelled:
             raise _missing(str(file), "an array named labels", names)
         arrays["labels"] = np.zeros(len(arrays[kind]), dtype=np.int64)
+    return _make(str(file), kind, arrays[kind], arrays["labels"], arrays.get("features"), arrays.get("ids"), few_rows)
+
+
+def _make(name: str, kind: Kind, values: Any, labels: Any, features: Any, ids: Any, few_rows: bool) -> Predictions:
+    """Predictions, or an error that names the file."""
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
-    return make(
-        arrays[kind],
-        arrays["labels"],
-        features=arrays.get("features"),
-        ids=arrays.get("ids"),
-        few_rows=few_rows,
-    )
+    try:
+        return make(values, labels, features=features, ids=ids, few_rows=few_rows)
+    except InputError as error:
+        raise InputError.inside(name, error) from None
 
 
 _NPZ_NAMES = ("logits", "probs", "labels", "features", "ids")
@@ -155,12 +166,7 @@ def read_batches(path: str | Path, rows: int) -> Iterator[Predictions]:
         try:
             yield _from_frame(frame, str(path), few_rows=True)
         except InputError as error:
-            raise InputError(
-                f"rows from {start} on",
-                expected="valid rows",
-                got=str(error),
-                fix="see the row number, counted from there",
-            ) from error
+            raise InputError.inside(f"rows from {start} on, numbered from there", error) from None
         start += len(frame)
     if start == 0:
         raise InputError(str(path), expected="at least one row", got="none", fix="write the file again")
@@ -203,14 +209,14 @@ def _from_frame(frame: "pl.DataFrame", name: str, few_rows: bool, labelled: bool
         if labelled:
             raise _missing(name, "a column named label", names)
         frame = frame.with_columns(_zeros(label))
-    make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
-    features = _numbered(frame, "feature", name) if "feature_0" in names else None
-    return make(
+    return _make(
+        name,
+        kind,
         _list_column(frame, kind, name) if kind in names else _numbered(frame, kind.removesuffix("s"), name),
         _no_gaps(frame, label, name).to_numpy(),
-        features=features,
-        ids=np.array(_no_gaps(frame, "id", name).to_list()) if "id" in names else None,
-        few_rows=few_rows,
+        _numbered(frame, "feature", name) if "feature_0" in names else None,
+        np.array(_no_gaps(frame, "id", name).to_list()) if "id" in names else None,
+        few_rows,
     )
 
 

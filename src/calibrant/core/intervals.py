@@ -67,7 +67,7 @@ def one_sided(value: float, draws: Array, confidence: float, bounds: tuple[float
 
 
 def p_value(difference: float, draws: Array) -> float:
-    """Two-sided, from the same reflected draws as the interval: small exactly when the interval excludes 0."""
+    """Two-sided, from the same reflected draws as the interval: up to the last resample, small when it excludes 0."""
     reflected = 2 * difference - draws[np.isfinite(draws)]
     n = len(reflected)
     below, above = (reflected <= 0).sum(), (reflected >= 0).sum()

@@ -205,30 +205,38 @@ class Predictions:
         return self.values[np.arange(self.n), self.labels]
 
     @cached_property
-    def _top(self) -> tuple[Array, Ints, Array]:
-        """Confidence, prediction and log-normaliser: one pass over the rows."""
+    def _top(self) -> tuple[Array, Ints, Array, Array]:
+        return self._pass(None)
+
+    def _pass(self, probs: Array | None) -> tuple[Array, Ints, Array, Array]:
+        """One pass over the rows: confidence, prediction, largest logit and sum of exp(logit - largest).
+
+        Probabilities go into `probs` when it is given: measures of all classes then need no second pass.
+        """
         confidence, predicted = np.empty(self.n), np.empty(self.n, dtype=np.int64)
-        log_norm = np.zeros(self.n)
+        largest, total = np.empty(self.n), np.ones(self.n)
 
         def work(rows: slice) -> None:
             values = self.values[rows]
             top = values.argmax(axis=1)
-            largest = values[np.arange(len(top)), top]
-            predicted[rows] = top
+            most = values[np.arange(len(top)), top]
+            predicted[rows], largest[rows] = top, most
             if self.kind == "probs":
-                confidence[rows] = largest
+                confidence[rows] = most
                 return
-            e = np.subtract(values, largest[:, None], dtype=np.float64)
-            total = np.exp(e, out=e).sum(axis=1)
-            confidence[rows] = 1.0 / total
-            log_norm[rows] = largest + np.log(total)
+            e = np.subtract(values, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
+            np.exp(e, out=e).sum(axis=1, out=total[rows])
+            np.divide(1.0, total[rows], out=confidence[rows])
+            if probs is not None:
+                e /= total[rows, None]
 
         run_pieces(work, pieces(self.n, self._chunk_rows), self.n * self.k)
-        return confidence, predicted, log_norm
+        return confidence, predicted, largest, total
 
-    @property
+    @cached_property
     def _log_norm(self) -> Array:
-        return self._top[2]
+        _, _, largest, total = self._top
+        return largest + np.log(total)
 
     @cached_property
     def _kept_probs(self) -> Array | None:
@@ -236,13 +244,8 @@ class Predictions:
             return None
         if self.kind == "probs":
             return self.values.astype(np.float64, copy=False)
-        probs, log_norm = np.empty((self.n, self.k)), self._log_norm
-
-        def work(rows: slice) -> None:
-            block = np.subtract(self.values[rows], log_norm[rows, None], out=probs[rows], dtype=np.float64)
-            np.exp(block, out=block)
-
-        run_pieces(work, pieces(self.n, self._chunk_rows), self.n * self.k)
+        probs = np.empty((self.n, self.k))
+        self.__dict__["_top"] = self._pass(probs)  # the same numbers, whichever view is asked for first
         return probs
 
     def _probs(self, rows: slice, classes: slice = slice(None)) -> Array:
@@ -251,8 +254,11 @@ class Predictions:
         block = self.values[rows, classes]
         if self.kind == "probs":
             return block.astype(np.float64)
-        block = block - self._log_norm[rows, None]
-        return np.exp(block, out=block)
+        _, _, largest, total = self._top
+        block = np.subtract(block, largest[rows, None], dtype=np.float64)
+        np.exp(block, out=block)
+        block /= total[rows, None]
+        return np.asarray(block, dtype=np.float64)
 
     @cached_property
     def _kept_curves(self) -> list[ClassCurves] | None:
@@ -262,7 +268,7 @@ class Predictions:
         """Sorted class columns in blocks of at most KEEP_ELEMENTS; two threads sort the halves of a block."""
         by_class = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[by_class], np.arange(self.k + 1))
-        _ = self._kept_probs, self._log_norm  # made here once, not by the first thread that needs them
+        _ = self._kept_probs, self._top  # made here once, not by the first thread that needs them
         for block in pieces(self.k, max(1, KEEP_ELEMENTS // self.n)):
             columns = np.empty((block.stop - block.start, self.n))  # (b, n)
             positives: list[Array] = [columns[0]] * len(columns)

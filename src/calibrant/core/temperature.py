@@ -10,8 +10,9 @@ from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
 
-LOWEST, HIGHEST = -np.log(1e4), np.log(1e4)  # range of ln(1 / T)
+NO_OPTIMUM = {"separable": 0.01, "anti-informative": 100.0, "constant scores": 1.0}  # T when there is none
 TOLERANCE = 1e-12  # on the Newton step in ln T
+STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
 
 
@@ -20,7 +21,7 @@ class Temperature:
     """T, how sure it is, and why to believe it.
 
     `gradient` is d NLL / d ln T at T, `stderr` the standard error of T from the curvature. Diagnoses other than
-    "converged" name why no finite optimum exists; T is then the end of the range that the likelihood points to.
+    "converged" name why no finite optimum exists; T is then the end of 0.01 .. 100 that the likelihood points to.
     """
 
     T: float
@@ -37,16 +38,18 @@ def find_temperature(p: Predictions) -> Temperature:
     >>> round(fit.T, 6), fit.diagnosis
     (1.820478, 'converged')
     """
-    spread = p.logits.max(axis=1) - p.logits.min(axis=1)
-    if not spread.any():
-        return Temperature(1.0, np.inf, 0.0, "constant scores")
-    low, high = LOWEST, HIGHEST
-    s = 0.0  # ln(1 / T)
+    diagnosis, scale = _diagnose(p)
+    if diagnosis != "converged":
+        return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
+    low, high = -np.inf, np.inf  # a bracket for s = ln(1 / T): the gradient is negative at low, positive at high
+    s = -np.log(scale)
     gradient, curvature = _derivatives(p, s)
     for _ in range(STEPS):
         low, high = (s, high) if gradient < 0 else (low, s)
-        step = -gradient / curvature if curvature > 0 else np.inf
-        following = s + step
+        step = -gradient / curvature if curvature > 0 else -np.sign(gradient)
+        following = s + max(-STRIDE, min(STRIDE, step))
+        if following == s:
+            break
         if not low < following < high:
             following = (low + high) / 2
         moved, s = abs(following - s), following
@@ -54,12 +57,30 @@ def find_temperature(p: Predictions) -> Temperature:
         if moved <= TOLERANCE or gradient == 0:
             break
     T = float(np.exp(-s))
-    if HIGHEST - s < 1e-6:
-        return Temperature(T, np.inf, -gradient, "separable")
-    if s - LOWEST < 1e-6:
-        return Temperature(T, np.inf, -gradient, "anti-informative")
-    stderr = T / np.sqrt(p.n * curvature) if curvature > 0 else np.inf
-    return Temperature(T, float(stderr), -gradient, "converged")
+    return Temperature(T, float(T / np.sqrt(p.n * curvature)), -gradient, diagnosis)
+
+
+def _diagnose(p: Predictions) -> tuple[Diagnosis, float]:
+    """Whether a finite optimum exists, and the typical spread of the logits.
+
+    The NLL is convex in 1 / T. It falls for ever if every label has the largest logit of its row; it rises from
+    1 / T = 0 on if labels have, on average, no more than the mean logit of their row. In all other cases there is
+    one optimum.
+    """
+    top, bottom, mean, true = (np.empty(p.n) for _ in range(4))
+
+    def work(rows: slice) -> None:
+        z = p.logits[rows].astype(np.float64)
+        top[rows], bottom[rows], mean[rows] = z.max(axis=1), z.min(axis=1), z.mean(axis=1)
+        true[rows] = z[np.arange(len(z)), p.labels[rows]]
+
+    run_pieces(work, pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)), p.logits.size)
+    scale = float((top - bottom).mean())
+    if scale == 0:
+        return "constant scores", 1.0
+    if (true >= top).all():
+        return "separable", scale
+    return ("anti-informative" if (mean - true).sum() >= 0 else "converged"), scale
 
 
 def _derivatives(p: Predictions, s: float) -> tuple[float, float]:

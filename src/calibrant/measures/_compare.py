@@ -14,7 +14,7 @@ from calibrant.measures._measure import resolve
 
 @dataclass(frozen=True)
 class Comparison:
-    """b minus a. The p-value is below 1 - confidence exactly when the interval leaves out zero."""
+    """b minus a. The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample."""
 
     measure: str
     a: float

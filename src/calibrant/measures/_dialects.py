@@ -93,7 +93,7 @@ DIALECTS: dict[str, Rule] = {
         "float32",
     ),
     "netcal": Rule("left-closed; edges m * (1/M) instead of m/M", _between(_numpy_edges, "left", ends_join=True)),
-    "uncertainty_calibration": Rule("nothing differs", _between(equal_width_edges, "right", ends_join=True)),
+    "uncertainty_calibration": Rule("the same bins as ours", _between(equal_width_edges, "right", ends_join=True)),
     "relplot": Rule(
         "left-closed, by the whole part of c / (1/M); a confidence of exactly 1 has a bin of its own",
         _quotient,
@@ -104,7 +104,7 @@ DIALECTS: dict[str, Rule] = {
         "float32",
     ),
     "onmixup": Rule(
-        "float32; left-closed, by whole percents; a confidence of exactly 1 is dropped", _percent, "float32"
+        "float32; left-closed, by 100c // (100/M); a confidence of exactly 1 is dropped", _percent, "float32"
     ),
 }
 

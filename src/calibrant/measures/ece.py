@@ -1,12 +1,15 @@
 """Expected calibration error, with bins of equal width or equal mass."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.curve import Bins, Curve
-from calibrant.measures._base import BinnedMeasure, at_least
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import BinnedMeasure, CurveMeasure, at_least
 from calibrant.measures._dialects import DIALECTS, Dialect
 
 
@@ -30,6 +33,18 @@ class ECE(BinnedMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least("norm", self.norm, 1)
+        if self.dialect is not None and replace(self, dialect=None) != ECE(bins=self.bins):
+            raise InputError(
+                f"ece:dialect={self.dialect}",
+                expected="no option but bins: a dialect is what that library does",
+                got="another option too",
+                fix="drop scheme, closed, em and norm, or the dialect",
+            )
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        if self.dialect is not None:
+            return CurveMeasure.resampled(self, p, counts)
+        return super().resampled(p, counts)
 
     def on(self, curve: Curve) -> float:
         if self.dialect is not None:

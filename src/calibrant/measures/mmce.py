@@ -17,7 +17,7 @@ class MMCE(CurveMeasure):
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> round(MMCE()(p), 4)  # r = 0.1, -0.6: sqrt((0.01 + 0.36 - 2 * 0.06 * exp(-0.75)) / 4)
-    0.2798
+    0.2799
     """
 
     width: float = 0.4

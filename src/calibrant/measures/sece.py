@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from calibrant.core.arrays import Array
 from calibrant.core.curve import Curve
-from calibrant.core.kernels import gauss_sums
+from calibrant.core.kernels import REACH, gauss_sums
 from calibrant.measures._base import CurveMeasure, at_least
 
 
@@ -40,8 +41,7 @@ class SECE(CurveMeasure):
         if self.form == "eq5":
             return float(np.abs(a * near - c).mean())
         if self.leave_one_out:
-            alone = near - 1 < 1e-12
-            near, right = np.where(alone, 1.0, near - 1), np.where(alone, a, right - a)
+            near, right = _without_self(c, a, near - 1, right - a, self.h)
         return float(np.abs(np.clip(right / near, 0, 1) - c).mean())
 
     @property
@@ -50,3 +50,14 @@ class SECE(CurveMeasure):
             return f"SECE as printed in Eq. 5 (not normalised), Gaussian kernel h = {self.h:g}"
         own = "own sample left out" if self.leave_one_out else "own sample included"
         return f"top-label SECE, Nadaraya-Watson accuracy, Gaussian kernel h = {self.h:g}, {own}"
+
+
+def _without_self(c: Array, a: Array, near: Array, right: Array, h: float) -> tuple[Array, Array]:
+    """Sums without the own sample; where little is left it is summed directly, and nothing left means the sample."""
+    for i in np.flatnonzero(near < 1e-4):
+        window = slice(*c.searchsorted([c[i] - REACH * h, c[i] + REACH * h]))
+        kernel = np.exp(-0.5 * ((c[window] - c[i]) / h) ** 2)
+        kernel[i - window.start] = 0.0
+        near[i], right[i] = kernel.sum(), kernel @ a[window]
+    alone = near < 1e-12
+    return np.where(alone, 1.0, near), np.where(alone, a, right)

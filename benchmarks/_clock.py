@@ -1,0 +1,64 @@
+"""Timing side by side: every round runs everyone once, and the best time of each counts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+Call = Callable[[], float]
+
+OURS = "calibrant"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a race may take."""
+
+    rounds: int
+    seconds: float  # after this much time of its own, one entry stops running, but never before its first run
+
+
+@dataclass
+class Lap:
+    """The best time of one entry, and the number it computed."""
+
+    best: float = float("inf")
+    number: float = float("nan")
+    used: float = 0.0
+    note: str = ""  # why there is no time
+
+    @property
+    def ran(self) -> bool:
+        return self.best < float("inf")
+
+
+def race(entries: Mapping[str, Call], effort: Effort, *, turn: Callable[[int], None] | None = None) -> dict[str, Lap]:
+    """Entries in turn, round by round, so that noise of the machine hits all of them alike."""
+    laps = {name: Lap() for name in entries}
+    for number in range(effort.rounds):
+        if turn:
+            turn(number)
+        for name, call in entries.items():
+            lap = laps[name]
+            if not lap.note and (not lap.ran or lap.used < effort.seconds):
+                _run(name, call, lap)
+    return laps
+
+
+def fastest(laps: Mapping[str, Lap]) -> str | None:
+    """The name with the best time, leaving us out; None where nobody ran."""
+    times = {name: lap.best for name, lap in laps.items() if lap.ran and name != OURS}
+    return min(times, key=times.__getitem__) if times else None
+
+
+def _run(name: str, call: Call, lap: Lap) -> None:
+    start = perf_counter()
+    try:
+        lap.number = float(call())
+    except Exception as error:  # a peer that cannot do it is a result too
+        if name == OURS:
+            raise
+        lap.note = f"fails: {type(error).__name__}: {error}"
+        return
+    took = perf_counter() - start
+    lap.used += took
+    lap.best = min(lap.best, took)

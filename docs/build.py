@@ -1,0 +1,265 @@
+"""What the pages take from the code, so that nothing on them is kept by hand.
+
+python docs/build.py             writes docs/measures.md from the catalogue (`make docs` does this first)
+python docs/build.py --outputs   runs every `$ calibrant` line of the pages again and writes below it what it prints
+"""
+
+import dataclasses
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.temperature import find_temperature
+from calibrant.demo import PATH, VAL_PATH
+from calibrant.measures import Measure
+from calibrant.measures._sets import STANDARD
+
+DOCS = Path(__file__).parent
+GENERATED = DOCS / "measures.md"
+PAGES = [file for file in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if file != GENERATED]
+
+# -- the page of measures ---------------------------------------------------------------------------
+
+INTRO = """\
+# Measures
+
+<!-- Written by docs/build.py from src/calibrant/measures: change the files there, not this page. -->
+
+Every measure is one file. Its name is what you type: `--measure ece`, or `--measure ece:bins=30,scheme=mass` with
+options. This page is made from those files, and every example on it is run by the tests.
+
+In the table, *standard* marks what `calibrant measure` prints unless told otherwise, and *stream* what can be computed
+[in constant memory](streams.md).
+
+| name | what it is | better | standard | stream |
+|---|---|---|---|---|
+"""
+BETTER = {"down": "lower", "up": "higher", "zero": "near 0", "none": "neither"}
+DIRECTION = {
+    "down": "Lower is better.",
+    "up": "Higher is better.",
+    "zero": "Nearer to 0 is better; the sign says on which side it is off.",
+    "none": "It describes: neither way is better.",
+}
+
+
+def measures_page() -> str:
+    """The whole page: one table, then one section per measure."""
+    entries = [(name, cal.measures.make(name)) for name in cal.measures.names()]
+    standard = {spec.partition(":")[0] for spec in STANDARD}
+    rows = [
+        f"| [`{name}`](#{name}) | {m.title} | {BETTER[m.direction]} "
+        f"| {'yes' if name in standard else ''} | {'yes' if streams(name) else ''} |\n"
+        for name, m in entries
+    ]
+    return INTRO + "".join(rows) + "".join(section(name, m) for name, m in entries)
+
+
+def section(name: str, m: Measure) -> str:
+    what, caution, example = docstring(type(m))
+    low, high = m.bounds
+    end = "" if np.isinf(high) else f" to {high:g}"
+    bounds = f"from {low:g}{end or ' upwards'}" if np.isfinite(low) else "any number"
+    facts = [f"**By default:** {m.definition}.", f"**Direction:** {DIRECTION[m.direction]}", f"**Values:** {bounds}."]
+    if m.reference != "-":
+        facts.append(f"**Reference:** {m.reference}.")
+    parts = [f"## `{name}`: {m.title} {{ #{name} }}", what, "  \n".join(facts)]
+    if caution:
+        parts.append(f'!!! warning "Caution"\n{indent(caution)}')
+    if options := option_rows(m):
+        parts.append("| option | default | takes |\n|---|---|---|\n" + "\n".join(options))
+    if variants := list(variant_lines(name, m)):
+        parts.append('??? note "What the choices mean"\n' + indent("\n".join(variants)))
+    parts.append(f"```pycon\n{example}\n```")
+    return "\n\n" + "\n\n".join(parts) + "\n"
+
+
+def docstring(cls: type) -> tuple[str, str, str]:
+    """What it is (the first paragraph), the caution (what follows) and the example."""
+    words, _, example = (inspect.getdoc(cls) or "").partition(">>> ")
+    what, _, caution = words.strip().partition("\n\n")
+    return " ".join(what.split()), caution.strip(), f">>> {example}".strip()
+
+
+def streams(spec: str) -> bool:
+    try:
+        cal.Accumulator([spec])
+    except InputError:
+        return False
+    return True
+
+
+def option_rows(m: Measure) -> list[str]:
+    hints = get_type_hints(type(m))
+    return [f"| `{f.name}` | `{shown(f.default)}` | {takes(hints[f.name])} |" for f in dataclasses.fields(m)]
+
+
+def takes(hint: Any) -> str:
+    """The values of an option, in words."""
+    if get_origin(hint) in (Union, UnionType):
+        inner = " or ".join(takes(h) for h in get_args(hint) if h is not type(None))
+        return f"{inner}, or `none`"
+    if get_origin(hint) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(hint))
+    return {int: "a whole number", float: "a number", bool: "`true` or `false`"}[hint]
+
+
+def variant_lines(name: str, m: Measure) -> Iterator[str]:
+    """For every choice that is not the default: how to ask for it, and what the measure then is."""
+    hints = get_type_hints(type(m))
+    for field in dataclasses.fields(m):
+        for value in choices(hints[field.name]):
+            if value == field.default:
+                continue
+            option = f"{field.name}={shown(value)}"
+            for first in ("", "scheme=mass,", "scheme=width,") if "scheme" in hints else ("",):
+                spec = f"{name}:{first}{option}"  # some choices matter for one kind of bins only
+                words = cal.measures.make(spec).definition
+                if words != cal.measures.make(f"{name}:{first}").definition:
+                    yield f"- `{spec}`: {words}"
+                    break
+
+
+def choices(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(value for h in get_args(hint) for value in choices(h))
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return (True, False) if hint is bool else ()
+
+
+def shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def indent(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
+
+# -- commands on the pages, and what they print -----------------------------------------------------
+
+FENCE = re.compile(
+    r"^(?P<skip><!-- not run.*?-->\n)?```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
+)
+EXIT = re.compile(r"#\s*exit (\d)\s*$")
+
+
+class Block(NamedTuple):
+    """A fenced block that is to be run: ```python, ```pycon, ```console, ```bash or ```sh."""
+
+    language: str
+    title: str  # the file name of ```python title="mine.py", or nothing
+    text: str
+
+
+class Run(NamedTuple):
+    command: str
+    code: int
+    output: str
+
+
+def blocks(text: str) -> list[Block]:
+    """All blocks of a page but those under a line `<!-- not run: why -->`."""
+    made = []
+    for found in FENCE.finditer(text):
+        if not found["skip"]:
+            title = re.search(r'title="([^"]*)"', found["info"])
+            made.append(Block(found["language"], title[1] if title else "", found["text"]))
+    return made
+
+
+def commands(block: Block) -> list[str]:
+    """The calibrant commands of a shell block; other lines (make, pip, git, output) are left alone."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    bare = [line.removeprefix("$ ") for line in lines if block.language != "console" or line.startswith("$ ")]
+    return [line for line in bare if line.split(" ", 1)[0] == "calibrant"]
+
+
+def expected_code(command: str) -> int:
+    said = EXIT.search(command)
+    return int(said[1]) if said else 0
+
+
+def prepare(folder: Path) -> None:
+    """The files that the pages speak of, made from the demo predictions."""
+    test, val = cal.Predictions.load(PATH), cal.Predictions.load(VAL_PATH)
+    for name in ("preds.npz", "test.npz", "a.npz", "preds.parquet", "big.parquet", "preds.csv"):
+        test.save(folder / name)
+    val.save(folder / "val.npz")
+    test.tempered(find_temperature(val).T).save(folder / "b.npz")  # the same network after temperature scaling
+    np.savez(folder / "ood.npz", logits=np.roll(val.values, 1, axis=0) / 2)  # rows without labels
+    shim = folder / ".bin" / "calibrant"
+    shim.parent.mkdir()
+    code = "import sys; sys.argv[0] = 'calibrant'; from calibrant.cli import main; main()"
+    shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}" "$@"\n')
+    shim.chmod(0o755)
+
+
+def run(command: str, folder: Path) -> Run:
+    """Run one line in a shell whose terminal has 80 columns."""
+    paths = f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": paths, "COLUMNS": "80", "NO_COLOR": "1"}
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Run(command, done.returncode, "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines()))
+
+
+def with_outputs(block: Block, runs: dict[str, Run]) -> str:
+    """The text of a console block with real output below its commands; a line `...` stays where it was."""
+    parts = []
+    for part in re.split(r"^(?=\$ )", block.text.strip("\n"), flags=re.M):
+        command, *old = part.rstrip("\n").splitlines() or [""]
+        new = old
+        if command.removeprefix("$ ") in runs:
+            new = runs[command.removeprefix("$ ")].output.splitlines()
+            if "..." in old:
+                head, tail = old.index("..."), len(old) - old.index("...") - 1
+                new = [*new[:head], "...", *new[len(new) - tail :]]
+        parts.append("\n".join([command, *new]))
+    return "\n\n".join(parts).lstrip("\n") + "\n"
+
+
+def refresh(page: Path) -> None:
+    """Write the page again with the output its commands have now."""
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        text = page.read_text()
+        for block in blocks(text):
+            if block.language == "console":
+                runs = {command: run(command, Path(folder)) for command in commands(block)}
+                text = text.replace(block.text, with_outputs(block, runs))
+            elif block.title:
+                (Path(folder) / block.title).write_text(block.text)
+    write_whole(page, lambda stream: stream.write(text.encode()))
+
+
+def main() -> None:
+    write_whole(GENERATED, lambda stream: stream.write(measures_page().encode()))
+    if "--outputs" in sys.argv[1:]:
+        for page in PAGES:
+            refresh(page)
+
+
+if __name__ == "__main__":
+    main()

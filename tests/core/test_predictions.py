@@ -1,0 +1,423 @@
+"""Predictions: what is refused, what is kept, what is computed."""
+
+import math
+import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import polars as pl
+import pytest
+from slow_measures import softmax
+
+from calibrant.core.arrays import pieces, run_pieces
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.measures import make
+
+LOGITS = [[2.0, 0.0, -1.0], [0.0, 1.5, 0.2], [0.1, 0.0, -0.2], [3.0, -1.0, -2.0]]
+PROBS = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.4, 0.35, 0.25], [1.0, 0.0, 0.0]]
+LABELS = [0, 1, 2, 0]
+
+BOTH = pytest.mark.parametrize(
+    ("build", "good"), [(Predictions.from_logits, LOGITS), (Predictions.from_probs, PROBS)], ids=["logits", "probs"]
+)
+
+
+def changed(rows, value, at=(1, 1)):
+    array = np.array(rows, dtype=float)
+    array[at] = value
+    return array
+
+
+# -- refusals: expected, got, what to do ----------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(build, good, value):
+    with pytest.raises(InputError, match=r"finite numbers.*row 1"):
+        build(changed(good, value), LABELS)
+    with pytest.raises(InputError, match="finite numbers"):
+        build(changed(good, value).astype(np.float32), LABELS)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        ([0, 1, 3, 0], r"0\.\.2.*3 in row 2"),
+        ([0, -1, 2, 0], r"0\.\.2.*-1 in row 1"),
+        ([0, 0.5, 2, 0], r"integers.*0\.5 in row 1"),
+        ([0, np.nan, 2, 0], "integers.*nan in row 1"),
+        ([0, np.inf, 2, 0], "integers"),
+        (["a", "b", "c", "a"], "integers"),
+        ([None, 1, 2, 0], "integers"),
+        ([1 + 0j, 0, 0, 0], "integers"),
+        (np.eye(3)[[0, 1, 2, 0]], "not a one-hot row"),
+        ([[0], [1], [2], [0]], "shape"),
+        ([0, 1, 2], r"shape \(4,\), got shape \(3,\)"),
+        ([0, 1, 2, 0, 1], "one label per row"),
+        ([], "one label per row"),
+        (2, "one label per row"),
+        ([[0], [1, 2]], "different lengths"),
+    ],
+    ids=str,
+)
+def test_wrong_labels_are_refused(build, good, labels, says):
+    with pytest.raises(InputError, match=says):
+        build(good, labels)
+
+
+def test_huge_labels_are_refused_without_a_warning():
+    for labels in ([0.0, 1e300, 0.0, 0.0], np.array([0, 2**64 - 1, 0, 0], dtype=np.uint64)):
+        with pytest.raises(InputError, match=r"0\.\.2"):
+            Predictions.from_logits(LOGITS, labels)
+
+
+@pytest.mark.parametrize("value", [-0.01, -1e-9, 1.01, 5.0])
+def test_probabilities_outside_the_unit_interval_are_refused(value):
+    with pytest.raises(InputError, match=r"inside \[0, 1\].*row 1.*from_logits"):
+        Predictions.from_probs(changed(PROBS, value), LABELS)
+
+
+def test_rows_that_do_not_sum_to_one_are_refused():
+    with pytest.raises(InputError, match=r"sum to one, got 0\.9 in row 2 \(1 of 4 rows"):
+        Predictions.from_probs(changed(PROBS, 0.15, at=(2, 2)), LABELS)
+    with pytest.raises(InputError, match="sum to one"):
+        Predictions.from_probs(np.zeros((4, 3)), LABELS)
+
+
+def test_logits_given_as_probabilities_are_refused():
+    with pytest.raises(InputError, match="from_logits"):
+        Predictions.from_probs(LOGITS, LABELS)
+
+
+def test_rounding_of_narrow_floats_is_accepted():
+    for dtype in (np.float16, np.float32):
+        p = Predictions.from_probs(np.array(PROBS, dtype=dtype), LABELS)
+        assert p.confidence == pytest.approx([0.7, 0.8, 0.4, 1.0], abs=1e-3)
+    over = np.array([[1 + 1e-7, 0.0], [0.5, 0.5]])
+    assert Predictions.from_probs(over, [0, 1]).confidence.max() == 1.0
+
+
+@BOTH
+def test_wrong_shapes_are_refused(build, good):
+    for values, says in [
+        (np.zeros(4), "two columns"),
+        (np.zeros((2, 2, 2)), "flatten"),
+        (np.zeros((0, 3)), "n = 0"),
+        (np.zeros((4, 0)), "k = 0"),
+        (np.ones((4, 1)), "two columns"),
+        (np.array(good)[:1], "n = 1"),
+        (3.0, "2-D"),
+        ([], "2-D"),
+    ]:
+        with pytest.raises(InputError, match=says):
+            build(values, LABELS)
+
+
+@BOTH
+def test_fewer_rows_than_classes_must_be_meant(build, good):
+    with pytest.raises(InputError, match=r"transpose.*few_rows=True"):
+        build(good[:2], LABELS[:2])
+    assert build(good[:2], LABELS[:2], few_rows=True).n == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "values", [[[0.1, 0.9], [0.5]], [["a", "b"]] * 4, [[None, 1.0]] * 4, [[True, False]] * 4, [[1j, 0]] * 4, "text"]
+)
+def test_values_that_are_not_numbers_are_refused(build, good, values):
+    with pytest.raises(InputError, match=r"numbers|rows of one length|2-D"):
+        build(values, LABELS)
+
+
+@BOTH
+def test_wrong_features_and_ids_are_refused(build, good):
+    for features in (np.zeros(4), np.zeros((3, 2)), [["a"]] * 4, changed(np.zeros((4, 2)), np.nan)):
+        with pytest.raises(InputError, match="features"):
+            build(good, LABELS, features=features)
+    for ids in ([1, 2, 3], [1.5, 2.5, 3.5, 4.5], [[1], [2], [3], [4]], [None, 1, 2, 3]):
+        with pytest.raises(InputError, match="ids"):
+            build(good, LABELS, ids=ids)
+
+
+# -- what is accepted -----------------------------------------------------------------------------
+
+
+def test_lists_arrays_and_frames_are_the_same():
+    wanted = Predictions.from_logits(LOGITS, LABELS)
+    for values in (np.array(LOGITS), tuple(map(tuple, LOGITS)), np.asfortranarray(LOGITS), pl.DataFrame(LOGITS).T
+                   if hasattr(pl.DataFrame, "T") else np.array(LOGITS)):  # fmt: skip
+        assert np.array_equal(Predictions.from_logits(values, pl.Series(LABELS)).probs, wanted.probs)
+
+
+def test_integer_logits_and_whole_float_labels_are_accepted():
+    p = Predictions.from_logits(np.array([[2, 0], [0, 1]]), [0.0, 1.0])
+    assert p.values.dtype == np.float64
+    assert p.labels.tolist() == [0, 1]
+    assert p.labels.dtype == np.int64
+    assert Predictions.from_logits([[2, 0], [0, 1]], [False, True]).labels.tolist() == [0, 1]
+
+
+def test_torch_tensors_are_accepted():
+    torch = pytest.importorskip("torch")
+    labels = torch.tensor(LABELS)
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        tensor = torch.tensor(LOGITS, dtype=dtype)
+        p = Predictions.from_logits(tensor, labels)
+        assert p.confidence == pytest.approx(softmax(tensor.double().numpy()[:, :])[0][0:0] or p.probs.max(axis=1))
+        assert p.probs == pytest.approx(np.array(softmax(tensor.double().numpy())), abs=1e-6)
+    p = Predictions.from_logits(torch.tensor(LOGITS, requires_grad=True), labels)
+    assert p.n == 4
+    assert Predictions.from_probs(torch.tensor(LOGITS, requires_grad=True).softmax(1), labels).k == 3
+
+
+def test_huge_logits_give_probabilities_without_a_warning():
+    for big in (1e4, 1e30, 1e300, 1e308):
+        p = Predictions.from_logits([[big, -big, 0.0], [-big, -big, -big], [big, big, -big]], [0, 1, 2])
+        assert p.confidence == pytest.approx([1, 1 / 3, 1 / 2])
+        assert p.probs.sum(axis=1) == pytest.approx([1, 1, 1])
+        assert p.true_prob == pytest.approx([1, 1 / 3, 0])
+
+
+def test_few_words_say_what_it_is():
+    assert repr(Predictions.from_probs(PROBS, LABELS)) == "Predictions(n=4, k=3, from probs)"
+    assert len(Predictions.from_probs(PROBS, LABELS)) == 4
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+
+def test_views_of_logits():
+    p = Predictions.from_logits(LOGITS, LABELS)
+    probs = np.array(softmax(LOGITS))
+    assert p.probs == pytest.approx(probs, abs=1e-15)
+    assert p.log_probs == pytest.approx(np.log(probs), abs=1e-14)
+    assert p.confidence == pytest.approx(probs.max(axis=1), abs=1e-15)
+    assert p.predicted.tolist() == [0, 1, 0, 0]
+    assert p.correct.tolist() == [True, True, False, True]
+    assert p.true_prob == pytest.approx(probs[range(4), LABELS], abs=1e-15)
+    assert p.true_log_prob == pytest.approx(np.log(probs[range(4), LABELS]), abs=1e-14)
+
+
+def test_views_of_probabilities():
+    p = Predictions.from_probs(PROBS, LABELS)
+    assert p.probs.tolist() == PROBS
+    assert p.confidence.tolist() == [0.7, 0.8, 0.4, 1.0]
+    assert p.true_prob.tolist() == [0.7, 0.8, 0.25, 1.0]
+    assert p.logits == pytest.approx(np.log(np.maximum(PROBS, 1e-12)))
+
+
+def test_the_lowest_class_wins_a_tie():
+    assert Predictions.from_logits([[1.0, 1.0], [0.0, 0.0]], [0, 1]).predicted.tolist() == [0, 0]
+
+
+def test_a_constant_added_to_a_row_changes_no_view():
+    p = Predictions.from_logits(LOGITS, LABELS)
+    shift = np.array([[1024.0], [-4096.0], [0.0], [2.0**20]])
+    coarse = np.round(np.array(LOGITS) * 16) / 16  # exact after the shift
+    p, q = (Predictions.from_logits(values, LABELS) for values in (coarse, coarse + shift))
+    assert np.array_equal(p.confidence, q.confidence)
+    assert np.array_equal(p.probs, q.probs)
+    assert q.true_log_prob == pytest.approx(p.true_log_prob, abs=1e-12)
+
+
+def test_the_confidence_is_the_largest_probability(any_data):
+    assert np.array_equal(any_data.probs.max(axis=1), any_data.confidence)
+
+
+def test_chunks_of_rows_are_the_whole(p, monkeypatch):
+    monkeypatch.setattr("calibrant.core.predictions.CHUNK_ELEMENTS", 30)
+    rows = list(p.prob_rows())
+    assert len(rows) > 1
+    assert np.array_equal(np.concatenate([block for _, block in rows]), p.probs)
+    assert [part.start for part, _ in rows][0] == 0
+    assert rows[-1][0].stop == p.n
+
+
+# -- it never changes -----------------------------------------------------------------------------
+
+
+def test_stored_arrays_cannot_be_written():
+    p = Predictions.from_logits(np.array(LOGITS), LABELS, features=np.zeros((4, 2)), ids=np.arange(4))
+    for array in (p.values, p.logits, p.labels, p.features, p.ids):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+@pytest.mark.parametrize("view", ["probs", "confidence", "predicted", "correct", "true_prob", "true_log_prob"])
+def test_kept_views_cannot_spoil_later_answers(view):
+    """Writing into a view is refused, or touches a copy."""
+    p = Predictions.from_logits(np.array(LOGITS), LABELS)
+    before = getattr(p, view).copy()
+    try:
+        getattr(p, view)[:] = 0
+    except ValueError:
+        pass
+    assert np.array_equal(getattr(p, view), before)
+
+
+@pytest.mark.parametrize("name", ["values", "labels", "kind", "features", "ids"])
+def test_attributes_cannot_be_replaced(name):
+    p = Predictions.from_logits(LOGITS, LABELS)
+    with pytest.raises(AttributeError):
+        setattr(p, name, None)
+
+
+def test_the_callers_arrays_stay_writable():
+    logits, labels = np.array(LOGITS), np.array(LABELS)
+    p = Predictions.from_logits(logits, labels, ids=labels)
+    labels[0] = 2
+    assert p.labels[0] == 0
+    logits[0, 0] = 5.0  # no error: only our view of it is locked
+    assert logits.flags.writeable
+
+
+def test_float_arrays_are_not_copied():
+    for dtype in (np.float32, np.float64):
+        logits = np.array(LOGITS, dtype=dtype)
+        assert np.shares_memory(Predictions.from_logits(logits, LABELS).values, logits)
+
+
+# -- take, split, tempered ------------------------------------------------------------------------
+
+
+def full():
+    return Predictions.from_logits(LOGITS, LABELS, features=np.arange(8.0).reshape(4, 2), ids=["a", "b", "c", "d"])
+
+
+def test_take_by_index_and_by_mask():
+    p = full()
+    for index in ([3, 1, 1], np.array([3, 1, 1])):
+        q = p.take(index)
+        assert q.labels.tolist() == [0, 1, 1]
+        assert q.ids.tolist() == ["d", "b", "b"]
+        assert q.features[0].tolist() == [6.0, 7.0]
+        assert np.array_equal(q.confidence, p.confidence[index])
+    assert p.take([True, False, True, False]).ids.tolist() == ["a", "c"]
+    assert p.take(p.correct).n == 3
+    assert p.take([-1]).ids.tolist() == ["d"]
+
+
+@pytest.mark.parametrize("index", [[], [False] * 4, [True, False], [True] * 5, [4], [0.5], [[0, 1]], 0], ids=str)
+def test_wrong_indices_are_refused(index):
+    with pytest.raises(InputError, match="take"):
+        full().take(index)
+
+
+def test_split_is_a_partition_and_seeded(p):
+    first, second = p.split(0.25, seed=3)
+    assert (first.n, second.n) == (30, 90)
+    together = np.concatenate([first.values, second.values])
+    assert np.array_equal(np.sort(together, axis=0), np.sort(p.values, axis=0))
+    again, other = p.split(0.25, seed=3)[0], p.split(0.25, seed=4)[0]
+    assert np.array_equal(first.values, again.values)
+    assert not np.array_equal(first.values, other.values)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5, 1.5, 0.001, math.nan, math.inf])
+def test_split_that_leaves_nothing_is_refused(p, fraction):
+    with pytest.raises(InputError, match="split"):
+        p.split(fraction)
+
+
+def test_tempered_divides_the_logits():
+    p = full()
+    assert p.tempered(2.0).probs == pytest.approx(np.array(softmax(np.array(LOGITS) / 2)), abs=1e-15)
+    assert np.array_equal(p.tempered(7.0).predicted, p.predicted)
+    assert p.tempered(1e9).confidence == pytest.approx([1 / 3] * 4, abs=1e-8)
+    assert p.tempered(2.0).ids.tolist() == p.ids.tolist()
+    assert np.array_equal(p.tempered(1.0).probs, p.probs)
+    narrow = Predictions.from_logits(np.array(LOGITS, dtype=np.float32), LABELS)
+    assert narrow.tempered(3.0).values.dtype == np.float64
+
+
+def test_tempered_probabilities_start_from_their_logarithms():
+    p = Predictions.from_probs([[0.8, 0.2], [0.5, 0.5]], [0, 1])
+    assert p.tempered(0.5).probs[0] == pytest.approx([0.64 / 0.68, 0.04 / 0.68])
+    assert p.tempered(1.0).probs == pytest.approx(p.probs)
+
+
+@pytest.mark.parametrize("T", [0.0, -1.0, math.nan, math.inf, 1e-320])
+def test_temperatures_that_break_the_logits_are_refused(T):
+    with pytest.raises(InputError):
+        full().tempered(T)
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def within(seconds, work):
+    """The result of work in a thread of its own; a deadlock fails instead of hanging."""
+    result = []
+    thread = threading.Thread(target=lambda: result.append(work()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), "deadlock"
+    return result[0]
+
+
+def test_pieces_cover_everything_once():
+    for n, size in ((10, 3), (9, 3), (1, 5), (0, 4)):
+        assert [i for part in pieces(n, size) for i in range(part.start, part.stop)] == list(range(n))
+
+
+def test_work_inside_work_does_not_deadlock(monkeypatch):
+    monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", 1)
+    done = []
+
+    def outer(part):
+        run_pieces(lambda inner: done.append((part.start, inner.start)), pieces(4, 1), 100)
+
+    within(20, lambda: run_pieces(outer, pieces(4, 1), 100))
+    assert sorted(done) == [(i, j) for i in range(4) for j in range(4)]
+
+
+def test_many_threads_get_the_answers_of_one(monkeypatch):
+    monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("calibrant.core.predictions.CHUNK_ELEMENTS", 64)
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(200, 12)), rng.integers(0, 12, size=200)
+    specs = ["ece", "classwise", "brier", "nll", "ks"] * 4
+    alone = [make(spec)(Predictions.from_logits(logits, labels)) for spec in specs]
+    shared = Predictions.from_logits(logits, labels)
+
+    def work():
+        with ThreadPoolExecutor(6) as pool:
+            own = list(pool.map(lambda spec: make(spec)(Predictions.from_logits(logits, labels)), specs))
+            return own, list(pool.map(lambda spec: make(spec)(shared), specs))
+
+    own, common = within(60, work)
+    assert own == alone
+    assert common == alone
+
+
+def test_an_error_in_a_thread_is_not_lost(monkeypatch):
+    monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", 1)
+
+    def work(part):
+        if part.start == bad:
+            raise RuntimeError("broken piece")
+
+    for bad in (0, 3):
+        with pytest.raises(RuntimeError, match="broken piece"):
+            run_pieces(work, pieces(4, 1), 100)
+    done = []
+    run_pieces(lambda part: done.append(part.start), pieces(4, 1), 100)
+    assert sorted(done) == [0, 1, 2, 3]
+
+
+def measure_in_child(values):
+    return make("classwise")(Predictions.from_logits(*values))
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_works_too():
+    """The second thread was used before the fork: the child has none, and must not wait for it."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(30_000, 8)), rng.integers(0, 8, size=30_000)  # above WORTH_A_THREAD
+    here = measure_in_child(values)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(measure_in_child, (values,)).get(timeout=60) == here
