@@ -1,0 +1,223 @@
+"""Every example in the docs and the README is run, and what is printed below it is what it prints.
+
+Each page has its own folder with the files the pages speak of, and its own Python session, which starts with the names
+`logits`, `probs` and `labels`. What docs/build.py calls a block is run by its language: ```python is executed (and a
+```text block behind it is its output), ```pycon is a doctest, and in ```console, ```bash and ```sh every line that
+starts with `calibrant` is run. `<!-- not run: why -->` above a block leaves it out.
+"""
+
+import doctest
+import importlib.util
+import io
+import json
+import os
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+
+
+def load_build():
+    spec = importlib.util.spec_from_file_location("docs_build", DOCS / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+build = load_build()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, with predictions in it."""
+    build.prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def same_but_for_rounding(real: str, written: str) -> None:
+    assert NUMBER.sub("#", real) == NUMBER.sub("#", written)
+    numbers = [[float(x) for x in NUMBER.findall(text)] for text in (real, written)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=2e-4)
+
+
+# -- the pages --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", build.PAGES, ids=lambda page: page.name)
+def test_examples_run_and_print_what_the_page_says(page, folder):
+    p = cal.Predictions.load("preds.npz")
+    session = {"__name__": "page", "logits": p.values, "probs": p.probs, "labels": p.labels}
+    printed = ""
+    for block in build.blocks(page.read_text()):
+        if block.title:
+            (folder / block.title).write_text(block.text)
+        elif block.language == "text" and printed:
+            same_but_for_rounding(printed, block.text)
+        elif block.language in ("console", "bash", "sh"):
+            run_commands(block, folder)
+        elif block.language == "pycon":
+            run_doctest(block.text, session, page.name)
+        printed = run_python(block.text, session) if block.language == "python" and not block.title else ""
+
+
+def run_commands(block, folder):
+    runs = {command: build.run(command, folder) for command in build.commands(block)}
+    for command, done in runs.items():
+        assert done.code == build.expected_code(command), f"{command}\n{done.output}"
+        assert "Traceback" not in done.output
+    if block.language == "console":
+        same_but_for_rounding(build.with_outputs(block, runs), block.text)
+
+
+def run_python(text: str, session: dict) -> str:
+    with redirect_stdout(io.StringIO()) as out:
+        exec(compile(text, "<page>", "exec"), session)
+    return out.getvalue()
+
+
+def run_doctest(text: str, session: dict, name: str) -> None:
+    example = doctest.DocTestParser().get_doctest(text, session, name, None, None)
+    out = io.StringIO()
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=out.write, clear_globs=False)
+    session |= example.globs
+    assert not out.getvalue(), out.getvalue()
+
+
+def test_links_between_pages_lead_somewhere():
+    anchors = {page.name: set(headings(page.read_text())) for page in build.PAGES}
+    anchors["measures.md"] = set(cal.measures.names())
+    for page in DOCS.glob("*.md"):
+        if page != build.GENERATED:
+            for name, anchor in re.findall(r"\]\(([\w.-]+\.md)(?:#([\w-]+))?\)", page.read_text()):
+                if name in anchors:  # pages of this repository; mkdocs checks the rest
+                    assert not anchor or anchor in anchors[name], f"{page.name} links to {name}#{anchor}"
+
+
+def headings(text: str) -> list[str]:
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    return [re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles]
+
+
+# -- the page of measures ---------------------------------------------------------------------------
+
+
+def test_every_measure_is_on_its_page():
+    page = build.measures_page()
+    for name in cal.measures.names():
+        m = cal.measures.make(name)
+        [part] = re.findall(rf"^## `{name}`: (.*?)(?=^## |\Z)", page, re.M | re.S)
+        assert part.startswith(m.title)
+        assert m.definition in part
+        assert m.reference == "-" or m.reference in part
+        assert ">>> " in part
+        for option, default in vars(m).items():
+            assert f"| `{option}` | `{build.shown(default)}` |" in part
+
+
+def test_the_page_of_measures_says_what_streams():
+    table = dict(re.findall(r"^\| \[`(\w+)`\].*\| (yes)? ?\|$", build.measures_page(), re.M))
+    assert set(table) == set(cal.measures.names())
+    for name, streams in table.items():
+        if streams:
+            cal.Accumulator([name])
+        else:
+            with pytest.raises(InputError):
+                cal.Accumulator([name])
+
+
+# -- the page of JSON -------------------------------------------------------------------------------
+
+JSON_COMMANDS = {
+    "measure": "measure preds.npz --measure ece --measure auroc --resamples 20",
+    "compare": "compare a.npz b.npz --measure ece --resamples 20",
+    "check": "check preds.npz --max ece=0.9 --min accuracy=0.1 --resamples 20",
+    "decompose": "decompose preds.npz",
+    "list": "list measures",
+}
+TYPES = {"string": str, "number": (int, float), "integer": int, "list": list, "object": dict, "null": type(None)}
+
+
+def documented(section: str) -> dict[str, str]:
+    """Key -> type, from the first table of a section of docs/json.md."""
+    text = (DOCS / "json.md").read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `([^`]+)` \| ([\w ]+) \|", text, re.M))
+
+
+def check_keys(value: dict, keys: dict[str, str]) -> None:
+    assert set(value) == set(keys)
+    for key, words in keys.items():
+        assert isinstance(value[key], tuple(t for word in words.split(" or ") for t in as_tuple(TYPES[word]))), key
+
+
+def as_tuple(types: object) -> tuple:
+    return types if isinstance(types, tuple) else (types,)
+
+
+@pytest.mark.parametrize("section", JSON_COMMANDS)
+def test_json_has_the_documented_keys(section, folder):
+    done = build.run(f"calibrant {JSON_COMMANDS[section]} --json", folder)
+    assert done.code == 0, done.output
+    value = json.loads(done.output)
+    if section == "decompose":
+        names = "nll, temperature|nll, isotonic|brier, temperature|brier, isotonic".split("|")
+        assert list(value["losses"]) == names
+        for name in names:
+            flat = {f"losses.*.{key}": x for key, x in value["losses"][name].items()}
+            flat |= {f"{part}.{key}": x for part in value if part != "losses" for key, x in value[part].items()}
+            check_keys(flat, documented(section))
+        return
+    assert value
+    for row in value:
+        check_keys(row, documented(section))
+
+
+def test_the_other_measure_commands_have_the_same_keys(folder):
+    commands = ("measure preds.csv --stream", "measure preds.npz --set benchmark102 --ood ood.npz", "demo")
+    for command in commands:
+        rows = json.loads(build.run(f"calibrant {command} --json", folder).output)
+        for row in rows:
+            check_keys(row, documented("measure"))
+    assert rows[0]["measure"] == "accuracy"
+
+
+def test_bad_input_prints_no_json(folder):
+    done = build.run("calibrant measure preds.npz --measure eec --json 2> error.txt", folder)
+    assert (done.code, done.output) == (2, "")
+    assert (folder / "error.txt").read_text().startswith("error: ")
+
+
+def test_the_state_of_an_accumulator_is_documented(p):
+    sums = cal.Accumulator()
+    sums.update(p)
+    check_keys(json.loads(sums.to_json()), documented("The state of an accumulator"))
+
+
+# -- the page of the structure ----------------------------------------------------------------------
+
+
+def test_the_structure_page_names_what_is_there():
+    text = (DOCS / "structure.md").read_text()
+    package = ROOT / "src" / "calibrant"
+    for room in package.iterdir():
+        if (room / "__init__.py").exists():
+            assert f"\n  {room.name}/" in text, f"{room.name}/ is missing in docs/structure.md"
+    shared = [*(package / "core").glob("[a-z]*.py"), *(package / "measures").glob("_[a-z]*.py")]
+    for file in shared:
+        assert f"`{file.name}`" in text, f"{file.name} is missing in docs/structure.md"
+    for name in re.findall(r"`(_?\w+\.py)`", text):
+        assert [*package.rglob(name)], f"docs/structure.md speaks of {name}, which is not there"
+
+
+def test_pages_name_real_tests_and_files():
+    for page in build.PAGES:
+        for path in re.findall(r"`((?:tests|tools|docs|src|examples|benchmarks)/[\w/.]+\w)`", page.read_text()):
+            assert os.path.exists(ROOT / path), f"{page.name} speaks of {path}, which is not there"
