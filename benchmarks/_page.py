@@ -51,14 +51,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def show(value: float) -> str:
-    """Three figures, no exponent.
-
-    >>> show(1234.5), show(12.345), show(0.0123)
-    ('1,234', '12.3', '0.0123')
-    """
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:#.3g}".rstrip(".")
+    """Three figures: 1,234 and 12.3 and 0.0123."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def ratio(peer: Lap, ours: Lap) -> float:

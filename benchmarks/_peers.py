@@ -238,6 +238,11 @@ SINGLE: Mapping[str, Mapping[str, Single]] = {
 }
 
 
+def steps(measure: str, n: int, k: int) -> int:
+    """What a peer's time grows with."""
+    return n * n if measure == "mmce" else n * k
+
+
 def bytes_needed(measure: str, n: int) -> int:
     """What a peer's n x n matrices of float32 take: residual pairs, differences, their size, the kernel."""
     return 4 * 4 * n * n if measure == "mmce" else 0

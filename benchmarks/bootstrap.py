@@ -28,7 +28,7 @@ WORDS = (
 
 def run(*, smoke: bool) -> Section:
     data = overconfident(*(SMOKE_SIZE if smoke else SIZE))
-    laps = race(_entries(data), Effort(1, 0.0) if smoke else Effort(8, 4.0), turn=thread_turn)
+    laps = race(_entries(data), Effort(1, 0.0) if smoke else Effort(6, 2.0), turn=thread_turn)
     for name, lap in laps.items():
         lap.best *= 1 if name == OURS else SHARE
     promise = f"an interval of the ECE from {RESAMPLES:,} resamples at {data.size}"

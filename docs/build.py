@@ -6,6 +6,7 @@ python docs/build.py --outputs   runs every `$ calibrant` line of the pages agai
 
 import dataclasses
 import inspect
+import io
 import os
 import re
 import shlex
@@ -13,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from unittest import mock
 
 import numpy as np
 
@@ -39,7 +42,8 @@ INTRO = """\
 <!-- Written by docs/build.py from src/calibrant/measures: change the files there, not this page. -->
 
 Every measure is one file. Its name is what you type: `--measure ece`, or `--measure ece:bins=30,scheme=mass` with
-options. This page is made from those files, and every example on it is run by the tests.
+options. This page is made from those files, and every example on it is run by the tests. The examples start with
+`from calibrant import Predictions` and the class itself, for instance `from calibrant.measures.ece import ECE`.
 
 In the table, *standard* marks what `calibrant measure` prints unless told otherwise, and *stream* what can be computed
 [in constant memory](streams.md).
@@ -184,8 +188,8 @@ def blocks(text: str) -> list[Block]:
 def commands(block: Block) -> list[str]:
     """The calibrant commands of a shell block; other lines (make, pip, git, output) are left alone."""
     lines = block.text.replace("\\\n", " ").splitlines()
-    bare = [line.removeprefix("$ ") for line in lines if block.language != "console" or line.startswith("$ ")]
-    return [line for line in bare if line.split(" ", 1)[0] == "calibrant"]
+    prompted = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    return [line for line in prompted or lines if line.split(" ", 1)[0] == "calibrant"]
 
 
 def expected_code(command: str) -> int:
@@ -200,29 +204,50 @@ def prepare(folder: Path) -> None:
         test.save(folder / name)
     val.save(folder / "val.npz")
     test.tempered(find_temperature(val).T).save(folder / "b.npz")  # the same network after temperature scaling
-    np.savez(folder / "ood.npz", logits=np.roll(val.values, 1, axis=0) / 2)  # rows without labels
+    np.savez(folder / "ood.npz", logits=val.values)  # without labels
     shim = folder / ".bin" / "calibrant"
     shim.parent.mkdir()
-    code = "import sys; sys.argv[0] = 'calibrant'; from calibrant.cli import main; main()"
+    source = Path(cal.__file__).parents[1]
+    code = (
+        f"import sys; sys.argv[0] = 'calibrant'; sys.path.insert(0, '{source}'); from calibrant.cli import main; main()"
+    )
     shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}" "$@"\n')
     shim.chmod(0o755)
 
 
 def run(command: str, folder: Path) -> Run:
-    """Run one line in a shell whose terminal has 80 columns."""
-    paths = f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": paths, "COLUMNS": "80", "NO_COLOR": "1"}
+    """Run one line as in a terminal of 80 columns: here, which is fast, or in a shell if the line needs one."""
+    terminal = {"PATH": f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80", "NO_COLOR": "1"}
+    code, output = (_in_shell if set(command) & set("|&;<>$`") else _in_here)(command, folder, terminal)
+    return Run(command, code, "\n".join(line.rstrip() for line in output.rstrip().splitlines()))
+
+
+def _in_here(command: str, folder: Path, terminal: dict[str, str]) -> tuple[int, str]:
+    from calibrant.cli import main
+
+    out = io.StringIO()
+    arguments = mock.patch.object(sys, "argv", shlex.split(command, comments=True))
+    with mock.patch.dict(os.environ, terminal), arguments, chdir(folder), redirect_stdout(out), redirect_stderr(out):
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue()
+
+
+def _in_shell(command: str, folder: Path, terminal: dict[str, str]) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env=environment,
+        env=os.environ | terminal,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=120,
         check=False,
     )
-    return Run(command, done.returncode, "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines()))
+    return done.returncode, done.stdout
 
 
 def with_outputs(block: Block, runs: dict[str, Run]) -> str:
@@ -231,7 +256,7 @@ def with_outputs(block: Block, runs: dict[str, Run]) -> str:
     for part in re.split(r"^(?=\$ )", block.text.strip("\n"), flags=re.M):
         command, *old = part.rstrip("\n").splitlines() or [""]
         new = old
-        if command.removeprefix("$ ") in runs:
+        if command.startswith("$ ") and command.removeprefix("$ ") in runs:
             new = runs[command.removeprefix("$ ")].output.splitlines()
             if "..." in old:
                 head, tail = old.index("..."), len(old) - old.index("...") - 1

@@ -201,7 +201,7 @@ def kde(probs, labels, norm=1.0):
     """Direct kernel sums where calibrant bins linearly and uses an FFT.
 
     Not in METHODS: with fewer than two correct samples the spread is that of all; the bandwidth is at least
-    0.001; with norm d the root of order d is taken, as in every other measure with a norm.
+    0.001; with norm d the gap is taken to the power d, without a root (METHODS 2.3).
     """
     pairs = top_label(probs, labels)
     scores = [c for c, _ in pairs]
@@ -218,7 +218,7 @@ def kde(probs, labels, norm=1.0):
         integrand.append(last)
     # trapezoid: the density is zero outside (0, 1), so the cells at both ends are half empty
     step = 2.2 / (2**14 - 1)
-    return (step * (sum(integrand) - (integrand[0] + integrand[-1]) / 2) / np.trapezoid(f, dx=step)) ** (1 / norm)
+    return step * (sum(integrand) - (integrand[0] + integrand[-1]) / 2) / np.trapezoid(f, dx=step)
 
 
 def kde_bandwidth(probs, labels):

@@ -35,14 +35,14 @@ def test_only_the_file_is_written(made, tmp_path):
 
 
 def test_the_template_is_a_working_measure(made, p):
-    m = cal.measures.make(f"{made}:power=2")
+    m = cal.measures.make(f"{made}:form=squared")
     assert type(m).title == "Bold claims"
     assert m(p) == pytest.approx(((p.confidence - p.correct) ** 2).mean())
     measured = cal.measure(p, m, resamples=50)
     assert measured.low <= measured.value <= measured.high
-    assert measured.definition == "mean of |confidence - correct|^2"
-    with pytest.raises(InputError, match="power: expected at least 1"):
-        cal.measures.make(f"{made}:power=0")
+    assert measured.definition == "mean of the squared distance between confidence and correctness"
+    with pytest.raises(InputError, match="expected one of absolute, squared, got 'cubed'"):
+        cal.measures.make(f"{made}:form=cubed")
 
 
 def test_the_example_of_the_template_runs(made):

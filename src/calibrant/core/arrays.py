@@ -66,4 +66,5 @@ def _forget_threads() -> None:
 
 
 _second_thread = threading.Lock()
-os.register_at_fork(after_in_child=_forget_threads)
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_forget_threads)

@@ -10,9 +10,12 @@ from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
+USER_FILE = "calibrant user file "
 
 
 class Catalogue(Generic[T]):
@@ -77,8 +80,21 @@ def spec_of(entry: Any) -> str:
         for field in dataclasses.fields(entry)
         if (value := getattr(entry, field.name)) != field.default
     ]
-    name = type(entry).__module__.rpartition(".")[2]
+    module = type(entry).__module__
+    name = module.removeprefix(USER_FILE) if module.startswith(USER_FILE) else module.rpartition(".")[2]
     return f"{name}:{','.join(options)}" if options else name
+
+
+def check_options(entry: Any) -> None:
+    """Refuse words that an option does not know: they come from Python, where nothing parses them."""
+    hints = get_type_hints(type(entry))
+    for field in dataclasses.fields(entry):
+        value, hint = getattr(entry, field.name), hints[field.name]
+        words = [w for part in (hint, *get_args(hint)) if get_origin(part) is Literal for w in get_args(part)]
+        if words and value is not None and value not in words:
+            raise unknown_name(f"{type(entry).__name__}.{field.name}", str(value), words)
+        if isinstance(value, float) and not np.isfinite(value):
+            raise InputError(field.name, expected="a finite number", got=str(value), fix="give another value")
 
 
 def _show(value: Any) -> str:
@@ -106,6 +122,8 @@ def _parse_options(cls: type, name: str, text: str) -> dict[str, Any]:
                     fix="leave it out",
                 )
             )
+        if key in options:
+            raise InputError(f"{name}:{key}", expected="one value", got="two", fix="give each option once")
         options[key] = _parse_value(value, hints[key], f"{name}:{key}")
     return options
 
@@ -135,10 +153,11 @@ def _parse_value(text: str, hint: Any, what: str) -> Any:
 def _load_file(path: Path, kind: str) -> ModuleType:
     if not path.exists():
         raise InputError(str(path), expected=f"a Python file with a {kind}", got="no such file", fix="check the path")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"{USER_FILE}{path}"  # a name no import statement can have: ./json.py must not become json
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module

@@ -182,8 +182,8 @@ def _edges(scores: Array, count: int, scheme: Scheme, em: Mass) -> Array | None:
         rise = scores[..., np.minimum(low + 1, n - 1)] - scores[..., low]
         return np.asarray(scores[..., low] + (place - low) * rise)
     if em == "midpoint":
-        at = np.maximum(np.minimum(_equal_chunks(n, count)[1:-1], n - 1), 1)
-        inner = (scores[..., at - 1] + scores[..., at]) / 2
+        at = np.minimum(_equal_chunks(n, count)[1:-1], n - 1)
+        inner = (scores[..., np.maximum(at - 1, 0)] + scores[..., at]) / 2
     else:
         inner = scores[..., np.arange(1, count) * (n // count)]
     ends = np.broadcast_to([0.0, 1.0], (*scores.shape[:-1], 2))

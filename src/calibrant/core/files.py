@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Kind, Predictions
+from calibrant.core.validate import check_labels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,21 +32,22 @@ def save_predictions(p: Predictions, path: str | Path) -> None:
     file = Path(path)
     _check_suffix(file)
     if file.suffix == ".npz":
-        arrays: dict[str, Any] = {p.kind: p.values, "labels": p.labels}
-        if p.features is not None:
-            arrays["features"] = p.features
-        if p.ids is not None:
-            arrays["ids"] = p.ids
+        arrays: dict[str, Any] = {p.kind: p.values, "labels": p.labels, **p.extras.arrays()}
+        if p.extras.seen:
+            arrays["seen"] = np.array(p.extras.seen)
         write_whole(file, lambda f: np.savez_compressed(f, **arrays))
         return
     import polars as pl
 
     stem = {"logits": "logit", "probs": "prob"}[p.kind]
-    columns: dict[str, Any] = {} if p.ids is None else {"id": p.ids}
+    extras = p.extras.arrays()
+    columns: dict[str, Any] = {name: extras[array] for name, array in _NAMED_COLUMNS.items() if array in extras}
     columns["label"] = p.labels
     columns |= _columns(stem, p.values, file)
     if p.features is not None:
         columns |= _columns("feature", p.features, file)
+    if p.extras.seen:
+        columns["seen"] = np.full(p.n, p.extras.seen)
     frame = pl.DataFrame(columns)
     write_whole(file, frame.write_parquet if file.suffix == ".parquet" else frame.write_csv)
 
@@ -107,7 +110,7 @@ def _load_npz(file: Path, few_rows: bool, labelled: bool) -> Predictions:
     try:
         if not zipfile.is_zipfile(file):
             raise zipfile.BadZipFile("not a zip archive, or cut short")
-        with np.load(file, allow_pickle=False) as archive:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files if name in _NPZ_NAMES}
             names = archive.files
     except ValueError as error:
@@ -119,26 +122,33 @@ def _load_npz(file: Path, few_rows: bool, labelled: bool) -> Predictions:
                 fix="save number arrays: np.savez(path, logits=..., labels=...)",
             ) from error
         raise _unreadable(file, error) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, NotImplementedError, RuntimeError) as error:
         raise _unreadable(file, error) from error
     kind = _one_kind(str(file), "logits" in arrays, "probs" in arrays, names)
     if "labels" not in arrays:
         if labelled:
             raise _missing(str(file), "an array named labels", names)
         arrays["labels"] = np.zeros(len(arrays[kind]), dtype=np.int64)
-    return _make(str(file), kind, arrays[kind], arrays["labels"], arrays.get("features"), arrays.get("ids"), few_rows)
+    return _make(str(file), kind, arrays, few_rows)
 
 
-def _make(name: str, kind: Kind, values: Any, labels: Any, features: Any, ids: Any, few_rows: bool) -> Predictions:
+def _make(name: str, kind: Kind, arrays: dict[str, Any], few_rows: bool) -> Predictions:
     """Predictions, or an error that names the file."""
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
+    known = {extra: arrays.get(extra) for extra in ("features", "ids", "groups")}
     try:
-        return make(values, labels, features=features, ids=ids, few_rows=few_rows)
+        p = make(arrays[kind], arrays["labels"], few_rows=few_rows, **known)
+        if "predicted" not in arrays and "seen" not in arrays:
+            return p
+        predicted = check_labels(arrays["predicted"], p.n, p.k, "predicted") if "predicted" in arrays else None
+        extras = replace(p.extras, predicted=predicted, seen=float(np.max(arrays.get("seen", 0.0))))
+        return Predictions(p.values, p.labels, kind, extras)
     except InputError as error:
         raise InputError.inside(name, error) from None
 
 
-_NPZ_NAMES = ("logits", "probs", "labels", "features", "ids")
+_NAMED_COLUMNS = {"id": "ids", "group": "groups", "predicted": "predicted"}  # in tables -> in Predictions
+_NPZ_NAMES = ("logits", "probs", "labels", "features", "ids", "groups", "predicted", "seen")
 
 
 def _read_frame(file: Path) -> "pl.DataFrame":
@@ -146,12 +156,14 @@ def _read_frame(file: Path) -> "pl.DataFrame":
 
     try:
         return pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _unreadable(file, error) from error
 
 
 def read_batches(path: str | Path, rows: int) -> Iterator[Predictions]:
-    """A Parquet or CSV file of any length as Predictions of at most `rows` rows, in constant memory."""
+    """Scores and labels of a Parquet or CSV file of any length, at most `rows` rows at a time, in constant memory."""
+    if rows < 1:
+        raise InputError("rows", expected="at least 1 at a time", got=str(rows), fix="use 100000")
     file = existing(path)
     if file.suffix == ".npz":
         raise InputError(
@@ -164,12 +176,16 @@ def read_batches(path: str | Path, rows: int) -> Iterator[Predictions]:
     start = 0
     for frame in frames:
         try:
-            yield _from_frame(frame, str(path), few_rows=True)
+            yield _from_frame(frame.select(s for s in frame if _is_needed(s.name)), str(path), few_rows=True)
         except InputError as error:
             raise InputError.inside(f"rows from {start} on, numbered from there", error) from None
         start += len(frame)
     if start == 0:
         raise InputError(str(path), expected="at least one row", got="none", fix="write the file again")
+
+
+def _is_needed(column: str) -> bool:
+    return column in ("label", "labels", "logits", "probs") or any(_is_numbered(column, s) for s in ("logit", "prob"))
 
 
 def _parquet_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
@@ -180,7 +196,7 @@ def _parquet_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
         total = lazy.select(pl.len()).collect().item()
         for start in range(0, total, rows):
             yield lazy.slice(start, rows).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _unreadable(file, error) from error
 
 
@@ -194,6 +210,8 @@ def _csv_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
     with file.open("rb") as stream:
         header = stream.readline()
         while lines := list(islice(stream, rows)):
+            while b"".join(lines).count(b'"') % 2 and (more := stream.readline()):
+                lines.append(more)  # a quoted cell with a line break in it
             try:
                 yield pl.read_csv(io.BytesIO(header + b"".join(lines)), infer_schema_length=None)
             except pl.exceptions.PolarsError as error:
@@ -209,15 +227,19 @@ def _from_frame(frame: "pl.DataFrame", name: str, few_rows: bool, labelled: bool
         if labelled:
             raise _missing(name, "a column named label", names)
         frame = frame.with_columns(_zeros(label))
-    return _make(
-        name,
-        kind,
-        _list_column(frame, kind, name) if kind in names else _numbered(frame, kind.removesuffix("s"), name),
-        _no_gaps(frame, label, name).to_numpy(),
-        _numbered(frame, "feature", name) if "feature_0" in names else None,
-        np.array(_no_gaps(frame, "id", name).to_list()) if "id" in names else None,
-        few_rows,
-    )
+    stem = kind.removesuffix("s")
+    arrays = {
+        kind: _list_column(frame, kind, name) if kind in names else _numbered(frame, stem, name),
+        "labels": _no_gaps(frame, label, name).to_numpy(),
+    }
+    for column, array in _NAMED_COLUMNS.items():
+        if column in names:
+            arrays[array] = np.array(_no_gaps(frame, column, name).to_list())
+    if "feature_0" in names:
+        arrays["features"] = _numbered(frame, "feature", name)
+    if "seen" in names:
+        arrays["seen"] = _no_gaps(frame, "seen", name).to_numpy()
+    return _make(name, kind, arrays, few_rows)
 
 
 def _zeros(name: str) -> Any:

@@ -1,6 +1,7 @@
 """Predictions: what a classifier said and what was true, validated once, with cached views for every measure."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -20,47 +21,82 @@ KEEP_ELEMENTS = 1 << 22  # n * k up to which probabilities and class curves stay
 CHUNK_ELEMENTS = 1 << 16  # elements worked on at a time, so that they stay in the processor's cache
 
 
+@dataclass(frozen=True)
+class Extras:
+    """What else may be known about the rows; every array has one entry per row."""
+
+    features: Floats | None = None  # (n, d) input of the last layer
+    ids: npt.NDArray[Any] | None = None  # integers or strings that name the rows
+    groups: npt.NDArray[Any] | None = None  # integers or strings: the segment a row belongs to
+    predicted: Ints | None = None  # the prediction, where it is not the class of the largest score
+    seen: float = 0.0  # share of the rows that the map which made them was fitted on
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        named = {name: getattr(self, name) for name in ("features", "ids", "groups", "predicted")}
+        return {name: array for name, array in named.items() if array is not None}
+
+    def take(self, rows: Ints) -> "Extras":
+        return Extras(**{name: array[rows] for name, array in self.arrays().items()}, seen=self.seen)
+
+
 class Predictions:
     """Logits or probabilities (n, k) and labels (n,), valid once built and never changed.
 
     Arrays of float32 or float64 are not copied: do not change them afterwards.
+    `values` is what was given, and `kind` says which: "logits" or "probs".
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> p.confidence, p.correct
     (array([0.9, 0.6]), array([ True, False]))
     """
 
-    def __init__(
-        self,
-        values: Floats,
-        labels: Ints,
-        kind: Kind,
-        features: Floats | None = None,
-        ids: npt.NDArray[Any] | None = None,
-    ) -> None:
+    values: Floats
+    labels: Ints
+    kind: Kind
+    extras: Extras
+
+    def __init__(self, values: Floats, labels: Ints, kind: Kind, extras: Extras | None = None) -> None:
         """For use inside: takes valid arrays as they are. Users call `from_logits` or `from_probs`."""
-        self.values, self.labels, self.kind, self.features, self.ids = values, labels, kind, features, ids
-        for array in (values, labels, features, ids):
-            if array is not None:
-                array.flags.writeable = False
+        extras = extras or Extras()
+        self.__dict__.update(values=values, labels=labels, kind=kind, extras=extras)
+        _lock(values, labels, *extras.arrays().values())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"predictions never change: build new ones instead of setting {name}")
 
     @classmethod
     def from_logits(
-        cls, logits: Any, labels: Any, *, features: Any = None, ids: Any = None, few_rows: bool = False
+        cls,
+        logits: Any,
+        labels: Any,
+        *,
+        features: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        few_rows: bool = False,
     ) -> "Predictions":
         """From scores before the softmax (log-probabilities are logits too)."""
-        from calibrant.core.validate import check_logits
+        from calibrant.core.validate import check_extras, check_logits
 
-        return cls(*check_logits(logits, labels, few_rows), "logits", *_extras(features, ids, len(labels)))
+        values, whole = check_logits(logits, labels, few_rows)
+        return cls(values, whole, "logits", check_extras(len(whole), features, ids, groups))
 
     @classmethod
     def from_probs(
-        cls, probs: Any, labels: Any, *, features: Any = None, ids: Any = None, few_rows: bool = False
+        cls,
+        probs: Any,
+        labels: Any,
+        *,
+        features: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        few_rows: bool = False,
     ) -> "Predictions":
         """From probabilities: every row inside [0, 1] and summing to one."""
-        from calibrant.core.validate import check_probs
+        from calibrant.core.validate import check_extras, check_probs
 
-        return cls(*check_probs(probs, labels, few_rows), "probs", *_extras(features, ids, len(labels)))
+        values, whole = check_probs(probs, labels, few_rows)
+        return cls(values, whole, "probs", check_extras(len(whole), features, ids, groups))
 
     @classmethod
     def load(cls, path: str | Path, *, few_rows: bool = False) -> "Predictions":
@@ -85,6 +121,18 @@ class Predictions:
     def k(self) -> int:
         return int(self.values.shape[1])
 
+    @property
+    def features(self) -> Floats | None:
+        return self.extras.features
+
+    @property
+    def ids(self) -> npt.NDArray[Any] | None:
+        return self.extras.ids
+
+    @property
+    def groups(self) -> npt.NDArray[Any] | None:
+        return self.extras.groups
+
     def __len__(self) -> int:
         return self.n
 
@@ -94,16 +142,14 @@ class Predictions:
     def take(self, index: npt.ArrayLike) -> "Predictions":
         """The rows of `index` (integers or a mask), in that order; repeats are allowed."""
         i = np.asarray(index)
+        if i.ndim != 1 or (i.dtype == bool and len(i) != self.n):
+            raise InputError(
+                "take", expected=f"row numbers or a mask of {self.n}", got=f"shape {i.shape}", fix="give one list"
+            )
         rows = np.flatnonzero(i) if i.dtype == bool else i
         if len(rows) == 0:
             raise InputError("take", expected="at least one row", got="none", fix="give a longer index")
-        return Predictions(
-            self.values[rows],
-            self.labels[rows],
-            self.kind,
-            None if self.features is None else self.features[rows],
-            None if self.ids is None else self.ids[rows],
-        )
+        return Predictions(self.values[rows], self.labels[rows], self.kind, self.extras.take(rows))
 
     def split(self, fraction: float = 0.5, *, seed: int = 0) -> tuple["Predictions", "Predictions"]:
         """Two disjoint random parts, the first holding `fraction` of the rows."""
@@ -120,7 +166,9 @@ class Predictions:
 
     def tempered(self, T: float) -> "Predictions":
         """Every logit divided by the temperature T, in float64."""
-        return Predictions(self.logits / np.float64(T), self.labels, "logits", self.features, self.ids)
+        if not T > 0:
+            raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
+        return Predictions(self.logits / np.float64(T), self.labels, "logits", self.extras)
 
     # -- views, each computed once --------------------------------------------------------------
 
@@ -131,7 +179,7 @@ class Predictions:
 
     @cached_property
     def _log_values(self) -> Array:
-        return np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64)
+        return _lock(np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64))
 
     @cached_property
     def confidence(self) -> Array:
@@ -139,33 +187,36 @@ class Predictions:
 
     @cached_property
     def predicted(self) -> Ints:
-        """The class of the largest score; the lowest index wins a tie."""
+        """The class of the largest score (the lowest index wins a tie), unless the rows carry another prediction."""
         return self._top[1]
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self.predicted == self.labels)
+        return _lock(self.predicted == self.labels)
 
     @cached_property
     def true_prob(self) -> Array:
         """Probability given to the true class, (n,)."""
         if self.kind == "probs":
-            return self._at_label.astype(np.float64)
-        return np.exp(self.true_log_prob)
+            return _lock(self._at_label.astype(np.float64))
+        return _lock(np.exp(self.true_log_prob))
 
     @cached_property
     def true_log_prob(self) -> Array:
         """Its logarithm, without a floor when it comes from logits."""
         if self.kind == "logits":
-            return self._at_label - self._log_norm
-        return np.log(np.maximum(self._at_label, PROBABILITY_FLOOR))
+            _, _, largest, total = self._top
+            with np.errstate(over="ignore"):
+                return _lock(self._at_label - largest - np.log(total))
+        return _lock(np.log(np.maximum(self._at_label, PROBABILITY_FLOOR)))
 
     @property
     def log_probs(self) -> Array:
         """(n, k); computed anew at each call."""
         if self.kind == "probs":
             return self._log_values
-        return self.values - self._log_norm[:, None]
+        _, _, largest, total = self._top
+        return self.values - largest[:, None] - np.log(total)[:, None]
 
     @property
     def probs(self) -> Array:
@@ -215,38 +266,40 @@ class Predictions:
         """
         confidence, predicted = np.empty(self.n), np.empty(self.n, dtype=np.int64)
         largest, total = np.empty(self.n), np.ones(self.n)
+        given = self.extras.predicted
 
         def work(rows: slice) -> None:
             values = self.values[rows]
             top = values.argmax(axis=1)
             most = values[np.arange(len(top)), top]
-            predicted[rows], largest[rows] = top, most
+            largest[rows] = most
+            if given is not None:
+                top = given[rows]
+            predicted[rows] = top
             if self.kind == "probs":
-                confidence[rows] = most
+                confidence[rows] = most if given is None else values[np.arange(len(top)), top]
                 return
-            e = np.subtract(values, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
+            with np.errstate(over="ignore"):  # logits of 1e308: a difference of -inf is a probability of 0
+                e = np.subtract(values, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
             np.exp(e, out=e).sum(axis=1, out=total[rows])
-            np.divide(1.0, total[rows], out=confidence[rows])
+            of_top = 1.0 if given is None else e[np.arange(len(top)), top]
+            np.divide(of_top, total[rows], out=confidence[rows])
             if probs is not None:
                 e /= total[rows, None]
 
         run_pieces(work, pieces(self.n, self._chunk_rows), self.n * self.k)
+        _lock(confidence, predicted)
         return confidence, predicted, largest, total
-
-    @cached_property
-    def _log_norm(self) -> Array:
-        _, _, largest, total = self._top
-        return largest + np.log(total)
 
     @cached_property
     def _kept_probs(self) -> Array | None:
         if not self._small:
             return None
         if self.kind == "probs":
-            return self.values.astype(np.float64, copy=False)
+            return _lock(self.values.astype(np.float64, copy=False))
         probs = np.empty((self.n, self.k))
         self.__dict__["_top"] = self._pass(probs)  # the same numbers, whichever view is asked for first
-        return probs
+        return _lock(probs)
 
     def _probs(self, rows: slice, classes: slice = slice(None)) -> Array:
         if self._kept_probs is not None:
@@ -255,7 +308,8 @@ class Predictions:
         if self.kind == "probs":
             return block.astype(np.float64)
         _, _, largest, total = self._top
-        block = np.subtract(block, largest[rows, None], dtype=np.float64)
+        with np.errstate(over="ignore"):
+            block = np.subtract(block, largest[rows, None], dtype=np.float64)
         np.exp(block, out=block)
         block /= total[rows, None]
         return np.asarray(block, dtype=np.float64)
@@ -290,7 +344,8 @@ class Predictions:
             yield ClassCurves(columns, positives)
 
 
-def _extras(features: Any, ids: Any, n: int) -> tuple[Floats | None, npt.NDArray[Any] | None]:
-    from calibrant.core.validate import check_features, check_ids
-
-    return check_features(features, n), check_ids(ids, n)
+def _lock(first: npt.NDArray[Any], *more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Make arrays read-only, so that nobody spoils a view that others share; returns the first."""
+    for array in (first, *more):
+        array.flags.writeable = False
+    return first

@@ -28,8 +28,15 @@ def recalibrated(p: Predictions, by: By = "temperature", *, folds: int = 5) -> P
 
 
 def _deal(p: Predictions, folds: int) -> Ints:
-    """Fold of each row, dealt out along the sorted confidences: balanced, and blind to the order of rows."""
-    order = np.lexsort((p.labels, p.true_log_prob, p.confidence))
+    """Fold of each row, dealt out along the sorted confidences: balanced, and blind to the order of rows.
+
+    Ties are broken by the true class and a checksum of the row; digits that rounding could change are cut off.
+    """
+    checksum = np.empty(p.n)
+    for rows, probs in p.prob_rows():
+        checksum[rows] = (probs * np.sin(np.arange(1, p.k + 1))).sum(axis=1)
+    keys = (p.labels, *(np.round(key, 8) for key in (checksum, p.true_prob, p.confidence)))
+    order = np.lexsort(keys)
     fold = np.empty(p.n, dtype=np.int64)
     fold[order] = np.arange(p.n) % folds
     return fold

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
 from calibrant.core.errors import InputError
-from calibrant.core.predictions import SUM_TOLERANCE
+from calibrant.core.predictions import SUM_TOLERANCE, Extras
 
 OVER_ONE = 1e-6  # float32 softmax may round this far over one
 
@@ -46,37 +46,38 @@ def check_probs(probs: Any, labels: Any, few_rows: bool) -> tuple[Floats, Ints]:
     return values, check_labels(labels, *values.shape)
 
 
-def check_labels(labels: Any, n: int, k: int) -> Ints:
-    array = to_numpy("labels", labels)
+def check_labels(labels: Any, n: int, k: int, name: str = "labels") -> Ints:
+    array = to_numpy(name, labels)
     if array.shape != (n,):
         hint = "give the class index, not a one-hot row" if array.ndim == 2 else "give one label per row"
-        raise InputError("labels", expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
-    if array.dtype.kind not in "iub":
-        if array.dtype.kind != "f":
-            raise InputError("labels", expected="integers", got=f"type {array.dtype}", fix="number the classes from 0")
-        whole = np.isfinite(array) & (array == np.floor(array))
-        if not whole.all():
-            row = int(np.flatnonzero(~whole)[0])
-            raise InputError(
-                "labels",
-                expected="integers",
-                got=f"{array[row]} in row {row}",
-                fix="number the classes from 0",
-            )
-    whole_labels = array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
-    outside = np.flatnonzero((whole_labels < 0) | (whole_labels >= k))
+        raise InputError(name, expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
+    if array.dtype.kind not in "iubf":
+        raise InputError(name, expected="integers", got=f"type {array.dtype}", fix="number the classes from 0")
+    broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
+    if len(broken):
+        row = int(broken[0])
+        raise InputError(name, expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0")
+    outside = np.flatnonzero((array < 0) | (array >= k))
     if len(outside):
         row = int(outside[0])
         raise InputError(
-            "labels",
+            name,
             expected=f"integers in 0..{k - 1} ({k} columns of scores)",
-            got=f"{whole_labels[row]} in row {row} ({len(outside)} rows are outside)",
+            got=f"{array[row]} in row {row} ({len(outside)} rows are outside)",
             fix="number the classes from 0, one column of scores for each",
         )
-    return whole_labels
+    return array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
 
 
-def check_features(features: Any, n: int) -> Floats | None:
+def check_extras(n: int, features: Any, ids: Any, groups: Any) -> Extras:
+    return Extras(
+        _features(features, n),
+        None if ids is None else _names("ids", ids, n),
+        None if groups is None else _names("groups", groups, n),
+    )
+
+
+def _features(features: Any, n: int) -> Floats | None:
     if features is None:
         return None
     values = _scores("features", features)
@@ -91,18 +92,16 @@ def check_features(features: Any, n: int) -> Floats | None:
     return values
 
 
-def check_ids(ids: Any, n: int) -> npt.NDArray[Any] | None:
-    if ids is None:
-        return None
-    array = to_numpy("ids", ids)
+def _names(what: str, names: Any, n: int) -> npt.NDArray[Any]:
+    array = to_numpy(what, names)
     if array.shape != (n,) or array.dtype.kind not in "iuUS":
         raise InputError(
-            "ids",
+            what,
             expected=f"{n} integers or strings",
             got=f"shape {array.shape} of type {array.dtype}",
             fix="give one integer or string per prediction",
         )
-    return array.view()
+    return array.astype(str) if array.dtype.kind == "S" else array.view()
 
 
 def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
@@ -162,7 +161,7 @@ def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
             got=f"k = {k}",
             fix="binary is two columns: stack 1 - p and p (or 0 and the logit)",
         )
-    if n == 1:
+    if n == 1 and not few_rows:
         raise InputError(
             name,
             expected="at least two rows",

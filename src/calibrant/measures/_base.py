@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.catalogue import check_options
 from calibrant.core.curve import Bins, ClassCurves, Closed, Curve, Mass, Scheme
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -22,6 +23,9 @@ class Measure:
     direction: ClassVar[Direction] = "down"  # which way is better
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     resamples: ClassVar[int] = 1000  # how many the interval takes unless told otherwise
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def __call__(self, p: Predictions) -> float:
         raise TypeError(f"{type(self).__name__} does not say how it is computed: define __call__")
@@ -52,7 +56,7 @@ class RowMeasure(Measure):
         return float(self.rows(p).mean())
 
     def resampled(self, p: Predictions, counts: Ints) -> Array:
-        return np.asarray(counts @ self.rows(p) / p.n)
+        return np.asarray(counts @ self.rows(p) / counts.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class BinnedMeasure(CurveMeasure):
     em: Mass = "sort"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("bins", self.bins, 1)
 
     def of(self, bins: Bins) -> float:
@@ -94,16 +99,16 @@ class BinnedMeasure(CurveMeasure):
     def resampled(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme != "width":
             return super().resampled(p, counts)
-        # Fixed bins: all resamples at once are one matrix product with the bin membership of each row.
-        size = np.diff(self._cuts(p.top_label))
-        member = np.zeros((p.n, self.bins))
-        member[p.top_label.order, np.repeat(np.arange(self.bins), size)] = 1.0
-        weights = counts.astype(np.float64)
-        sums = [weights @ (member * values[:, None]) for values in (np.ones(p.n), p.confidence, p.correct)]
-        return np.array([self.of(Bins(sums[0][r], sums[1][r], sums[2][r], p.n)) for r in range(len(counts))])
+        # Fixed bins: a row stays in its bin, so a resample is three weighted counts.
+        bin_of = np.empty(p.n, dtype=np.int64)
+        size = self.make_bins(p.top_label).count.astype(np.int64)
+        bin_of[p.top_label.order] = np.repeat(np.arange(self.bins), size)
 
-    def _cuts(self, curve: Curve) -> Ints:
-        return np.concatenate([[0], np.cumsum(self.make_bins(curve).count)]).astype(np.int64)
+        def sums(weights: Array) -> Array:
+            return np.bincount(bin_of, weights, minlength=self.bins).astype(np.float64)
+
+        made = [Bins(sums(c), sums(c * p.confidence), sums(c * p.correct), int(c.sum())) for c in counts]
+        return np.array([self.of(bins) for bins in made])
 
     def make_bins(self, curve: Curve | ClassCurves) -> Bins:
         return curve.bins(self.bins, self.scheme, closed=self.closed, em=self.em)
@@ -116,10 +121,11 @@ class BinnedMeasure(CurveMeasure):
         rule = {
             "sort": "by position in the sorted list",
             "midpoint": "edges midway between chunks, ties together",
-            "interp": "interpolated edges, smallest value dropped",
+            "interp": f"interpolated edges, {'smallest' if self.closed == 'right' else 'largest'} value dropped",
             "stride": "edges at every floor(n/bins)-th value",
         }[self.em]
-        return f"{self.bins} equal-mass bins ({rule})"
+        side = ", left-closed" if self.closed == "left" and self.em != "sort" else ""
+        return f"{self.bins} equal-mass bins ({rule}{side})"
 
 
 @dataclass(frozen=True)

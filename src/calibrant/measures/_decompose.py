@@ -4,34 +4,31 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.curve import Closed, Curve, Mass, Scheme
+from calibrant.core.curve import Curve, Scheme
 from calibrant.core.predictions import Predictions
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
 
 
-def brier_terms(
-    curve: Curve, bins: int = 15, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort"
-) -> dict[str, float]:
+def brier_terms(curve: Curve, bins: int = 15, scheme: Scheme = "width") -> dict[str, float]:
     """mean (c - a)^2 = reliability - resolution + uncertainty + within_variance - within_covariance, exactly.
 
     Reliability is the calibration part; refinement = uncertainty - resolution is what bins see of the ranking.
     """
-    b = curve.bins(bins, scheme, closed=closed, em=em)
-    rate = curve.hits.mean()
-    cuts = np.concatenate([[0], np.cumsum(b.count)]).astype(np.int64)
-    inside = np.repeat(np.arange(len(b.count)), np.diff(cuts))
-    from_mean = curve.scores - b.confidence[inside]
-    uncertainty = rate * (1 - rate)
-    resolution = b.share @ (b.accuracy - rate) ** 2
+    size = curve.bins(bins, scheme).count
+    bin_of = np.repeat(np.arange(bins), size.astype(np.int64))
+    c, a, rate = curve.scores, curve.hits, curve.hits.mean()
+    confidence, accuracy = (np.bincount(bin_of, v, minlength=bins) / np.maximum(size, 1) for v in (c, a))
+    share, from_mean = size / curve.n, c - confidence[bin_of]
+    uncertainty, resolution = rate * (1 - rate), share @ (accuracy - rate) ** 2
     return {
-        "brier_top": float(((curve.scores - curve.hits) ** 2).mean()),
-        "reliability": float(b.share @ b.gap**2),
+        "brier_top": float(((c - a) ** 2).mean()),
+        "reliability": float(share @ (confidence - accuracy) ** 2),
         "resolution": float(resolution),
         "uncertainty": float(uncertainty),
         "within_variance": float((from_mean**2).mean()),
-        "within_covariance": float(2 * (from_mean * (curve.hits - b.accuracy[inside])).mean()),
+        "within_covariance": float(2 * (from_mean * (a - accuracy[bin_of])).mean()),
         "refinement": float(uncertainty - resolution),
     }
 

@@ -24,7 +24,7 @@ class AvgCE(BinnedMeasure):
     reference: ClassVar[str] = "Neumann, Zisserman, Vedaldi, NeurIPS MLITS 2018"
 
     def of(self, bins: Bins) -> float:
-        return float(np.abs(bins.gap[bins.filled]).mean())
+        return float(np.abs(bins.gap).sum() / max(bins.filled.sum(), 1))
 
     @property
     def definition(self) -> str:

@@ -75,11 +75,11 @@ def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: b
             bin_of = inner.searchsorted(probs[i, c], side="left" if right_closed else "right")
             where.append((i + rows.start, c * bins + bin_of, residuals[i, c]))
     if not where:
-        return np.asarray(np.abs(residual).sum(axis=1) / (p.n * p.k))
+        return np.asarray(np.abs(residual).sum(axis=1) / (counts.sum(axis=1) * p.k))
     row, flat, value = (np.concatenate(column) for column in zip(*where, strict=True))
     totals = np.empty(len(counts))
     for r, w in enumerate(weights):
         upper = np.bincount(flat, w[row] * value, minlength=p.k * bins).reshape(p.k, bins)
         upper[:, 0] = residual[r] - upper.sum(axis=1)
         totals[r] = np.abs(upper).sum()
-    return totals / (p.n * p.k)
+    return np.asarray(totals / (counts.sum(axis=1) * p.k))

@@ -27,6 +27,7 @@ class FPR95(CurveMeasure):
     reference: ClassVar[str] = "Liang, Li, Srikant, ICLR 2018"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.tpr <= 1:
             raise InputError("tpr", expected="a share in (0, 1]", got=f"{self.tpr:g}", fix="use for instance 0.95")
 

@@ -33,6 +33,7 @@ class KDE(CurveMeasure):
     resamples: ClassVar[int] = 200
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("norm", self.norm, 1)
 
     def on(self, curve: Curve) -> float:
@@ -47,12 +48,12 @@ class KDE(CurveMeasure):
         gap = np.where(seen, np.abs(t - accuracy) ** self.norm * f, 0.0)
         gap = gap[np.maximum.accumulate(np.where(seen, np.arange(POINTS), 0))]  # repeat the last seen value
         inside = (t >= 0) & (t <= 1)
-        return float((np.trapezoid(gap[inside], dx=STEP) / np.trapezoid(f[inside], dx=STEP)) ** (1 / self.norm))
+        return float(np.trapezoid(gap[inside], dx=STEP) / np.trapezoid(f[inside], dx=STEP))
 
     @property
     def definition(self) -> str:
         bandwidth = "bandwidth std(c of correct) (2n)^(-1/5)"
-        return f"top-label KDE-ECE, triweight kernel, {bandwidth}, mirrored at 0 and 1, L{self.norm:g}"
+        return f"top-label KDE-ECE, triweight kernel, {bandwidth}, mirrored at 0 and 1, gap to the power {self.norm:g}"
 
 
 def _density(values: Array, bandwidth: float, t: Array) -> Array:

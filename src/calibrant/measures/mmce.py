@@ -26,6 +26,7 @@ class MMCE(CurveMeasure):
     reference: ClassVar[str] = "Kumar, Sarawagi, Jain, ICML 2018"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("width", self.width, 0.002)  # exp(1 / width) must stay finite
 
     def on(self, curve: Curve) -> float:

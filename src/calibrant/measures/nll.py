@@ -28,6 +28,7 @@ class NLL(RowMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("floor", self.floor, 0)
 
     def rows(self, p: Predictions) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import By, recalibrated
-from calibrant.measures._base import RowMeasure
+from calibrant.measures._base import RowMeasure, at_least
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 
@@ -32,6 +32,10 @@ class Refinement(RowMeasure):
     title: ClassVar[str] = "Refinement loss"
     reference: ClassVar[str] = "Brocker, 2009; Berta et al., 2025"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("folds", self.folds, 2)
 
     def rows(self, p: Predictions) -> Array:
         return self.loss_rows(recalibrated(p, self.by, folds=self.folds))

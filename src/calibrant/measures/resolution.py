@@ -26,7 +26,7 @@ class Resolution(BinnedMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
     def of(self, bins: Bins) -> float:
-        rate = bins.hit_sum.sum() / bins.count.sum()
+        rate = bins.hit_sum.sum() / max(bins.count.sum(), 1.0)
         return float(np.minimum(bins.share @ (bins.accuracy - rate) ** 2, 0.25))
 
     @property

@@ -33,6 +33,7 @@ class SECE(CurveMeasure):
     resamples: ClassVar[int] = 200
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("h", self.h, 1e-4)
 
     def on(self, curve: Curve) -> float:

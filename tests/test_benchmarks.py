@@ -1,0 +1,101 @@
+"""The benchmarks run, at tiny sizes, and the page they write has a verdict for every target."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PEERS = ("torch", "torchmetrics", "netcal", "calibration", "relplot", "sklearn")
+MEASURES = ("ece", "classwise", "ece:scheme=mass", "mmce", "kde", "smooth", "auroc")
+
+
+@pytest.fixture
+def run():
+    """`python -m benchmarks` with these arguments, in a process of its own: the peers warn a lot."""
+
+    def run(*arguments, code=0):
+        command = [sys.executable, "-m", "benchmarks", *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def _verdicts(page):
+    lines = page.split("## Targets")[1].split("\n## ")[0].splitlines()
+    return [line for line in lines if line.startswith("- ")]
+
+
+def test_every_measure_has_a_verdict(run, tmp_path):
+    for peer in PEERS:
+        if find_spec(peer) is None:  # importorskip would load them, warnings and all
+            pytest.skip(f"{peer} is not installed")
+    out = tmp_path / "deep" / "page.md"
+    run("measures", "--smoke", "--out", str(out))
+    page = out.read_text()
+    verdicts = _verdicts(page)
+    for measure in MEASURES:
+        assert any(line.startswith(f"- {measure} never slower") for line in verdicts)
+    assert len(verdicts) == len(MEASURES) + 2  # class-wise at 10,000 x 100 and MMCE at n = 50,000
+    assert all("**met**" in line or "**NOT met**" in line or "not judged" in line for line in verdicts)
+    assert "A smoke run" in page
+    assert "CPUs" in page
+
+
+def test_topics_without_peers_run(run):
+    page = run("memory", "start", "--smoke").stdout
+    assert len(_verdicts(page)) == 6 + 3
+
+
+def test_an_unknown_topic_lists_the_right_ones(run):
+    assert "measures, memory" in run("speed", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("found", "at", "line"),
+    [
+        (18.0, "most", "- it: **met**: 18x of at most 25x"),
+        (31.0, "most", "- it: **NOT met**: 31x of at most 25x"),
+        (31.0, "least", "- it: **met**: 31x of at least 25x"),
+        (24.9, "least", "- it: **NOT met**: 24.9x of at least 25x"),
+        (float("nan"), "least", "- it: **NOT met**: nanx of at least 25x"),
+        (None, "least", "- it: not judged"),
+    ],
+)
+def test_a_verdict_comes_from_the_numbers(found, at, line, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks._page import Target
+
+    assert Target("it", found, at, 25.0).line == line
+
+
+def test_best_of_rounds_counts_and_a_failing_peer_is_a_result(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks._clock import OURS, Effort, fastest, race
+
+    laps = race({OURS: lambda: 1.0, "slow": lambda: sum(range(1000)), "broken": lambda: 1 / 0}, Effort(3, 1.0))
+    assert laps[OURS].runs == laps["slow"].runs == 3
+    assert laps["broken"].note.startswith("fails: ZeroDivisionError")
+    assert fastest(laps) == "slow"
+
+
+def test_our_own_failure_is_not_hidden(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks._clock import OURS, Effort, race
+
+    with pytest.raises(ZeroDivisionError):
+        race({OURS: lambda: 1 / 0}, Effort(1, 1.0))
+
+
+def test_data_are_right_three_times_in_four_and_overconfident(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks._data import overconfident, plain_softmax
+
+    data = overconfident(2000, 10)
+    probs = plain_softmax(data.logits)
+    assert (probs.argmax(axis=1) == data.labels).mean() == pytest.approx(0.75, abs=0.01)
+    assert probs.max(axis=1).mean() > 0.8
