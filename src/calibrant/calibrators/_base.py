@@ -1,0 +1,37 @@
+"""What a calibrator promises: a frozen recipe whose `fit` changes nothing and returns a map."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.calibrators._map import Fit, Map
+from calibrant.calibrators._steps import Linear, Step
+from calibrant.core.catalogue import check_options, spec_of
+from calibrant.core.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """A recipe: options only. `fit(p)` learns on held-out predictions and returns a `Map`."""
+
+    title: ClassVar[str]
+    reference: ClassVar[str]
+    keeps_argmax: ClassVar[bool] = False  # can never change a prediction
+    binary: ClassVar[bool] = False  # for two classes only
+    complexity: ClassVar[int] = 1  # towards which `auto` leans: 0 nothing, 1 a number, 2 per class, 3 per pair or free
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def fit(self, p: Predictions) -> Map:
+        raise TypeError(f"{type(self).__name__} does not say how it learns: define fit")
+
+    def made(self, p: Predictions, *steps: Step, fit: Fit | None = None, **parameters: object) -> Map:
+        """The map of these steps, with this recipe's name and promises."""
+        return Map(spec_of(self), p.k, steps, dict(parameters), keeps_argmax=self.keeps_argmax, fit=fit or Fit())
+
+
+def scaled(T: float) -> Linear:
+    """The step that divides logits by T."""
+    return Linear(np.array(1.0 / T), np.array(0.0))

@@ -1,0 +1,198 @@
+"""A fitted map: steps to apply, what was fitted and how well, a fingerprint of the rows, and JSON on disk."""
+
+import dataclasses
+import json
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.calibrators._fingerprint import Fingerprint
+from calibrant.calibrators._steps import STEPS, Step
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+
+if TYPE_CHECKING:
+    import torch
+
+VERSION = 1
+
+
+class LeakWarning(UserWarning):
+    """Numbers on rows that a map was fitted on flatter it."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How the fit ended: converged with a gradient as proof, or stopped, and why in words."""
+
+    converged: bool = True
+    diagnosis: str = "converged"
+    gradient: float | None = None  # largest entry of the gradient of the mean objective at the end
+    steps: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Predictions in, calibrated predictions out. Made by `fit`; nothing in it can run code."""
+
+    calibrator: str  # the spec that made it, for instance "temperature"
+    k: int
+    steps: tuple[Step, ...]
+    parameters: dict[str, Any] = field(default_factory=dict)  # the numbers people ask for: T, T_low, T_high, ...
+    keeps_argmax: bool = False
+    fit: Fit = field(default_factory=Fit)
+    fingerprint: Fingerprint | None = None
+    groups: dict[str, "Map"] | None = None  # one map per group; rows of other groups take the steps
+
+    def __call__(self, p: Predictions) -> Predictions:
+        """Calibrated predictions; warns when they are the rows that the map was fitted on."""
+        q = self.apply(p)
+        seen = self.fingerprint.seen(p) if self.fingerprint else 0.0
+        if seen:
+            warnings.warn(
+                f"about {seen:.0%} of the rows this map was fitted on are among these: numbers on them flatter it. "
+                "Measure on other rows, or cross-fit.",
+                LeakWarning,
+                stacklevel=2,
+            )
+        return Predictions(q.values, q.labels, q.kind, replace(q.extras, seen=max(seen, p.extras.seen)))
+
+    def apply(self, p: Predictions) -> Predictions:
+        """The same without the look at the fingerprint."""
+        if p.k != self.k:
+            raise InputError(
+                f"map of {self.calibrator}",
+                expected=f"predictions of {self.k} classes",
+                got=f"{p.k} classes",
+                fix="fit the map on predictions of the same model",
+            )
+        if self.groups is not None:
+            return self._by_group(p, self.groups)
+        for step in self.steps:
+            p = step(p)
+        return p
+
+    def _by_group(self, p: Predictions, maps: dict[str, "Map"]) -> Predictions:
+        if p.groups is None:
+            raise InputError(
+                "groups", expected="a group for every row", got="none", fix="add a column group (in npz: groups)"
+            )
+        names = p.groups.astype(str)
+        probs, predicted = np.empty((p.n, p.k)), np.empty(p.n, dtype=np.int64)
+        rest = replace(self, groups=None)
+        for name in np.unique(names):
+            rows = np.flatnonzero(names == name)
+            q = maps.get(str(name), rest).apply(p.take(rows))
+            probs[rows], predicted[rows] = q.probs, q.predicted
+        return Predictions(probs, p.labels, "probs", replace(p.extras, predicted=predicted))
+
+    # -- on disk --------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "calibrant_map": VERSION,
+            "calibrator": self.calibrator,
+            "k": self.k,
+            "parameters": _plain(self.parameters),
+            "keeps_argmax": self.keeps_argmax,
+            "fit": dataclasses.asdict(self.fit),
+            "steps": [{"step": s.name, **_plain(vars(s))} for s in self.steps],
+            "fingerprint": None if self.fingerprint is None else self.fingerprint.to_dict(),
+        }
+        if self.groups is not None:
+            made["groups"] = {name: one.to_dict() for name, one in self.groups.items()}
+        return made
+
+    @classmethod
+    def from_dict(cls, state: Any) -> "Map":
+        if not isinstance(state, dict) or "calibrant_map" not in state:
+            raise InputError("map", expected="JSON written by calibrant fit", got="something else", fix="fit it again")
+        if state["calibrant_map"] != VERSION:
+            raise InputError(
+                "map", expected=f"version {VERSION}", got=f"{state['calibrant_map']}", fix="update calibrant"
+            )
+        try:
+            groups = state.get("groups")
+            return cls(
+                state["calibrator"],
+                int(state["k"]),
+                tuple(_step(one) for one in state["steps"]),
+                state["parameters"],
+                bool(state["keeps_argmax"]),
+                Fit(**state["fit"]),
+                Fingerprint.from_dict(state["fingerprint"]),
+                None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                "map", expected="a whole map", got=f"a damaged one ({error})", fix="fit it again"
+            ) from error
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def save(self, path: str | Path) -> None:
+        from calibrant.core.files import write_whole
+
+        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+
+    # -- elsewhere ------------------------------------------------------------------------------
+
+    def to_torch(self) -> "torch.nn.Module":
+        """A module: logits in, calibrated logits out, differentiable where the map is."""
+        from importlib import import_module
+
+        module: torch.nn.Module = import_module("calibrant.network.torch_map").TorchMap(self)
+        return module
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))
+        return f"Map({self.calibrator}, k={self.k}{', ' + shown if shown else ''}, {self.fit.diagnosis})"
+
+
+def load_map(path: str | Path) -> Map:
+    """A map from the JSON file that `Map.save` or `calibrant fit` wrote."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(str(path), expected="a map written by calibrant fit", got="no such file", fix="check the path")
+    try:
+        return Map.from_dict(json.loads(file.read_text()))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(str(path), expected="a map in JSON", got="something else", fix="fit it again") from error
+    except InputError as error:
+        raise InputError.inside(str(path), error) from None
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Arrays as lists, numpy numbers as numbers, undefined numbers as None."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(one) for one in value]
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, np.generic):
+            return plain(value.item())
+        return None if isinstance(value, float) and not np.isfinite(value) else value
+
+    return {key: plain(value) for key, value in values.items()}
+
+
+def _step(state: dict[str, Any]) -> Step:
+    """A step from its JSON; its arrays must be finite numbers."""
+    kind = STEPS[state["step"]]
+    hints = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for name, hint in hints.items():
+        value = state[name]
+        if "Array" in hint:
+            several = "list" in hint
+            arrays = [np.array(one, dtype=np.float64) for one in (value if several else [value])]
+            if not all(np.isfinite(one).all() for one in arrays):
+                raise ValueError(f"{name} is not finite")
+            value = arrays if several else arrays[0]
+        values[name] = value
+    return kind(**values)

@@ -1,0 +1,40 @@
+"""Temperature scaling, solved exactly and with a certificate."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.calibrators._base import Calibrator, scaled
+from calibrant.calibrators._map import Fit, Map
+from calibrant.core.predictions import Predictions
+from calibrant.core.temperature import find_temperature
+
+
+@dataclass(frozen=True)
+class Temperature(Calibrator):
+    """Every logit divided by one number, the minimiser of the negative log-likelihood.
+
+    Cannot repair errors that differ between classes or confidences. T below 1 makes the model more confident.
+
+    >>> p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])  # right 3 times in 4: 2 / T = ln 3
+    >>> round(Temperature().fit(p).parameters["T"], 4)
+    1.8205
+    """
+
+    title: ClassVar[str] = "Temperature scaling"
+    reference: ClassVar[str] = "Guo et al., ICML 2017"
+    keeps_argmax: ClassVar[bool] = True
+
+    def fit(self, p: Predictions) -> Map:
+        found = find_temperature(p)
+        converged = found.diagnosis == "converged"
+        half = np.exp(1.96 * found.stderr / found.T) if converged else np.inf  # normal in ln T
+        return self.made(
+            p,
+            scaled(found.T),
+            fit=Fit(converged, found.diagnosis, abs(found.gradient) if converged else None),
+            T=found.T,
+            T_low=found.T / half,
+            T_high=found.T * half,
+        )
