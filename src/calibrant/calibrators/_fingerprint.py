@@ -47,4 +47,4 @@ def _hash(p: Predictions) -> Hashes:
         mixed[rows] += (bits * weights).sum(axis=1)
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(29))
+    return np.asarray(mixed ^ (mixed >> np.uint64(29)))

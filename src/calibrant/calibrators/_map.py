@@ -188,7 +188,7 @@ def _step(state: dict[str, Any]) -> Step:
     values: dict[str, Any] = {}
     for name, hint in hints.items():
         value = state[name]
-        if "Array" in hint:
+        if "ndarray" in hint:
             several = "list" in hint
             arrays = [np.array(one, dtype=np.float64) for one in (value if several else [value])]
             if not all(np.isfinite(one).all() for one in arrays):
