@@ -32,7 +32,7 @@ bench: setup  ## against the peers, in one run; writes docs/benchmarks.md
 
 docs: setup  ## the pages, with the catalogue in them, into site/
 	$(BIN)/python docs/build.py
-	$(BIN)/mkdocs build -q --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict
 
 new: setup  ## make new KIND=measure NAME=foo
 	$(BIN)/python tools/new.py "$(KIND)" "$(NAME)"

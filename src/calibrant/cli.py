@@ -1,6 +1,7 @@
 """The command line: one short function a command. Parse, call, print."""
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +57,10 @@ def measure(
     if ood and set_name != "benchmark102":
         raise InputError("--ood", expected="--set benchmark102", got="another set", fix="add --set benchmark102")
     if stream:
+        if set_name != "standard" or resamples is not None:
+            raise InputError(
+                "--stream", expected="neither --set nor --resamples", got="one of them", fix="leave it out, or --stream"
+            )
         return _measure_stream(file, measures, batch_rows, confidence, seed, as_json)
     p = cal.Predictions.load(file, few_rows=few_rows)
     if set_name == "benchmark102":
@@ -68,9 +73,9 @@ def measure(
         return _print_json([m.to_dict() for m in rows])
     from calibrant.report import text
 
-    text.console().print(text.measurements(rows, confidence))
+    text.show(text.measurements(rows, confidence))
     if not measures:
-        text.console().print(f"\n{text.verdict(p, seed=seed)}")
+        text.show(f"\n{text.verdict(p, seed=seed)}")
 
 
 def _measure_stream(
@@ -89,8 +94,8 @@ def _measure_stream(
         return _print_json([m.to_dict() for m in rows])
     from calibrant.report import text
 
-    text.console().print(text.measurements(rows, confidence))
-    text.console().print(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
+    text.show(text.measurements(rows, confidence))
+    text.show(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
 
 
 def _measure_benchmark(
@@ -113,13 +118,18 @@ def _measure_benchmark(
     others = {}
     for item in ood or []:
         name, equals, path = item.rpartition("=")
-        others[name if equals else Path(path).stem] = load_predictions(path, few_rows=few_rows, labelled=False)
+        name = name if equals else Path(path).stem
+        if name in others:
+            raise InputError(
+                "--ood", expected="a name of its own for each file", got=f"'{name}' twice", fix="write name=FILE"
+            )
+        others[name] = load_predictions(path, few_rows=few_rows, labelled=False)
     rows = cal.benchmark102(p, ood=others)
     if as_json:
         return _print_json([m.to_dict() for m in rows])
     from calibrant.report import text
 
-    text.console().print(text.benchmark(rows))
+    text.show(text.benchmark(rows))
 
 
 @app.command()
@@ -133,7 +143,7 @@ def compare(
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """Two models on the same rows: difference, interval and p-value, paired."""
+    """Two models on the same rows: which is better?"""
     first, second = (cal.Predictions.load(f, few_rows=few_rows) for f in (a, b))
     with _progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc"]) as steps:
         rows = [
@@ -145,7 +155,7 @@ def compare(
     from calibrant.report import text
 
     names = (a.stem, b.stem) if a.stem != b.stem else ("a", "b")
-    text.console().print(text.comparisons(rows, names, confidence))
+    text.show(text.comparisons(rows, names, confidence))
 
 
 @app.command()
@@ -155,12 +165,15 @@ def check(
     at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc=0.9")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to be kept")] = False,
     confidence: Confidence = 0.95,
-    resamples: Annotated[int | None, typer.Option(min=1)] = None,
+    resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples")] = None,
     seed: Seed = 0,
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """A gate for CI: exit 0 pass, 1 fail on evidence (not on noise), 2 bad input."""
+    """A gate for CI that fails on evidence, not on noise.
+
+    Exit code 0: pass. 1: a limit is shown to be broken. 2: bad input.
+    """
     sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
     limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
     if not limits:
@@ -177,8 +190,8 @@ def check(
     else:
         from calibrant.report import text
 
-        text.console().print(text.verdicts(rows, confidence))
-        text.console().print("\nfail" if failed else "\npass")
+        text.show(text.verdicts(rows, confidence))
+        text.show("\nfail" if failed else "\npass")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -189,22 +202,21 @@ def decompose(
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """Where the loss comes from: calibration, refinement and uncertainty."""
+    """The loss as calibration and refinement."""
     parts = cal.decompose(cal.Predictions.load(file, few_rows=few_rows), bins=bins)
     if as_json:
         return _print_json(parts)
     from calibrant.report import text
 
-    out = text.console()
     for title, rows in parts["losses"].items():
-        out.print(text.terms(title, rows), "")
-    out.print(text.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
-    out.print(text.terms("ECE beside the terms of Eq. 9 (not an identity)", parts["ece"]))
+        text.show(text.terms(title, rows), "")
+    text.show(text.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
+    text.show(text.terms("ECE beside the terms of Eq. 9 (not an identity)", parts["ece"]))
 
 
 @app.command("list")
 def list_entries(kind: Annotated[str, typer.Argument(help="measures")], as_json: Json = False) -> None:
-    """What there is: name, one line, definition, direction, reference."""
+    """What there is, with definitions and references."""
     if kind != "measures":
         raise unknown_name("list", kind, ["measures"])
     entries = [(name, cal.measures.make(name)) for name in cal.measures.names()]
@@ -224,16 +236,16 @@ def list_entries(kind: Annotated[str, typer.Argument(help="measures")], as_json:
         )
     from calibrant.report import text
 
-    text.console().print(text.catalogue(entries))
+    text.show(text.catalogue(entries))
 
 
 @app.command()
 def demo(seed: Seed = 0, as_json: Json = False) -> None:
-    """Measure the predictions of a small overconfident network that come with the package."""
+    """Measure the predictions that come with the package."""
     from calibrant.demo import PATH
 
     if not as_json:
-        typer.echo("A small network trained too long on 3,000 Fashion-MNIST images; its 4,000 test predictions:\n")
+        typer.echo("A network trained too long on 3,000 Fashion-MNIST images, on 4,000 test images:\n")
     measure(PATH, seed=seed, as_json=as_json)
 
 
@@ -246,14 +258,13 @@ def version(show: Annotated[bool, typer.Option("--version", help="print the vers
 
 def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2."""
+    if hasattr(signal, "SIGPIPE"):  # end quietly when the reader of our output has gone, for instance `| head`
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         app()
     except InputError as error:
         _fail(str(error))
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, for instance `| head`
-            sys.stderr.close()
-            sys.exit(0)
         _fail(f"{error.filename or 'file'}: {error.strerror or error}")
 
 
@@ -263,13 +274,15 @@ def _fail(message: str) -> None:
 
 
 def _limit(item: str) -> tuple[str, float]:
+    """`ece=0.03` or `ece:bins=30=0.03` as the measure and the number."""
     spec, _, limit = item.rpartition("=")
+    last_option = spec.partition(":")[2].rpartition(",")[2]
     try:
-        return spec, float(limit)
-    except ValueError as error:
-        raise InputError(
-            "limit", expected="measure=number", got=f"'{item}'", fix="write for instance ece=0.03"
-        ) from error
+        if spec and (":" not in spec or "=" in last_option):
+            return spec, float(limit)
+    except ValueError:
+        pass
+    raise InputError("limit", expected="measure=number", got=f"'{item}'", fix="write for instance ece=0.03")
 
 
 def _print_json(value: Any) -> None:

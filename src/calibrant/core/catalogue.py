@@ -159,5 +159,9 @@ def _load_file(path: Path, kind: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        raise InputError(str(path), expected=f"a Python file with a {kind}", got=got, fix="correct the file") from error
     return module

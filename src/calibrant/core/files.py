@@ -185,7 +185,9 @@ def read_batches(path: str | Path, rows: int) -> Iterator[Predictions]:
 
 
 def _is_needed(column: str) -> bool:
-    return column in ("label", "labels", "logits", "probs") or any(_is_numbered(column, s) for s in ("logit", "prob"))
+    return column in ("label", "labels", "logits", "probs", "predicted") or any(
+        _is_numbered(column, s) for s in ("logit", "prob")
+    )
 
 
 def _parquet_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
@@ -221,6 +223,8 @@ def _csv_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
 def _from_frame(frame: "pl.DataFrame", name: str, few_rows: bool, labelled: bool = True) -> Predictions:
     """Columns label and logit_0.. or prob_0.. (or one list column logits or probs); id and feature_0.. if there."""
     names = frame.columns
+    if frame.height == 0:
+        raise InputError(name, expected="at least two rows", got="a header and no rows", fix="write the file again")
     kind = _one_kind(name, "logits" in names or "logit_0" in names, "probs" in names or "prob_0" in names, names)
     label = "label" if "label" in names else "labels"
     if label not in names:

@@ -140,7 +140,7 @@ def _scores(name: str, values: Any) -> Floats:
         return array.astype(np.float32)
     if array.dtype not in (np.float32, np.float64):
         return array.astype(np.float64)
-    return array.view()
+    return np.ascontiguousarray(array).view()  # rows in one piece: the same sums from every kind of file
 
 
 def _check_shape(name: str, values: Floats, few_rows: bool) -> None:

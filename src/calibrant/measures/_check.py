@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.core.errors import InputError
 from calibrant.core.intervals import Progress, check_confidence, draw, one_sided
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import Measure
@@ -48,12 +49,18 @@ def check(
     'kept'
     """
     check_confidence(confidence)
+    if not np.isfinite(limit):
+        raise InputError("limit", expected="a number", got=str(limit), fix="write for instance 0.03")
     chosen, name = resolve(what)
     value = chosen(p)
     size = chosen.resamples if resamples is None else resamples
     draws = draw(lambda counts: chosen.resampled(p, counts), p.n, size, seed, progress)
-    low = one_sided(value, draws, confidence, chosen.bounds, "low")
-    high = one_sided(value, draws, confidence, chosen.bounds, "high")
+    if not np.isfinite(value):
+        raise InputError(
+            name, expected="a number to compare with the limit", got="undefined on these rows", fix="use other rows"
+        )
+    low = min(one_sided(value, draws, confidence, chosen.bounds, "low"), value)
+    high = max(one_sided(value, draws, confidence, chosen.bounds, "high"), value)
     over, under = low > limit, high <= limit
     if side == "min":
         over, under = high < limit, low >= limit

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from textwrap import wrap
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +19,17 @@ ARROWS = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}
 
 def console() -> Console:
     return Console(highlight=False)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print; in a pipe without the blanks that pad a table."""
+    out = console()
+    if out.is_terminal:
+        out.print(*parts)
+        return
+    with out.capture() as captured:
+        out.print(*parts)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def number(value: float | None) -> str:
