@@ -15,7 +15,7 @@ BLUE, RED, LIGHT, GREY = "#0072b2", "#d55e00", "#56b4e9", "#8a8a8a"
 
 
 def panel(p: cal.Predictions, title: str, x: int) -> list[str]:
-    """One reliability diagram: bars of accuracy, the gap to the confidence in red (too sure) or light blue (unsure), a grey diagonal."""
+    """One reliability diagram: accuracy in blue, the gap in red (too sure) or light blue (not sure enough)."""
     bins = p.top_label.bins(10)
     ece = cal.measure(p, "ece")
 

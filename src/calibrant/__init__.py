@@ -6,8 +6,9 @@
 0.25
 """
 
-from calibrant import measures
-from calibrant.core.errors import InputError
+from calibrant import calibrators, measures
+from calibrant.calibrators import Map, choose, fit, load_map
+from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.predictions import Predictions
 from calibrant.measures import Measurement, measure, measure_all
 from calibrant.measures._accumulator import Accumulator
@@ -22,13 +23,19 @@ __version__ = "0.1.0"
 __all__ = [
     "Accumulator",
     "InputError",
+    "LeakWarning",
+    "Map",
     "Measurement",
     "Predictions",
     "benchmark102",
+    "calibrators",
     "check",
+    "choose",
     "compare",
     "consistency",
     "decompose",
+    "fit",
+    "load_map",
     "measure",
     "measure_all",
     "measures",

@@ -21,7 +21,7 @@ def fit(p: Predictions, what: str | Calibrator = "temperature", *, by_group: boo
 
     >>> p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])
     >>> fit(p, "temperature")
-    Map(temperature, k=2, T=1.82, T_low=0.4911, T_high=6.749, converged)
+    Map(temperature, k=2, T=1.82, T_low=0.232, T_high=14.28, converged)
     """
     chain = [what] if isinstance(what, Calibrator) else [CATALOGUE.make(one.strip()) for one in what.split("+")]
     for one in chain:

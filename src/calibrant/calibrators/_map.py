@@ -5,23 +5,16 @@ import json
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from calibrant.calibrators._fingerprint import Fingerprint
 from calibrant.calibrators._steps import STEPS, Step
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.predictions import Predictions
 
-if TYPE_CHECKING:
-    import torch
-
 VERSION = 1
-
-
-class LeakWarning(UserWarning):
-    """Numbers on rows that a map was fitted on flatter it."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +134,11 @@ class Map:
 
     # -- elsewhere ------------------------------------------------------------------------------
 
-    def to_torch(self) -> "torch.nn.Module":
-        """A module: logits in, calibrated logits out, differentiable where the map is."""
-        from importlib import import_module
+    def to_torch(self) -> Any:
+        """A torch module: logits in, calibrated logits out, differentiable where the map is."""
+        from importlib import import_module  # a room above this one, and the only way to torch
 
-        module: torch.nn.Module = import_module("calibrant.network.torch_map").TorchMap(self)
-        return module
+        return import_module("calibrant.network.torch_map").TorchMap(self)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))

@@ -124,9 +124,11 @@ def _rescored(p: Predictions, scope: Scope, scores: Array, value: Any) -> Predic
     rows = np.arange(p.n)
     if scope == "top":
         q = np.clip(value(scores[rows, p.predicted], 0), 0.0, 1.0)
-        probs = p.probs * _share(1 - q, 1 - p.confidence)[:, None]
-        probs[rows, p.predicted] = q
-        spread = (q < 1) & (p.confidence >= 1)  # nothing to rescale: the others share alike
+        probs = p.probs.copy()
+        probs[rows, p.predicted] = 0.0
+        rest = probs.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
+        probs *= _share(1 - q, rest)[:, None]
+        spread = rest <= 0  # nothing to rescale: the others share alike
         probs[spread] = ((1 - q[spread]) / (p.k - 1))[:, None]
         probs[rows, p.predicted] = q
         return Predictions(probs, p.labels, "probs", replace(p.extras, predicted=p.predicted))

@@ -29,7 +29,7 @@ class Temperature(Calibrator):
     def fit(self, p: Predictions) -> Map:
         found = find_temperature(p)
         converged = found.diagnosis == "converged"
-        half = np.exp(1.96 * found.stderr / found.T) if converged else np.inf  # normal in ln T
+        half = float(np.exp(1.96 * found.stderr / found.T)) if converged else np.inf  # normal in ln T
         return self.made(
             p,
             scaled(found.T),

@@ -140,14 +140,28 @@ class ClassCurves:
             for row, positives in enumerate(self.positives):
                 hits[row] = _positives_below(positives, self.scores[row], cuts[row])
         else:
+            known = self._known_cuts(edges, count, scheme, closed, em, cuts)
             for row, positives in enumerate(self.positives):
                 at = edges if edges.ndim == 1 else edges[row]
-                cuts[row] = self.scores[row].searchsorted(at, side=closed)
+                if not known[row]:
+                    cuts[row] = self.scores[row].searchsorted(at, side=closed)
                 hits[row] = positives.searchsorted(at, side=closed)
             _close_ends(cuts, n, scheme, em)
             _close_ends(hits, np.array([len(positives) for positives in self.positives]), scheme, em)
         sums = np.take_along_axis(self.score_sum, cuts, axis=1)
         return Bins(np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n)
+
+    def _known_cuts(
+        self, edges: Array, count: int, scheme: Scheme, closed: Closed, em: Mass, cuts: Ints
+    ) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+        """Rows whose cuts need no search: edges midway between two chunks cut there, unless ties or rounding forbid."""
+        b, n = self.scores.shape
+        if not (scheme == "mass" and em == "midpoint" and closed == "right" and count <= n):
+            return np.zeros(b, dtype=bool)
+        chunks = _equal_chunks(n, count)
+        known = (edges[:, 1:-1] < self.scores[:, chunks[1:-1]]).all(axis=1)
+        cuts[known] = chunks
+        return np.asarray(known)
 
 
 def equal_width_edges(count: int) -> Array:

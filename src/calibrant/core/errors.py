@@ -21,6 +21,10 @@ class InputError(ValueError):
         return made
 
 
+class LeakWarning(UserWarning):
+    """Numbers on rows that a map was fitted on flatter it."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name nobody knows, with the nearest known one.
 

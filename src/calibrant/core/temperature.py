@@ -1,7 +1,7 @@
 """The temperature that minimises the negative log-likelihood, exactly, with a proof or a diagnosis."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
 
 NO_OPTIMUM = {"separable": 0.01, "anti-informative": 100.0, "constant scores": 1.0}  # T when there is none
-TOLERANCE = 1e-12  # on the Newton step in ln T
+ROUGH_STEP, SMALL_STEP = 1e-2, 1e-7  # in ln T
 STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
 
@@ -38,30 +38,33 @@ def find_temperature(p: Predictions) -> Temperature:
     >>> round(fit.T, 6), fit.diagnosis
     (1.820478, 'converged')
     """
-    diagnosis, scale = _diagnose(p)
+    diagnosis = _diagnose(p)
     if diagnosis != "converged":
         return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
-    low, high = -np.inf, np.inf  # a bracket for s = ln(1 / T): the gradient is negative at low, positive at high
-    s = -np.log(scale)
-    gradient, curvature = _derivatives(p, s)
-    for _ in range(STEPS):
-        low, high = (s, high) if gradient < 0 else (low, s)
-        step = -gradient / curvature if curvature > 0 else -np.sign(gradient)
-        following = s + max(-STRIDE, min(STRIDE, step))
-        if following == s:
-            break
-        if not low < following < high:
-            following = (low + high) / 2
-        moved, s = abs(following - s), following
-        gradient, curvature = _derivatives(p, s)
-        if moved <= TOLERANCE or gradient == 0:
-            break
+    near, _, _ = _newton(p, 0.0, np.float32, ROUGH_STEP)  # cheap steps first: the end does not depend on them
+    s, gradient, curvature = _newton(p, near, np.float64, SMALL_STEP)
     T = float(np.exp(-s))
     return Temperature(T, float(T / np.sqrt(p.n * curvature)), -gradient, diagnosis)
 
 
-def _diagnose(p: Predictions) -> tuple[Diagnosis, float]:
-    """Whether a finite optimum exists, and the typical spread of the logits.
+def _newton(p: Predictions, s: float, precision: type[np.floating[Any]], enough: float) -> tuple[float, float, float]:
+    """Newton's steps in s = ln(1 / T) inside a bracket, until one is small; s and both derivatives there."""
+    low, high, moved = -np.inf, np.inf, np.inf  # the gradient is negative at low and positive at high
+    for _ in range(STEPS):
+        gradient, curvature = _derivatives(p, s, precision)
+        if moved < enough:  # the error after a Newton step is about its square
+            break
+        low, high = (s, high) if gradient < 0 else (low, s)
+        step = -gradient / curvature if curvature > 0 else -np.sign(gradient)
+        following = s + max(-STRIDE, min(STRIDE, step))
+        if low < high and not low <= following <= high:
+            following = (low + high) / 2
+        moved, s = abs(following - s), following
+    return s, gradient, curvature
+
+
+def _diagnose(p: Predictions) -> Diagnosis:
+    """Whether a finite optimum exists.
 
     The NLL is convex in 1 / T. It falls for ever if every label has the largest logit of its row; it rises from
     1 / T = 0 on if labels have, on average, no more than the mean logit of their row. In all other cases there is
@@ -75,31 +78,33 @@ def _diagnose(p: Predictions) -> tuple[Diagnosis, float]:
         true[rows] = z[np.arange(len(z)), p.labels[rows]]
 
     run_pieces(work, pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)), p.logits.size)
-    scale = float((top - bottom).mean())
-    if scale == 0:
-        return "constant scores", 1.0
+    if (top == bottom).all():
+        return "constant scores"
     if (true >= top).all():
-        return "separable", scale
-    return ("anti-informative" if (mean - true).sum() >= 0 else "converged"), scale
+        return "separable"
+    return "anti-informative" if (mean - true).sum() >= 0 else "converged"
 
 
-def _derivatives(p: Predictions, s: float) -> tuple[float, float]:
+def _derivatives(p: Predictions, s: float, precision: type[np.floating[Any]]) -> tuple[float, float]:
     """First and second derivative of the mean NLL with respect to s = ln(1 / T)."""
     values, beta = p.logits, float(np.exp(s))
     parts = pieces(p.n, max(1, CHUNK_ELEMENTS // p.k))
     sums = np.empty((len(parts), 2))
 
     def work(rows: slice) -> None:
-        z = values[rows].astype(np.float64)
+        z = values[rows].astype(precision)
         z -= z.max(axis=1, keepdims=True)
-        z *= beta
+        z *= precision(beta)
         e = np.exp(z)
         total = e.sum(axis=1)
         e *= z
         mean = e.sum(axis=1) / total
         square = np.einsum("ik,ik->i", e, z) / total
         true = z[np.arange(len(z)), p.labels[rows]]
-        sums[rows.start // parts[0].stop] = (mean - true).sum(), (square - mean**2).sum()
+        sums[rows.start // parts[0].stop] = (
+            (mean - true).sum(dtype=np.float64),
+            (square - mean**2).sum(dtype=np.float64),
+        )
 
     run_pieces(work, parts, values.size)
     first, variance = sums.sum(axis=0) / p.n

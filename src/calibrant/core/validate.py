@@ -179,6 +179,8 @@ def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
 
 def _check_finite(name: str, values: Floats, fix: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # NaN and infinity would spread into the sum
+            return
         sums = _row_sums(values)
     suspects = np.flatnonzero(~np.isfinite(sums))  # huge finite values may overflow a sum: look closer
     bad = suspects[~np.isfinite(values[suspects]).all(axis=1)]

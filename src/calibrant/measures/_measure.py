@@ -1,5 +1,6 @@
 """A measure applied to predictions: the value, its interval, and what it is in words."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.catalogue import spec_of
+from calibrant.core.errors import LeakWarning
 from calibrant.core.intervals import Progress, basic_interval, check_confidence, draw
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import Measure
@@ -62,6 +64,7 @@ def measure(
     ece:bins=2 0.2500 (top-label ECE, 2 equal-width right-closed bins, L1; n = 2, k = 2)
     """
     check_confidence(confidence)
+    warn_of_leak(p)
     chosen, name = resolve(what)
     value = chosen(p)
     size = chosen.resamples if resamples is None else resamples
@@ -76,6 +79,16 @@ def measure(
 def measure_all(p: Predictions, what: Sequence[str | Measure], **options: Any) -> list[Measurement]:
     """Several measures of the same predictions, which share the sorted views; options as for `measure`."""
     return [measure(p, one, **options) for one in what]
+
+
+def warn_of_leak(p: Predictions) -> None:
+    if p.extras.seen:
+        warnings.warn(
+            f"the map that made these predictions was fitted on them (about {p.extras.seen:.0%} of its rows are here): "
+            "these numbers flatter it. Measure on other rows, or fit with --cross-fit.",
+            LeakWarning,
+            stacklevel=3,
+        )
 
 
 def resolve(what: str | Measure) -> tuple[Measure, str]:

@@ -8,8 +8,10 @@ from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.temperature import find_temperature
-from calibrant.measures._measure import Measurement, measure
+from calibrant.measures._catalogue import CATALOGUE
+from calibrant.measures._measure import Measurement
 from calibrant.measures.auroc import AUROC
+from calibrant.measures.classwise import Classwise
 
 STANDARD = (
     "accuracy",
@@ -64,8 +66,9 @@ def benchmark102(
     for state, q in states.items():
         _ = q.probs  # one pass for the top label and for all classes
         for column, spec in columns.items():
-            m = measure(q, spec, resamples=0)
-            made.append(Measurement(f"{state}_{column}", m.value, None, None, m.n, m.k, words[state] + m.definition))
+            m = CATALOGUE.make(spec)
+            value = m.on_curves(q) if isinstance(m, Classwise) else m(q)
+            made.append(Measurement(f"{state}_{column}", value, None, None, q.n, q.k, words[state] + m.definition))
     return made + [_ood_auroc(name, p, other) for name, other in (ood or {}).items()]
 
 

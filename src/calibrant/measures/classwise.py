@@ -32,6 +32,12 @@ class Classwise(ClassMeasure):
         at_least("norm", self.norm, 1)
 
     def __call__(self, p: Predictions) -> float:
+        if self.scheme == "width" and self.norm == 1:
+            return float(self.resampled(p, np.ones((1, p.n), dtype=np.int64))[0])  # needs no sort
+        return self.on_curves(p)
+
+    def on_curves(self, p: Predictions) -> float:
+        """The same from the sorted class curves, which many measures can share."""
         return self._root(self.per_class(p))
 
     def per_class(self, p: Predictions) -> Array:

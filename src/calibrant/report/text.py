@@ -7,12 +7,15 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from calibrant.calibrators import Calibrator, Map
+from calibrant.calibrators._auto import Candidate
 from calibrant.core.predictions import Predictions
 from calibrant.measures import Measurement, make, measure
 from calibrant.measures._base import Measure
 from calibrant.measures._check import Verdict
 from calibrant.measures._compare import Comparison
 from calibrant.measures._consistency import consistency
+from calibrant.report.repair import Entry, Repair
 
 ARROWS = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}
 
@@ -104,8 +107,57 @@ def verdicts(rows: Sequence[Verdict], confidence: float) -> Table:
 def catalogue(entries: Sequence[tuple[str, Measure]]) -> Table:
     table = _table("name", "better", "what it is, how it is computed by default, reference")
     for name, m in entries:
-        summary = (type(m).__doc__ or "").strip().splitlines()[0]
-        table.add_row(name, ARROWS[m.direction], f"{summary}\n{m.definition}\n{m.reference}")
+        table.add_row(name, ARROWS[m.direction], f"{_summary(m)}\n{m.definition}\n{m.reference}")
+    return table
+
+
+def calibrator_catalogue(entries: Sequence[tuple[str, Calibrator]]) -> Table:
+    table = _table("name", "predictions", "what it is, reference")
+    for name, c in entries:
+        table.add_row(name, "kept" if c.keeps_argmax else "may change", f"{_summary(c)}\n{c.reference}")
+    return table
+
+
+def _summary(entry: object) -> str:
+    return (type(entry).__doc__ or "").strip().splitlines()[0]
+
+
+def repair(r: Repair) -> Table:
+    table = _table("measure", "before", "after", "change", "95% interval", "")
+    for c in r.changes:
+        word = {"a": "worse", "b": "better", "neither": ""}[c.better]
+        if c.better == "neither" and c.difference == 0:
+            word = "unchanged"
+        table.add_row(c.measure, number(c.a), number(c.b), f"{c.difference:+.4f}", interval(c.low, c.high, "+"), word)
+    return table
+
+
+def fitted(m: Map) -> str:
+    """One paragraph: what was fitted, how sure it is, and the proof."""
+    p = m.parameters
+    if "T" in p and "T_low" in p and m.fit.converged:
+        words = f"T = {p['T']:.4f} [{p['T_low']:.4f}, {p['T_high']:.4f}]"
+    else:
+        shown = [f"{k} = {v:.4g}" for k, v in p.items() if isinstance(v, float) and abs(v) < float("inf")]
+        words = ", ".join(shown) or f"{len(m.steps)} steps"
+    proof = "" if m.fit.gradient is None else f" (largest gradient entry {m.fit.gradient:.1e})"
+    keeps = "Cannot change a prediction." if m.keeps_argmax else "May change predictions."
+    return f"{m.calibrator}: {words}. {m.fit.diagnosis[0].upper()}{m.fit.diagnosis[1:]}{proof}. {keeps}"
+
+
+def every(entries: Sequence[Entry]) -> Table:
+    columns = ("nll", "ece", "classwise", "brier", "accuracy", "auroc")
+    table = _table("calibrator", *columns, "fit s")
+    for e in entries:
+        values = [number(e.values[c]) if c in e.values else "failed" for c in columns]
+        table.add_row(e.calibrator, *values, f"{e.seconds:.2f}")
+    return table
+
+
+def candidates(rows: Sequence[Candidate]) -> Table:
+    table = _table("candidate", "cross-fitted NLL", "against doing nothing", "95% interval")
+    for c in sorted(rows, key=lambda c: c.nll):
+        table.add_row(c.calibrator, number(c.nll), f"{c.difference:+.4f}", interval(c.low, c.high, "+"))
     return table
 
 

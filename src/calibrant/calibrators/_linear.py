@@ -1,0 +1,230 @@
+"""Fits of softmax(W z + b): a convex problem, solved by L-BFGS in coordinates where it is well scaled."""
+
+import threading
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from calibrant.calibrators._map import Fit
+from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
+from calibrant.core.predictions import CHUNK_ELEMENTS
+
+GRADIENT_ENOUGH = 1e-6  # largest entry of the gradient of the mean objective
+ITERATIONS = 500
+SAMPLE = 2000  # rows that the scaling is made from
+FAR = 1e3  # a weight or bias beyond this has run off
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Squares of the diagonal's distance from one, of the rest of the weight and of the bias, each with a strength."""
+
+    diagonal: float
+    off_diagonal: float
+    bias: float
+
+    def __call__(self, w: Array, b: Array) -> tuple[float, Array, Array]:
+        """Value and gradients at a weight (k,) or (k, k) and a bias (k,)."""
+        v = (w if w.ndim == 1 else np.diag(w)) - 1
+        value, gw = self.diagonal * (v @ v) + self.bias * (b @ b), 2 * self.diagonal * v
+        if w.ndim == 2:
+            off = w - np.diag(np.diag(w))
+            value, gw = value + self.off_diagonal * (off**2).sum(), 2 * self.off_diagonal * off + np.diag(gw)
+        return float(value), gw, 2 * self.bias * b
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    weight: Array  # (k,) or (k, k)
+    bias: Array  # (k,)
+    objective: float
+    fit: Fit
+
+
+def fit_linear(
+    z: Floats,
+    labels: Ints,
+    shape: Literal["vector", "matrix"],
+    *,
+    start: float = 1.0,
+    penalty: Ridge | None = None,
+    iterations: int = ITERATIONS,
+    begin: LinearFit | None = None,
+) -> LinearFit:
+    """Minimise mean NLL + penalty over weight and bias, from weight = start (times identity), bias = 0.
+
+    Without a penalty, a class that never occurs would run off to minus infinity: it is left as it was, and said.
+    """
+    from scipy.optimize import minimize
+
+    k = z.shape[1]
+    weight = np.full(k, start) if shape == "vector" else np.eye(k) * start
+    bias = np.zeros(k)
+    if begin is not None:
+        weight, bias = begin.weight, begin.bias
+    absent = np.setdiff1d(np.arange(k), labels) if penalty is None else np.empty(0, dtype=np.int64)
+    scale = _scaling(z, weight, penalty)
+
+    def objective(x: Array) -> tuple[float, Array]:
+        w, b = scale.out_of(x, weight, bias)
+        value, gw, gb = _nll(z, labels, w, b)
+        if penalty is not None:
+            extra, pw, pb = penalty(w, b)
+            value, gw, gb = value + extra, gw + pw, gb + pb
+        gw[absent], gb[absent] = 0.0, 0.0
+        last[:] = [w, b, max(np.abs(gw).max(), np.abs(gb).max())]
+        return value, scale.into(gw, gb)
+
+    last: list[object] = []
+    found = minimize(
+        objective,
+        np.zeros(scale.size),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 0.0, "gtol": 1e-10},
+        callback=lambda _x: _stop_when(float(last[2]) < GRADIENT_ENOUGH),  # type: ignore[arg-type]
+    )
+    value, _ = objective(found.x)
+    w, b, gradient = np.asarray(last[0]), np.asarray(last[1]), float(last[2])  # type: ignore[arg-type]
+    return LinearFit(w, b, float(value), _report(gradient, int(found.nit), absent, w, b))
+
+
+def _stop_when(done: bool) -> None:
+    if done:
+        raise StopIteration
+
+
+def _report(gradient: float, steps: int, absent: Ints, w: Array, b: Array) -> Fit:
+    left = f"; classes {absent.tolist()[:5]} never occur and were left alone" if len(absent) else ""
+    if gradient < GRADIENT_ENOUGH:
+        return Fit(True, f"converged{left}", gradient, steps)
+    if max(np.abs(w).max(), np.abs(b).max()) > FAR:
+        why = "stopped: some classes can be separated, so weights run off"
+    else:
+        why = f"stopped after {steps} steps, largest gradient entry {gradient:.1e}"
+    return Fit(False, f"{why}{left}", gradient, steps)
+
+
+def _nll(z: Floats, labels: Ints, weight: Array, bias: Array) -> tuple[float, Array, Array]:
+    """Mean NLL and its gradients, in chunks of rows on two threads."""
+    n, k = z.shape
+    lock = threading.Lock()
+    total, gw, gb = [0.0], np.zeros_like(weight), np.zeros(k)
+
+    def work(rows: slice) -> None:
+        x = z[rows].astype(np.float64)  # (b, k)
+        u = (x @ weight.T if weight.ndim == 2 else x * weight) + bias
+        u -= u.max(axis=1, keepdims=True)
+        at = np.arange(len(u)), labels[rows]
+        true = u[at]
+        e = np.exp(u, out=u)
+        norm = e.sum(axis=1)
+        e /= norm[:, None]
+        e[at] -= 1.0
+        part = e.T @ x if weight.ndim == 2 else np.einsum("ik,ik->k", e, x)
+        with lock:
+            total[0] += float((np.log(norm) - true).sum())
+            np.add(gw, part, out=gw)
+            np.add(gb, e.sum(axis=0), out=gb)
+
+    # A matrix product has threads of its own, which ours would only disturb.
+    run_pieces(work, pieces(n, max(1, 4 * CHUNK_ELEMENTS // k)), z.size if weight.ndim == 1 else 0)
+    return total[0] / n, gw / n, gb / n
+
+
+class _Scaling(Protocol):
+    """Coordinates x with (weight, bias) = start + scaled x, in which the objective curves alike in all directions."""
+
+    @property
+    def size(self) -> int: ...
+
+    def out_of(self, x: Array, weight: Array, bias: Array) -> tuple[Array, Array]: ...
+
+    def into(self, gw: Array, gb: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """One factor for weight and bias of a vector (2k, 2k), or for each row of (weight, bias) of a matrix (k+1, k+1)."""
+
+    factor: Array
+    size: int
+
+    def out_of(self, x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
+        k = len(bias)
+        if weight.ndim == 1:
+            step = self.factor @ x
+            return weight + step[:k], bias + step[k:]
+        step = x.reshape(k, k + 1) @ self.factor.T
+        return weight + step[:, :k], bias + step[:, k]
+
+    def into(self, gw: Array, gb: Array) -> Array:
+        if gw.ndim == 1:
+            return np.asarray(self.factor.T @ np.concatenate([gw, gb]))
+        return np.asarray((np.concatenate([gw, gb[:, None]], axis=1) @ self.factor).ravel())
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Diagonal, bias and the rest of a matrix apart, because their ridges differ by orders of magnitude."""
+
+    factor: Array  # (k, k) for every row of the rest
+    diagonal: Array  # (k,)
+    bias: Array  # (k,)
+    size: int
+
+    def out_of(self, x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
+        k = len(bias)
+        step = x[2 * k :].reshape(k, k) @ self.factor.T
+        np.fill_diagonal(step, self.diagonal * x[:k])
+        return weight + step, bias + self.bias * x[k : 2 * k]
+
+    def into(self, gw: Array, gb: Array) -> Array:
+        diagonal = np.diag(gw).copy()
+        rest = gw - np.diag(diagonal)
+        return np.concatenate([self.diagonal * diagonal, self.bias * gb, (rest @ self.factor).ravel()])
+
+
+def _scaling(z: Floats, weight: Array, ridge: Ridge | None) -> _Scaling:
+    """From the curvature on a sample of rows (vector), or from the second moments of the logits (matrix)."""
+    n, k = z.shape
+    sample = z[np.linspace(0, n - 1, min(n, max(SAMPLE, 4 * k))).astype(np.int64)].astype(np.float64)
+    if weight.ndim == 1:
+        curvature = _vector_curvature(sample, weight)
+        if ridge is not None:
+            curvature += 2 * np.diag(np.repeat([ridge.diagonal, ridge.bias], k))
+        return _Whole(_inverse_root(curvature), 2 * k)
+    if ridge is None:
+        a = np.concatenate([sample, np.ones((len(sample), 1))], axis=1)
+        return _Whole(_inverse_root(a.T @ a / (len(sample) * k)), k * (k + 1))
+    moments = sample.T @ sample / (len(sample) * k)
+    return _Blocks(
+        _inverse_root(moments + 2 * ridge.off_diagonal * np.eye(k)),
+        1 / np.sqrt(np.diag(moments) + 2 * ridge.diagonal),
+        np.full(k, 1 / np.sqrt(1 / k + 2 * ridge.bias)),
+        k * (k + 2),
+    )
+
+
+def _vector_curvature(sample: Array, weight: Array) -> Array:
+    """Second derivatives of the mean NLL in (weight, bias), (2k, 2k)."""
+    k = len(weight)
+    u = sample * weight
+    q = np.exp(u - u.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    a = np.concatenate([q * sample, q], axis=1)  # (s, 2k)
+    curvature = -a.T @ a
+    first, second = np.arange(k), np.arange(k, 2 * k)
+    cross = a[:, :k].sum(axis=0)
+    curvature[first, first] += (q * sample**2).sum(axis=0)
+    curvature[second, second] += q.sum(axis=0)
+    curvature[first, second] += cross
+    curvature[second, first] += cross
+    return np.asarray(curvature / len(sample))
+
+
+def _inverse_root(curvature: Array) -> Array:
+    values, vectors = np.linalg.eigh(curvature)
+    floor = max(float(values.max()) * 1e-6, 1e-12)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, floor)))

@@ -1,0 +1,171 @@
+"""Scores and hits with equal scores pooled: what every calibrator of one score at a time learns from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._map import Fit
+from calibrant.calibrators._steps import Scope
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curve import Curve
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+
+Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
+STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
+
+
+@dataclass(frozen=True)
+class OfScores(Calibrator):
+    """A calibrator of one score at a time. Of the top score it never changes a prediction; of every class it may."""
+
+    scope: Of = "top"
+
+    keeps_argmax: ClassVar[bool] = True
+    complexity: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scope == "ovr":  # facts of this recipe, not of the class
+            object.__setattr__(self, "keeps_argmax", False)
+            object.__setattr__(self, "complexity", max(2, type(self).complexity))
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Distinct scores, ascending, with the number of rows and of hits at each."""
+
+    x: Array  # (m,)
+    size: Array  # (m,) whole numbers
+    hits: Array  # (m,) whole numbers
+
+    @property
+    def n(self) -> int:
+        return int(self.size.sum())
+
+    @property
+    def rate(self) -> Array:
+        return self.hits / self.size
+
+    def at(self, places: Ints) -> Array:
+        """Scores at places in the sorted list of all rows."""
+        return self.x[np.searchsorted(np.cumsum(self.size), places, side="right")]
+
+    def above(self, edges: Array, values: Array) -> Array:
+        """Sums of `values` (one per distinct score) over the bins that right-closed edges make."""
+        sums = np.concatenate([[0.0], np.cumsum(values)])[np.searchsorted(self.x, edges, side="right")]
+        return np.diff(sums, prepend=0.0, append=values.sum())
+
+    @classmethod
+    def sort(cls, scores: Array, positives: Array) -> "Pool":
+        """From ascending scores and the ascending scores of the hits among them."""
+        ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
+        x = scores[ends - 1]
+        hits = np.diff(np.searchsorted(positives, x, side="right"), prepend=0)
+        return cls(x, np.diff(ends, prepend=0).astype(np.float64), hits.astype(np.float64))
+
+
+def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
+    """One pool of the predicted class, or one per class."""
+    if scope == "top":
+        yield pool_of(p.top_label)
+        return
+    for block in p.class_curves():
+        for scores, positives in zip(block.scores, block.positives, strict=True):
+            yield Pool.sort(scores, positives)
+
+
+def shared_pool(p: Predictions) -> Pool:
+    """All n * k probabilities together."""
+    probs = p.probs
+    positives = np.sort(probs[np.arange(p.n), p.labels])
+    return Pool.sort(np.sort(probs, axis=None), positives)
+
+
+def pool_of(curve: Curve) -> Pool:
+    hits, misses = curve.groups
+    return Pool(curve.scores[curve.group_ends - 1], hits + misses, hits)
+
+
+def blocks(pool: Pool) -> tuple[Ints, Array]:
+    """Where each flat block of the isotonic fit begins (an index into the pool), and its value.
+
+    Values are quotients of whole numbers, so blocks of equal value are equal to the last bit, and become one.
+    """
+    from scipy.optimize import isotonic_regression
+
+    fitted = isotonic_regression(pool.rate, weights=pool.size)
+    starts = np.asarray(fitted.blocks[:-1], dtype=np.int64)
+    value = np.add.reduceat(pool.hits, starts) / np.add.reduceat(pool.size, starts)
+    new = np.append(True, np.diff(value) != 0)
+    return starts[new], value[new]
+
+
+def isotonic_knots(pool: Pool) -> tuple[Array, Array]:
+    """Knots of the isotonic fit, linear in between: the two ends of each flat block."""
+    starts, value = blocks(pool)
+    ends = np.append(starts[1:], len(pool.x)) - 1
+    place = np.stack([starts, ends], axis=1).ravel()
+    keep = np.append(True, np.diff(place) > 0)
+    return pool.x[place[keep]], np.repeat(value, 2)[keep]
+
+
+def nudged(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
+    """The same line plus `by` times the score, from 0 to 1: ties become differences."""
+    low, high = ([0.0], y[:1]) if x[0] > 0 else ([], []), ([1.0], y[-1:]) if x[-1] < 1 else ([], [])
+    wide = np.concatenate([low[0], x, high[0]])
+    return wide, np.concatenate([low[1], y, high[1]]) + by * wide
+
+
+def equal_chunks(n: int, count: int) -> Ints:
+    """Where the chunks behind the first begin, when n rows make `count` nearly equal chunks, longer ones first."""
+    size, more = divmod(n, count)
+    index = np.arange(1, count)
+    begins = index * size + np.minimum(index, more)
+    return begins[begins < n]
+
+
+def equal_mass_edges(pool: Pool, count: int) -> Array:
+    """Inner edges halfway between neighbours of different chunks; ties stay together, so there may be fewer."""
+    begins = equal_chunks(pool.n, count)
+    edges = np.unique((pool.at(begins - 1) + pool.at(begins)) / 2)
+    return edges[edges < 1]
+
+
+def middles(edges: Array) -> Array:
+    """The middle of each bin that inner edges make of 0 .. 1."""
+    whole = np.concatenate([[0.0], edges, [1.0]])
+    return np.asarray((whole[1:] + whole[:-1]) / 2)
+
+
+def check_bins(bins: int) -> None:
+    if bins < 1:
+        raise InputError("bins", expected="1 or more", got=str(bins), fix="use 15")
+
+
+def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
+    """The report of a fit that cannot fail, with a word about what the rows could not teach it."""
+    if scope == "top":
+        hits = int(p.correct.sum())
+        if hits in (0, p.n):
+            return Fit(diagnosis=f"converged; every prediction is {'right' if hits else 'wrong'}")
+    else:
+        absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
+        if len(absent):
+            return Fit(diagnosis=f"converged; {named(absent)} not among the labels")
+    spread = p.top_label.scores if scope == "top" else p.values
+    return Fit(diagnosis="converged; all scores are equal") if np.ptp(spread) == 0 else Fit()
+
+
+def named(classes: Ints) -> str:
+    """Class numbers in words, only the first few of many.
+
+    >>> named(np.array([3])), named(np.array([1, 2, 5, 7, 9]))
+    ('class 3', '5 classes (1, 2, 5, ...)')
+    """
+    if len(classes) == 1:
+        return f"class {classes[0]}"
+    return f"{len(classes)} classes ({', '.join(str(c) for c in classes[:3])}{', ...' if len(classes) > 3 else ''})"

@@ -1,0 +1,36 @@
+"""Dirichlet calibration with off-diagonal and intercept regularisation (Dir-ODIR)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._odir import Select, fit_odir
+from calibrant.calibrators._steps import Linear, LogProbs
+from calibrant.core.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Dirichlet(Calibrator):
+    """softmax(W ln p + b) with small off-diagonal weights and biases; seven strengths, chosen by cross-validation.
+
+    Acts on log-probabilities, so it also repairs models that only give probabilities. Slow for many classes.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.1, 0.9]] * 20, [0, 1, 0, 1, 0, 0, 1, 1] * 5)
+    >>> Dirichlet().fit(p).fit.converged
+    True
+    """
+
+    select: Select = "cross_validation"
+    grid: bool = False  # all 49 pairs of strengths instead of 7 equal ones
+
+    title: ClassVar[str] = "Dirichlet calibration with ODIR"
+    reference: ClassVar[str] = "Kull et al., NeurIPS 2019"
+    complexity: ClassVar[int] = 3
+
+    def fit(self, p: Predictions) -> Map:
+        logs = LogProbs()
+        found, chosen = fit_odir(logs(p).logits.astype(np.float64), p.labels, self.select, self.grid)
+        return self.made(p, logs, Linear(found.weight, found.bias), fit=found.fit, **chosen)

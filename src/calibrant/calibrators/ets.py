@@ -1,0 +1,98 @@
+"""Ensemble temperature scaling: a mixture of tempered, plain and uniform probabilities."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._steps import Mix
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+from calibrant.core.temperature import find_temperature
+
+LOWEST, HIGHEST = 0.05, 5.0  # range of T when it is fitted by the Brier score
+ROUNDS = 5000
+
+
+@dataclass(frozen=True)
+class ETS(Calibrator):
+    """w0 softmax(z / T) + w1 softmax(z) + w2 / k: first T, then the weights, both by the Brier score (or NLL).
+
+    Keeps predictions; with weights (1, 0, 0) it is temperature scaling.
+
+    >>> p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])
+    >>> ETS().fit(p)(p).confidence.round(4).tolist()
+    [0.75, 0.75, 0.75, 0.75]
+    """
+
+    loss: Literal["brier", "nll"] = "brier"
+
+    title: ClassVar[str] = "Ensemble temperature scaling"
+    reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
+    keeps_argmax: ClassVar[bool] = True
+    complexity: ClassVar[int] = 1
+
+    def fit(self, p: Predictions) -> Map:
+        T = find_temperature(p).T if self.loss == "nll" else _brier_temperature(p)
+        weights = _nll_weights(p, T) if self.loss == "nll" else _brier_weights(p, T)
+        return self.made(p, Mix(T, weights), T=T, weights=weights.tolist())
+
+
+def _brier(p: Predictions) -> float:
+    square = sum(float(np.einsum("ik,ik->", probs, probs)) for _, probs in p.prob_rows())
+    return square / p.n - 2 * float(p.true_prob.mean()) + 1
+
+
+def _brier_temperature(p: Predictions) -> float:
+    """Best of a coarse grid, then a bounded search around it: the Brier score need not be convex in T."""
+    from scipy.optimize import minimize_scalar
+
+    grid = np.geomspace(LOWEST, HIGHEST, 14)
+    best = int(np.argmin([_brier(p.tempered(T)) for T in grid]))
+    low, high = np.log(grid[max(best - 1, 0)]), np.log(grid[min(best + 1, len(grid) - 1)])
+    found = minimize_scalar(lambda s: _brier(p.tempered(np.exp(s))), bounds=(low, high), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _brier_weights(p: Predictions, T: float) -> Array:
+    """A quadratic form in three weights on the simplex: solved exactly on each face, the best face wins."""
+    gram, linear = np.zeros((3, 3)), np.zeros(3)
+    hot = p.tempered(T)
+    for (rows, first), (_, second) in zip(hot.prob_rows(), p.prob_rows(), strict=True):
+        parts = np.stack([first, second, np.full_like(first, 1 / p.k)])  # (3, b, k)
+        gram += np.einsum("aik,bik->ab", parts, parts)
+        linear += parts[:, np.arange(len(first)), p.labels[rows]].sum(axis=1)
+    best, lowest = np.array([1.0, 0.0, 0.0]), np.inf
+    for size in (1, 2, 3):
+        for face in combinations(range(3), size):
+            w = _on_face(gram, linear, list(face))
+            value = float(w @ gram @ w - 2 * linear @ w)
+            if (w >= 0).all() and value < lowest - 1e-9 * p.n:
+                best, lowest = w, value
+    return best
+
+
+def _on_face(gram: Array, linear: Array, face: list[int]) -> Array:
+    """Minimise w'Gw - 2 l'w over the weights of a face that sum to one."""
+    size = len(face)
+    system = np.ones((size + 1, size + 1))
+    system[:size, :size], system[size, size] = gram[np.ix_(face, face)], 0.0
+    solution = np.linalg.lstsq(system, np.append(linear[face], 1.0), rcond=None)[0]
+    w = np.zeros(3)
+    w[face] = solution[:size]
+    return w
+
+
+def _nll_weights(p: Predictions, T: float) -> Array:
+    """Convex in the weights: each round of expectation-maximisation lowers the NLL, until nothing moves."""
+    likely = np.stack([p.tempered(T).true_prob, p.true_prob, np.full(p.n, 1 / p.k)])  # (3, n)
+    w = np.full(3, 1 / 3)
+    for _ in range(ROUNDS):
+        following = w * (likely / np.maximum(w @ likely, 1e-300)).mean(axis=1)
+        moved, w = np.abs(following - w).max(), following / following.sum()
+        if moved < 1e-10:
+            break
+    return w

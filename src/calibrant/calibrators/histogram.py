@@ -1,0 +1,52 @@
+"""Histogram binning: the share of hits among the rows of a bin."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._scores import (
+    STEP_SCOPE,
+    OfScores,
+    Pool,
+    check_bins,
+    equal_mass_edges,
+    free_fit,
+    middles,
+    pools,
+)
+from calibrant.calibrators._steps import Curves
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Histogram(OfScores):
+    """The share of hits in each of `bins` bins of equal mass; an empty bin says its middle.
+
+    Gives at most `bins` different answers, so rows become ties. Equal scores stay together: fewer bins are possible.
+
+    >>> p = Predictions.from_probs([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]], [0, 1, 0, 0])
+    >>> Histogram(bins=2).fit(p)(p).confidence  # 0.6 and 0.7: 1 of 2; 0.8 and 0.9: 2 of 2
+    array([0.5, 0.5, 1. , 1. ])
+    """
+
+    bins: int = 15
+
+    title: ClassVar[str] = "Histogram binning"
+    reference: ClassVar[str] = "Zadrozny, Elkan, ICML 2001"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bins(self.bins)
+
+    def fit(self, p: Predictions) -> Map:
+        stairs = [self._stair(pool) for pool in pools(p, self.scope)]
+        step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
+        return self.made(p, step, fit=free_fit(p, self.scope))
+
+    def _stair(self, pool: Pool) -> tuple[Array, Array]:
+        edges = equal_mass_edges(pool, self.bins)
+        size = pool.above(edges, pool.size)
+        return edges, np.divide(pool.above(edges, pool.hits), size, out=middles(edges), where=size > 0)

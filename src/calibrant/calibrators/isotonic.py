@@ -1,0 +1,31 @@
+"""Isotonic regression of the top label."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._scores import free_fit, isotonic_knots, pools
+from calibrant.calibrators._steps import Curves
+from calibrant.core.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Isotonic(Calibrator):
+    """The non-decreasing function of confidence nearest to the hits; linear between knots, constant outside.
+
+    Says exactly 0 or 1 at the ends, where one surprise costs an unbounded log loss.
+
+    >>> p = Predictions.from_probs([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]], [1, 0, 1, 0])
+    >>> Isotonic().fit(p)(p).confidence  # misses, hits: 0, (1, 0), 1; the middle two share 1 / 2
+    array([0. , 0.5, 0.5, 1. ])
+    """
+
+    title: ClassVar[str] = "Isotonic regression"
+    reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
+    keeps_argmax: ClassVar[bool] = True
+    complexity: ClassVar[int] = 3
+
+    def fit(self, p: Predictions) -> Map:
+        x, y = isotonic_knots(next(pools(p, "top")))
+        return self.made(p, Curves([x], [y], "line", "top"), fit=free_fit(p, "top"))

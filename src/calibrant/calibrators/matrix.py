@@ -1,0 +1,34 @@
+"""Matrix scaling: a full linear map of the logits."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._linear import ITERATIONS, fit_linear
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._steps import Linear
+from calibrant.core.predictions import Predictions
+from calibrant.core.temperature import find_temperature
+
+
+@dataclass(frozen=True)
+class Matrix(Calibrator):
+    """softmax(W z + b), by maximum likelihood.
+
+    k (k + 1) numbers: overfits badly from about 100 classes on. `sms` and `ms_odir` are the regularised forms.
+
+    >>> p = Predictions.from_logits([[0.0, 0.0]] * 8, [0, 0, 0, 1] * 2)
+    >>> Matrix().fit(p)(p).probs[0].round(4).tolist()
+    [0.75, 0.25]
+    """
+
+    iterations: int = ITERATIONS
+
+    title: ClassVar[str] = "Matrix scaling"
+    reference: ClassVar[str] = "Guo et al., ICML 2017"
+    complexity: ClassVar[int] = 3
+
+    def fit(self, p: Predictions) -> Map:
+        start = 1 / find_temperature(p).T
+        found = fit_linear(p.logits, p.labels, "matrix", start=start, iterations=self.iterations)
+        return self.made(p, Linear(found.weight, found.bias), fit=found.fit, objective=found.objective)

@@ -1,0 +1,31 @@
+"""Vector scaling: a weight and a bias for every class."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._linear import fit_linear
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._steps import Linear
+from calibrant.core.predictions import Predictions
+from calibrant.core.temperature import find_temperature
+
+
+@dataclass(frozen=True)
+class Vector(Calibrator):
+    """softmax(w * z + b), by maximum likelihood.
+
+    2 k numbers: overfits when classes have few rows, and may change predictions. `svs` is the regularised form.
+
+    >>> p = Predictions.from_logits([[0.0, 0.0]] * 8, [0, 0, 0, 1] * 2)  # class 0 three times in four
+    >>> Vector().fit(p)(p).probs[0].round(4).tolist()
+    [0.75, 0.25]
+    """
+
+    title: ClassVar[str] = "Vector scaling"
+    reference: ClassVar[str] = "Guo et al., ICML 2017"
+    complexity: ClassVar[int] = 2
+
+    def fit(self, p: Predictions) -> Map:
+        found = fit_linear(p.logits, p.labels, "vector", start=1 / find_temperature(p).T)
+        return self.made(p, Linear(found.weight, found.bias), fit=found.fit, objective=found.objective)

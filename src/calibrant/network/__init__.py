@@ -1,0 +1,1 @@
+"""Maps as parts of a network, and exports of maps to where networks run."""

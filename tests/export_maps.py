@@ -1,0 +1,86 @@
+"""Maps that every export is tried on: each step in each of its forms, chains of them, and every calibrator fitted."""
+
+from functools import cache
+
+import numpy as np
+from conftest import drawn
+
+from calibrant import calibrators
+from calibrant.calibrators._map import Map
+from calibrant.calibrators._steps import Curves, Linear, LogProbs, Mix, Sigmoid
+from calibrant.core.predictions import Predictions
+
+K = 4
+SCOPES = ("top", "classes", "shared")
+
+
+def steps():
+    """Every step in every form, by name."""
+    rng = np.random.default_rng(0)
+    made = {
+        "number": (Linear(np.array(0.4), np.array(0.0)),),
+        "vector": (Linear(rng.random(K), rng.normal(size=K)),),
+        "one weight": (Linear(np.array([0.3]), np.array([0.1])),),
+        "matrix": (Linear(rng.normal(size=(K, K)), rng.normal(size=K)),),
+        "sharp": (Linear(np.array(50.0), np.array(0.0)),),
+        "dirichlet": (LogProbs(), Linear(rng.random((K, K)), rng.normal(size=K))),
+        "mix": (Mix(1.7, np.array([0.5, 0.3, 0.2])),),
+        "mix without T": (Mix(1e-300, np.array([0.0, 0.9, 0.1])),),
+    }
+    for scope in SCOPES:
+        count = K if scope == "classes" else 1
+        x = [np.sort(rng.random(3 + c)) for c in range(count)]
+        y = [np.sort(rng.random(4 + c)) for c in range(count)]
+        made[f"stair {scope}"] = (Curves(x, y, "stair", scope),)
+        made[f"line {scope}"] = (Curves(x, [v[1:] for v in y], "line", scope),)
+        made[f"level {scope}"] = (Curves([np.empty(0)] * count, [np.array([0.7])] * count, "stair", scope),)
+        made[f"one knot {scope}"] = (Curves([np.array([0.3])] * count, [np.array([0.6])] * count, "line", scope),)
+        jump = Curves([np.array([0.1, 0.5, 0.5, 1.0])] * count, [np.array([0, 0.2, 0.8, 1.0])] * count, "line", scope)
+        made[f"jump {scope}"] = (jump,)
+        nothing = Curves([np.array([0.9])] * count, [np.array([0.0, 0.8])] * count, "stair", scope)
+        made[f"zeros {scope}"] = (nothing,)
+        for on in ("probs", "logits"):
+            table = rng.normal(size=(count, 4)) * 0.3 + [1, 1, 0, 0]
+            made[f"sigmoid {on} {scope}"] = (Sigmoid(table, on, scope),)
+    made["top, linear, top"] = made["line top"] + made["vector"] + made["stair top"]
+    made["shared, matrix, top"] = made["stair shared"] + made["matrix"] + made["sigmoid logits top"]
+    made["classes, log, mix, top"] = made["line classes"] + (LogProbs(),) + made["mix"] + made["line top"]
+    made["everything"] = tuple(
+        one for name in list(made) if name not in ("sharp", "mix without T") for one in made[name]
+    )
+    return made
+
+
+HAND_BUILT = {name: Map("by hand", K, these) for name, these in steps().items()}
+NAMES = [*HAND_BUILT, *calibrators.names(), "temperature+isotonic"]
+
+
+@cache
+def map_of(name):
+    """A hand-built map, or the named calibrator fitted on 300 overconfident rows."""
+    if name in HAND_BUILT:
+        return HAND_BUILT[name]
+    k = 2 if "+" not in name and calibrators.find(name).binary else K
+    return calibrators.fit(Predictions.from_logits(*drawn(300, k, seed=1, sharpness=2.0)), name)
+
+
+def group_map():
+    logits, labels = drawn(300, K, seed=2)
+    groups = np.array(["a", "b"])[np.arange(300) % 2]
+    return calibrators.fit(Predictions.from_logits(logits, labels, groups=groups), "temperature", by_group=True)
+
+
+def damaged_map():
+    return Map("damaged", K, (Linear(np.ones(3), np.array(0.0)),))
+
+
+def fresh(m, seed=5):
+    """Rows that no export has tried itself on, with the map's probabilities."""
+    logits = np.random.default_rng(seed).normal(size=(200, m.k)) * 4
+    logits = logits.astype(np.float32)
+    return logits, m.apply(Predictions(logits.copy(), np.zeros(200, dtype=np.int64), "logits")).probs
+
+
+def softmax(logits):
+    e = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
