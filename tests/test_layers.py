@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "calibrant"
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("demo",),
+    ("demo", "sklearn"),
     ("__init__",),
     ("study",),
     ("sources",),

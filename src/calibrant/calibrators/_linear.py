@@ -2,17 +2,20 @@
 
 import threading
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from calibrant.calibrators._map import Fit
+from calibrant.calibrators._newton import LARGEST, Objective, newton
 from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS
 
-GRADIENT_ENOUGH = 1e-6  # largest entry of the gradient of the mean objective
+GRADIENT_ROUGH, GRADIENT_ENOUGH = 1e-4, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
 SAMPLE = 2000  # rows that the scaling is made from
+Precision = type[np.floating[Any]]
 FAR = 1e3  # a weight or bias beyond this has run off
 
 
@@ -56,38 +59,57 @@ def fit_linear(
 
     Without a penalty, a class that never occurs would run off to minus infinity: it is left as it was, and said.
     """
-    from scipy.optimize import minimize
-
     k = z.shape[1]
     weight = np.full(k, start) if shape == "vector" else np.eye(k) * start
     bias = np.zeros(k)
     if begin is not None:
         weight, bias = begin.weight, begin.bias
     absent = np.setdiff1d(np.arange(k), labels) if penalty is None else np.empty(0, dtype=np.int64)
-    scale = _scaling(z, weight, penalty)
 
-    def objective(x: Array) -> tuple[float, Array]:
-        w, b = scale.out_of(x, weight, bias)
-        value, gw, gb = _nll(z, labels, w, b)
+    def objective(w: Array, b: Array, precision: Precision = np.float64) -> tuple[float, Array, Array]:
+        value, gw, gb = _nll(z, labels, w, b, precision)
         if penalty is not None:
             extra, pw, pb = penalty(w, b)
             value, gw, gb = value + extra, gw + pw, gb + pb
         gw[absent], gb[absent] = 0.0, 0.0
-        last[:] = [w, b, max(np.abs(gw).max(), np.abs(gb).max())]
+        return value, gw, gb
+
+    if shape == "matrix" and k * (k + 1) <= LARGEST and not len(absent):
+        ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
+        w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH)
+    else:
+        scale = _scaling(z, weight, penalty)
+        rough = partial(objective, precision=np.float32)  # cheap steps first: the end does not depend on them
+        w, b, first = _lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH)
+        w, b, steps = _lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
+        steps += first
+    value, gw, gb = objective(w, b)
+    gradient = float(max(np.abs(gw).max(), np.abs(gb).max()))
+    return LinearFit(w, b, float(value), _report(gradient, steps, absent, w, b))
+
+
+def _lbfgs(
+    objective: Objective, scale: "_Scaling", weight: Array, bias: Array, iterations: int, enough: float
+) -> tuple[Array, Array, int]:
+    """L-BFGS in scaled coordinates; stops when the gradient in plain coordinates is small."""
+    from scipy.optimize import minimize
+
+    largest = [np.inf]
+
+    def scaled(x: Array) -> tuple[float, Array]:
+        value, gw, gb = objective(*scale.out_of(x, weight, bias))
+        largest[0] = max(np.abs(gw).max(), np.abs(gb).max())
         return value, scale.into(gw, gb)
 
-    last: list[object] = []
     found = minimize(
-        objective,
+        scaled,
         np.zeros(scale.size),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 0.0, "gtol": 1e-10},
-        callback=lambda _x: _stop_when(float(last[2]) < GRADIENT_ENOUGH),  # type: ignore[arg-type]
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 0.0, "gtol": 1e-12},
+        callback=lambda _: _stop_when(largest[0] < enough),
     )
-    value, _ = objective(found.x)
-    w, b, gradient = np.asarray(last[0]), np.asarray(last[1]), float(last[2])  # type: ignore[arg-type]
-    return LinearFit(w, b, float(value), _report(gradient, int(found.nit), absent, w, b))
+    return *scale.out_of(found.x, weight, bias), int(found.nit)
 
 
 def _stop_when(done: bool) -> None:
@@ -106,15 +128,19 @@ def _report(gradient: float, steps: int, absent: Ints, w: Array, b: Array) -> Fi
     return Fit(False, f"{why}{left}", gradient, steps)
 
 
-def _nll(z: Floats, labels: Ints, weight: Array, bias: Array) -> tuple[float, Array, Array]:
+def _nll(
+    z: Floats, labels: Ints, weight: Array, bias: Array, precision: Precision = np.float64
+) -> tuple[float, Array, Array]:
     """Mean NLL and its gradients, in chunks of rows on two threads."""
     n, k = z.shape
     lock = threading.Lock()
     total, gw, gb = [0.0], np.zeros_like(weight), np.zeros(k)
+    weight_here, bias_here = weight.astype(precision), bias.astype(precision)
 
     def work(rows: slice) -> None:
-        x = z[rows].astype(np.float64)  # (b, k)
-        u = (x @ weight.T if weight.ndim == 2 else x * weight) + bias
+        x = z[rows].astype(precision)  # (b, k)
+        u = x @ weight_here.T if weight.ndim == 2 else x * weight_here
+        u += bias_here
         u -= u.max(axis=1, keepdims=True)
         at = np.arange(len(u)), labels[rows]
         true = u[at]
@@ -124,12 +150,13 @@ def _nll(z: Floats, labels: Ints, weight: Array, bias: Array) -> tuple[float, Ar
         e[at] -= 1.0
         part = e.T @ x if weight.ndim == 2 else np.einsum("ik,ik->k", e, x)
         with lock:
-            total[0] += float((np.log(norm) - true).sum())
+            total[0] += float((np.log(norm) - true).sum(dtype=np.float64))
             np.add(gw, part, out=gw)
             np.add(gb, e.sum(axis=0), out=gb)
 
-    # A matrix product has threads of its own, which ours would only disturb.
-    run_pieces(work, pieces(n, max(1, 4 * CHUNK_ELEMENTS // k)), z.size if weight.ndim == 1 else 0)
+    # A matrix product has threads of its own, which ours would only disturb, and likes large pieces.
+    rows_at_once = CHUNK_ELEMENTS // k * (1 if weight.ndim == 1 else 16)
+    run_pieces(work, pieces(n, max(1, rows_at_once)), z.size if weight.ndim == 1 else 0)
     return total[0] / n, gw / n, gb / n
 
 

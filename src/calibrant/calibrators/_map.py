@@ -5,12 +5,12 @@ import json
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from calibrant.calibrators._fingerprint import Fingerprint
-from calibrant.calibrators._steps import STEPS, Step
+from calibrant.calibrators._steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.predictions import Predictions
 
@@ -91,7 +91,7 @@ class Map:
             "k": self.k,
             "parameters": _plain(self.parameters),
             "keeps_argmax": self.keeps_argmax,
-            "fit": dataclasses.asdict(self.fit),
+            "fit": _plain(dataclasses.asdict(self.fit)),
             "steps": [{"step": s.name, **_plain(vars(s))} for s in self.steps],
             "fingerprint": None if self.fingerprint is None else self.fingerprint.to_dict(),
         }
@@ -108,21 +108,27 @@ class Map:
                 "map", expected=f"version {VERSION}", got=f"{state['calibrant_map']}", fix="update calibrant"
             )
         try:
+            k = _typed(state, "k", int)
+            if k < 2:
+                raise ValueError("k is below 2")
             groups = state.get("groups")
-            return cls(
-                state["calibrator"],
-                int(state["k"]),
-                tuple(_step(one) for one in state["steps"]),
-                state["parameters"],
-                bool(state["keeps_argmax"]),
-                Fit(**state["fit"]),
+            made = cls(
+                _typed(state, "calibrator", str),
+                k,
+                tuple(_step(one, k) for one in _typed(state, "steps", list)),
+                _typed(state, "parameters", dict),
+                _typed(state, "keeps_argmax", bool),
+                _fit_report(_typed(state, "fit", dict)),
                 Fingerprint.from_dict(state["fingerprint"]),
                 None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                "map", expected="a whole map", got=f"a damaged one ({error})", fix="fit it again"
-            ) from error
+            if any(one.k != k or one.groups is not None for one in (made.groups or {}).values()):
+                raise ValueError("a group's map is for other classes")
+            return made
+        except KeyError as error:
+            raise _damaged(f"{error} is missing or unknown") from error
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise _damaged(str(error)) from error
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), allow_nan=False)
@@ -151,8 +157,8 @@ def load_map(path: str | Path) -> Map:
     if not file.is_file():
         raise InputError(str(path), expected="a map written by calibrant fit", got="no such file", fix="check the path")
     try:
-        return Map.from_dict(json.loads(file.read_text()))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return Map.from_dict(json.loads(file.read_text(encoding="utf-8")))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(str(path), expected="a map in JSON", got="something else", fix="fit it again") from error
     except InputError as error:
         raise InputError.inside(str(path), error) from None
@@ -173,18 +179,67 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {key: plain(value) for key, value in values.items()}
 
 
-def _step(state: dict[str, Any]) -> Step:
-    """A step from its JSON; its arrays must be finite numbers."""
-    kind = STEPS[state["step"]]
-    hints = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+def _damaged(why: str) -> InputError:
+    return InputError("map", expected="a whole map", got=f"a damaged one ({why})", fix="fit it again")
+
+
+def _typed(state: dict[str, Any], name: str, kind: type) -> Any:
+    """A field of the JSON, which must be of this kind: true is no number here."""
+    value = state[name]
+    if type(value) is not kind:
+        raise ValueError(f"{name} is {value!r:.40}")
+    return value
+
+
+def _fit_report(state: dict[str, Any]) -> Fit:
+    numbers = [state[name] for name in ("gradient", "steps") if state[name] is not None]
+    if not all(type(one) in (int, float) and np.isfinite(one) for one in numbers):
+        raise ValueError("the report of the fit holds no numbers")
+    return Fit(
+        **(state | {"converged": _typed(state, "converged", bool), "diagnosis": _typed(state, "diagnosis", str)})
+    )
+
+
+def _step(state: dict[str, Any], k: int) -> Step:
+    """A step from its JSON: finite numbers, known words, and shapes that suit k classes."""
+    kind = STEPS[_typed(state, "step", str)]
     values: dict[str, Any] = {}
-    for name, hint in hints.items():
+    for name, hint in get_type_hints(kind).items():
+        if name == "name":
+            continue
         value = state[name]
-        if "ndarray" in hint:
-            several = "list" in hint
+        if get_origin(hint) is Literal:
+            if value not in get_args(hint):
+                raise ValueError(f"{name} is {value!r:.40}")
+        else:
+            several = get_origin(hint) is list
             arrays = [np.array(one, dtype=np.float64) for one in (value if several else [value])]
             if not all(np.isfinite(one).all() for one in arrays):
                 raise ValueError(f"{name} is not finite")
-            value = arrays if several else arrays[0]
+            value = arrays if several else float(arrays[0]) if hint is float else arrays[0]
         values[name] = value
-    return kind(**values)
+    made = kind(**values)
+    if not _fits(made, k):
+        raise ValueError(f"numbers of the step {made.name} do not suit {k} classes")
+    return made
+
+
+def _fits(step: Step, k: int) -> bool:
+    """Whether the arrays of a step have the shapes, and the values, that its kind allows."""
+    match step:
+        case Linear(weight=weight, bias=bias):
+            return weight.shape in ((), (1,), (k,), (k, k)) and bias.shape in ((), (1,), (k,))
+        case Mix(T=T, weights=weights):
+            return T > 0 and weights.shape == (3,) and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
+        case Sigmoid(coefficients=table, scope=scope):
+            return table.shape == (k if scope == "classes" else 1, 4)
+        case Curves(x=xs, y=ys, form=form, scope=scope):
+            more = 1 if form == "stair" else 0
+            return len(xs) == len(ys) == (k if scope == "classes" else 1) and all(
+                x.ndim == y.ndim == 1
+                and len(y) == len(x) + more > 0
+                and bool((np.diff(x) >= 0).all())
+                and (scope == "top" or bool((y >= 0).all()))
+                for x, y in zip(xs, ys, strict=True)
+            )
+    return True

@@ -13,6 +13,7 @@ from calibrant.core.files import write_whole
 from calibrant.core.predictions import PROBABILITY_FLOOR
 
 TRIAL_WORK = 2_000_000  # multiplications in plain Python that the self-test may cost
+LEAST_ROWS = 12  # of the self-test, whatever they cost
 WIDTH = 110  # of a line of numbers
 
 
@@ -23,7 +24,7 @@ def to_python(m: Map, path: str | Path) -> Exported:
     room: dict[str, Any] = {"__name__": "calibrant_snippet"}
     exec(compile(text, str(path), "exec"), room)  # our own text: of the map it holds numbers, and its name in a comment
     logits = trial_logits(m.k)
-    step = max(1, len(logits) * m.k**2 // TRIAL_WORK)
+    step = min(max(1, len(logits) * m.k**2 // TRIAL_WORK), len(logits) // LEAST_ROWS)
     rows = logits[::step]
     found = compared(m, rows, [room["calibrate"](row) for row in rows.tolist()], "python")
     write_whole(path, lambda stream: stream.write(text.encode()))

@@ -1,0 +1,214 @@
+"""Commands that look at predictions: measure, compare, check, decompose."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+import calibrant as cal
+from calibrant.cli._app import (
+    Confidence,
+    FewRows,
+    File,
+    Json,
+    Measures,
+    Ood,
+    Resamples,
+    Seed,
+    SetName,
+    app,
+    print_json,
+    progress,
+)
+from calibrant.core.errors import InputError, unknown_name
+
+
+@app.command()
+def measure(
+    file: File,
+    measures: Measures = None,
+    set_name: SetName = "standard",
+    ood: Ood = None,
+    stream: Annotated[bool, typer.Option("--stream", help="constant memory, for huge Parquet or CSV")] = False,
+    batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time with --stream")] = 100_000,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """How calibrated and how refined are these predictions?"""
+    from calibrant.measures._sets import STANDARD
+
+    if set_name not in ("standard", "benchmark102"):
+        raise unknown_name("set", set_name, ["standard", "benchmark102"])
+    if ood and set_name != "benchmark102":
+        raise InputError("--ood", expected="--set benchmark102", got="another set", fix="add --set benchmark102")
+    if stream:
+        if set_name != "standard" or resamples is not None:
+            raise InputError(
+                "--stream", expected="neither --set nor --resamples", got="one of them", fix="leave it out, or --stream"
+            )
+        return _measure_stream(file, measures, batch_rows, confidence, seed, as_json)
+    p = cal.Predictions.load(file, few_rows=few_rows)
+    if set_name == "benchmark102":
+        return _measure_benchmark(p, measures, ood, resamples, few_rows, as_json)
+    with progress("measuring", measures or STANDARD) as steps:
+        rows = [
+            cal.measure(p, m, confidence=confidence, resamples=resamples, seed=seed, progress=step) for m, step in steps
+        ]
+    if as_json:
+        return print_json([m.to_dict() for m in rows])
+    from calibrant.report import text
+
+    text.show(text.measurements(rows, confidence))
+    if not measures:
+        text.show(f"\n{text.verdict(p, seed=seed)}")
+
+
+def _measure_stream(
+    file: Path, measures: list[str] | None, batch_rows: int, confidence: float, seed: int, as_json: bool
+) -> None:
+    from calibrant.core.files import read_batches
+
+    sums = cal.Accumulator(measures) if measures else cal.Accumulator()
+    with progress("rows read", ["stream"]) as steps:
+        for _, step in steps:
+            for batch in read_batches(file, batch_rows):
+                sums.update(batch)
+                step(batch.n)
+    rows = sums.measure_all(confidence=confidence, seed=seed)
+    if as_json:
+        return print_json([m.to_dict() for m in rows])
+    from calibrant.report import text
+
+    text.show(text.measurements(rows, confidence))
+    text.show(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
+
+
+def _measure_benchmark(
+    p: cal.Predictions,
+    measures: list[str] | None,
+    ood: list[str] | None,
+    resamples: int | None,
+    few_rows: bool,
+    as_json: bool,
+) -> None:
+    from calibrant.core.files import load_predictions
+
+    if measures or resamples:
+        raise InputError(
+            "--set benchmark102",
+            expected="no --measure and no --resamples: it is a fixed list of values",
+            got="one of them",
+            fix="for intervals ask for single measures with --measure",
+        )
+    others = {}
+    for item in ood or []:
+        name, equals, path = item.rpartition("=")
+        name = name if equals else Path(path).stem
+        if name in others:
+            raise InputError(
+                "--ood", expected="a name of its own for each file", got=f"'{name}' twice", fix="write name=FILE"
+            )
+        others[name] = load_predictions(path, few_rows=few_rows, labelled=False)
+    rows = cal.benchmark102(p, ood=others)
+    if as_json:
+        return print_json([m.to_dict() for m in rows])
+    from calibrant.report import text
+
+    text.show(text.benchmark(rows))
+
+
+@app.command()
+def compare(
+    a: File,
+    b: File,
+    measures: Measures = None,
+    confidence: Confidence = 0.95,
+    resamples: Resamples = None,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """Two models on the same rows: which is better?"""
+    first, second = (cal.Predictions.load(f, few_rows=few_rows) for f in (a, b))
+    with progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc"]) as steps:
+        rows = [
+            cal.compare(first, second, m, confidence=confidence, resamples=resamples, seed=seed, progress=step)
+            for m, step in steps
+        ]
+    if as_json:
+        return print_json([c.to_dict() for c in rows])
+    from calibrant.report import text
+
+    names = (a.stem, b.stem) if a.stem != b.stem else ("a", "b")
+    text.show(text.comparisons(rows, names, confidence))
+
+
+@app.command()
+def check(
+    file: File,
+    at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
+    at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc=0.9")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to be kept")] = False,
+    confidence: Confidence = 0.95,
+    resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples")] = None,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """A gate for CI that fails on evidence, not on noise.
+
+    Exit code 0: pass. 1: a limit is shown to be broken. 2: bad input.
+    """
+    sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
+    limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
+    if not limits:
+        raise InputError("check", expected="at least one --max or --min", got="none", fix="add --max ece=0.03")
+    p = cal.Predictions.load(file, few_rows=few_rows)
+    rows = [
+        cal.check(p, spec, limit=limit, side=side, confidence=confidence, resamples=resamples, seed=seed)
+        for side, spec, limit in limits
+    ]
+    failing = {"broken", "open"} if strict else {"broken"}
+    failed = any(v.state in failing for v in rows)
+    if as_json:
+        print_json([v.to_dict() for v in rows])
+    else:
+        from calibrant.report import text
+
+        text.show(text.verdicts(rows, confidence))
+        text.show("\nfail" if failed else "\npass")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def decompose(
+    file: File,
+    bins: Annotated[int, typer.Option(min=1, help="equal-width bins")] = 15,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """The loss as calibration and refinement."""
+    parts = cal.decompose(cal.Predictions.load(file, few_rows=few_rows), bins=bins)
+    if as_json:
+        return print_json(parts)
+    from calibrant.report import text
+
+    for title, rows in parts["losses"].items():
+        text.show(text.terms(title, rows), "")
+    text.show(text.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
+    text.show(text.terms("ECE beside the terms of Eq. 9 (not an identity)", parts["ece"]))
+
+
+def _limit(item: str) -> tuple[str, float]:
+    """`ece=0.03` or `ece:bins=30=0.03` as the measure and the number."""
+    spec, _, limit = item.rpartition("=")
+    last_option = spec.partition(":")[2].rpartition(",")[2]
+    try:
+        if spec and (":" not in spec or "=" in last_option):
+            return spec, float(limit)
+    except ValueError:
+        pass
+    raise InputError("limit", expected="measure=number", got=f"'{item}'", fix="write for instance ece=0.03")

@@ -1,0 +1,125 @@
+"""Commands around a calibration map: fit, apply, export."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import calibrant as cal
+from calibrant.cli._app import (
+    FewRows,
+    File,
+    Json,
+    Seed,
+    app,
+    print_json,
+    progress,
+)
+from calibrant.core.errors import InputError
+
+
+@app.command()
+def fit(
+    file: File,
+    what: Annotated[str, typer.Option("--with", help="a calibrator, a chain (temperature+isotonic), auto or all")],
+    out: Annotated[Path | None, typer.Option(help="write the map to this JSON file")] = None,
+    test: Annotated[Path | None, typer.Option(help="judge the map on these other rows")] = None,
+    cross_fit: Annotated[bool, typer.Option("--cross-fit", help="judge it by cross-fitting on its own rows")] = False,
+    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="only maps that change no prediction")] = False,
+    by_group: Annotated[bool, typer.Option("--by-group", help="one map per value of the column group")] = False,
+    resamples: Annotated[int, typer.Option(min=1, help="bootstrap resamples of the changes")] = 200,
+    seed: Seed = 0,
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """Learn a calibration map on held-out predictions."""
+    val = cal.Predictions.load(file, few_rows=few_rows)
+    other = None if test is None else cal.Predictions.load(test, few_rows=few_rows)
+    if what == "all":
+        return _fit_all(val, other, out, keep_argmax, as_json)
+    if by_group and (what == "auto" or cross_fit):
+        raise InputError("--by-group", expected="one calibrator and no --cross-fit", got="more", fix="use --test FILE")
+    choice = cal.choose(val, keep_argmax=keep_argmax, seed=seed) if what == "auto" else None
+    made = choice.map if choice else cal.fit(val, what, by_group=by_group)
+    if keep_argmax and not made.keeps_argmax:
+        raise InputError(
+            f"--with {what}",
+            expected="a map that changes no prediction",
+            got="one that can",
+            fix="use temperature",
+        )
+    from calibrant.report.repair import repair
+
+    judged = repair(made, val, test=other, folds=5 if cross_fit else 0, resamples=resamples, seed=seed)
+    if out is not None:
+        made.save(out)
+    if as_json:
+        extra = {"verdict": choice.verdict, "candidates": [vars(c) for c in choice.candidates]} if choice else {}
+        return print_json(judged.to_dict() | extra)
+    from calibrant.report import text
+
+    if choice:
+        text.show(text.candidates(choice.candidates), "")
+    text.show(f"{text.fitted(made)}\nChanges on {judged.judged_on}:\n", text.repair(judged))
+    if judged.judged_on == "the fitting rows":
+        text.show("\nThese rows fitted the map, so the numbers flatter it: give --test FILE or --cross-fit.")
+    if out is not None:
+        text.show(f"\nWritten to {out}.")
+
+
+def _fit_all(
+    val: cal.Predictions, test: cal.Predictions | None, out: Path | None, keep_argmax: bool, as_json: bool
+) -> None:
+    if test is None or out is not None:
+        raise InputError(
+            "--with all", expected="--test FILE and no --out", got="something else", fix="it compares, it makes no map"
+        )
+    from calibrant.report.repair import every_calibrator
+
+    with progress("fitting", ["every calibrator"]) as steps:
+        for _, step in steps:
+            rows = every_calibrator(val, test, keep_argmax=keep_argmax, on_each=step)
+    if as_json:
+        return print_json([vars(row) for row in rows])
+    from calibrant.report import text
+
+    text.show(text.every(rows))
+    for row in rows:
+        if row.diagnosis != "converged":
+            text.show(f"{row.calibrator}: {row.diagnosis}")
+
+
+@app.command()
+def apply(
+    map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
+    file: File,
+    out: Annotated[Path, typer.Option(help="write the calibrated predictions here (.npz, .parquet, .csv)")],
+    few_rows: FewRows = False,
+    as_json: Json = False,
+) -> None:
+    """Calibrate predictions with a fitted map."""
+    made = cal.load_map(map_file)
+    q = made(cal.Predictions.load(file, few_rows=few_rows))
+    q.save(out)
+    if as_json:
+        return print_json({"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.extras.seen, "out": str(out)})
+    typer.echo(f"{q.n:,} predictions calibrated by {made.calibrator}, written to {out}.")
+
+
+@app.command()
+def export(
+    map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
+    to: Annotated[str, typer.Option(help="onnx, torch or python")],
+    out: Annotated[Path, typer.Option(help="the file to write")],
+    append_to: Annotated[Path | None, typer.Option(help="onnx: a classifier to put the map behind")] = None,
+    as_json: Json = False,
+) -> None:
+    """Ship a map: ONNX, torch, or a Python file without dependencies."""
+    from calibrant.network.export import export as run
+
+    done = run(cal.load_map(map_file), to, out, append_to=append_to)
+    if as_json:
+        return print_json(
+            {"path": str(done.path), "format": done.format, "largest_difference": done.largest_difference}
+        )
+    typer.echo(f"Written to {done.path}; tested against the map, largest difference {done.largest_difference:.1e}.")
