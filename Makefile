@@ -12,7 +12,7 @@ setup: .venv/.done
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,bench,docs]'
 	touch $@
 
-demo: setup  ## measure the predictions that come with the package
+demo: setup  ## measure and repair the predictions that come with the package
 	$(BIN)/calibrant demo
 
 test: setup  ## all tests

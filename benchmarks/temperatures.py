@@ -15,7 +15,7 @@ WRONG = 0.01  # relative error from which a temperature is printed bold
 SAME = 1e-6
 WORDS = (
     "Labels are drawn from softmax(z), and the tools get the logits T z in float32, so that the best temperature is "
-    "about T (netcal, which wants probabilities, gets them in float64). The optimum is found by a scan, golden sections "
+    "about T (netcal wants probabilities and gets them in float64). The optimum is found by a scan, golden sections "
     "and the root of the derivative in float64, which share no code with calibrant. A cell has the temperature found, "
     "its relative error, and how much its NLL is above the optimum's. **Bold**: off by more than 1 %, not a positive "
     "number, or an exception. The last cases have no finite optimum: there the cell has the NLL instead, and calibrant "

@@ -12,6 +12,7 @@ from calibrant.cli._app import (
     print_json,
 )
 from calibrant.cli.measuring import measure
+from calibrant.cli.repairing import fit
 from calibrant.core.errors import unknown_name
 
 
@@ -42,9 +43,12 @@ def list_entries(kind: Annotated[str, typer.Argument(help="measures or calibrato
 
 @app.command()
 def demo(seed: Seed = 0, as_json: Json = False) -> None:
-    """Measure the predictions that come with the package."""
-    from calibrant.demo import PATH
+    """Measure and repair the predictions that come with the package."""
+    from calibrant.demo import PATH, VAL_PATH
 
-    if not as_json:
-        typer.echo("A network trained too long on 3,000 Fashion-MNIST images, on 4,000 test images:\n")
-    measure(PATH, seed=seed, as_json=as_json)
+    if as_json:
+        return measure(PATH, seed=seed, as_json=True)
+    typer.echo("A network trained too long on 3,000 Fashion-MNIST images, on 4,000 test images:\n")
+    measure(PATH, seed=seed)
+    typer.echo("\nRepaired with a map fitted on 4,000 other images:\n")
+    fit(VAL_PATH, what="temperature", test=PATH, seed=seed)
