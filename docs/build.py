@@ -1,6 +1,6 @@
 """What the pages take from the code, so that nothing on them is kept by hand.
 
-python docs/build.py             writes docs/measures.md from the catalogue (`make docs` does this first)
+python docs/build.py             writes docs/measures.md and docs/calibrators.md from the catalogues (`make docs` does it)
 python docs/build.py --outputs   runs every `$ calibrant` line of the pages again and writes below it what it prints
 """
 
@@ -23,6 +23,8 @@ from unittest import mock
 import numpy as np
 
 import calibrant as cal
+from calibrant.calibrators import Calibrator
+from calibrant.calibrators._auto import CANDIDATES
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.temperature import find_temperature
@@ -31,8 +33,8 @@ from calibrant.measures import Measure
 from calibrant.measures._sets import STANDARD
 
 DOCS = Path(__file__).parent
-GENERATED = DOCS / "measures.md"
-PAGES = [file for file in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if file != GENERATED]
+GENERATED = {DOCS / "measures.md", DOCS / "calibrators.md"}
+PAGES = [file for file in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if file not in GENERATED]
 
 # -- the page of measures ---------------------------------------------------------------------------
 
@@ -106,9 +108,9 @@ def streams(spec: str) -> bool:
     return True
 
 
-def option_rows(m: Measure) -> list[str]:
-    hints = get_type_hints(type(m))
-    return [f"| `{f.name}` | `{shown(f.default)}` | {takes(hints[f.name])} |" for f in dataclasses.fields(m)]
+def option_rows(entry: Any) -> list[str]:
+    hints = get_type_hints(type(entry))
+    return [f"| `{f.name}` | `{shown(f.default)}` | {takes(hints[f.name])} |" for f in dataclasses.fields(entry)]
 
 
 def takes(hint: Any) -> str:
@@ -151,6 +153,55 @@ def shown(value: Any) -> str:
 
 def indent(text: str) -> str:
     return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
+
+# -- the page of calibrators ------------------------------------------------------------------------
+
+CALIBRATORS_INTRO = """\
+# Calibrators
+
+<!-- Written by docs/build.py from src/calibrant/calibrators: change the files there, not this page. -->
+
+Every calibrator is one file. Its name is what you type: `--with temperature`, or `--with histogram:bins=30` with
+options, or `--with temperature+isotonic` for one after the other. [Repair](repair.md) says how to use them. This page
+is made from those files, and every example on it is run by the tests. The examples start with
+`from calibrant import Predictions` and the class itself, for instance
+`from calibrant.calibrators.temperature import Temperature`.
+
+In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, and *auto*
+marks the candidates of `--with auto`.
+
+| name | what it is | predictions | classes | auto |
+|---|---|---|---|---|
+"""
+
+
+def calibrators_page() -> str:
+    """The whole page: one table, then one section per calibrator."""
+    entries = [(name, cal.calibrators.make(name)) for name in cal.calibrators.names()]
+    rows = [
+        f"| [`{name}`](#{name}) | {c.title} | {'kept' if c.keeps_argmax else 'may change'} "
+        f"| {'2' if c.binary else 'any'} | {'yes' if name in CANDIDATES else ''} |\n"
+        for name, c in entries
+    ]
+    return CALIBRATORS_INTRO + "".join(rows) + "".join(calibrator_section(name, c) for name, c in entries)
+
+
+def calibrator_section(name: str, c: Calibrator) -> str:
+    what, caution, example = docstring(type(c))
+    keeps = "Cannot change a prediction." if c.keeps_argmax else "May change predictions."
+    facts = [f"**Predictions:** {keeps}"]
+    if c.binary:
+        facts.append("**Classes:** two only.")
+    if c.reference != "-":
+        facts.append(f"**Reference:** {c.reference}.")
+    parts = [f"## `{name}`: {c.title} {{ #{name} }}", what, "  \n".join(facts)]
+    if caution:
+        parts.append(f'!!! warning "Caution"\n{indent(caution)}')
+    if options := option_rows(c):
+        parts.append("| option | default | takes |\n|---|---|---|\n" + "\n".join(options))
+    parts.append(f"```pycon\n{example}\n```")
+    return "\n\n" + "\n\n".join(parts) + "\n"
 
 
 # -- commands on the pages, and what they print -----------------------------------------------------
@@ -280,7 +331,8 @@ def refresh(page: Path) -> None:
 
 
 def main() -> None:
-    write_whole(GENERATED, lambda stream: stream.write(measures_page().encode()))
+    for name, text in (("measures.md", measures_page()), ("calibrators.md", calibrators_page())):
+        write_whole(DOCS / name, lambda stream, text=text: stream.write(text.encode()))
     if "--outputs" in sys.argv[1:]:
         for page in PAGES:
             refresh(page)

@@ -97,8 +97,9 @@ def run_doctest(text: str, session: dict, name: str) -> None:
 def test_links_between_pages_lead_somewhere():
     anchors = {page.name: set(headings(page.read_text())) for page in build.PAGES}
     anchors["measures.md"] = set(cal.measures.names())
+    anchors["calibrators.md"] = set(cal.calibrators.names())
     for page in DOCS.glob("*.md"):
-        if page != build.GENERATED:
+        if page not in build.GENERATED:
             for name, anchor in re.findall(r"\]\(([\w.-]+\.md)(?:#([\w-]+))?\)", page.read_text()):
                 if name in anchors:  # pages of this repository; mkdocs checks the rest
                     assert not anchor or anchor in anchors[name], f"{page.name} links to {name}#{anchor}"
@@ -136,6 +137,22 @@ def test_the_page_of_measures_says_what_streams():
                 cal.Accumulator([name])
 
 
+# -- the page of calibrators ------------------------------------------------------------------------
+
+
+def test_every_calibrator_is_on_its_page():
+    page = build.calibrators_page()
+    for name in cal.calibrators.names():
+        c = cal.calibrators.make(name)
+        [part] = re.findall(rf"^## `{name}`: (.*?)(?=^## |\Z)", page, re.M | re.S)
+        assert part.startswith(c.title)
+        assert c.reference == "-" or c.reference in part
+        assert ("Cannot change a prediction." in part) is c.keeps_argmax
+        assert ">>> " in part
+        for option, default in vars(c).items():
+            assert f"| `{option}` | `{build.shown(default)}` |" in part
+
+
 # -- the page of JSON -------------------------------------------------------------------------------
 
 JSON_COMMANDS = {
@@ -143,9 +160,20 @@ JSON_COMMANDS = {
     "compare": "compare a.npz b.npz --measure ece --resamples 20",
     "check": "check preds.npz --max ece=0.9 --min accuracy=0.1 --resamples 20",
     "decompose": "decompose preds.npz",
+    "apply": "apply map.json test.npz --out calibrated.npz",
+    "export": "export map.json --to python --out map.py",
     "list": "list measures",
+    "list calibrators": "list calibrators",
 }
-TYPES = {"string": str, "number": (int, float), "integer": int, "list": list, "object": dict, "null": type(None)}
+TYPES = {
+    "string": str,
+    "number": (int, float),
+    "boolean": bool,
+    "integer": int,
+    "list": list,
+    "object": dict,
+    "null": type(None),
+}
 
 
 def documented(section: str) -> dict[str, str]:
@@ -166,6 +194,7 @@ def as_tuple(types: object) -> tuple:
 
 @pytest.mark.parametrize("section", JSON_COMMANDS)
 def test_json_has_the_documented_keys(section, folder):
+    cal.fit(cal.Predictions.load("val.npz"), "temperature").save("map.json")
     done = build.run(f"calibrant {JSON_COMMANDS[section]} --json", folder)
     assert done.code == 0, done.output
     value = json.loads(done.output)
@@ -178,8 +207,37 @@ def test_json_has_the_documented_keys(section, folder):
             check_keys(flat, documented(section))
         return
     assert value
-    for row in value:
+    for row in value if isinstance(value, list) else [value]:
         check_keys(row, documented(section))
+
+
+def test_fit_has_the_documented_keys(folder):
+    done = build.run("calibrant fit val.npz --with temperature --test test.npz --resamples 20 --json", folder)
+    keys = documented("fit")
+    inner = {key.removeprefix("measures.*."): keys.pop(key) for key in list(keys) if key.startswith("measures.*.")}
+    value = json.loads(done.output)
+    check_keys(value, keys)
+    assert list(value["parameters"]) == ["T", "T_low", "T_high"]
+    for row in value["measures"]:
+        check_keys(row, inner)
+
+
+def test_fit_auto_and_all_have_the_documented_keys(folder):
+    done = build.run("calibrant fit val.npz --with auto --keep-argmax --resamples 20 --json", folder)
+    value = json.loads(done.output)
+    plain = {key for key in documented("fit") if "*" not in key}
+    assert set(value) == plain | {"verdict", "candidates"}
+    for row in value["candidates"]:
+        check_keys(row, documented("fit --with auto"))
+    cal.Predictions.load("val.npz").take(range(300)).save("few.npz")
+    done = build.run("calibrant fit few.npz --with all --keep-argmax --test test.npz --json", folder)
+    for row in json.loads(done.output):
+        check_keys(row, documented("fit --with all"))
+
+
+def test_a_map_has_the_documented_keys(folder):
+    cal.fit(cal.Predictions.load("val.npz"), "temperature").save("map.json")
+    check_keys(json.loads(Path("map.json").read_text()), documented("A map"))
 
 
 def test_streams_and_sets_have_the_same_keys(folder):
@@ -211,7 +269,8 @@ def test_the_structure_page_names_what_is_there():
     for room in package.iterdir():
         if (room / "__init__.py").exists():
             assert f"\n  {room.name}/" in text, f"{room.name}/ is missing in docs/structure.md"
-    shared = [*(package / "core").glob("[a-z]*.py"), *(package / "measures").glob("_[a-z]*.py")]
+    shared = [*(package / "core").glob("[a-z]*.py"), *(package / "network").glob("[a-z]*.py")]
+    shared += [file for room in ("measures", "calibrators") for file in (package / room).glob("_[a-z]*.py")]
     for file in shared:
         assert f"`{file.name}`" in text, f"{file.name} is missing in docs/structure.md"
     for name in re.findall(r"`(_?\w+\.py)`", text):

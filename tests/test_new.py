@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import calibrant as cal
@@ -27,6 +28,11 @@ def made(new, tmp_path):
     return new.make("measure", "bold_claims", root=tmp_path)
 
 
+@pytest.fixture
+def repairer(new, tmp_path):
+    return new.make("calibrator", "mean_match", root=tmp_path)
+
+
 def test_only_the_file_is_written(made, tmp_path):
     assert made == tmp_path / "src" / "calibrant" / "measures" / "bold_claims.py"
     assert [f for f in tmp_path.rglob("*") if f.is_file()] == [made]
@@ -45,6 +51,10 @@ def test_the_template_is_a_working_measure(made, p):
         cal.measures.make(f"{made}:form=cubed")
 
 
+def test_every_kind_says_how_to_try_it(new):
+    assert set(new.TRY) == set(new.kinds())
+
+
 def test_the_example_of_the_template_runs(made):
     cls = cal.measures.find(str(made))
     [example] = doctest.DocTestFinder(recurse=False).find(
@@ -54,8 +64,41 @@ def test_the_example_of_the_template_runs(made):
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-def test_the_template_follows_the_style(made):
+def test_the_template_is_a_working_calibrator(repairer, tmp_path):
+    assert repairer == tmp_path / "src" / "calibrant" / "calibrators" / "mean_match.py"
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=(2000, 4))
+    p = cal.Predictions.from_logits(3 * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))  # three times too sure
+    m = cal.fit(p, f"{repairer}:halvings=40")
+    assert m.parameters["T"] == pytest.approx(3, abs=0.3)
+    assert m.keeps_argmax
+    q = m.apply(p)
+    assert q.confidence.mean() == pytest.approx(p.correct.mean(), abs=1e-6)
+    assert (q.predicted == p.predicted).all()
+    assert type(cal.calibrators.make(str(repairer))).title == "Mean match"
+    with pytest.raises(InputError, match="halvings: expected at least 1, got 0"):
+        cal.calibrators.make(f"{repairer}:halvings=0")
+
+
+def test_a_map_of_the_template_survives_the_disk(repairer, tmp_path, p):
+    m = cal.fit(p, str(repairer))
+    m.save(tmp_path / "map.json")
+    assert (cal.load_map(tmp_path / "map.json").apply(p).probs == m.apply(p).probs).all()
+
+
+def test_the_example_of_the_calibrator_runs(repairer):
+    cls = cal.calibrators.find(str(repairer))
+    [example] = doctest.DocTestFinder(recurse=False).find(
+        cls, cls.__name__, globs={"Predictions": cal.Predictions, cls.__name__: cls}
+    )
+    assert len(example.examples) == 2
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+@pytest.mark.parametrize("kind", ["measure", "calibrator"])
+def test_every_template_follows_the_style(new, kind, tmp_path):
     pytest.importorskip("ruff")
+    made = new.make(kind, "bold_claims", root=tmp_path)
     for command in (["format", "--check"], ["check"]):
         config = TOOL.parents[1] / "pyproject.toml"
         done = subprocess.run(
@@ -96,6 +139,7 @@ def test_a_file_that_exists_is_kept(new, made, tmp_path):
         (["", ""], "error: KIND: expected one of"),
         (["measure", ""], "error: NAME: expected a Python name"),
         (["measure", "ece"], "error: NAME: expected a name that is free"),
+        (["calibrator", "temperature"], "error: NAME: expected a name that is free"),
     ],
 )
 def test_mistakes_end_with_one_line(arguments, says):

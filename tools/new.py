@@ -1,4 +1,4 @@
-"""Start a new file of a catalogue from its template: `make new KIND=measure NAME=foo`.
+"""Start a new file of a catalogue from its template: `make new KIND=measure NAME=foo`, or KIND=calibrator.
 
 Writes src/calibrant/measures/foo.py and nothing else: the commands, the docs and the contract tests find it there.
 """
@@ -14,6 +14,11 @@ from calibrant.core.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
+DEMO = "src/calibrant/demo"
+TRY = {
+    "measure": f"measure {DEMO}/test.npz --measure",
+    "calibrator": f"fit {DEMO}/val.npz --test {DEMO}/test.npz --with",
+}
 
 
 def kinds() -> list[str]:
@@ -50,7 +55,7 @@ def main() -> None:
         sys.exit(2)
     print(f"{file} is written and works. Make it yours, then try:")
     print(f"  .venv/bin/python -m pytest {file} tests/contracts   # its example, and the promises of every {kind}")
-    print(f"  .venv/bin/calibrant measure src/calibrant/demo/test.npz --measure {name}")
+    print(f"  .venv/bin/calibrant {TRY[kind]} {name}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.intervals import Progress, check_confidence, draw, one_sided
+from calibrant.core.intervals import Progress, check_confidence, draw
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import Measure
 from calibrant.measures._measure import resolve
@@ -59,8 +59,7 @@ def check(
         raise InputError(
             name, expected="a number to compare with the limit", got="undefined on these rows", fix="use other rows"
         )
-    low = min(one_sided(value, draws, confidence, chosen.bounds, "low"), value)
-    high = max(one_sided(value, draws, confidence, chosen.bounds, "high"), value)
+    low, high = chosen.lower_bound(p, draws, confidence, seed), chosen.upper_bound(p, draws, confidence)
     over, under = low > limit, high <= limit
     if side == "min":
         over, under = high < limit, low >= limit

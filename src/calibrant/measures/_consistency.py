@@ -41,9 +41,7 @@ def consistency(
             fix="use for instance ece",
         )
     size = chosen.resamples if resamples is None else resamples
-    rng = np.random.default_rng(seed)
-    observed = chosen(p)
-    draws = np.array([chosen.simulated(p, rng) for _ in range(size)])
+    observed, draws = chosen(p), chosen.under_calibration(p, size, seed)
     reached = (draws >= observed - 1e-12).sum()
     return Consistency(
         name,

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import LeakWarning
-from calibrant.core.intervals import Progress, basic_interval, check_confidence, draw
+from calibrant.core.intervals import Progress, check_confidence, draw
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import Measure
 from calibrant.measures._catalogue import CATALOGUE
@@ -71,8 +71,8 @@ def measure(
     low = high = None
     if size > 0:
         draws = draw(lambda counts: chosen.resampled(p, counts), p.n, size, seed, progress)
-        interval = basic_interval(value, draws, confidence, chosen.bounds)
-        low, high = interval.low, interval.high
+        each = (1 + confidence) / 2
+        low, high = chosen.lower_bound(p, draws, each, seed), chosen.upper_bound(p, draws, each)
     return Measurement(name, value, low, high, p.n, p.k, chosen.definition)
 
 

@@ -85,7 +85,8 @@ def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: b
     row, flat, value = (np.concatenate(column) for column in zip(*where, strict=True))
     totals = np.empty(len(counts))
     for r, w in enumerate(weights):
-        upper = np.bincount(flat, w[row] * value, minlength=p.k * bins).reshape(p.k, bins)
+        upper = np.bincount(flat, w[row] * value, minlength=p.k * bins).astype(np.float64)  # integers when empty
+        upper = upper.reshape(p.k, bins)
         upper[:, 0] = residual[r] - upper.sum(axis=1)
         totals[r] = np.abs(upper).sum()
     return np.asarray(totals / (counts.sum(axis=1) * p.k))

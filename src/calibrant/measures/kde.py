@@ -30,6 +30,7 @@ class KDE(CurveMeasure):
 
     title: ClassVar[str] = "KDE calibration error"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
+    of_calibration: ClassVar[bool] = True
     resamples: ClassVar[int] = 200
 
     def __post_init__(self) -> None:

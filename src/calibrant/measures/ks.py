@@ -22,6 +22,7 @@ class KS(CurveMeasure):
 
     title: ClassVar[str] = "KS calibration error"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
+    of_calibration: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
         ends = curve.group_ends

@@ -24,6 +24,7 @@ class MMCE(CurveMeasure):
 
     title: ClassVar[str] = "Maximum mean calibration error"
     reference: ClassVar[str] = "Kumar, Sarawagi, Jain, ICML 2018"
+    of_calibration: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,6 +23,7 @@ class Resolution(BinnedMeasure):
     title: ClassVar[str] = "Resolution"
     reference: ClassVar[str] = "Murphy, 1973"
     direction: ClassVar[Direction] = "up"
+    of_calibration: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
     def of(self, bins: Bins) -> float:

@@ -29,6 +29,7 @@ class SECE(CurveMeasure):
 
     title: ClassVar[str] = "Smooth expected calibration error (SECE)"
     reference: ClassVar[str] = "Wang, Golebiowski, 2023 (gamma-Net)"
+    of_calibration: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
     resamples: ClassVar[int] = 200
 

@@ -31,6 +31,7 @@ class Smooth(CurveMeasure):
 
     title: ClassVar[str] = "Smooth calibration error"
     reference: ClassVar[str] = "Blasiok, Nakkiran, ICLR 2024"
+    of_calibration: ClassVar[bool] = True
     resamples: ClassVar[int] = 200
 
     def on(self, curve: Curve) -> float:
