@@ -21,11 +21,7 @@ test: setup  ## all tests
 slow: setup  ## the checks that take minutes: coverage of the intervals, a stream of millions of rows
 	$(BIN)/python -m pytest -m slow
 
-check: setup  ## format, lint, types, tests (the layer test is one of them)
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(MAKE) test
+check: test  ## format, lint, types and layers are tests too
 
 bench: setup  ## against the peers, in one run; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks

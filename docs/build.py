@@ -1,6 +1,6 @@
 """What the pages take from the code, so that nothing on them is kept by hand.
 
-python docs/build.py             writes docs/measures.md and docs/calibrators.md from the catalogues (`make docs` does it)
+python docs/build.py             writes the pages of measures and calibrators from the catalogues (`make docs` runs it)
 python docs/build.py --outputs   runs every `$ calibrant` line of the pages again and writes below it what it prints
 """
 

@@ -81,8 +81,8 @@ def test_fit_prints_the_temperature_its_interval_the_changes_and_the_certificate
     out = narrow(run("fit", folder / "val.npz", "--with", "temperature", "--out", tmp_path / "m.json").stdout)
     m = cal.load_map(tmp_path / "m.json")
     for name in ("T", "T_low", "T_high"):
-        assert f"{m.parameters[name]:.3g}"[:4] in out
-    assert "converged" in out
+        assert f"{m.parameters[name]:.4f}" in out
+    assert "Converged" in out
     assert "gradient" in out
     assert all(title in out for title in ("log-likelihood", "Brier", "ECE", "ccuracy", "AUROC"))
     assert "These rows fitted the map" in out
@@ -112,7 +112,7 @@ def test_fit_json(folder, tmp_path):
 
 
 def test_same_seed_same_numbers(folder):
-    command = ("fit", folder / "val.npz", "--with", "svs", "--test", folder / "test.npz", "--json", "--seed", 3)
+    command = ("fit", folder / "val.npz", "--with", "svs", "--json", "--seed", 3, "--resamples", 20)
     assert run(*command).stdout == run(*command).stdout
 
 
@@ -149,7 +149,7 @@ def test_fit_all(folder):
 
 def test_cross_fit_judges_honestly(folder):
     rows = [
-        json.loads(run("fit", folder / "val.npz", "--with", "matrix", "--json", *more).stdout)
+        json.loads(run("fit", folder / "val.npz", "--with", "matrix", "--json", "--resamples", 5, *more).stdout)
         for more in ([], ["--cross-fit"])
     ]
     assert [row["judged_on"] for row in rows] == ["the fitting rows", "cross-fitted rows"]
@@ -186,7 +186,7 @@ def test_degenerate_rows_have_a_diagnosis(tmp_path):
     found = json.loads(run("fit", tmp_path / "p.npz", "--with", "temperature", "--json").stdout)
     assert (found["converged"], found["diagnosis"]) == (False, "separable")
     assert found["parameters"]["T"] == 0.01
-    assert "separable" in narrow(run("fit", tmp_path / "p.npz", "--with", "temperature").stdout)
+    assert "Separable" in narrow(run("fit", tmp_path / "p.npz", "--with", "temperature").stdout)
 
 
 # -- apply, export, list --------------------------------------------------------------------------

@@ -250,7 +250,7 @@ def test_structured_scaling_is_that_of_probmetrics(name, peer):
         warnings.simplefilter("ignore")
         from probmetrics.calibrators import logistic
 
-        p = drawn(400, 4, 12)
+        p = drawn(200, 3, 12)
         theirs = getattr(logistic, peer)()
         theirs.fit(p.probs, p.labels)
         probs = theirs.predict_proba(p.probs)

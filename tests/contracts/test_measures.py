@@ -36,6 +36,7 @@ CHOICES = {  # a second valid value of every option that is not a list of words
     "tpr": 0.8,
     "folds": 3,
     "bins": 9,
+    "rank": 2,
 }
 
 
@@ -56,7 +57,7 @@ def alternatives(name):
         elif hint is bool:
             values = [not default]
         else:
-            values = [CHOICES[option]]
+            values = [CHOICES.get(option, 2 * default)]
         made += [find(name)(**{option: value}) for value in values]
     if "bins" in options_of(name):
         made += [find(name)(**binning) for binning in BINNINGS]

@@ -110,3 +110,17 @@ def test_losses_split_into_calibration_and_refinement(p):
     assert cal.measure(sharper, "refinement", resamples=0).value == pytest.approx(
         losses["nll, temperature"]["refinement"], abs=2e-3
     )
+
+
+def test_ks_of_lower_ranks_equals_a_plain_loop(p):
+    probs = p.probs
+    order = np.argsort(-probs, axis=1, kind="stable")
+    for rank, within in ((2, False), (2, True), (3, True)):
+        chosen = order[:, :rank] if within else order[:, rank - 1 : rank]
+        scores = np.array([probs[i, c].sum() for i, c in enumerate(chosen)])
+        hits = np.array([p.labels[i] in c for i, c in enumerate(chosen)])
+        running = np.cumsum((scores - hits)[np.argsort(scores, kind="stable")]) / p.n
+        spec = f"ks:rank={rank},within={str(within).lower()}"
+        assert cal.measure(p, spec, resamples=0).value == pytest.approx(np.abs(running).max(), abs=1e-12)
+    with pytest.raises(cal.InputError, match="1 to 10"):
+        cal.measure(p, "ks:rank=11")

@@ -1,14 +1,14 @@
 """Temperature scaling, solved exactly and with a certificate."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator, scaled
 from calibrant.calibrators._map import Fit, Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.temperature import find_temperature
+from calibrant.core.temperature import descend, find_temperature
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,16 @@ class Temperature(Calibrator):
     1.8205
     """
 
+    by: Literal["newton", "gd1000"] = "newton"  # gd1000: 1,000 plain gradient steps of 0.001 on T, as in doc003
+
     title: ClassVar[str] = "Temperature scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     keeps_argmax: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
+        if self.by == "gd1000":
+            T, gradient = descend(p, steps=1000, rate=0.001)
+            return self.made(p, scaled(T), fit=Fit(False, "stopped after 1000 steps of 0.001", gradient, 1000), T=T)
         found = find_temperature(p)
         converged = found.diagnosis == "converged"
         half = float(np.exp(1.96 * found.stderr / found.T)) if converged else np.inf  # normal in ln T

@@ -93,14 +93,19 @@ class CurveMeasure(Measure):
     def on(self, curve: Curve) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to read the curve: define on")
 
+    def curve(self, p: Predictions) -> Curve:
+        """The scores and hits that are looked at."""
+        return p.top_label
+
     def __call__(self, p: Predictions) -> float:
-        return self.on(p.top_label)
+        return self.on(self.curve(p))
 
     def resampled(self, p: Predictions, counts: Ints) -> Array:
-        return np.array([self.on(p.top_label.repeat(c)) for c in counts])
+        curve = self.curve(p)
+        return np.array([self.on(curve.repeat(c)) for c in counts])
 
     def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
-        curve = p.top_label
+        curve = self.curve(p)
         return self.on(curve.with_hits((rng.random(curve.n) < curve.scores).astype(np.float64)))
 
 

@@ -6,23 +6,46 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Curve
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure, at_least
 
 
 @dataclass(frozen=True)
 class KS(CurveMeasure):
     """Largest gap between the running sums of confidence and of correctness, sorted by confidence.
 
-    Errors of opposite sign cancel in the running sum, so it is never above an ECE with fine bins.
+    Errors of opposite sign cancel in the running sum, so it is never above an ECE with fine bins. `rank=2` looks at the
+    second most likely class, `rank=2,within=true` at the two most likely together.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> round(KS()(p), 3)  # running gaps: 0.6 / 2, (0.6 - 0.1) / 2
     0.3
     """
 
+    rank: int = 1
+    within: bool = False
+
     title: ClassVar[str] = "KS calibration error"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
     of_calibration: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("rank", self.rank, 1)
+
+    def curve(self, p: Predictions) -> Curve:
+        if self.rank == 1:
+            return p.top_label
+        if self.rank > p.k:
+            raise InputError("rank", expected=f"1 to {p.k} (the classes)", got=str(self.rank), fix="give a lower rank")
+        scores, hits = np.empty(p.n), np.empty(p.n)
+        for rows, probs in p.prob_rows():
+            order = np.argsort(-probs, axis=1, kind="stable")[:, : self.rank]
+            chosen = order if self.within else order[:, -1:]
+            scores[rows] = np.minimum(np.take_along_axis(probs, chosen, axis=1).sum(axis=1), 1.0)
+            hits[rows] = (chosen == p.labels[rows, None]).any(axis=1)
+        return Curve.sort(scores, hits)
 
     def on(self, curve: Curve) -> float:
         ends = curve.group_ends
@@ -30,4 +53,5 @@ class KS(CurveMeasure):
 
     @property
     def definition(self) -> str:
-        return "largest gap of the cumulative top-label curves, at the ends of tie groups"
+        of = f"within-top-{self.rank}" if self.within else "top-label" if self.rank == 1 else f"rank-{self.rank}"
+        return f"largest gap of the cumulative {of} curves, at the ends of tie groups"
