@@ -34,7 +34,8 @@ WORDS = (
     "the rows, a peer's includes torch's softmax where it wants probabilities. In brackets the NLL on the rows of the "
     "fit, with the ridge for `svs` and `sms` (for `temperature`, T). Matrix scaling of many classes and the large fits "
     f"run in a process of their own, for at most {LIMIT:.0f} s. Objectives are computed by the same lines of float64 "
-    "code for everyone, from the parameters that each found."
+    "code for everyone, from the parameters that each found. Matrix scaling is judged on drawn labels: k (k + 1) "
+    "numbers can separate the overconfident rows (accuracy 1 on the rows of the fit), so there no optimum exists."
 )
 
 Array = npt.NDArray[np.float64]
@@ -206,8 +207,8 @@ def _two(what: str, data: Data, effort: Effort) -> dict[str, Lap]:
 def _matrix(smoke: bool) -> Part:
     """Matrix scaling of many classes, alone in a process: nobody waits for longer than the limit.
 
-    Judged on drawn labels. The overconfident rows can be separated by so many numbers: the NLL falls towards 0 for ever,
-    no optimum exists, and a time says only when somebody stopped.
+    Judged on drawn labels. The overconfident rows can be separated by so many numbers: the NLL falls towards 0 for
+    ever, no optimum exists, and a time says only when somebody stopped.
     """
     n, k = SMOKE_SIZE if smoke else SIZE
     targets, rows = [], []
@@ -248,7 +249,7 @@ def _sets(smoke: bool) -> Iterator[tuple[str, tuple[Data, Data]]]:
 
 
 def _drawn(n: int, k: int) -> Data:
-    """Labels drawn from a softmax, then a slope and an offset for every class: an optimum exists, and is not trivial."""
+    """Labels drawn from a softmax, then a slope and an offset for every class: noisy enough for an optimum."""
     rng = np.random.default_rng(1)
     true = 2 * rng.normal(size=(n, k))
     labels = (true + rng.gumbel(size=true.shape)).argmax(axis=1)

@@ -17,6 +17,7 @@ from calibrant.calibrators import _linear, _odir, make
 from calibrant.calibrators._linear import GRADIENT_ENOUGH, LinearFit, Ridge, fit_linear
 from calibrant.calibrators._map import Fit
 from calibrant.core.predictions import Predictions
+from calibrant.core.recalibrate import deal_folds
 
 
 def drawn(n, k, seed, *, sharpness=2.0, skew=0.6):
@@ -139,8 +140,7 @@ def test_odir_objective_is_its_slow_twin(strength, size):
 def test_strength_is_the_choice_of_a_plain_loop(name, select):
     p = drawn(90, 3, 5)
     z = p.logits if name == "ms_odir" else np.log(np.maximum(p.probs, 1e-12))
-    fold = np.empty(p.n, dtype=int)
-    fold[np.argsort(p.labels, kind="stable")] = np.arange(p.n) % 5
+    fold = deal_folds(Predictions.from_logits(z, p.labels), 5)
     scores = {}
     for strength in (1e4, 1e3, 1e2, 10.0, 1.0, 1e-1, 1e-2):
         penalty = _odir.odir(strength, strength, p.k)
@@ -165,7 +165,7 @@ def test_strength_is_the_choice_of_a_plain_loop(name, select):
 def test_the_grid_of_both_strengths_is_at_least_as_good():
     p = drawn(60, 3, 6)
     plain, grid = (cal.fit(p, f"ms_odir:grid={word}").parameters for word in ("false", "true"))
-    assert grid["score"] <= plain["score"] + 1e-9
+    assert grid["score"] <= plain["score"] + 1e-6  # fits end at a gradient of 1e-6
 
 
 # -- the two solvers, and any start ---------------------------------------------------------------
@@ -193,7 +193,7 @@ def test_any_start_reaches_the_optimum(shape, penalty, solver, monkeypatch):
         monkeypatch.setattr(_linear, "LARGEST", 0)
     p, rng = drawn(150, 3, 8), np.random.default_rng(9)
     best = fit_linear(p.logits, p.labels, shape, penalty=penalty)
-    for scale in (0.1, 1.0, 5.0):
+    for scale in (0.1, 1.0, 5.0, 200.0):
         w, b = scale * rng.normal(size=(3,) if shape == "vector" else (3, 3)), scale * rng.normal(size=3)
         found = fit_linear(p.logits, p.labels, shape, penalty=penalty, begin=LinearFit(w, b, 0.0, Fit()))
         assert found.fit.converged, found.fit

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.predictions import Predictions
+from calibrant.core.arrays import pieces
+from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 
 KEPT = 256  # smallest hashes kept: they stand for a random sample of the rows
 
@@ -39,12 +40,12 @@ class Fingerprint:
 
 
 def _hash(p: Predictions) -> Hashes:
-    """One 64-bit number per row, from the bits of its probabilities (rounded to float32) and its label."""
-    mixed = np.full(p.n, 0x9E3779B97F4A7C15, dtype=np.uint64) * (p.labels.astype(np.uint64) + np.uint64(1))
-    for rows, probs in p.prob_rows():
-        bits = probs.astype(np.float32).view(np.uint32).astype(np.uint64)  # (b, k)
-        weights = np.arange(1, 2 * p.k, 2, dtype=np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed[rows] += (bits * weights).sum(axis=1)
+    """One 64-bit number per row, from the bits of its scores (rounded to float32) and its label."""
+    weights = np.arange(1, 2 * p.k, 2, dtype=np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = np.uint64(0x9E3779B97F4A7C15) * (p.labels.astype(np.uint64) + np.uint64(1))
+    for rows in pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)):
+        bits = p.values[rows].astype(np.float32, copy=False).view(np.uint32)  # (b, k)
+        mixed[rows] += np.einsum("ik,k->i", bits.astype(np.uint64), weights)
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0x94D049BB133111EB)
     return np.asarray(mixed ^ (mixed >> np.uint64(29)))

@@ -67,4 +67,9 @@ def _by_group(p: Predictions, chain: list[Calibrator]) -> Map:
         if len(rows) < LEAST_ROWS:
             continue
         maps[str(name)] = _chained(p.take(rows), chain)
-    return replace(_chained(p, chain), groups=maps)
+    made = replace(_chained(p, chain), groups=maps)
+    failed = [name for name, one in maps.items() if not one.fit.converged]
+    if failed:
+        why = f"groups {', '.join(failed[:5])}: {maps[failed[0]].fit.diagnosis}"
+        made = replace(made, fit=replace(made.fit, converged=False, diagnosis=why))
+    return made

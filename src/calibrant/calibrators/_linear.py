@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.calibrators._map import Fit
 from calibrant.calibrators._newton import LARGEST, Objective, newton
-from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
+from calibrant.core.arrays import Array, Floats, Ints, one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS
 
 GRADIENT_ROUGH, GRADIENT_ENOUGH = 1e-4, 1e-6  # largest entry of the gradient of the mean objective
@@ -54,11 +54,27 @@ def fit_linear(
     penalty: Ridge | None = None,
     iterations: int = ITERATIONS,
     begin: LinearFit | None = None,
+    polish: bool = True,
 ) -> LinearFit:
     """Minimise mean NLL + penalty over weight and bias, from weight = start (times identity), bias = 0.
 
     Without a penalty, a class that never occurs would run off to minus infinity: it is left as it was, and said.
+    `polish=False` saves time where a fit only serves to compare strengths.
     """
+    with one_blas_thread():
+        return _fit_linear(z, labels, shape, start, penalty, iterations, begin, polish)
+
+
+def _fit_linear(
+    z: Floats,
+    labels: Ints,
+    shape: Literal["vector", "matrix"],
+    start: float,
+    penalty: Ridge | None,
+    iterations: int,
+    begin: LinearFit | None,
+    polish: bool,
+) -> LinearFit:
     k = z.shape[1]
     weight = np.full(k, start) if shape == "vector" else np.eye(k) * start
     bias = np.zeros(k)
@@ -66,7 +82,13 @@ def fit_linear(
         weight, bias = begin.weight, begin.bias
     absent = np.setdiff1d(np.arange(k), labels) if penalty is None else np.empty(0, dtype=np.int64)
 
+    def held(w: Array, b: Array) -> tuple[Array, Array]:
+        w, b = w.copy(), b.copy()
+        w[absent], b[absent] = weight[absent], bias[absent]
+        return w, b
+
     def objective(w: Array, b: Array, precision: Precision = np.float64) -> tuple[float, Array, Array]:
+        w, b = held(w, b)
         value, gw, gb = _nll(z, labels, w, b, precision)
         if penalty is not None:
             extra, pw, pb = penalty(w, b)
@@ -77,15 +99,35 @@ def fit_linear(
     if shape == "matrix" and k * (k + 1) <= LARGEST and not len(absent):
         ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
         w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH)
+        if polish and _largest(objective, w, b) > GRADIENT_ENOUGH:  # far from the optimum its steps may fail
+            w, b, steps = _lbfgs(objective, _scaling(z, w, penalty), w, b, iterations, GRADIENT_ENOUGH)
     else:
         scale = _scaling(z, weight, penalty)
         rough = partial(objective, precision=np.float32)  # cheap steps first: the end does not depend on them
         w, b, first = _lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH)
         w, b, steps = _lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
         steps += first
-    value, gw, gb = objective(w, b)
-    gradient = float(max(np.abs(gw).max(), np.abs(gb).max()))
-    return LinearFit(w, b, float(value), _report(gradient, steps, absent, w, b))
+    w, b = held(w, b)
+    report = _report(_largest(objective, w, b), steps, absent, w, b)
+    if penalty is None and _separates(z, labels, w, b):
+        why = "separable: every row can be predicted right, so sharper is always better; stopped at a small gradient"
+        report = Fit(False, why, report.gradient, steps)
+    return LinearFit(w, b, objective(w, b)[0], report)
+
+
+def _separates(z: Floats, labels: Ints, w: Array, b: Array) -> bool:
+    for rows in pieces(len(z), max(1, CHUNK_ELEMENTS // z.shape[1])):
+        u = (z[rows] @ w.T if w.ndim == 2 else z[rows] * w) + b
+        true = u[np.arange(len(u)), labels[rows]]
+        u[np.arange(len(u)), labels[rows]] = -np.inf
+        if not (true > u.max(axis=1)).all():
+            return False
+    return True
+
+
+def _largest(objective: Objective, w: Array, b: Array) -> float:
+    _, gw, gb = objective(w, b)
+    return float(max(np.abs(gw).max(), np.abs(gb).max()))
 
 
 def _lbfgs(
@@ -106,7 +148,7 @@ def _lbfgs(
         np.zeros(scale.size),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 0.0, "gtol": 1e-12},
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 10, "ftol": 0.0, "gtol": 1e-12},
         callback=lambda _: _stop_when(largest[0] < enough),
     )
     return *scale.out_of(found.x, weight, bias), int(found.nit)
@@ -154,9 +196,7 @@ def _nll(
             np.add(gw, part, out=gw)
             np.add(gb, e.sum(axis=0), out=gb)
 
-    # A matrix product has threads of its own, which ours would only disturb, and likes large pieces.
-    rows_at_once = CHUNK_ELEMENTS // k * (1 if weight.ndim == 1 else 16)
-    run_pieces(work, pieces(n, max(1, rows_at_once)), z.size if weight.ndim == 1 else 0)
+    run_pieces(work, pieces(n, max(1, CHUNK_ELEMENTS // k)), z.size)
     return total[0] / n, gw / n, gb / n
 
 

@@ -32,10 +32,16 @@ def newton(
             return theta[:, :k], theta[:, k], step
         curvature = _curvature(z, theta) + np.diag(2 * strengths.ravel())
         floor = 1e-12 * np.trace(curvature) / len(curvature) + 1e-300  # a constant added to all rows changes nothing
-        direction = -np.linalg.solve(curvature + floor * np.eye(len(curvature)), gradient.ravel()).reshape(theta.shape)
+        system = curvature + floor * np.eye(len(curvature))
+        try:
+            direction = -np.linalg.solve(system, gradient.ravel()).reshape(theta.shape)
+        except np.linalg.LinAlgError:
+            return theta[:, :k], theta[:, k], step
         slope, length = float((gradient * direction).sum()), 1.0
         while length > 1e-10 and objective(*_split(theta + length * direction))[0] > value + 1e-4 * length * slope:
             length /= 2
+        if length <= 1e-10:
+            return theta[:, :k], theta[:, k], step
         theta = theta + length * direction
     return theta[:, :k], theta[:, k], STEPS
 

@@ -7,6 +7,7 @@ import numpy as np
 from calibrant.calibrators._linear import LinearFit, Ridge, fit_linear
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.predictions import Predictions
+from calibrant.core.recalibrate import deal_folds
 
 STRENGTHS = (1e-2, 1e-1, 1.0, 10.0, 1e2, 1e3, 1e4)
 FOLDS = 5
@@ -34,11 +35,12 @@ Pair = tuple[float, float]
 
 def _held_out_nlls(z: Array, labels: Ints, pairs: list[Pair]) -> dict[Pair, float]:
     """Cross-validated NLL of each pair; a fit starts where the one before it, a little stronger, ended."""
-    fold, totals = _folds(labels), dict.fromkeys(pairs, 0.0)
+    k, fold = z.shape[1], deal_folds(Predictions(z, labels, "logits"), FOLDS)
+    totals = dict.fromkeys(pairs, 0.0)
     for f in range(FOLDS):
         inside, found = fold == f, None
         for pair in pairs:
-            found = fit_linear(z[~inside], labels[~inside], "matrix", penalty=odir(*pair, z.shape[1]), begin=found)
+            found = fit_linear(z[~inside], labels[~inside], "matrix", penalty=odir(*pair, k), begin=found, polish=False)
             totals[pair] -= float(_applied(found, z[inside], labels[inside]).true_log_prob.sum())
     return {pair: total / len(labels) for pair, total in totals.items()}
 
@@ -57,10 +59,3 @@ def _eces(z: Array, labels: Ints, pairs: list[Pair]) -> dict[Pair, float]:
 
 def _applied(found: LinearFit, z: Array, labels: Ints) -> Predictions:
     return Predictions(z @ found.weight.T + found.bias, labels, "logits")
-
-
-def _folds(labels: Ints) -> Ints:
-    """Folds dealt out class by class, so that each has its share of every class."""
-    fold = np.empty(len(labels), dtype=np.int64)
-    fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % FOLDS
-    return fold

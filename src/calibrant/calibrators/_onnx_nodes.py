@@ -74,7 +74,7 @@ def _step(s: State, step: Step, k: int) -> State:
         case Linear():
             z = s.logits()
             scaled = nodes("MatMul", z, step.weight.T) if step.weight.ndim == 2 else nodes("Mul", z, step.weight)
-            return State(nodes, nodes("Add", scaled, step.bias), False, s.top)
+            return State(nodes, nodes("Add", scaled, step.bias), False, s.top if step.keeps_order else None)
         case LogProbs():
             logs = s.logits() if s.are_probs else nodes("LogSoftmax", s.values, axis=-1)
             return State(nodes, nodes("Max", logs, np.log(PROBABILITY_FLOOR)), False, s.top)

@@ -87,6 +87,7 @@ class _Writer:
 
     def linear(self, step: Linear, number: int) -> None:
         z = self.logits()
+        self.has_top = self.has_top and step.keeps_order
         bias = self.constant(f"BIAS_{number}", np.broadcast_to(step.bias, self.k).tolist())
         weight = self.constant(f"WEIGHT_{number}", step.weight.tolist())
         if step.weight.ndim == 2:

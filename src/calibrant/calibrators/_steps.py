@@ -37,7 +37,13 @@ class Linear(Step):
     def __call__(self, p: Predictions) -> Predictions:
         z = p.logits
         scaled = z @ self.weight.T if self.weight.ndim == 2 else z * self.weight
-        return Predictions(np.asarray(scaled + self.bias, dtype=np.float64), p.labels, "logits", p.extras)
+        extras = p.extras if self.keeps_order else replace(p.extras, predicted=None)
+        return Predictions(np.asarray(scaled + self.bias, dtype=np.float64), p.labels, "logits", extras)
+
+    @property
+    def keeps_order(self) -> bool:
+        """One positive number for all classes: a prediction made before still stands."""
+        return self.weight.ndim == 0 and self.bias.ndim == 0 and float(self.weight) > 0
 
 
 @dataclass(frozen=True, eq=False)

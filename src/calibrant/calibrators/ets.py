@@ -15,6 +15,7 @@ from calibrant.core.temperature import find_temperature
 
 LOWEST, HIGHEST = 0.05, 5.0  # range of T when it is fitted by the Brier score
 ROUNDS = 5000
+TRACE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class ETS(Calibrator):
     def fit(self, p: Predictions) -> Map:
         T = find_temperature(p).T if self.loss == "nll" else _brier_temperature(p)
         weights = _nll_weights(p, T) if self.loss == "nll" else _brier_weights(p, T)
+        if weights[2] > 1 - TRACE:  # all flat: a trace of the model keeps its order, and so its predictions
+            weights = np.array([TRACE, 0.0, 1 - TRACE])
         return self.made(p, Mix(T, weights), T=T, weights=weights.tolist())
 
 

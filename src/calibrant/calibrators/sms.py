@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from calibrant.calibrators._base import Calibrator
 from calibrant.calibrators._linear import Ridge, fit_linear
 from calibrant.calibrators._map import Map
@@ -39,5 +37,5 @@ class SMS(Calibrator):
         ridge = p.k**self.rho / p.n**self.tau
         pairs = (p.k * (p.k - 1)) ** self.rho / p.n**self.tau
         penalty = Ridge(ridge * self.lambda_v, pairs * self.lambda_m, ridge * self.lambda_b)
-        found = fit_linear(q.logits.astype(np.float64), p.labels, "matrix", penalty=penalty)
+        found = fit_linear(q.logits, p.labels, "matrix", penalty=penalty)
         return self.made(p, *steps, Linear(found.weight, found.bias), fit=found.fit, T=T, objective=found.objective)

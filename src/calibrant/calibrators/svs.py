@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from calibrant.calibrators._base import Calibrator
 from calibrant.calibrators._linear import Ridge, fit_linear
 from calibrant.calibrators._map import Map
@@ -38,5 +36,5 @@ class SVS(Calibrator):
         ridge = p.k**self.rho / p.n**self.tau
 
         penalty = Ridge(ridge * self.lambda_v, 0.0, ridge * self.lambda_b)
-        found = fit_linear(q.logits.astype(np.float64), p.labels, "vector", penalty=penalty)
+        found = fit_linear(q.logits, p.labels, "vector", penalty=penalty)
         return self.made(p, *steps, Linear(found.weight, found.bias), fit=found.fit, T=T, objective=found.objective)

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,19 @@ def run_pieces(work: Callable[[slice], None], parts: list[slice], elements: int)
 def _run(work: Callable[[slice], None], parts: list[slice]) -> None:
     for part in parts:
         work(part)
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Inside, matrix products start no threads of their own: ours are enough, and theirs wait for each other."""
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @cache

@@ -17,7 +17,7 @@ def recalibrated(p: Predictions, by: By = "temperature", *, folds: int = 5) -> P
     """Every row recalibrated by a map fitted on the other folds, then smoothed towards uniform by 1 / (n + 1)."""
     if not 2 <= folds <= p.n:
         raise InputError("folds", expected=f"2 to {p.n} (the rows)", got=str(folds), fix="use 5")
-    fold = _deal(p, folds)
+    fold = deal_folds(p, folds)
     probs = np.empty((p.n, p.k))
     for f in range(folds):
         inside, outside = p.take(fold == f), p.take(fold != f)
@@ -27,7 +27,7 @@ def recalibrated(p: Predictions, by: By = "temperature", *, folds: int = 5) -> P
     return Predictions(probs, p.labels, "probs")
 
 
-def _deal(p: Predictions, folds: int) -> Ints:
+def deal_folds(p: Predictions, folds: int) -> Ints:
     """Fold of each row, dealt out along the sorted confidences: balanced, and blind to the order of rows.
 
     Ties are broken by the true class and a checksum of the row; digits that rounding could change are cut off.

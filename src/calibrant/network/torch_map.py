@@ -129,10 +129,11 @@ class _Linear(_Step):
         super().__init__()
         self.hold("weight", step.weight)
         self.hold("bias", step.bias)
+        self.keeps_order = step.keeps_order
 
     def forward(self, s: State) -> State:
         z = s.logits @ self.weight.T if self.weight.ndim == 2 else s.logits * self.weight
-        return State(z + self.bias, False, s.top)
+        return State(z + self.bias, False, s.top if self.keeps_order else None)
 
 
 class _LogProbs(_Step):

@@ -74,6 +74,8 @@ def every_calibrator(
     """Fit every calibrator of the catalogue on val and measure it on test; failures are lines, not crashes."""
     import time
 
+    if val.k != test.k:
+        raise InputError("test", expected=f"{val.k} classes", got=f"{test.k}", fix="predict with the same model")
     rows = []
     for name in CATALOGUE.names():
         recipe = CATALOGUE.make(name)

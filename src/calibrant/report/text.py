@@ -137,6 +137,8 @@ def fitted(m: Map) -> str:
     p = m.parameters
     if "T" in p and "T_low" in p and m.fit.converged:
         words = f"T = {p['T']:.4f} [{p['T_low']:.4f}, {p['T_high']:.4f}]"
+    elif "T_low" in p:
+        words = f"T = {p['T']:g}, the end of the range"
     else:
         shown = [f"{k} = {v:.4g}" for k, v in p.items() if isinstance(v, float) and abs(v) < float("inf")]
         words = ", ".join(shown) or f"{len(m.steps)} steps"
