@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import pieces
-from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
+from calibrant.core.predictions import Predictions
 
+COLUMNS = 8  # probabilities of a row that are looked at, besides its confidence and that of its label
 KEPT = 256  # smallest hashes kept: they stand for a random sample of the rows
 
 Hashes = npt.NDArray[np.uint64]
@@ -40,12 +40,13 @@ class Fingerprint:
 
 
 def _hash(p: Predictions) -> Hashes:
-    """One 64-bit number per row, from the bits of its scores (rounded to float32) and its label."""
-    weights = np.arange(1, 2 * p.k, 2, dtype=np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    """One 64-bit number per row, from its label, its confidence and the bits of a few of its probabilities."""
+    some = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64))
+    scores = np.concatenate([p.probs_of(some), p.confidence[:, None], p.true_prob[:, None]], axis=1)
+    bits = scores.astype(np.float32).view(np.uint32).astype(np.uint64)  # rounded: logits and their softmax agree
+    weights = np.arange(1, 2 * bits.shape[1], 2, dtype=np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = np.uint64(0x9E3779B97F4A7C15) * (p.labels.astype(np.uint64) + np.uint64(1))
-    for rows in pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)):
-        bits = p.values[rows].astype(np.float32, copy=False).view(np.uint32)  # (b, k)
-        mixed[rows] += np.einsum("ik,k->i", bits.astype(np.uint64), weights)
+    mixed += (bits * weights).sum(axis=1)
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0x94D049BB133111EB)
     return np.asarray(mixed ^ (mixed >> np.uint64(29)))

@@ -225,6 +225,14 @@ class Predictions:
             return self._kept_probs
         return np.concatenate([block for _, block in self.prob_rows()])
 
+    def probs_of(self, classes: Ints) -> Array:
+        """Probabilities of some classes, (n, len(classes)), without computing all the others."""
+        if self.kind == "probs":
+            return self.values[:, classes].astype(np.float64)
+        _, _, largest, total = self._top
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.values[:, classes] - largest[:, None]) / total[:, None])
+
     def prob_rows(self) -> Iterator[tuple[slice, Array]]:
         """Probabilities in chunks of rows, so that 50,000 x 1000 needs no second copy."""
         for rows in pieces(self.n, self._chunk_rows):
