@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.calibrators._map import Fit
 from calibrant.calibrators._newton import LARGEST, Objective, newton
 from calibrant.core.arrays import Array, Floats, Ints, one_blas_thread, pieces, run_pieces
-from calibrant.core.predictions import CHUNK_ELEMENTS
+from calibrant.core.predictions import CHUNK_ELEMENTS, KEEP_ELEMENTS
 
 GRADIENT_ROUGH, GRADIENT_ENOUGH = 1e-4, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
@@ -87,9 +87,9 @@ def _fit_linear(
         w[absent], b[absent] = weight[absent], bias[absent]
         return w, b
 
-    def objective(w: Array, b: Array, precision: Precision = np.float64) -> tuple[float, Array, Array]:
+    def objective(w: Array, b: Array, rough: Floats | None = None) -> tuple[float, Array, Array]:
         w, b = held(w, b)
-        value, gw, gb = _nll(z, labels, w, b, precision)
+        value, gw, gb = _nll(z if rough is None else rough, labels, w, b, np.float64 if rough is None else np.float32)
         if penalty is not None:
             extra, pw, pb = penalty(w, b)
             value, gw, gb = value + extra, gw + pw, gb + pb
@@ -103,7 +103,8 @@ def _fit_linear(
             w, b, steps = _lbfgs(objective, _scaling(z, w, penalty), w, b, iterations, GRADIENT_ENOUGH)
     else:
         scale = _scaling(z, weight, penalty)
-        rough = partial(objective, precision=np.float32)  # cheap steps first: the end does not depend on them
+        short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
+        rough = partial(objective, rough=short)  # cheap steps first: the end does not depend on them
         w, b, first = _lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH)
         w, b, steps = _lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
         steps += first
@@ -180,7 +181,7 @@ def _nll(
     weight_here, bias_here = weight.astype(precision), bias.astype(precision)
 
     def work(rows: slice) -> None:
-        x = z[rows].astype(precision)  # (b, k)
+        x = z[rows].astype(precision, copy=False)  # (b, k)
         u = x @ weight_here.T if weight.ndim == 2 else x * weight_here
         u += bias_here
         u -= u.max(axis=1, keepdims=True)
@@ -256,7 +257,7 @@ class _Blocks:
 def _scaling(z: Floats, weight: Array, ridge: Ridge | None) -> _Scaling:
     """From the curvature on a sample of rows (vector), or from the second moments of the logits (matrix)."""
     n, k = z.shape
-    sample = z[np.linspace(0, n - 1, min(n, max(SAMPLE, 4 * k))).astype(np.int64)].astype(np.float64)
+    sample = z[np.linspace(0, n - 1, min(n, max(SAMPLE, 2 * k))).astype(np.int64)].astype(np.float64)
     if weight.ndim == 1:
         curvature = _vector_curvature(sample, weight)
         if ridge is not None:
@@ -292,6 +293,10 @@ def _vector_curvature(sample: Array, weight: Array) -> Array:
 
 
 def _inverse_root(curvature: Array) -> Array:
-    values, vectors = np.linalg.eigh(curvature)
-    floor = max(float(values.max()) * 1e-6, 1e-12)
-    return np.asarray(vectors / np.sqrt(np.maximum(values, floor)))
+    """F with F F' = the inverse of the curvature, lifted a little where nothing curves."""
+    lift = max(float(np.diag(curvature).max()) * 1e-6, 1e-12)
+    try:
+        root = np.linalg.cholesky(curvature + lift * np.eye(len(curvature)))
+    except np.linalg.LinAlgError:  # rounding, with logits of 1e4: the diagonal alone will do
+        return np.diag(1 / np.sqrt(np.maximum(np.diag(curvature), 0) + lift))
+    return np.ascontiguousarray(np.linalg.inv(root).T)

@@ -11,7 +11,7 @@ from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
 
 NO_OPTIMUM = {"separable": 0.01, "anti-informative": 100.0, "constant scores": 1.0}  # T when there is none
-ROUGH_STEP, SMALL_STEP = 1e-2, 1e-7  # in ln T
+ROUGH_STEP, SMALL_STEP = 1e-3, 3e-6  # in ln T; the error after a Newton step is about its square
 STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
 
@@ -60,7 +60,7 @@ def _newton(p: Predictions, s: float, precision: type[np.floating[Any]], enough:
     low, high, moved = -np.inf, np.inf, np.inf  # the gradient is negative at low and positive at high
     for _ in range(STEPS):
         gradient, curvature = _derivatives(p, s, precision)
-        if moved < enough:  # the error after a Newton step is about its square
+        if moved < enough:
             break
         low, high = (s, high) if gradient < 0 else (low, s)
         step = -gradient / curvature if curvature > 0 else -np.sign(gradient)
