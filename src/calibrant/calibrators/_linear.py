@@ -261,7 +261,7 @@ def _scaling(z: Floats, weight: Array, ridge: Ridge | None) -> _Scaling:
     if weight.ndim == 1:
         curvature = _vector_curvature(sample, weight)
         if ridge is not None:
-            curvature += 2 * np.diag(np.repeat([ridge.diagonal, ridge.bias], k))
+            np.fill_diagonal(curvature, np.diag(curvature) + 2 * np.repeat([ridge.diagonal, ridge.bias], k))
         return _Whole(_inverse_root(curvature), 2 * k)
     if ridge is None:
         a = np.concatenate([sample, np.ones((len(sample), 1))], axis=1)
@@ -289,14 +289,16 @@ def _vector_curvature(sample: Array, weight: Array) -> Array:
     curvature[second, second] += q.sum(axis=0)
     curvature[first, second] += cross
     curvature[second, first] += cross
-    return np.asarray(curvature / len(sample))
+    curvature /= len(sample)
+    return np.asarray(curvature)
 
 
 def _inverse_root(curvature: Array) -> Array:
-    """F with F F' = the inverse of the curvature, lifted a little where nothing curves."""
-    lift = max(float(np.diag(curvature).max()) * 1e-6, 1e-12)
+    """F with F F' = the inverse of the curvature, which is lifted a little where nothing curves, in place."""
+    diagonal = np.diag(curvature).copy()
+    lift = max(float(diagonal.max()) * 1e-6, 1e-12)
+    np.fill_diagonal(curvature, diagonal + lift)
     try:
-        root = np.linalg.cholesky(curvature + lift * np.eye(len(curvature)))
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(curvature)).T)
     except np.linalg.LinAlgError:  # rounding, with logits of 1e4: the diagonal alone will do
-        return np.diag(1 / np.sqrt(np.maximum(np.diag(curvature), 0) + lift))
-    return np.ascontiguousarray(np.linalg.inv(root).T)
+        return np.diag(1 / np.sqrt(np.maximum(diagonal, 0) + lift))
