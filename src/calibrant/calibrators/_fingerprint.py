@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from calibrant.core.predictions import Predictions
 
-COLUMNS = 8  # probabilities of a row that are looked at, besides its confidence and that of its label
+COLUMNS = 9  # logits of a row that are looked at
+ROUNDING = 1e5  # differences of logits count to five decimals
 KEPT = 256  # smallest hashes kept: they stand for a random sample of the rows
 
 Hashes = npt.NDArray[np.uint64]
@@ -40,11 +41,15 @@ class Fingerprint:
 
 
 def _hash(p: Predictions) -> Hashes:
-    """One 64-bit number per row, from its label, its confidence and the bits of a few of its probabilities."""
+    """One 64-bit number per row, from its label and a few differences of its logits.
+
+    Differences are the same for logits, shifted logits and probabilities; rounding hides their last digits.
+    """
     some = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64))
-    scores = np.concatenate([p.probs_of(some), p.confidence[:, None], p.true_prob[:, None]], axis=1)
-    bits = scores.astype(np.float32).view(np.uint32).astype(np.uint64)  # rounded: logits and their softmax agree
-    weights = np.arange(1, 2 * bits.shape[1], 2, dtype=np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    z = p.logits_of(np.append(some, some[0]))
+    steps = np.round(np.diff(z, axis=1) * ROUNDING)
+    bits = np.clip(steps, -(2.0**62), 2.0**62).astype(np.int64).view(np.uint64)
+    weights = np.cumprod(np.full(bits.shape[1], 0xBF58476D1CE4E5B9, dtype=np.uint64))  # powers, modulo 2^64
     mixed = np.uint64(0x9E3779B97F4A7C15) * (p.labels.astype(np.uint64) + np.uint64(1))
     mixed += (bits * weights).sum(axis=1)
     mixed ^= mixed >> np.uint64(31)

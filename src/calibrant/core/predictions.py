@@ -225,13 +225,10 @@ class Predictions:
             return self._kept_probs
         return np.concatenate([block for _, block in self.prob_rows()])
 
-    def probs_of(self, classes: Ints) -> Array:
-        """Probabilities of some classes, (n, len(classes)), without computing all the others."""
-        if self.kind == "probs":
-            return self.values[:, classes].astype(np.float64)
-        _, _, largest, total = self._top
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(self.values[:, classes] - largest[:, None]) / total[:, None])
+    def logits_of(self, classes: Ints) -> Array:
+        """Logits of some classes, (n, len(classes)), in float64, without computing the others."""
+        values = self.values[:, classes].astype(np.float64)
+        return values if self.kind == "logits" else np.log(np.maximum(values, PROBABILITY_FLOOR))
 
     def prob_rows(self) -> Iterator[tuple[slice, Array]]:
         """Probabilities in chunks of rows, so that 50,000 x 1000 needs no second copy."""

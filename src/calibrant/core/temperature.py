@@ -12,6 +12,7 @@ Diagnosis = Literal["converged", "separable", "anti-informative", "constant scor
 
 NO_OPTIMUM = {"separable": 0.01, "anti-informative": 100.0, "constant scores": 1.0}  # T when there is none
 ROUGH_STEP, SMALL_STEP = 1e-3, 3e-6  # in ln T; the error after a Newton step is about its square
+SAMPLE, SAMPLE_STEP = 1000, 1e-2  # rows, and ln T
 STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
 
@@ -41,7 +42,11 @@ def find_temperature(p: Predictions) -> Temperature:
     diagnosis = _diagnose(p)
     if diagnosis != "converged":
         return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
-    near, _, _ = _newton(p, 0.0, np.float32, ROUGH_STEP)  # cheap steps first: the end does not depend on them
+    near = 0.0
+    if p.n > 4 * SAMPLE:  # cheap steps first, on a few rows and in float32: the end does not depend on them
+        few = p.take(np.linspace(0, p.n - 1, SAMPLE).astype(np.int64))
+        near = _newton(few, near, np.float32, SAMPLE_STEP)[0] if _diagnose(few) == "converged" else near
+    near = _newton(p, near, np.float32, ROUGH_STEP)[0]
     s, gradient, curvature = _newton(p, near, np.float64, SMALL_STEP)
     T = float(np.exp(-s))
     return Temperature(T, float(T / np.sqrt(p.n * curvature)), -gradient, diagnosis)
