@@ -1,6 +1,7 @@
 """Names that every doctest may use."""
 
 import pytest
+import torch
 
 import calibrant
 
@@ -9,3 +10,4 @@ import calibrant
 def _doctest_names(doctest_namespace: dict[str, object]) -> None:
     doctest_namespace["Predictions"] = calibrant.Predictions
     doctest_namespace["cal"] = calibrant
+    doctest_namespace["torch"] = torch

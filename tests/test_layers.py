@@ -17,11 +17,11 @@ LAYERS = (
     ("study",),
     ("sources",),
     ("report", "train", "network"),
-    ("measures", "calibrators", "figures", "questions", "losses", "models", "datasets"),
+    ("measures", "calibrators", "figures", "questions", "losses", "models", "datasets", "corruptions"),
     ("core",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-WITHOUT_TORCH = {"core", "measures", "calibrators", "figures", "questions", "report"}
+WITHOUT_TORCH = {"core", "measures", "calibrators", "figures", "questions", "report", "datasets", "corruptions"}
 LATE_IN_CORE = {"scipy", "polars"}  # only inside functions, so that `import calibrant` stays light
 
 

@@ -21,8 +21,8 @@ USER_FILE = "calibrant user file "
 class Catalogue(Generic[T]):
     """The entries of one plural folder, loaded one by one when they are asked for."""
 
-    def __init__(self, package: str, base: type[T], kind: str) -> None:
-        self.package, self.base, self.kind = package, base, kind
+    def __init__(self, package: str, base: type[T], kind: str, *, reuse: bool = True) -> None:
+        self.package, self.base, self.kind, self.reuse = package, base, kind, reuse
         self._made: dict[str, T] = {}
 
     @cached_property
@@ -43,14 +43,14 @@ class Catalogue(Generic[T]):
 
     def make(self, spec: str) -> T:
         """An instance from `name` or `name:option=value,option=value`."""
-        if spec not in self._made:  # entries are frozen, so one of each is enough
-            name, _, options = spec.partition(":")
-            cls = self.find(name.strip())
-            made = cls(**_parse_options(cls, name, options))
-            if name.endswith(".py"):  # a user's file may change
-                return made
+        if spec in self._made:  # frozen entries: one of each is enough
+            return self._made[spec]
+        name, _, options = spec.partition(":")
+        cls = self.find(name.strip())
+        made = cls(**_parse_options(cls, name, options))
+        if self.reuse and not name.endswith(".py"):  # a user's file may change
             self._made[spec] = made
-        return self._made[spec]
+        return made
 
     def _class_in(self, module: ModuleType, name: str) -> type[T]:
         found = [

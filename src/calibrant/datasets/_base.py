@@ -1,0 +1,95 @@
+"""What a data set promises: parts of uint8 images with labels, verified once when they are loaded."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Ints
+from calibrant.core.catalogue import check_options
+from calibrant.core.errors import InputError
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class Rows(Protocol):
+    """Images that can be picked by number: an array, a memory map, or files decoded when they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # (n, height, width, channels)
+        ...
+
+    def __getitem__(self, rows: Ints) -> Bytes: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part (train, val, test) of a data set."""
+
+    images: Rows  # uint8 (n, height, width, channels)
+    labels: Ints  # (n,)
+    classes: tuple[str, ...]
+    ids: Ints = field(default=None)  # type: ignore[assignment]  # (n,) position in the published file
+
+    def __post_init__(self) -> None:
+        if self.ids is None:
+            object.__setattr__(self, "ids", np.arange(len(self.labels)))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: Ints) -> "Part":
+        return Part(_Picked(self.images, rows), self.labels[rows], self.classes, self.ids[rows])
+
+
+class _Picked:
+    """Some rows of other rows; nothing is copied before it is asked for."""
+
+    def __init__(self, images: Rows, rows: Ints) -> None:
+        inner = isinstance(images, _Picked)
+        self.images = images.images if inner else images  # type: ignore[attr-defined]
+        self.rows: Ints = images.rows[rows] if inner else rows  # type: ignore[attr-defined]
+        self.shape = (len(rows), *images.shape[1:])
+
+    def __getitem__(self, rows: Ints) -> Bytes:
+        return self.images[self.rows[rows]]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A recipe for reading a data set: options only. `load(part)` reads and verifies one of its parts."""
+
+    root: str = ""  # its folder or file; by default <CALIBRANT_DATA or ~/.cache/calibrant/data>/<name>
+
+    title: ClassVar[str]
+    reference: ClassVar[str]
+    source: ClassVar[str] = ""  # where to get it
+    licence: ClassVar[str] = ""
+    parts: ClassVar[tuple[str, ...]] = ("train", "test")
+    mean: ClassVar[tuple[float, ...]] = (0.5,)  # per channel, on [0, 1]: one pair per data set, for every part
+    std: ClassVar[tuple[float, ...]] = (0.25,)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def load(self, part: str) -> Part:
+        raise TypeError(f"{type(self).__name__} does not say how it is read: define load")
+
+
+def verified(part: Part, what: str) -> Part:
+    """The part, if images and labels fit together and every class occurs."""
+    images, labels, k = part.images, part.labels, len(part.classes)
+    fix = "get the files again; the set may be incomplete or corrupt"
+    if len(labels) == 0:
+        raise InputError(what, expected="at least one image", got="none", fix=fix)
+    if images.shape[0] != len(labels):
+        raise InputError(what, expected=f"a label for each of {images.shape[0]} images", got=f"{len(labels)}", fix=fix)
+    if labels.min() < 0 or labels.max() >= k:
+        worst = int(labels.min() if labels.min() < 0 else labels.max())
+        raise InputError(what, expected=f"labels in 0..{k - 1}", got=f"{worst}", fix=fix)
+    empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
+    if len(empty):
+        names = ", ".join(part.classes[i] for i in empty[:5])
+        raise InputError(what, expected="images of every class", got=f"none of {names}", fix=fix)
+    return part

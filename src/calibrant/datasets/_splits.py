@@ -1,0 +1,69 @@
+"""Which images are for training, validation, meta-learning and testing: by name and seed."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.core.arrays import Ints
+from calibrant.core.errors import InputError
+from calibrant.datasets._base import Dataset, Part
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The parts a training uses. `val` and `meta` may be empty (None)."""
+
+    train: Part
+    test: Part
+    val: Part | None = None
+    meta: Part | None = None
+
+
+def split(dataset: Dataset, how: str, seed: int) -> Splits:
+    """Splits by name.
+
+    - `8:1:1`: the training part, shuffled by the seed; a tenth each for validation and meta-learning, the first two.
+    - `9:1` or `45000:5000`: train and validation, shuffled by the seed, in this proportion.
+    - `first 45000:5000`: the same without shuffling: validation comes last.
+    - `official`: the data set's own validation part.
+    - `half test`: validation is half of the test part, class by class, by the seed.
+    - `none`: no validation.
+    """
+    train, test = dataset.load("train"), dataset.load("test")
+    numbers = re.fullmatch(r"(first )?(\d+(?::\d+){1,2})", how)
+    if how == "none":
+        return Splits(train, test)
+    if how == "official":
+        if "val" not in dataset.parts:
+            raise InputError(
+                "split", expected="a data set with a part val", got=type(dataset).__name__, fix='use "9:1", say'
+            )
+        return Splits(train, test, dataset.load("val"))
+    if how == "half test":
+        first = _half_of_each_class(test.labels, seed)
+        return Splits(train, test.take(np.flatnonzero(~first)), test.take(np.flatnonzero(first)))
+    if not numbers:
+        raise InputError(
+            "split",
+            expected='"8:1:1", "9:1", "45000:5000", "first 45000:5000", "official", "half test" or "none"',
+            got=f'"{how}"',
+            fix="write one of these",
+        )
+    shares = [int(share) for share in numbers[2].split(":")]
+    n = len(train)
+    ends = np.round(np.cumsum(shares[1:]) / sum(shares) * n).astype(int)
+    if sum(shares) == 0 or np.diff([0, *ends, n]).min() < 1:
+        raise InputError("split", expected=f"at least one of {n} images in each part", got=f'"{how}"', fix="change it")
+    order = np.arange(n)[::-1] if numbers[1] else np.random.default_rng(seed).permutation(n)
+    rows = [np.sort(rows) for rows in np.split(order, ends)]
+    meta = train.take(rows[1]) if len(shares) == 3 else None
+    return Splits(train.take(rows[-1]), test, train.take(rows[0]), meta)
+
+
+def _half_of_each_class(labels: Ints, seed: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    order = np.random.default_rng(seed).permutation(len(labels))
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    first = np.zeros(len(labels), dtype=bool)
+    first[by_class[::2]] = True
+    return first

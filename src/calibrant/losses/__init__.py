@@ -1,0 +1,8 @@
+"""Train a calibrated network: one file a loss; the file name is the name. Plain torch modules."""
+
+from calibrant.losses._base import Loss, RowLoss, Term
+from calibrant.losses._make import CATALOGUE, make
+
+names, find = CATALOGUE.names, CATALOGUE.find
+
+__all__ = ["CATALOGUE", "Loss", "RowLoss", "Term", "find", "make", "names"]
