@@ -24,7 +24,10 @@ class Fingerprint:
 
     @classmethod
     def of(cls, p: Predictions) -> "Fingerprint":
-        return cls(p.n, np.unique(_hash(p))[:KEPT])
+        hashes = _hash(p)
+        if p.n > 4 * KEPT:  # room for rows that occur several times
+            hashes = np.partition(hashes, 4 * KEPT)[: 4 * KEPT]
+        return cls(p.n, np.unique(hashes)[:KEPT])
 
     def seen(self, p: Predictions) -> float:
         """Share of the fingerprinted rows that are among these, about; 0 for none."""
