@@ -1,6 +1,7 @@
 """Fits of softmax(W z + b): a convex problem, solved by L-BFGS in coordinates where it is well scaled."""
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -12,10 +13,11 @@ from calibrant.calibrators._newton import LARGEST, Objective, newton
 from calibrant.core.arrays import Array, Floats, Ints, one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS, KEEP_ELEMENTS
 
-GRADIENT_ROUGH, GRADIENT_ENOUGH = 1e-4, 1e-6  # largest entry of the gradient of the mean objective
+GRADIENT_ROUGH, GRADIENT_ENOUGH = 5e-6, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
 SAMPLE = 2000  # rows that the scaling is made from
 Precision = type[np.floating[Any]]
+TRIES = 6  # points of one line search in float32
 FAR = 1e3  # a weight or bias beyond this has run off
 
 
@@ -87,7 +89,7 @@ def _fit_linear(
         w[absent], b[absent] = weight[absent], bias[absent]
         return w, b
 
-    def objective(w: Array, b: Array, rough: Floats | None = None) -> tuple[float, Array, Array]:
+    def evaluated(w: Array, b: Array, rough: Floats | None = None) -> tuple[float, Array, Array]:
         w, b = held(w, b)
         value, gw, gb = _nll(z if rough is None else rough, labels, w, b, np.float64 if rough is None else np.float32)
         if penalty is not None:
@@ -96,6 +98,7 @@ def _fit_linear(
         gw[absent], gb[absent] = 0.0, 0.0
         return value, gw, gb
 
+    objective = _Remembered(evaluated)
     if shape == "matrix" and k * (k + 1) <= LARGEST and not len(absent):
         ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
         w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH)
@@ -104,8 +107,8 @@ def _fit_linear(
     else:
         scale = _scaling(z, weight, penalty)
         short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
-        rough = partial(objective, rough=short)  # cheap steps first: the end does not depend on them
-        w, b, first = _lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH)
+        rough = _Remembered(partial(evaluated, rough=short))  # cheap steps first: the end does not depend on them
+        w, b, first = _lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH, TRIES)
         w, b, steps = _lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
         steps += first
     w, b = held(w, b)
@@ -114,6 +117,19 @@ def _fit_linear(
         why = "separable: every row can be predicted right, so sharper is always better; stopped at a small gradient"
         report = Fit(False, why, report.gradient, steps)
     return LinearFit(w, b, objective(w, b)[0], report)
+
+
+class _Remembered:
+    """An objective that is not computed again where it was computed last."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.at: tuple[Array, Array] | None = None
+
+    def __call__(self, w: Array, b: Array) -> tuple[float, Array, Array]:
+        if self.at is None or not (np.array_equal(w, self.at[0]) and np.array_equal(b, self.at[1])):
+            self.at, self.found = (w.copy(), b.copy()), self.objective(w, b)
+        return self.found
 
 
 def _separates(z: Floats, labels: Ints, w: Array, b: Array) -> bool:
@@ -132,32 +148,44 @@ def _largest(objective: Objective, w: Array, b: Array) -> float:
 
 
 def _lbfgs(
-    objective: Objective, scale: "_Scaling", weight: Array, bias: Array, iterations: int, enough: float
+    objective: Objective,
+    scale: "_Scaling",
+    weight: Array,
+    bias: Array,
+    iterations: int,
+    enough: float,
+    tries: float = np.inf,
 ) -> tuple[Array, Array, int]:
     """L-BFGS in scaled coordinates; stops when the gradient in plain coordinates is small."""
     from scipy.optimize import minimize
 
-    largest = [np.inf]
+    largest, tried, reached, steps = _largest(objective, weight, bias), 0, np.zeros(scale.size), 0
+    if largest < enough:
+        return weight, bias, 0
 
     def scaled(x: Array) -> tuple[float, Array]:
+        nonlocal largest, tried
+        tried += 1
+        if tried > tries:
+            raise _StuckError
         value, gw, gb = objective(*scale.out_of(x, weight, bias))
-        largest[0] = max(np.abs(gw).max(), np.abs(gb).max())
+        largest = max(np.abs(gw).max(), np.abs(gb).max())
         return value, scale.into(gw, gb)
 
-    found = minimize(
-        scaled,
-        np.zeros(scale.size),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 10, "ftol": 0.0, "gtol": 1e-12},
-        callback=lambda _: _stop_when(largest[0] < enough),
-    )
-    return *scale.out_of(found.x, weight, bias), int(found.nit)
+    def stepped(x: Array) -> None:
+        nonlocal tried, reached, steps
+        tried, reached, steps = 0, x.copy(), steps + 1
+        if largest < enough:
+            raise StopIteration
+
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 10, "ftol": 0.0, "gtol": 1e-12}
+    with suppress(_StuckError):
+        minimize(scaled, reached, jac=True, method="L-BFGS-B", options=options, callback=stepped)
+    return *scale.out_of(reached, weight, bias), steps
 
 
-def _stop_when(done: bool) -> None:
-    if done:
-        raise StopIteration
+class _StuckError(Exception):
+    """A line search that finds no better point: rounding hides what is left to gain."""
 
 
 def _report(gradient: float, steps: int, absent: Ints, w: Array, b: Array) -> Fit:

@@ -4,7 +4,7 @@ import numpy as np
 
 from calibrant.calibrators._base import scaled
 from calibrant.calibrators._steps import LogProbs, Mix, Step
-from calibrant.core.arrays import pieces
+from calibrant.core.arrays import pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 from calibrant.core.temperature import find_temperature
 
@@ -15,9 +15,12 @@ def smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predi
     share = 1 / (p.n + 1)
     steps = (scaled(T), Mix(1.0, np.array([0.0, 1 - share, share])), LogProbs())
     logs = np.empty((p.n, p.k))
-    for rows in pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)):  # one array of results, whatever the steps need inside
+
+    def work(rows: slice) -> None:  # one array of results, whatever the steps need inside
         q = Predictions(p.values[rows], p.labels[rows], p.kind)
         for step in steps:
             q = step(q)
         logs[rows] = q.logits
+
+    run_pieces(work, pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)), p.values.size)
     return steps, T, Predictions(logs, p.labels, "logits")

@@ -7,12 +7,12 @@ import numpy as np
 
 from calibrant.calibrators._base import Calibrator, scaled
 from calibrant.calibrators._map import Map
-from calibrant.core.arrays import Array, pieces, run_pieces
+from calibrant.core.arrays import Array, one_blas_thread, pieces, run_pieces
 from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 
-FINALISTS = 100  # best temperatures of the float32 scan that are computed again in float64
+FINALISTS, CLOSE = 100, 2e-4  # best temperatures of the float32 scan, and how close to the best, computed in float64
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class TemperatureECE(Calibrator):
         count = int(np.floor((self.high - self.low) / self.step + 1e-9)) + 1
         grid = np.asarray(self.low + self.step * np.arange(count), dtype=np.float64)
         rough = self._scan(p, grid)
-        finalists = grid[np.sort(np.argsort(rough, kind="stable")[:FINALISTS])]
+        near = np.argsort(rough, kind="stable")[:FINALISTS]
+        finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.n])]
         exact = np.array([self._ece(p.tempered(T).confidence, p) for T in finalists])
         best = finalists[exact <= exact.min() + 1e-12]
         T = float(best[np.argmin(np.abs(best - 1))])
@@ -68,12 +69,13 @@ class TemperatureECE(Calibrator):
 
         def work(part: slice) -> None:
             for z, correct in blocks:
-                e = np.empty_like(z)
+                e, ones = np.empty_like(z), np.ones(p.k, dtype=np.float32)
                 for t in range(part.start, part.stop):
                     np.multiply(z, np.float32(1 / grid[t]), out=e)
-                    confidence = 1 / np.exp(e, out=e).sum(axis=1)
+                    confidence = 1 / (np.exp(e, out=e) @ ones)
                     bin_of = np.minimum(np.ceil(confidence * self.bins).astype(np.int64) - 1, self.bins - 1)
                     sums[t] += np.bincount(bin_of, confidence - correct, minlength=self.bins)
 
-        run_pieces(work, pieces(len(grid), max(1, len(grid) // 8)), p.n * p.k * len(grid))
+        with one_blas_thread():
+            run_pieces(work, pieces(len(grid), max(1, len(grid) // 8)), p.n * p.k * len(grid))
         return np.asarray(np.abs(sums).sum(axis=1) / p.n)

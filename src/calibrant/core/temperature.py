@@ -139,7 +139,7 @@ class _Scores:
 def _newton(
     scores: _Scores, s: float, precision: type[np.floating[Any]], enough: float
 ) -> tuple[float, float, float, float]:
-    """Newton's steps in s = ln(1 / T) inside a bracket, until one is small; s, that step, and the derivatives before."""
+    """Newton's steps in s = ln(1 / T) inside a bracket, until one is small; s, that step, the derivatives before."""
     low, high = -np.inf, np.inf  # the gradient is negative at low and positive at high
     for _ in range(STEPS):
         first, variance = scores.derivatives(s, precision)
