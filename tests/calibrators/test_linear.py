@@ -400,3 +400,23 @@ def test_ets_with_all_weight_on_the_first_is_temperature_scaling():
         mixed = Mix(T, np.array([1.0, 0.0, 0.0]))(p)
         np.testing.assert_allclose(mixed.probs, plain.probs, atol=1e-15)
         assert np.array_equal(mixed.predicted, plain.predicted)
+
+
+@pytest.mark.parametrize("name", ["vector", "matrix"])
+def test_a_thousand_plain_steps_stop_short_and_say_so(name):
+    p = drawn(200, 4, 10)
+    early, best = cal.fit(p, f"{name}:by=gd1000"), cal.fit(p, name)
+    w, b = (np.ones(4) if name == "vector" else np.eye(4)), np.zeros(4)
+    for _ in range(1000):
+        u = p.logits * w + b if name == "vector" else p.logits @ w.T + b
+        e = np.exp(u - u.max(axis=1, keepdims=True))
+        off = (e / e.sum(axis=1, keepdims=True) - np.eye(4)[p.labels]) / p.n
+        w, b = (
+            w - 0.001 * ((off * p.logits).sum(axis=0) if name == "vector" else off.T @ p.logits),
+            b - 0.001 * off.sum(0),
+        )
+    np.testing.assert_allclose(early.steps[-1].weight, w, atol=1e-12)
+    np.testing.assert_allclose(early.steps[-1].bias, b, atol=1e-12)
+    assert not early.fit.converged
+    assert early.fit.diagnosis == "stopped after 1000 steps of 0.001"
+    assert early.parameters["objective"] > best.parameters["objective"]

@@ -67,6 +67,21 @@ def fit_linear(
         return _fit_linear(z, labels, shape, start, penalty, iterations, begin, polish)
 
 
+def descend_linear(
+    z: Floats, labels: Ints, shape: Literal["vector", "matrix"], *, steps: int, rate: float
+) -> LinearFit:
+    """Plain gradient descent from the identity: a recipe of papers that stops early."""
+    k = z.shape[1]
+    weight, bias = np.ones(k) if shape == "vector" else np.eye(k), np.zeros(k)
+    with one_blas_thread():
+        for _ in range(steps):
+            _, gw, gb = _nll(z, labels, weight, bias)
+            weight, bias = weight - rate * gw, bias - rate * gb
+        value, gw, gb = _nll(z, labels, weight, bias)
+    largest = float(max(np.abs(gw).max(), np.abs(gb).max()))
+    return LinearFit(weight, bias, value, Fit(False, f"stopped after {steps} steps of {rate:g}", largest, steps))
+
+
 def _fit_linear(
     z: Floats,
     labels: Ints,

@@ -1,10 +1,10 @@
 """Matrix scaling: a full linear map of the logits."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._linear import ITERATIONS, fit_linear
+from calibrant.calibrators._linear import ITERATIONS, descend_linear, fit_linear
 from calibrant.calibrators._map import Map
 from calibrant.calibrators._steps import Linear
 from calibrant.core.predictions import Predictions
@@ -22,6 +22,7 @@ class Matrix(Calibrator):
     [0.75, 0.25]
     """
 
+    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as in doc003
     iterations: int = ITERATIONS
 
     title: ClassVar[str] = "Matrix scaling"
@@ -29,6 +30,9 @@ class Matrix(Calibrator):
     complexity: ClassVar[int] = 3
 
     def fit(self, p: Predictions) -> Map:
-        start = 1 / find_temperature(p).T
-        found = fit_linear(p.logits, p.labels, "matrix", start=start, iterations=self.iterations)
+        if self.by == "gd1000":
+            found = descend_linear(p.logits, p.labels, "matrix", steps=1000, rate=0.001)
+        else:
+            start = 1 / find_temperature(p).T
+            found = fit_linear(p.logits, p.labels, "matrix", start=start, iterations=self.iterations)
         return self.made(p, Linear(found.weight, found.bias), fit=found.fit, objective=found.objective)

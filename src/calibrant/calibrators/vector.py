@@ -1,10 +1,10 @@
 """Vector scaling: a weight and a bias for every class."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._linear import fit_linear
+from calibrant.calibrators._linear import descend_linear, fit_linear
 from calibrant.calibrators._map import Map
 from calibrant.calibrators._steps import Linear
 from calibrant.core.predictions import Predictions
@@ -22,10 +22,15 @@ class Vector(Calibrator):
     [0.75, 0.25]
     """
 
+    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as in doc003
+
     title: ClassVar[str] = "Vector scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     complexity: ClassVar[int] = 2
 
     def fit(self, p: Predictions) -> Map:
-        found = fit_linear(p.logits, p.labels, "vector", start=1 / find_temperature(p).T)
+        if self.by == "gd1000":
+            found = descend_linear(p.logits, p.labels, "vector", steps=1000, rate=0.001)
+        else:
+            found = fit_linear(p.logits, p.labels, "vector", start=1 / find_temperature(p).T)
         return self.made(p, Linear(found.weight, found.bias), fit=found.fit, objective=found.objective)
