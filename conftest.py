@@ -1,6 +1,10 @@
 """Names that every doctest may use."""
 
+import os
+
 import pytest
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that spin starve a busy machine
 import torch
 
 import calibrant

@@ -6,6 +6,9 @@
 0.25
 """
 
+import importlib
+from typing import Any
+
 from calibrant import calibrators, measures
 from calibrant.calibrators import Map, choose, fit, load_map
 from calibrant.core.errors import InputError, LeakWarning
@@ -40,3 +43,12 @@ __all__ = [
     "measure_all",
     "measures",
 ]
+
+LATER = ("losses", "models", "datasets", "corruptions", "figures", "train", "network")  # rooms that load more
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms that need torch or Altair are loaded when they are asked for."""
+    if name in LATER:
+        return importlib.import_module(f"calibrant.{name}")
+    raise AttributeError(f"module 'calibrant' has no attribute '{name}'")

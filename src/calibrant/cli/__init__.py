@@ -1,5 +1,6 @@
 """The command line: one short function a command. Parse, call, print."""
 
+import os
 import signal
 import sys
 import warnings
@@ -7,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli import listing, measuring, repairing  # noqa: F401  each adds its commands
+from calibrant.cli import demonstrating, listing, measuring, repairing, training  # noqa: F401  each adds its commands
 from calibrant.cli._app import app
 from calibrant.core.errors import InputError
 
@@ -23,6 +24,8 @@ def version(show: Annotated[bool, typer.Option("--version", help="print the vers
 
 def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2."""
+    # Threads of torch that wait must sleep: on a busy machine, spinning ones make a step ten times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if hasattr(signal, "SIGPIPE"):  # end quietly when the reader of our output has gone, for instance `| head`
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     warnings.showwarning = lambda message, *_: typer.echo(f"warning: {message}", err=True)

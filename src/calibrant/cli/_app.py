@@ -31,6 +31,20 @@ Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g
 Ood = Annotated[list[str] | None, typer.Option("--ood", help="benchmark102: [name=]FILE of out-of-distribution rows")]
 
 
+@contextmanager
+def needs_train() -> Iterator[None]:
+    """Say which extra is missing, if one is."""
+    from calibrant.core.errors import InputError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("calibrant"):
+            raise
+        fix = "pip install 'calibrant[train]'"
+        raise InputError("networks", expected="torch and its friends", got=f"no {error.name}", fix=fix) from None
+
+
 def print_json(value: Any) -> None:
     """One JSON document; undefined numbers are null."""
     print(json.dumps(_no_nan(value), indent=2, allow_nan=False))

@@ -1,54 +1,55 @@
-"""Commands that show what there is: list and demo."""
+"""The command that shows what there is, and the demo."""
 
+import dataclasses
+import importlib
 from typing import Annotated, Any
 
 import typer
 
-import calibrant as cal
-from calibrant.cli._app import (
-    Json,
-    Seed,
-    app,
-    print_json,
-)
-from calibrant.cli.measuring import measure
-from calibrant.cli.repairing import fit
+from calibrant.cli._app import Json, app, needs_train, print_json
 from calibrant.core.errors import unknown_name
+
+KINDS = ("measures", "calibrators", "losses", "models", "datasets", "corruptions", "figures", "recipes")
 
 
 @app.command("list")
-def list_entries(kind: Annotated[str, typer.Argument(help="measures or calibrators")], as_json: Json = False) -> None:
+def list_entries(kind: Annotated[str, typer.Argument(help=", ".join(KINDS))], as_json: Json = False) -> None:
     """What there is, with definitions and references."""
     from calibrant.report import text
 
-    if kind == "measures":
-        entries = [(name, cal.measures.make(name)) for name in cal.measures.names()]
-        facts: list[dict[str, Any]] = [{"definition": m.definition, "direction": m.direction} for _, m in entries]
-        table = text.catalogue(entries)
-    elif kind == "calibrators":
-        recipes = [(name, cal.calibrators.make(name)) for name in cal.calibrators.names()]
-        facts = [{"keeps_argmax": c.keeps_argmax, "binary": c.binary} for _, c in recipes]
-        table, entries = text.calibrator_catalogue(recipes), recipes  # type: ignore[assignment]
-    else:
-        raise unknown_name("list", kind, ["measures", "calibrators"])
-    if not as_json:
-        return text.show(table)
-    print_json(
-        [
-            {"name": name, "title": e.title, **known, "reference": e.reference, "options": vars(e)}
-            for (name, e), known in zip(entries, facts, strict=True)
-        ]
-    )
-
-
-@app.command()
-def demo(seed: Seed = 0, as_json: Json = False) -> None:
-    """Measure and repair the predictions that come with the package."""
-    from calibrant.demo import PATH, VAL_PATH
-
+    if kind not in KINDS:
+        raise unknown_name("list", kind, KINDS)
+    if kind == "recipes":
+        return _list_recipes(as_json)
+    with needs_train():
+        catalogue = importlib.import_module(f"calibrant.{kind}").CATALOGUE
+        entries = [(name, catalogue.make(name)) for name in catalogue.names()]
     if as_json:
-        return measure(PATH, seed=seed, as_json=True)
-    typer.echo("A network trained too long on 3,000 Fashion-MNIST images, on 4,000 test images:\n")
-    measure(PATH, seed=seed)
-    typer.echo("\nRepaired with a map fitted on 4,000 other images:\n")
-    fit(VAL_PATH, what="temperature", test=PATH, seed=seed)
+        print_json([_facts(name, entry) for name, entry in entries])
+    elif kind == "measures":
+        text.show(text.catalogue(entries))
+    elif kind == "calibrators":
+        text.show(text.calibrator_catalogue(entries))
+    else:
+        text.show(text.plain_catalogue([(name, e, e.reference or e.title) for name, e in entries]))
+
+
+MORE = ("definition", "direction", "keeps_argmax", "binary", "source", "licence", "parts")
+
+
+def _facts(name: str, entry: Any) -> dict[str, Any]:
+    options = {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
+    more = {key: getattr(entry, key) for key in MORE if hasattr(entry, key)}
+    return {"name": name, "title": entry.title, **more, "reference": entry.reference, "options": options}
+
+
+def _list_recipes(as_json: bool) -> None:
+    from calibrant.report import text
+
+    with needs_train():
+        from calibrant.train.recipe import find_recipe, read_recipe, recipe_names
+
+    recipes = [(name, read_recipe(find_recipe(name))) for name in recipe_names()]
+    if as_json:
+        return print_json([{"name": name, **recipe.to_dict()} for name, recipe in recipes])
+    text.show(text.names_and_titles([(name, recipe.title) for name, recipe in recipes]))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.catalogue import check_options
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, unknown_name
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -30,7 +30,7 @@ class Part:
     images: Rows  # uint8 (n, height, width, channels)
     labels: Ints  # (n,)
     classes: tuple[str, ...]
-    ids: Ints = field(default=None)  # type: ignore[assignment]  # (n,) position in the published file
+    ids: Ints = field(default=None)  # type: ignore[arg-type]  # (n,) position in the published file
 
     def __post_init__(self) -> None:
         if self.ids is None:
@@ -53,12 +53,15 @@ class _Picked:
         self.shape = (len(rows), *images.shape[1:])
 
     def __getitem__(self, rows: Ints) -> Bytes:
-        return self.images[self.rows[rows]]  # type: ignore[no-any-return]
+        return self.images[self.rows[rows]]
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A recipe for reading a data set: options only. `load(part)` reads and verifies one of its parts."""
+    """A recipe for reading a data set: options only. `load(part)` reads and verifies one of its parts.
+
+    An entry defines `read(part)`, which is only asked for the parts it names.
+    """
 
     root: str = ""  # its folder or file; by default <CALIBRANT_DATA or ~/.cache/calibrant/data>/<name>
 
@@ -68,28 +71,37 @@ class Dataset:
     licence: ClassVar[str] = ""
     parts: ClassVar[tuple[str, ...]] = ("train", "test")
     mean: ClassVar[tuple[float, ...]] = (0.5,)  # per channel, on [0, 1]: one pair per data set, for every part
-    std: ClassVar[tuple[float, ...]] = (0.25,)
+    std: ClassVar[tuple[float, ...]] = (0.25,)  # one number stands for every channel
+    may_miss: ClassVar[tuple[str, ...]] = ()  # parts in which a class may be absent
 
     def __post_init__(self) -> None:
         check_options(self)
 
     def load(self, part: str) -> Part:
-        raise TypeError(f"{type(self).__name__} does not say how it is read: define load")
+        if part not in self.parts:
+            raise unknown_name(f"part of {self.title}", part, self.parts)
+        return verified(self.read(part), f"{self.title}, part {part}", every_class=part not in self.may_miss)
+
+    def read(self, part: str) -> Part:
+        raise TypeError(f"{type(self).__name__} does not say how it is read: define read")
 
 
-def verified(part: Part, what: str) -> Part:
-    """The part, if images and labels fit together and every class occurs."""
+def verified(part: Part, what: str, *, every_class: bool = True) -> Part:
+    """The part, if images and labels fit together and, unless told otherwise, every class occurs."""
     images, labels, k = part.images, part.labels, len(part.classes)
     fix = "get the files again; the set may be incomplete or corrupt"
     if len(labels) == 0:
         raise InputError(what, expected="at least one image", got="none", fix=fix)
+    if len(images.shape) != 4 or getattr(images, "dtype", np.uint8) != np.uint8:
+        got = f"{getattr(images, 'dtype', 'uint8')} {images.shape}"
+        raise InputError(what, expected="uint8 images (n, height, width, channels)", got=got, fix=fix)
     if images.shape[0] != len(labels):
         raise InputError(what, expected=f"a label for each of {images.shape[0]} images", got=f"{len(labels)}", fix=fix)
     if labels.min() < 0 or labels.max() >= k:
         worst = int(labels.min() if labels.min() < 0 else labels.max())
         raise InputError(what, expected=f"labels in 0..{k - 1}", got=f"{worst}", fix=fix)
     empty = np.flatnonzero(np.bincount(labels, minlength=k) == 0)
-    if len(empty):
+    if len(empty) and every_class:
         names = ", ".join(part.classes[i] for i in empty[:5])
         raise InputError(what, expected="images of every class", got=f"none of {names}", fix=fix)
     return part

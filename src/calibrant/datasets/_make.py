@@ -1,14 +1,17 @@
 """The catalogue of data sets."""
 
+import dataclasses
+
 from calibrant.core.catalogue import Catalogue
 from calibrant.datasets._base import Dataset
 
 CATALOGUE = Catalogue("calibrant.datasets", Dataset, "data set")
 
 
-def make(spec: str) -> Dataset:
-    """A data set from its name; `cifar10.1` and `cifar-10.1` are cifar10_1."""
+def make(spec: str, root: str = "") -> Dataset:
+    """A data set from its name; `cifar10.1` and `cifar-10.1` are cifar10_1. `root` is where its files are."""
     name, colon, options = spec.partition(":")
     if not name.endswith(".py"):
-        name = name.replace("cifar-", "cifar").replace(".", "_").replace("-", "_").lower()
-    return CATALOGUE.make(f"{name}{colon}{options}")
+        name = name.lower().replace("cifar-", "cifar").replace(".", "_").replace("-", "_")
+    made = CATALOGUE.make(f"{name}{colon}{options}")
+    return dataclasses.replace(made, root=root) if root else made

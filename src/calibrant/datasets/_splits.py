@@ -52,8 +52,8 @@ def split(dataset: Dataset, how: str, seed: int) -> Splits:
         )
     shares = [int(share) for share in numbers[2].split(":")]
     n = len(train)
-    ends = np.round(np.cumsum(shares[1:]) / sum(shares) * n).astype(int)
-    if sum(shares) == 0 or np.diff([0, *ends, n]).min() < 1:
+    ends = np.round(np.cumsum(shares[1:]) / max(sum(shares), 1) * n).astype(int)
+    if np.diff([0, *ends, n]).min() < 1:
         raise InputError("split", expected=f"at least one of {n} images in each part", got=f'"{how}"', fix="change it")
     order = np.arange(n)[::-1] if numbers[1] else np.random.default_rng(seed).permutation(n)
     rows = [np.sort(rows) for rows in np.split(order, ends)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from calibrant.core.catalogue import check_options
 from calibrant.core.predictions import Predictions
@@ -23,6 +23,10 @@ class Figure:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    def for_page(self) -> Self:
+        """The same figure for a page that a reader can act on; most figures are the same there."""
+        return self
 
     def words(self, rows: list[Row]) -> str:
         """What the figure shows, in one or two sentences: its caption's first line, and its alternative text."""

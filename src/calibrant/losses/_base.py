@@ -1,5 +1,6 @@
 """What a loss promises, and the two shapes losses come in: of rows, and terms of a whole batch."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -33,7 +34,7 @@ class Loss(nn.Module):
         raise TypeError(f"{type(self).__name__} does not say how it is computed: define rows or value")
 
     def start(self, samples: int, epochs: int) -> None:
-        """Called once before training."""
+        """Called once before training; what the loss remembers is forgotten."""
 
     def start_epoch(self, epoch: int) -> None:
         """Called before every epoch; the first is 0."""
@@ -51,8 +52,9 @@ class RowLoss(Loss):
         raise TypeError(f"{type(self).__name__} does not say its value per row: define rows")
 
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
-        with torch.autocast(logits.device.type, enabled=False):
-            rows = self.rows(wide(logits), labels)
+        logits, labels = ready(logits, labels)
+        with full_precision(logits):
+            rows = self.rows(logits, labels)
         return rows if self.reduction == "none" else rows.mean() if self.reduction == "mean" else rows.sum()
 
 
@@ -78,14 +80,37 @@ class Term(Loss):
         """(B, k) logits of at least float32 and (B,) labels to the term, a mean over the batch."""
         raise TypeError(f"{type(self).__name__} does not say its value: define value")
 
+    def remember(self, logits: Tensor, labels: Tensor, ids: Tensor | None) -> None:
+        """What a term with a memory learns from a batch of training, after its value is taken."""
+
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
-        if len(labels) < 2:
-            return 0.0 * wide(logits).sum()
-        with torch.autocast(logits.device.type, enabled=False):
-            value = self.value(wide(logits), labels, ids)
+        logits, labels = ready(logits, labels)
+        with full_precision(logits):
+            value = self.value(logits, labels, ids) if len(labels) > 1 else 0.0 * logits.sum()
+            if self.training and torch.is_grad_enabled():  # not while a network is only judged
+                self.remember(logits, labels, ids)
         return value * len(labels) if self.reduction == "sum" else value
 
 
-def wide(logits: Tensor) -> Tensor:
-    """Logits in float32 or better."""
-    return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+def ready(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits in float32 or better and labels as indices, after a look at their shapes."""
+    if logits.dim() != 2 or labels.shape != logits.shape[:1] or labels.is_floating_point():
+        raise InputError(
+            "loss",
+            expected="logits (B, k) and B whole labels",
+            got=f"{tuple(logits.shape)} and {tuple(labels.shape)} of {labels.dtype}",
+            fix="give one row of logits and one class number per sample",
+        )
+    return (logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits), labels.long()
+
+
+def full_precision(logits: Tensor) -> AbstractContextManager[object]:
+    """No autocast inside: asked for only where there is one, because entering it takes longer than a small loss."""
+    kind = logits.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
+def require(ok: bool, what: str, *, expected: str, got: float) -> None:
+    """Refuse the value of an option."""
+    if not ok:
+        raise InputError(what, expected=expected, got=f"{got:g}", fix="give another value")

@@ -1,5 +1,6 @@
 """The catalogue of losses, and sums of them: `"focal:gamma=1 + 0.5*mdca"`."""
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -26,13 +27,16 @@ def make(spec: str, reduction: Reduction = "mean") -> Loss:
     )
     """
     parts = [_parse(part) for part in re.split(r"\s+\+\s+", spec.strip())]
-    if len(parts) == 1 and parts[0][0] == 1.0:
-        made = _entry(parts[0][1], reduction)
-        if not isinstance(made, Term):
-            return made
-        parts = [_parse(made.partner), (made.weight, parts[0][1])]
+    weights = [1.0 if weight is None else weight for weight, _ in parts]
     losses = [_entry(name, reduction) for _, name in parts]
-    return Sum(weights=tuple(weight for weight, _ in parts), losses=tuple(losses), reduction=reduction)
+    if len(losses) == 1:
+        only, weight = losses[0], parts[0][0]
+        if isinstance(only, Term):
+            losses = [_entry(only.partner, only.reduction), only]
+            weights = [1.0, only.weight if weight is None else weight]
+        elif weight is None:
+            return only
+    return Sum(weights=tuple(weights), losses=tuple(losses), reduction=losses[0].reduction)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -48,10 +52,19 @@ class Sum(Loss):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.parts = nn.ModuleList(self.losses)
+        if {loss.reduction for loss in self.losses} != {self.reduction}:
+            got = ", ".join(loss.reduction for loss in self.losses)
+            raise InputError("sum of losses", expected="one reduction for all", got=got, fix="ask for it in make")
+        if any(hasattr(loss, "mix") for loss in self.losses):
+            fix = 'put the sum into it: Mixup(base=make("ce + 0.5*mdca"))'
+            raise InputError("sum of losses", expected="losses of plain labels", got="mixup", fix=fix)
 
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
-        first, *rest = (w * loss(logits, labels, ids) for w, loss in zip(self.weights, self.losses, strict=True))
-        return sum(rest, start=first)
+        first, *rest = self._terms()
+        total: Tensor = first[0] * first[1](logits, labels, ids)
+        for weight, loss in rest:
+            total = total + weight * loss(logits, labels, ids)
+        return total
 
     def start(self, samples: int, epochs: int) -> None:
         for loss in self.losses:
@@ -69,14 +82,22 @@ class Sum(Loss):
         return list(zip(self.weights, self.losses, strict=True))
 
 
-def _parse(text: str) -> tuple[float, str]:
+def _parse(text: str) -> tuple[float | None, str]:
+    """The weight, if one is written, and the name with its options."""
     weight, star, name = text.rpartition("*")
     try:
-        return (float(weight) if star else 1.0), name.strip()
+        value = float(weight) if star else None
+        stuck = "+" in re.sub(r"\de\+\d", "", name)
+        if stuck or not (value is None or 0 <= value < math.inf):
+            raise ValueError
     except ValueError:
         raise InputError(
-            "loss", expected="weight*name", got=f"'{text}'", fix='write sums as "ce + 0.5*mdca", with spaces round the +'
+            "loss",
+            expected="weight*name",
+            got=f"'{text}'",
+            fix='write sums as "ce + 0.5*mdca", with spaces round the + and weights of 0 or more',
         ) from None
+    return value, name.strip()
 
 
 def _entry(spec: str, reduction: Reduction) -> Loss:

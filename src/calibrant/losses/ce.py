@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn.functional import cross_entropy
 
 from calibrant.losses._base import RowLoss
 
@@ -24,4 +24,4 @@ class CE(RowLoss):
     reference: ClassVar[str] = "Good, JRSS B 1952"
 
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return F.cross_entropy(logits, labels, reduction="none")
+        return cross_entropy(logits, labels, reduction="none")

@@ -1,11 +1,44 @@
 """The catalogue of networks, and networks of other packages."""
 
+import re
+from importlib.util import find_spec
+
 from calibrant.core.catalogue import Catalogue
+from calibrant.core.errors import InputError
 from calibrant.models._base import Model, Network, Shape
 
 CATALOGUE = Catalogue("calibrant.models", Model, "model")
+MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+CALL = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\?.*)?")
 
 
 def build(spec: str, shape: Shape) -> Network:
-    """A fresh network: `resnet:depth=18`, `./mine.py`, `package.module:callable?arg=value` or `hf:NAME_OR_PATH`."""
+    """A fresh network from one line of text; what stands before the colon says which kind it is.
+
+    - `resnet`, `resnet:depth=50`: a name of the catalogue. A name always means the catalogue.
+    - `./mine.py`, `./mine.py:width=8`: a file that ends in .py, with one `Model` class.
+    - `hf:NAME_OR_PATH`: an image classifier of the Hugging Face hub or a folder, from safetensors only.
+    - `package.module:callable?arg=value&arg=value`: anything that Python can import and call. The number of classes
+      is filled in where the callable takes one; `head=NAME` names the last layer where it is not found.
+    """
+    name, colon, rest = spec.partition(":")
+    if name == "hf" and colon:
+        from calibrant.models._hub import load
+
+        return load(rest, shape)
+    if _is_call(name, rest):
+        from calibrant.models._call import call
+
+        return call(spec, shape)
+    if "." in name and MODULE.fullmatch(name) and not name.endswith(".py"):
+        module, _, last = name.rpartition(".")
+        fix = f"write {module}:{last}"
+        raise InputError("model", expected="package.module:callable", got=f"'{spec}'", fix=fix)
     return CATALOGUE.make(spec).build(shape)
+
+
+def _is_call(name: str, rest: str) -> bool:
+    """Options of the catalogue hold a `=` before any `?`, so a bare word after the colon is never one of them."""
+    if name.endswith(".py") or not MODULE.fullmatch(name) or not CALL.fullmatch(rest):
+        return False
+    return "." in name or (name not in CATALOGUE.names() and find_spec(name) is not None)

@@ -118,6 +118,21 @@ def calibrator_catalogue(entries: Sequence[tuple[str, Calibrator]]) -> Table:
     return table
 
 
+def plain_catalogue(rows: Sequence[tuple[str, object, str]]) -> Table:
+    """Names, and what they are: the first line of the class, and one line more."""
+    table = _table("name", "what it is, reference")
+    for name, entry, more in rows:
+        table.add_row(name, f"{_summary(entry)}\n{more}".rstrip())
+    return table
+
+
+def names_and_titles(rows: Sequence[tuple[str, str]]) -> Table:
+    table = _table("name", "what it is")
+    for name, title in rows:
+        table.add_row(name, title)
+    return table
+
+
 def _summary(entry: object) -> str:
     return (type(entry).__doc__ or "").strip().splitlines()[0]
 

@@ -1,0 +1,51 @@
+"""The demo: train a small network until it is overconfident, measure it, repair it, write the report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli._app import Json, Seed, app, needs_train, print_json
+from calibrant.cli.measuring import measure
+from calibrant.cli.repairing import fit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="the folder of the run")] = Path("runs/demo"),
+    no_train: Annotated[bool, typer.Option("--no-train", help="use predictions that come with calibrant")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Train a small network on Fashion-MNIST, measure it, repair it and write the report, in about two minutes."""
+    val, test = _predictions(out, no_train, seed, quiet=as_json)
+    page = out / "report.html"
+    if as_json:
+        from calibrant.cli.reporting import write_report
+
+        report = write_report(test, val, page, seed)
+        return print_json({"val": str(val), "test": str(test), "report": str(page), **report.to_dict()})
+    typer.echo("\n2. Measured on test images:\n")
+    measure(test, seed=seed)
+    typer.echo("\n3. Repaired with a map fitted on validation images, judged on test images:\n")
+    fit(val, what="temperature", test=test, seed=seed)
+    typer.echo("\n4. The report:\n")
+    from calibrant.cli.reporting import write_report
+
+    write_report(test, val, page, seed)
+    typer.echo(f"   {page.resolve()}\n\nOpen it in a browser: one file, no server, no network.")
+
+
+def _predictions(out: Path, no_train: bool, seed: int, quiet: bool) -> tuple[Path, Path]:
+    if no_train:
+        from calibrant.demo import PATH, VAL_PATH
+
+        typer.echo("1. A network trained too long on 3,000 Fashion-MNIST images.", err=quiet)
+        return VAL_PATH, PATH
+    typer.echo("1. Training a small network on 5,000 Fashion-MNIST images, until it is overconfident:\n", err=quiet)
+    with needs_train():
+        from calibrant.cli.training import train_with_bar
+        from calibrant.train.recipe import find_recipe, read_recipe
+
+    train_with_bar(read_recipe(find_recipe("demo"), [f"seed={seed}"]), out, quiet=quiet)
+    return out / "val.npz", out / "test.npz"

@@ -1,0 +1,153 @@
+"""Images in files, JPEG, PNG and what else pillow reads, as arrays of bytes."""
+
+import io
+import os
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.core.arrays import WORKERS, Ints
+from calibrant.core.errors import InputError
+from calibrant.datasets._base import Bytes
+
+Colour = Literal["auto", "grey", "rgb"]
+Fit = Literal["crop", "squash"]
+Encoded = tuple[str, Callable[[], bytes]]  # what to call an image in errors, and how to get its bytes
+GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F")
+LOOKED_AT = 256  # images; enough to see whether a set has colours
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What every image of a set is turned into."""
+
+    height: int
+    width: int
+    channels: int  # 1: grey, 3: red, green, blue
+    fit: Literal["exact", "crop", "squash"] = "exact"  # squash: the whole image, whatever its proportions
+    margin: float = 1.0  # crop: the shorter side becomes margin x size, then the centre is taken
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.height, self.width, self.channels
+
+
+def decode(encoded: Encoded, picture: Picture) -> Bytes:
+    """One image, (height, width, channels)."""
+    what, read = encoded
+    pillow = _pillow()
+    try:
+        with pillow.open(io.BytesIO(read())) as image:
+            fitted = _fitted(_channelled(image, picture.channels), picture, what)
+    except InputError:
+        raise
+    except (OSError, EOFError, ValueError, SyntaxError, IndexError, struct.error, zlib.error) as error:
+        raise unreadable(what, error) from error
+    except pillow.DecompressionBombError as error:
+        raise unreadable(what, error) from error
+    return np.asarray(fitted, dtype=np.uint8).reshape(picture.shape)
+
+
+def decode_many(images: Sequence[Encoded], picture: Picture, pool: ThreadPoolExecutor | None = None) -> Bytes:
+    """Images, (n, height, width, channels); pillow lets two threads decode at once."""
+    if pool is None:
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return decode_many(images, picture, pool)
+    decoded = np.empty((len(images), *picture.shape), dtype=np.uint8)
+
+    def work(first: int) -> None:
+        for row in range(first, len(images), WORKERS):
+            decoded[row] = decode(images[row], picture)
+
+    list(pool.map(work, range(WORKERS)))  # a task an image would cost as much as decoding a small one
+    return decoded
+
+
+def picture_of(images: Sequence[Encoded], size: int, colour: Colour, fit: Fit) -> Picture:
+    """What images of a set nobody has described become: judged by some of them."""
+    step = max(1, len(images) // LOOKED_AT)
+    seen = [_size_and_mode(image) for image in images[::step]]
+    grey = colour == "grey" or (colour == "auto" and all(mode in GREY_MODES for _, mode in seen))
+    channels = 1 if grey else 3
+    if size:
+        return Picture(size, size, channels, fit)
+    width, height = seen[0][0]
+    return Picture(height, width, channels)
+
+
+class ImageFiles:
+    """Rows of image files, decoded when they are asked for."""
+
+    def __init__(self, folder: Path, names: Sequence[str], picture: Picture) -> None:
+        self.folder, self.picture = folder, picture
+        self.names = np.array([os.fsencode(name) for name in names])  # a fifth of the memory of a list of texts
+        self.shape = (len(names), *picture.shape)
+
+    def __getitem__(self, rows: Ints) -> Bytes:
+        return decode_many([self.encoded(name) for name in self.names[rows]], self.picture)
+
+    def encoded(self, name: bytes) -> Encoded:
+        file = self.folder / os.fsdecode(name)
+        return str(file), file.read_bytes
+
+
+def unreadable(what: str, error: object) -> InputError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return InputError(what, expected="an image", got=f"a damaged one ({reason})", fix="get the file again")
+
+
+def _fitted(image: Any, picture: Picture, what: str) -> Any:
+    width, height = image.size
+    if (height, width) == (picture.height, picture.width):
+        return image
+    if picture.fit == "exact":
+        raise InputError(
+            what,
+            expected=f"an image of {picture.height} x {picture.width} pixels",
+            got=f"{height} x {width}",
+            fix=f"give all images one size, with size={min(picture.height, picture.width)} say, where the set has it",
+        )
+    bilinear = _pillow().Resampling.BILINEAR
+    if picture.fit == "squash":
+        return image.resize((picture.width, picture.height), bilinear)
+    short = round(picture.margin * picture.height)
+    scale = short / min(width, height)
+    width, height = max(short, int(width * scale)), max(short, int(height * scale))
+    left, top = round((width - picture.width) / 2), round((height - picture.height) / 2)
+    return image.resize((width, height), bilinear).crop((left, top, left + picture.width, top + picture.height))
+
+
+def _channelled(image: Any, channels: int) -> Any:
+    if image.mode.startswith("I"):  # 16 bits a pixel, which pillow would clip instead of scale
+        image = _pillow().fromarray((np.asarray(image) // 257).astype(np.uint8))
+    if image.mode == "P" and "transparency" in image.info:
+        image = image.convert("RGBA")
+    return image.convert("L" if channels == 1 else "RGB")
+
+
+def _size_and_mode(encoded: Encoded) -> tuple[tuple[int, int], str]:
+    what, read = encoded
+    try:
+        with _pillow().open(io.BytesIO(read())) as image:
+            return image.size, image.mode
+    except (OSError, ValueError, SyntaxError, struct.error) as error:
+        raise unreadable(what, error) from error
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise InputError(
+            "images",
+            expected="pillow, which decodes JPEG and PNG",
+            got="no such package",
+            fix='pip install "calibrant[train]"',
+        ) from error
+    return Image

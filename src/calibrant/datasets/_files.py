@@ -1,0 +1,133 @@
+"""Where the files of a data set are, and what is said when they are absent or damaged."""
+
+import gzip
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.catalogue import spec_of
+from calibrant.core.errors import InputError
+from calibrant.datasets._base import Bytes, Dataset
+
+IDX_OF_BYTES = 0x0800  # the start of an idx file: two zeros, the type (8 = unsigned byte), the number of dimensions
+
+
+def cache_folder() -> Path:
+    """The folder for everything that can be made or fetched again."""
+    return Path(os.environ.get("CALIBRANT_CACHE") or "~/.cache/calibrant").expanduser()
+
+
+def place(dataset: Dataset) -> Path:
+    """The folder or file of a data set: its root, else <CALIBRANT_DATA>/<name>, else ~/.cache/calibrant/data/<name>."""
+    if dataset.root:
+        return Path(dataset.root).expanduser()
+    data = os.environ.get("CALIBRANT_DATA")
+    return (Path(data).expanduser() if data else cache_folder() / "data") / name_of(dataset)
+
+
+def name_of(dataset: Dataset) -> str:
+    return spec_of(dataset).partition(":")[0]
+
+
+def first_file(folders: Sequence[Path], names: Sequence[str]) -> Path | None:
+    """The first of these names that is there, in the first folder that has one."""
+    candidates = (folder / name for folder in folders for name in names)
+    return next((file for file in candidates if file.exists()), None)
+
+
+def find_file(dataset: Dataset, *names: str, also: Sequence[Path] = ()) -> Path:
+    """The file itself when the root is a file; else the first of these names in its folder or the others."""
+    where = place(dataset)
+    if where.is_file():
+        return where
+    file = first_file([where] if dataset.root else [where, *also], names)
+    if file is None:
+        raise absent(dataset, " or ".join(names))
+    return file
+
+
+def no_root(dataset: Dataset, owner: str) -> None:
+    if dataset.root:
+        raise InputError(
+            f"{name_of(dataset)}:root", expected=f"none: it comes with {owner}", got=dataset.root, fix="leave root out"
+        )
+
+
+def absent(dataset: Dataset, expected: str, where: Path | None = None) -> InputError:
+    """The error for a data set that is not there: what was looked for, and where to get it."""
+    folder, name = where or place(dataset), name_of(dataset)
+    get = f"get it from {dataset.source} and put it there" if dataset.source else "put it there"
+    return InputError(
+        f"data set {name}",
+        expected=f"{expected} in {folder}",
+        got=_contents(folder),
+        fix=f"{get}, or say where it is: {name}:root=FOLDER",
+    )
+
+
+def damaged(file: Path, expected: str, got: object) -> InputError:
+    """The error for a file that is there and wrong."""
+    reason = (str(got).strip() or type(got).__name__).splitlines()[0]
+    return InputError(str(file), expected=expected, got=reason, fix="get the file again; it is damaged or another one")
+
+
+def read_bytes(file: Path) -> bytes:
+    """The bytes of a file, unpacked when its name ends in .gz."""
+    try:
+        return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise damaged(file, "a whole file", error) from error
+
+
+def read_idx(file: Path, dimensions: int) -> Bytes:
+    """An array from an idx file of unsigned bytes, plain or .gz."""
+    content = read_bytes(file)
+    start = 4 + 4 * dimensions
+    header = np.frombuffer(content[:start], dtype=">u4") if len(content) >= start else np.zeros(1, dtype=">u4")
+    if header[0] != IDX_OF_BYTES + dimensions:
+        raise damaged(file, f"an idx file of bytes in {dimensions} dimensions", "another start of the file")
+    shape = tuple(int(size) for size in header[1:])
+    if len(content) - start != np.prod(shape, dtype=np.int64):
+        shown = " x ".join(map(str, shape))
+        raise damaged(file, f"{shown} bytes after its header", f"{len(content) - start}")
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def read_npy(file: Path) -> npt.NDArray[Any]:
+    """The array of a .npy file, read from disk when it is asked for."""
+    try:
+        found: npt.NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise damaged(file, "an array in a .npy file", error) from error
+    if not isinstance(found, np.ndarray):
+        raise damaged(file, "one array in a .npy file", "an archive")
+    return found
+
+
+def read_npz(file: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
+    """The named arrays of a .npz file. Nothing is unpickled."""
+    import zipfile
+
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            if missing := [name for name in names if name not in archive.files]:
+                raise damaged(file, f"an array named {missing[0]}", f"only {', '.join(archive.files) or 'nothing'}")
+            return [archive[name] for name in names]
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise damaged(file, "arrays in a .npz file", error) from error
+
+
+def _contents(folder: Path) -> str:
+    if not folder.exists():
+        return "no such folder"
+    if not folder.is_dir():
+        return "a file"
+    names = sorted(file.name for file in folder.iterdir())
+    return f"a folder with {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else "an empty folder"

@@ -1,0 +1,33 @@
+"""Data sets of a published size."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.core.errors import InputError
+from calibrant.datasets._base import Dataset, Part
+from calibrant.datasets._files import name_of, place
+
+
+@dataclass(frozen=True)
+class Published(Dataset):
+    """A data set whose parts have published sizes: half a download is refused."""
+
+    complete: bool = True  # refuse a part whose size is not the published one
+
+    sizes: ClassVar[Mapping[str, int]] = {}
+
+    def published_size(self, part: str) -> int:
+        return self.sizes[part]
+
+    def load(self, part: str) -> Part:
+        loaded = super().load(part)
+        if self.complete and len(loaded) != (size := self.published_size(part)):
+            name = name_of(self)
+            raise InputError(
+                f"data set {name}, part {part}, in {place(self)}",
+                expected=f"{size:,} images",
+                got=f"{len(loaded):,}",
+                fix=f"get all of its files from {self.source}, or use what is there: {name}:complete=false",
+            )
+        return loaded

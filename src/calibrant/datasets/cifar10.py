@@ -1,0 +1,38 @@
+"""CIFAR-10: 32 x 32 colour images of ten kinds of things."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.datasets._base import Part
+from calibrant.datasets._cifar import CLASSES, MEAN, STD, Layout, read_cifar
+from calibrant.datasets._published import Published
+
+LAYOUT = Layout(
+    batches={"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)},
+    folders=("cifar-10-batches-bin", "cifar-10-batches-py"),
+    label_bytes=1,
+    key="labels",
+    column="",  # the only one with numbers
+    classes=CLASSES,
+)
+
+
+@dataclass(frozen=True)
+class CIFAR10(Published):
+    """50,000 training and 10,000 test images, 32 x 32, RGB, 10 classes.
+
+    Reads the binary version, the Python version (without unpickling) and the hub's Parquet files, in this order; a
+    Parquet file of JPEGs holds slightly other pixels than the original.
+    """
+
+    title: ClassVar[str] = "CIFAR-10"
+    reference: ClassVar[str] = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
+    source: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
+    licence: ClassVar[str] = "not stated"
+    mean: ClassVar[tuple[float, ...]] = MEAN
+    std: ClassVar[tuple[float, ...]] = STD
+    sizes: ClassVar[Mapping[str, int]] = {"train": 50_000, "test": 10_000}
+
+    def read(self, part: str) -> Part:
+        return read_cifar(self, part, LAYOUT)

@@ -1,0 +1,47 @@
+"""CIFAR-100: 32 x 32 colour images of a hundred kinds of things."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from calibrant.datasets._base import Part
+from calibrant.datasets._cifar import Layout, read_cifar
+from calibrant.datasets._published import Published
+
+WORDS = """
+apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
+castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin
+elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard lobster
+man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear pickup_truck
+pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk
+skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger
+tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+"""
+CLASSES = tuple(WORDS.split())
+LAYOUT = Layout(
+    batches={"train": ("train",), "test": ("test",)},
+    folders=("cifar-100-binary", "cifar-100-python"),
+    label_bytes=2,  # the superclass, then the class
+    key="fine_labels",
+    column="fine_label",
+    classes=CLASSES,
+)
+
+
+@dataclass(frozen=True)
+class CIFAR100(Published):
+    """50,000 training and 10,000 test images, 32 x 32, RGB, 100 classes (not the 20 superclasses).
+
+    Normalised by its own mean and spread in every part; published code often mixes in CIFAR-10's or ImageNet's.
+    """
+
+    title: ClassVar[str] = "CIFAR-100"
+    reference: ClassVar[str] = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
+    source: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
+    licence: ClassVar[str] = "not stated"
+    mean: ClassVar[tuple[float, ...]] = (0.5071, 0.4865, 0.4409)
+    std: ClassVar[tuple[float, ...]] = (0.2673, 0.2564, 0.2762)
+    sizes: ClassVar[Mapping[str, int]] = {"train": 50_000, "test": 10_000}
+
+    def read(self, part: str) -> Part:
+        return read_cifar(self, part, LAYOUT)

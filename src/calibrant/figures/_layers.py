@@ -1,0 +1,85 @@
+"""Pieces that several drawings share: the diagonal, axes in percent, one colour a model, panels side by side."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from calibrant.core.errors import InputError
+from calibrant.figures._base import Row
+from calibrant.figures._theme import WIDTH
+
+if TYPE_CHECKING:
+    import altair as alt
+
+PER_LINE = 3  # panels side by side
+
+
+def data_of(rows: Sequence[Row]) -> "alt.InlineData":
+    """Rows as they are, inside the chart."""
+    import altair as alt
+
+    if not rows:
+        raise InputError("chart", expected="the rows of a figure", got="none", fix="pass what data(...) returned")
+    return alt.InlineData(values=list(rows))
+
+
+def chart_of(rows: Sequence[Row]) -> "alt.Chart":
+    import altair as alt
+
+    return alt.Chart(data_of(rows))
+
+
+def diagonal(x: str | None, y: str | None, **axis: Any) -> Any:
+    """Where both axes agree; x and y are the titles of the axes it is drawn in."""
+    ends = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+    return (
+        chart_of(ends)
+        .mark_line(style="diagonal", tooltip=None)
+        .encode(x=unit_x("x", x, **axis), y=unit_y("y", y, **axis))
+    )
+
+
+def unit_x(field: str, title: str | None, **more: Any) -> "alt.X":
+    """A share from 0 to 100 % along x."""
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, 1], nice=False)
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=unit_axis(**more))
+
+
+def unit_y(field: str, title: str | None, **more: Any) -> "alt.Y":
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, 1], nice=False)
+    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=unit_axis(**more))
+
+
+def unit_axis(**more: Any) -> "alt.Axis":
+    import altair as alt
+
+    return alt.Axis(**({"format": ".0%", "values": [0, 0.2, 0.4, 0.6, 0.8, 1]} | more))
+
+
+def names_in(rows: Sequence[Row], field: str = "model") -> list[str]:
+    """The names in their first order."""
+    return list(dict.fromkeys(row[field] for row in rows))
+
+
+def colour(names: Sequence[str], field: str = "model", *, line: bool = False) -> "alt.Color":
+    """One colour a name, in order; no legend where there is nothing to tell apart."""
+    import altair as alt
+
+    shape: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolOpacity": 1} if line else {}
+    legend = None if len(names) == 1 else alt.Legend(title=None, columns=_columns(names), **shape)
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(names)), legend=legend)
+
+
+def side_by_side(panels: Sequence[Any], per_line: int = PER_LINE) -> Any:
+    """One panel as it is; several in lines."""
+    import altair as alt
+
+    return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=per_line)
+
+
+def _columns(names: Sequence[str]) -> int:
+    """How many legend entries fit on a line: a letter takes about 6 pixels, a symbol 30."""
+    return max(1, WIDTH // (6 * max(map(len, names)) + 30))

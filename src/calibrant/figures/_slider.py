@@ -1,0 +1,132 @@
+"""A bin-count slider that needs no server: the page holds the sorted curve, cut wherever any bin count could cut it.
+
+Rows between two such cuts always share a bin, so one cell (mean confidence, count, hits) stands for them and every bin
+count gives the measure's own numbers. Up to 20,000 cells are kept. Up to 20,000 rows that is 5 to 500 bins; with
+more rows the slider ends at the largest count whose cells are still few enough (never below about 200), and what it
+shows stays exact.
+"""
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curve import Curve, Scheme
+from calibrant.figures._base import Row
+
+if TYPE_CHECKING:
+    import altair as alt
+
+LEAST, MOST = 5, 500
+MOST_CELLS = 20_000
+
+
+def cells(curve: Curve, scheme: Scheme) -> Row:
+    """The curve in cells, as lists: ready for JSON."""
+    most, cuts = _cuts(curve, scheme)
+    start, count = cuts[:-1], np.diff(cuts)
+    mean = np.add.reduceat(curve.scores, start) / count
+    at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
+    hits = np.add.reduceat(_even_hits(curve) if scheme == "mass" else curve.hits, start)
+    return {
+        "most": most,
+        "n": curve.n,
+        "start": start.tolist() if scheme == "mass" else [],
+        "at": at.tolist(),
+        "count": count.tolist(),
+        "hits": [int(h) if h.is_integer() else h for h in hits.tolist()],
+    }
+
+
+def binned(row: Row, scheme: Scheme, level: float) -> "alt.Chart":
+    """The rows of `data` again, from cells, for the bin count that the slider stands at."""
+    import altair as alt
+
+    lists: list[Any] = ["at", "count", "hits"] + (["start"] if scheme == "mass" else [])
+    values = [{name: row[name] for name in lists}]
+    chart: alt.Chart = alt.Chart(alt.InlineData(values=values)).transform_flatten(lists)
+    chart = _bin_of_equal_mass(chart, row["n"]) if scheme == "mass" else _bin_of_equal_width(chart)
+    chart = chart.transform_calculate(score="datum.at * datum.count").transform_aggregate(
+        groupby=["bin"], size="sum(count)", right="sum(hits)", score="sum(score)", first="min(at)", last="max(at)"
+    )
+    edges = ("datum.first", "datum.last") if scheme == "mass" else ("(datum.bin - 1) / bins", "datum.bin / bins")
+    p, n, z = "datum.accuracy", "datum.count", repr(NormalDist().inv_cdf((1 + level) / 2))
+    centre, below = f"({p} + {z} * {z} / (2 * {n}))", f"(1 + {z} * {z} / {n})"
+    half = f"{z} * sqrt({p} * (1 - {p}) / {n} + {z} * {z} / (4 * {n} * {n}))"
+    for field, expression in {
+        "count": "datum.size",
+        "share": f"datum.size / {row['n']}",
+        "confidence": "datum.score / datum.size",
+        "accuracy": "datum.right / datum.size",
+        "gap": "datum.confidence - datum.accuracy",
+        "side": "datum.gap > 0 ? 'too sure' : 'not sure enough'",
+        "low_edge": edges[0],
+        "high_edge": edges[1],
+        "low": f"({centre} - {half}) / {below}",
+        "high": f"({centre} + {half}) / {below}",
+    }.items():
+        chart = chart.transform_calculate(as_=field, calculate=expression)
+    return chart
+
+
+def slider(rows: list[Row], bins: int) -> "alt.Parameter":
+    """From 5 to 500 bins; it starts at the figure's own count."""
+    import altair as alt
+
+    most = min(row["most"] for row in rows)
+    bind = alt.binding_range(min=LEAST, max=most, step=1, name="bins")
+    return alt.param(name="bins", value=min(max(bins, LEAST), most), bind=bind)
+
+
+def _bin_of_equal_width(chart: Any) -> Any:
+    """Right-closed bins whose edges are m / bins: the product below can be one off, the two quotients decide."""
+    at, m = "datum.at", "datum.m"
+    exact = f"{at} <= ({m} - 1) / bins ? {m} - 1 : {at} > {m} / bins ? {m} + 1 : {m}"
+    return chart.transform_calculate(m=f"ceil({at} * bins)").transform_calculate(bin=f"max(1, {exact})")
+
+
+def _bin_of_equal_mass(chart: Any, n: int) -> Any:
+    """Chunks by position; the first n mod bins hold one row more."""
+    size, more, start = f"floor({n} / bins)", f"({n} % bins)", "datum.start"
+    longer = f"({more} * ({size} + 1))"
+    late = f"{more} + floor(({start} - {longer}) / {size})"
+    return chart.transform_calculate(bin=f"{start} < {longer} ? floor({start} / ({size} + 1)) : {late}")
+
+
+def _cuts(curve: Curve, scheme: Scheme) -> tuple[int, Ints]:
+    """The largest bin count that few enough cells allow, and all cuts of the counts up to it."""
+    low, high = LEAST, MOST
+    best = _all_cuts(curve, scheme, MOST)
+    if len(best) <= MOST_CELLS + 1:
+        return MOST, best
+    while high - low > 1:
+        middle = (low + high) // 2
+        if len(_all_cuts(curve, scheme, middle)) <= MOST_CELLS + 1:
+            low = middle
+        else:
+            high = middle
+    return low, _all_cuts(curve, scheme, low)
+
+
+def _all_cuts(curve: Curve, scheme: Scheme, most: int) -> Ints:
+    counts = range(LEAST, most + 1)
+    if scheme == "width":
+        edges = np.unique(np.concatenate([np.arange(1, count) / count for count in counts]))
+        inner = np.searchsorted(curve.scores, edges, side="right")
+    else:
+        inner = np.concatenate([_chunk_ends(curve.n, count) for count in counts])
+    return np.unique(np.concatenate([[0], inner, [curve.n]]))
+
+
+def _chunk_ends(n: int, count: int) -> Ints:
+    size, more = divmod(n, count)
+    index = np.arange(1, count)
+    return index * size + np.minimum(index, more)
+
+
+def _even_hits(curve: Curve) -> Array:
+    """Hits shared evenly among equal scores, as equal-mass bins share them."""
+    hits, misses = curve.groups
+    size = hits + misses
+    return np.repeat(hits / size, size.astype(np.int64))

@@ -1,0 +1,121 @@
+"""Reliability of single classes: a small diagram for each of the worst."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Scheme
+from calibrant.core.predictions import Predictions
+from calibrant.figures._base import PredictionFigure, Row
+from calibrant.figures._checks import at_least, at_most, share_inside
+from calibrant.figures._classes import class_bins, class_errors, worst
+from calibrant.figures._layers import chart_of, colour, diagonal, names_in, side_by_side, unit_x, unit_y
+from calibrant.figures._theme import WIDTH, dress
+from calibrant.figures._wilson import wilson
+from calibrant.figures._words import listed
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MOST_CLASSES = 24
+SIDE = (WIDTH - 16) // 2  # two diagrams in a line are as wide as one figure
+
+
+@dataclass(frozen=True)
+class ClasswiseReliability(PredictionFigure):
+    """For the worst classes: how often a row is of the class, against the probability the class is given.
+
+    Each class is looked at over all rows, most of which give it nearly nothing: larger dots hold more rows. Whiskers
+    are Wilson intervals. Classes are counted from 0; the worst are chosen over all models.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> [(row["class"], row["confidence"], row["accuracy"]) for row in ClasswiseReliability(bins=1).data({"demo": p})]
+    [(0, 0.75, 0.5), (1, 0.25, 0.5)]
+    """
+
+    classes: int = 4
+    bins: int = 10
+    scheme: Scheme = "width"
+    level: float = 0.95
+
+    title: ClassVar[str] = "Reliability of the worst classes"
+    reference: ClassVar[str] = "Kull et al., NeurIPS 2019"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("classes", self.classes, 1)
+        at_least("bins", self.bins, 1)
+        at_most("classes", self.classes, MOST_CLASSES)
+        share_inside("level", self.level)
+
+    def data(self, models: Mapping[str, Predictions]) -> list[Row]:
+        made = {name: class_bins(p, self.bins, self.scheme) for name, p in models.items()}
+        rows = []
+        for c in worst(made, self.classes):
+            for name, b in made.items():
+                error = float(class_errors(b)[c])
+                low, high = wilson(b.accuracy[c], np.maximum(b.count[c], 1), self.level)
+                for m in np.flatnonzero(b.filled[c]):
+                    rows.append(
+                        {
+                            "model": name,
+                            "class": c,
+                            "error": error,
+                            "bin": int(m) + 1,
+                            "count": int(b.count[c, m]),
+                            "share": float(b.share[c, m]),
+                            "confidence": float(b.confidence[c, m]),
+                            "accuracy": float(b.accuracy[c, m]),
+                            "gap": float(b.gap[c, m]),
+                            "low": float(low[m]),
+                            "high": float(high[m]),
+                        }
+                    )
+        return rows
+
+    def words(self, rows: list[Row]) -> str:
+        said = []
+        for name in names_in(rows):
+            errors = {row["class"]: row["error"] for row in rows if row["model"] == name}
+            said.append(f"{name}: " + ", ".join(f"class {c} {error:.4f}" for c, error in errors.items()))
+        shown = len(names_in(rows, "class"))
+        drawn = f"Reliability of the {shown} worst classes" if shown > 1 else "Reliability of the worst class"
+        return f"{drawn} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {listed(said)}."
+
+    def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
+        names, classes = names_in(rows), names_in(rows, "class")
+        most = max(row["count"] for row in rows)
+        panels = [
+            _panel([row for row in rows if row["class"] == c], c, names, most, at=i, of=len(classes))
+            for i, c in enumerate(classes)
+        ]
+        return dress(side_by_side(panels, 2 if len(panels) <= 4 else 4))
+
+
+def _panel(rows: list[Row], c: Any, names: list[str], most: int, *, at: int, of: int) -> Any:
+    import altair as alt
+
+    per_line = 2 if of <= 4 else 4
+    x_title = "probability" if at + per_line >= of else None
+    y_title = "frequency" if at % per_line == 0 else None
+    axis = {"values": [0, 0.5, 1]}
+    x, y = unit_x("confidence", x_title, **axis), unit_y("accuracy", y_title, **axis)
+    size = alt.Size("count:Q", scale=alt.Scale(type="log", domain=[1, max(most, 2)], range=[6, 90]), legend=None)
+    tooltip = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("confidence:Q", format=".2%", title="probability"),
+        alt.Tooltip("accuracy:Q", format=".2%", title="frequency"),
+        alt.Tooltip("gap:Q", format="+.2%"),
+        alt.Tooltip("count:Q", format=",", title="rows"),
+    ]
+    base = chart_of(rows).encode(color=colour(names), tooltip=tooltip)
+    whiskers = base.mark_rule(style="class_whisker").encode(x=x, y=unit_y("low", y_title, **axis), y2="high:Q")
+    lines = base.mark_line(style="class_line").encode(x=x, y=y)
+    dots = base.mark_circle(style="class_dot").encode(x=x, y=y, size=size)
+    side = SIDE if of > 1 else WIDTH
+    title = alt.Title(f"class {c}")
+    return alt.layer(diagonal(x_title, y_title, **axis), whiskers, lines, dots).properties(
+        width=side, height=side, title=title
+    )

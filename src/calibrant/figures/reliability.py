@@ -1,0 +1,168 @@
+"""Reliability diagram: what a model says against how often it is right."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from calibrant.core.curve import Curve, Scheme, equal_width_edges
+from calibrant.core.predictions import Predictions
+from calibrant.figures._base import PredictionFigure, Row
+from calibrant.figures._checks import at_least, share_inside
+from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
+from calibrant.figures._slider import binned, cells, slider
+from calibrant.figures._theme import WIDTH, dress
+from calibrant.figures._wilson import wilson
+from calibrant.figures._words import percent
+
+if TYPE_CHECKING:
+    import altair as alt
+
+PLAIN = 40  # bins up to which whiskers are drawn in full
+SIDES = ["not sure enough", "too sure"]
+
+
+@dataclass(frozen=True)
+class Reliability(PredictionFigure):
+    """Confidence and accuracy of every filled bin, the gap between them, and how sure the accuracy is (Wilson).
+
+    Bins with few rows have wide intervals: a gap inside its interval is no evidence. `slider=true` adds what a page
+    needs to change the number of bins.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> (row,) = Reliability(bins=2).data({"demo": p})
+    >>> row["gap"], row["share"]  # both in the upper bin: says 0.75, is right 0.5
+    (0.25, 1.0)
+    """
+
+    bins: int = 15
+    scheme: Scheme = "width"
+    level: float = 0.95
+    slider: bool = False
+
+    title: ClassVar[str] = "Reliability diagram"
+    reference: ClassVar[str] = "DeGroot, Fienberg, The Statistician 1983; Wilson, JASA 1927 (intervals)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("bins", self.bins, 1)
+        share_inside("level", self.level)
+
+    def for_page(self) -> Self:
+        return replace(self, slider=True)
+
+    def data(self, models: Mapping[str, Predictions]) -> list[Row]:
+        """A row a filled bin; with the slider, one more row a model that holds its cells as lists."""
+        rows = [row for name, p in models.items() for row in self._bins(name, p.top_label)]
+        if self.slider:
+            rows += [{"model": name, "part": "cells", **cells(p.top_label, self.scheme)} for name, p in models.items()]
+        return rows
+
+    def words(self, rows: list[Row]) -> str:
+        kind = "equal-width" if self.scheme == "width" else "equal-mass"
+        said = [_sentence(name, [row for row in _only("bin", rows) if row["model"] == name]) for name in names_in(rows)]
+        bins = f"{self.bins} {kind} bins{' to begin with' if self.slider else ''}"
+        drawn = f"Accuracy against confidence in {bins}; whiskers are Wilson {self.level:.0%} intervals"
+        return f"{drawn}. {' '.join(said)}"
+
+    def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
+        import altair as alt
+
+        # Whiskers of hundreds of bins would cover everything: the more there are, the paler they get.
+        fade = alt.expr(f"min(1, {PLAIN} / bins)") if self.slider else min(1.0, PLAIN / self.bins)
+        panels = []
+        for name in names_in(rows):
+            own = [row for row in rows if row["model"] == name]
+            kept = _only("cells", own)
+            base = binned(kept[0], self.scheme, self.level) if self.slider else chart_of(_only("bin", own))
+            panels.append(_panel(base, name, fade, counts=self.scheme == "width"))
+        drawn = side_by_side(panels)
+        return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
+
+    def _bins(self, name: str, curve: Curve) -> list[Row]:
+        b = curve.bins(self.bins, self.scheme)
+        ends = np.cumsum(b.count).astype(np.int64)
+        low, high = wilson(b.accuracy, np.maximum(b.count, 1), self.level)
+        edges = equal_width_edges(self.bins)
+        rows = []
+        for m in np.flatnonzero(b.filled):
+            first, last = ends[m] - int(b.count[m]), ends[m] - 1
+            by_mass = self.scheme == "mass"
+            rows.append(
+                {
+                    "model": name,
+                    "part": "bin",
+                    "bin": int(m) + 1,
+                    "low_edge": float(curve.scores[first] if by_mass else edges[m]),
+                    "high_edge": float(curve.scores[last] if by_mass else edges[m + 1]),
+                    "count": int(b.count[m]),
+                    "share": float(b.share[m]),
+                    "confidence": float(b.confidence[m]),
+                    "accuracy": float(b.accuracy[m]),
+                    "gap": float(b.gap[m]),
+                    "side": SIDES[int(b.gap[m] > 0)],
+                    "low": float(low[m]),
+                    "high": float(high[m]),
+                }
+            )
+        return rows
+
+
+def _panel(base: Any, name: str, fade: Any, *, counts: bool) -> Any:
+    import altair as alt
+
+    bare = {"labels": False, "ticks": False} if counts else {}  # the counts below carry the axis
+    title = None if counts else "confidence"
+    x = {"x": unit_x("low_edge", title, **bare), "x2": "high_edge:Q"}
+    at = unit_x("confidence", title, **bare)
+    tooltip = [
+        alt.Tooltip("confidence:Q", format=".2%"),
+        alt.Tooltip("accuracy:Q", format=".2%"),
+        alt.Tooltip("gap:Q", format="+.2%"),
+        alt.Tooltip("count:Q", format=",", title="rows"),
+        alt.Tooltip("low:Q", format=".1%", title="accuracy from"),
+        alt.Tooltip("high:Q", format=".1%", title="accuracy to"),
+    ]
+    side = alt.Color("side:N", scale=alt.Scale(domain=SIDES), legend=alt.Legend(title=None, symbolOpacity=0.6))
+    y = unit_y("accuracy", "accuracy")
+    gaps = base.mark_rect(style="gap").encode(**x, y=y, y2="confidence:Q", color=side, tooltip=tooltip)
+    steps = base.mark_rule(style="accuracy").encode(**x, y=y, tooltip=tooltip)
+    whiskers = base.mark_rule(style="whisker", opacity=fade).encode(
+        x=at, y=unit_y("low", "accuracy"), y2="high:Q", tooltip=tooltip
+    )
+    dots = base.mark_circle(style="dot", opacity=fade).encode(x=at, y=y, tooltip=tooltip)
+    ece = (
+        base.transform_calculate(weighted="datum.share * abs(datum.gap)")
+        .transform_aggregate(ece="sum(weighted)")
+        .transform_calculate(note="'ECE ' + format(datum.ece, '.4f')")
+        .mark_text(style="note", align="left", baseline="top", x=6, y=5, tooltip=None)
+        .encode(text="note:N")
+    )
+    diagram = alt.layer(gaps, diagonal(title, "accuracy"), steps, whiskers, dots, ece)
+    if not counts:
+        return diagram.properties(width=WIDTH, height=WIDTH, title=name)
+    bars = base.mark_rect(style="count").encode(
+        x=unit_x("low_edge", "confidence"),
+        x2="high_edge:Q",
+        y=alt.Y("share:Q", title="rows", axis=alt.Axis(format=".0%", tickCount=2)),
+        y2=alt.datum(0),
+        tooltip=tooltip,
+    )
+    diagram = diagram.properties(width=WIDTH, height=WIDTH)
+    return alt.vconcat(diagram, bars.properties(width=WIDTH, height=44), spacing=8).properties(title=name)
+
+
+def _only(part: str, rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["part"] == part]
+
+
+def _sentence(name: str, rows: list[Row]) -> str:
+    n = sum(row["count"] for row in rows)
+    said, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
+    ece = sum(row["share"] * abs(row["gap"]) for row in rows)
+    sure = sum(row["share"] for row in rows if row["gap"] > 0)
+    return (
+        f"{name} says {said:.1%} on average and is right {right:.1%} of {n:,} times, ECE {ece:.4f}; "
+        f"{percent(sure)} of its rows are in bins that are too sure."
+    )

@@ -1,0 +1,99 @@
+"""Risk-coverage curve: how many errors remain if only the most confident predictions are kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Curve
+from calibrant.core.predictions import Predictions
+from calibrant.figures._base import PredictionFigure, Row
+from calibrant.figures._checks import share_inside
+from calibrant.figures._layers import chart_of, colour, names_in, unit_x
+from calibrant.figures._theme import WIDTH, dress
+from calibrant.figures._thin import thin
+from calibrant.figures._words import listed
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True)
+class RiskCoverage(PredictionFigure):
+    """Error rate among the predictions that are kept, from the most confident on, against the share that is kept.
+
+    Its left end rests on few rows and jumps about. Calibration maps that keep the ranking do not change the curve.
+    `coverage` is the share the words speak of.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> [(row["coverage"], row["risk"]) for row in RiskCoverage().data({"demo": p})]
+    [(0.5, 0.0), (1.0, 0.5)]
+    """
+
+    coverage: float = 0.8
+
+    title: ClassVar[str] = "Risk-coverage curve"
+    reference: ClassVar[str] = "El-Yaniv, Wiener, JMLR 2010; Geifman, Uziel, El-Yaniv, ICLR 2019"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        share_inside("coverage", self.coverage)
+
+    def data(self, models: Mapping[str, Predictions]) -> list[Row]:
+        return [row for name, p in models.items() for row in _curve(name, p.top_label)]
+
+    def words(self, rows: list[Row]) -> str:
+        said = []
+        for name in names_in(rows):
+            own = [row for row in rows if row["model"] == name]
+            at = min(own, key=lambda row: abs(row["coverage"] - self.coverage))
+            said.append(
+                f"{name} errs in {own[-1]['risk']:.1%} of all rows and in {at['risk']:.1%} of the {at['coverage']:.0%} "
+                f"it is most sure of (AURC {own[0]['aurc']:.4f})"
+            )
+        drawn = (
+            "Error rate among the most confident predictions, against their share; dotted, the best possible ranking"
+        )
+        return f"{drawn}. {listed(said)}."
+
+    def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
+        import altair as alt
+
+        names = names_in(rows)
+        axis = alt.Axis(format="%", tickCount=5)
+        tooltip = [
+            alt.Tooltip("model:N"),
+            alt.Tooltip("coverage:Q", format=".1%"),
+            alt.Tooltip("risk:Q", format=".2%"),
+            alt.Tooltip("best:Q", format=".2%", title="best possible"),
+            alt.Tooltip("threshold:Q", format=".2%", title="confidence from"),
+        ]
+        base = chart_of(rows).encode(
+            x=unit_x("coverage", "coverage (share of rows kept)"), color=colour(names, line=True)
+        )
+        title = "risk (error rate)"
+        lines = base.mark_line(style="curve").encode(y=alt.Y("risk:Q", title=title, axis=axis), tooltip=tooltip)
+        best = base.mark_line(style="noise").encode(y=alt.Y("best:Q", title=title, axis=axis), tooltip=tooltip)
+        return dress(alt.layer(lines, best).properties(width=WIDTH, height=170))
+
+
+def _curve(name: str, curve: Curve) -> list[Row]:
+    hits, misses = (group[::-1] for group in curve.groups)  # from the most confident down
+    size, wrong = np.cumsum(hits + misses), np.cumsum(misses)
+    risk, coverage = wrong / size, size / curve.n
+    aurc = float((hits + misses) @ risk / curve.n)
+    accuracy = 1 - risk[-1]
+    best = np.maximum(coverage - accuracy, 0) / coverage  # every error ranked behind every correct row
+    threshold = curve.scores[curve.n - size.astype(np.int64)]
+    return [
+        {
+            "model": name,
+            "coverage": float(coverage[i]),
+            "risk": float(risk[i]),
+            "best": float(best[i]),
+            "threshold": float(threshold[i]),
+            "aurc": aurc,
+        }
+        for i in thin(coverage)
+    ]

@@ -1,0 +1,47 @@
+"""Refusals that several recipes share."""
+
+from collections.abc import Iterable
+
+from calibrant.core.errors import InputError
+from calibrant.models._base import Shape
+
+
+def known(what: str, value: int, choices: Iterable[int]) -> None:
+    """The value must be one of a few."""
+    choices = sorted(choices)
+    if value not in choices:
+        near = min(choices, key=lambda choice: abs(choice - value))
+        listed = ", ".join(map(str, choices))
+        raise InputError(what, expected=f"one of {listed}", got=str(value), fix=f"did you mean {near}?")
+
+
+def at_least(what: str, value: int, least: int) -> None:
+    if value < least:
+        raise InputError(what, expected=f"at least {least}", got=str(value), fix=f"give {least} or more")
+
+
+def share(what: str, value: float) -> None:
+    """A probability with which numbers are dropped."""
+    if not 0 <= value < 1:
+        raise InputError(what, expected="0 or more and below 1", got=f"{value:g}", fix="give for instance 0.3")
+
+
+def image(what: str, shape: Shape, least: int) -> None:
+    """Images must survive the halvings of a network."""
+    if shape.size < least:
+        got = f"{shape.size} x {shape.size}"
+        fix = "enlarge the images or take a network with fewer halvings"
+        raise InputError(what, expected=f"images of at least {least} x {least} pixels", got=got, fix=fix)
+
+
+def patches(what: str, shape: Shape, patch: int) -> int:
+    """How many patches an image has."""
+    if shape.size % patch:
+        whole = ", ".join(str(d) for d in range(1, shape.size + 1) if shape.size % d == 0)
+        raise InputError(
+            f"{what}:patch",
+            expected=f"a divisor of the image size {shape.size} ({whole})",
+            got=str(patch),
+            fix="give another patch or resize the images",
+        )
+    return int((shape.size // patch) ** 2)

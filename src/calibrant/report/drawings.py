@@ -1,0 +1,98 @@
+"""Figures that stand still on the page: rows computed by `calibrant.figures`, drawn once, coloured by the page."""
+
+import re
+from collections.abc import Mapping
+
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.figures import CATALOGUE, PredictionFigure, TableFigure, spec
+from calibrant.figures._theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
+from calibrant.measures.nll import NLL
+from calibrant.measures.refinement import Refinement
+from calibrant.report.values import Drawn
+
+WANTED = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
+DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
+FOLDS = 5
+MOST_MODELS = 8  # as many as figures have colours
+
+# The drawing is made in the light theme; names of colours let the page turn it dark without drawing it again.
+VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "--grid"} | {
+    colour: f"--c{i}" for i, colour in enumerate(COLOURS["light"])
+}
+
+
+def compute(models: Mapping[str, Predictions]) -> tuple[Drawn, ...]:
+    """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
+    drawn = []
+    for name in WANTED:
+        figure = CATALOGUE.make(name)
+        assert isinstance(figure, PredictionFigure)
+        try:
+            rows = figure.data(models)
+            drawn.append(Drawn(name, figure.title, figure.words(rows), rows))
+        except InputError:  # for instance a ROC where every answer is right
+            continue
+    if all(p.n * p.k <= DECOMPOSED_ELEMENTS and p.n >= FOLDS for p in models.values()):
+        drawn.append(_decomposition(models))
+    return tuple(drawn)
+
+
+def _decomposition(models: Mapping[str, Predictions]) -> Drawn:
+    """The loss as what calibration costs and what no repair takes away."""
+    import polars as pl
+
+    parts = []
+    for name, p in models.items():
+        whole, left = NLL()(p), Refinement(folds=FOLDS)(p)
+        parts += [("NLL", name, "calibration", whole - left), ("NLL", name, "refinement", left)]
+    figure = CATALOGUE.make("decomposition")
+    assert isinstance(figure, TableFigure)
+    rows = figure.data(pl.DataFrame(parts, schema=["score", "model", "part", "value"], orient="row"))
+    return Drawn("decomposition", figure.title, figure.words(rows), rows)
+
+
+def svg(drawn: Drawn) -> str:
+    """Inline SVG: no background, colours by name, ids that nothing else on the page has."""
+    import altair as alt
+    import vl_convert
+
+    chart = spec(drawn.figure, drawn.rows)
+    chart["config"] = chart["config"] | {"background": "transparent"}
+    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+    text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
+    return _own_ids(_named_colours(text[text.index("<svg") :]), drawn.figure)
+
+
+def _named_colours(text: str) -> str:
+    def named(match: re.Match[str]) -> str:
+        return f'{match[1]}="var({VARIABLES[match[2].lower()]})"'
+
+    known = "|".join(map(re.escape, VARIABLES))
+    return re.sub(rf'\b(fill|stroke)="({known})"', named, text, flags=re.IGNORECASE)
+
+
+def _own_ids(text: str, prefix: str) -> str:
+    for name in sorted(set(re.findall(r'\bid="([^"]+)"', text))):
+        own = f"{prefix}-{name}"
+        text = text.replace(f'id="{name}"', f'id="{own}"').replace(f"url(#{name})", f"url(#{own})")
+        text = text.replace(f'href="#{name}"', f'href="#{own}"')
+    return text
+
+
+def theme_css() -> str:
+    """The colours of the figures as names, light and dark, so that page and figures are of one piece."""
+    light, dark = _variables("light"), _variables("dark")
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        "@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}\n"
+        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {dark} }} }}"
+    )
+
+
+def _variables(theme: Theme) -> str:
+    named = {"--page": PAGE[theme], "--ink": INK[theme], "--quiet": QUIET[theme], "--grid": GRID[theme]}
+    named |= {f"--c{i}": colour for i, colour in enumerate(COLOURS[theme])}
+    named["--good"] = {"light": "#00704f", "dark": COLOURS["dark"][2]}[theme]  # as text it needs more contrast
+    return " ".join(f"{name}: {colour};" for name, colour in named.items())

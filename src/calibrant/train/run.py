@@ -1,0 +1,128 @@
+"""The folder of a training: its recipe and facts, the log, the weights, the predictions."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.predictions import Predictions
+from calibrant.models import Network, Shape, build
+from calibrant.train import checkpoint
+from calibrant.train.batches import Pixels
+from calibrant.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training on disk.
+
+    `run.json` holds the recipe and facts, `log.parquet` a row per epoch, `last.safetensors` everything needed to go on,
+    `best.safetensors` the weights of the best epoch so far, `val.npz` and `test.npz` the predictions at the end.
+    """
+
+    folder: Path
+    recipe: Recipe
+    shape: Shape
+    classes: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @property
+    def last(self) -> Path:
+        return self.folder / "last.safetensors"
+
+    @property
+    def best(self) -> Path:
+        return self.folder / "best.safetensors"
+
+    @property
+    def weights(self) -> Path:
+        """The weights that count: of the last or of the best epoch, as the recipe says."""
+        return self.last if self.recipe.select == "last" else self.best
+
+    @cached_property
+    def val(self) -> Predictions:
+        return Predictions.load(self.folder / "val.npz")
+
+    @cached_property
+    def test(self) -> Predictions:
+        return Predictions.load(self.folder / "test.npz")
+
+    @property
+    def log(self) -> "pl.DataFrame":
+        import polars as pl
+
+        return pl.read_parquet(self.folder / "log.parquet")
+
+    def pixels(self, device: torch.device) -> Pixels:
+        return Pixels(self.mean, self.std, device, self.recipe.channels_last)
+
+    def network(self, device: str | torch.device = "cpu") -> Network:
+        """The trained network, in evaluation mode."""
+        tensors, facts = checkpoint.load(self.weights)
+        if self.weights == self.last and facts["epoch"] < self.recipe.epochs and not facts["stopped"]:
+            raise InputError(
+                str(self.folder),
+                expected="a finished training",
+                got=f"{facts['epoch']} of {self.recipe.epochs} epochs",
+                fix="go on with calibrant train and the same --out",
+            )
+        network = build(self.recipe.model, self.shape)
+        if self.recipe.precision == "64-true":
+            network = network.double()
+        checkpoint.put(network, checkpoint.under("network", tensors), str(self.weights))
+        return network.to(device).eval()
+
+    def begin(self) -> None:
+        """An empty folder: what an earlier training left is removed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in ("last.safetensors", "best.safetensors", "log.parquet", "val.npz", "test.npz"):
+            (self.folder / name).unlink(missing_ok=True)
+        self.write(finished=False)
+
+    def write_log(self, rows: list[dict[str, Any]]) -> None:
+        import polars as pl
+
+        table = pl.DataFrame(rows, infer_schema_length=None)
+        write_whole(self.folder / "log.parquet", lambda stream: table.write_parquet(stream))
+
+    def write(self, **facts: Any) -> None:
+        """`run.json`, with whatever else is worth knowing."""
+        values = {
+            "version": 1,
+            "recipe": self.recipe.to_dict(),
+            "reduced": self.recipe.reduced,
+            "shape": vars(self.shape),
+            "classes": self.classes,
+            "mean": self.mean,
+            "std": self.std,
+            **facts,
+            "torch": torch.__version__,
+        }
+        write_whole(self.folder / "run.json", lambda s: s.write(json.dumps(values, indent=2).encode()))
+
+
+def open_run(folder: str | Path) -> Run:
+    """The run in a folder that `calibrant train` has written."""
+    folder = Path(folder)
+    file = folder / "run.json"
+    if not file.exists():
+        fix = "give the folder that calibrant train --out wrote"
+        raise InputError(str(folder), expected="the folder of a training", got="no run.json in it", fix=fix)
+    try:
+        values = json.loads(file.read_text())
+        if values["version"] != 1:
+            raise InputError(str(file), expected="version 1", got=str(values["version"]), fix="use a newer calibrant")
+        recipe = Recipe.from_dict(values["recipe"], str(file))
+        shape = Shape(**values["shape"])
+        return Run(folder, recipe, shape, *(tuple(values[key]) for key in ("classes", "mean", "std")))
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise InputError(str(file), expected="a run.json", got=repr(error), fix="train again") from None
