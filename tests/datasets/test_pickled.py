@@ -160,7 +160,7 @@ def test_damaged_files_give_a_clear_error_or_data(tmp_path, protocol):
         file.write_bytes(whole[:cut])
         with pytest.raises(InputError):
             read_pickled(file)
-    for _ in range(300):
+    for _ in range(150):
         changed = bytearray(whole)
         for place in rng.integers(0, len(whole), 2):
             changed[place] = rng.integers(256)

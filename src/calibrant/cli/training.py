@@ -115,7 +115,7 @@ def _progress(quiet: bool) -> Iterator[Callable[["Progress"], None]]:
 
 def epoch_line(row: dict[str, Any], epochs: int) -> str:
     """One row of the log for people, in 80 columns."""
-    line = f"epoch {row['epoch']:>{len(str(epochs))}}/{epochs}  train loss {row['train_loss']:.3f}"
+    line = f"epoch {row['epoch']:>{len(str(epochs))}}/{epochs}  loss {row['train_loss']:.3f}"
     if "val_error" in row:
         line += f" error {row['train_error']:6.1%} | val error {row['val_error']:6.1%}"
         line += f" ECE {row['val_ece']:6.2%} NLL {row['val_nll']:.3f}"

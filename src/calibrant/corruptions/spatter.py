@@ -30,7 +30,7 @@ class Spatter(Corruption):
         covered, sigma, strength, mud = self.pick(
             (0.05, 0.7, 0.5, False),
             (0.10, 0.8, 0.5, False),
-            (0.20, 1.0, 0.5, False),
+            (0.15, 1.0, 0.5, False),
             (0.30, 0.8, 0.9, True),
             (0.40, 0.8, 0.9, True),
         )

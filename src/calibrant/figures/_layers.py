@@ -28,14 +28,12 @@ def chart_of(rows: Sequence[Row]) -> "alt.Chart":
     return alt.Chart(data_of(rows))
 
 
-def diagonal(x: str | None, y: str | None, **axis: Any) -> Any:
-    """Where both axes agree; x and y are the titles of the axes it is drawn in."""
-    ends = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
-    return (
-        chart_of(ends)
-        .mark_line(style="diagonal", tooltip=None)
-        .encode(x=unit_x("x", x, **axis), y=unit_y("y", y, **axis))
-    )
+def diagonal() -> Any:
+    """From corner to corner: where both axes, of the same scale, agree."""
+    import altair as alt
+
+    ends = {"x": alt.value(0), "y": alt.value("height"), "x2": alt.value("width"), "y2": alt.value(0)}
+    return chart_of([{}]).mark_rule(style="diagonal", tooltip=None).encode(**ends)
 
 
 def unit_x(field: str, title: str | None, **more: Any) -> "alt.X":

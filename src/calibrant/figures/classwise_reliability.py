@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 MOST_CLASSES = 24
-SIDE = (WIDTH - 16) // 2  # two diagrams in a line are as wide as one figure
+SIDE = (WIDTH - 24) // 2  # two diagrams in a line are as wide as one figure
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,9 @@ def _panel(rows: list[Row], c: Any, names: list[str], most: int, *, at: int, of:
     per_line = 2 if of <= 4 else 4
     x_title = "probability" if at + per_line >= of else None
     y_title = "frequency" if at % per_line == 0 else None
-    axis = {"values": [0, 0.5, 1]}
-    x, y = unit_x("confidence", x_title, **axis), unit_y("accuracy", y_title, **axis)
+    ticks = {"values": [0, 0.5, 1]}
+    left = ticks | {"labels": at % per_line == 0, "minExtent": 0}
+    x, y = unit_x("confidence", x_title, **ticks), unit_y("accuracy", y_title, **left)
     size = alt.Size("count:Q", scale=alt.Scale(type="log", domain=[1, max(most, 2)], range=[6, 90]), legend=None)
     tooltip = [
         alt.Tooltip("model:N"),
@@ -111,11 +112,8 @@ def _panel(rows: list[Row], c: Any, names: list[str], most: int, *, at: int, of:
         alt.Tooltip("count:Q", format=",", title="rows"),
     ]
     base = chart_of(rows).encode(color=colour(names), tooltip=tooltip)
-    whiskers = base.mark_rule(style="class_whisker").encode(x=x, y=unit_y("low", y_title, **axis), y2="high:Q")
+    whiskers = base.mark_rule(style="class_whisker").encode(x=x, y=unit_y("low", y_title, **left), y2="high:Q")
     lines = base.mark_line(style="class_line").encode(x=x, y=y)
     dots = base.mark_circle(style="class_dot").encode(x=x, y=y, size=size)
     side = SIDE if of > 1 else WIDTH
-    title = alt.Title(f"class {c}")
-    return alt.layer(diagonal(x_title, y_title, **axis), whiskers, lines, dots).properties(
-        width=side, height=side, title=title
-    )
+    return alt.layer(diagonal(), whiskers, lines, dots).properties(width=side, height=side, title=f"class {c}")

@@ -49,7 +49,6 @@ class CorrectnessROC(PredictionFigure):
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
 
-        titles = {"x": "incorrect predictions kept", "y": "correct predictions kept"}
         tooltip = [
             alt.Tooltip("model:N"),
             alt.Tooltip("threshold:Q", format=".2%", title="confidence from"),
@@ -61,14 +60,14 @@ class CorrectnessROC(PredictionFigure):
             chart_of(rows)
             .mark_line(style="curve")
             .encode(
-                x=unit_x("incorrect", titles["x"]),
-                y=unit_y("correct", titles["y"]),
+                x=unit_x("incorrect", "incorrect predictions kept"),
+                y=unit_y("correct", "correct predictions kept"),
                 order="place:Q",
                 color=colour(names_in(rows), line=True),
                 tooltip=tooltip,
             )
         )
-        return dress(alt.layer(diagonal(titles["x"], titles["y"]), lines).properties(width=WIDTH, height=WIDTH))
+        return dress(alt.layer(diagonal(), lines).properties(width=WIDTH, height=WIDTH))
 
 
 def _curve(name: str, curve: Curve) -> list[Row]:

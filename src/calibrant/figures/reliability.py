@@ -139,7 +139,7 @@ def _panel(base: Any, name: str, fade: Any, *, counts: bool) -> Any:
         .mark_text(style="note", align="left", baseline="top", x=6, y=5, tooltip=None)
         .encode(text="note:N")
     )
-    diagram = alt.layer(gaps, diagonal(title, "accuracy"), steps, whiskers, dots, ece)
+    diagram = alt.layer(gaps, diagonal(), steps, whiskers, dots, ece)
     if not counts:
         return diagram.properties(width=WIDTH, height=WIDTH, title=name)
     bars = base.mark_rect(style="count").encode(

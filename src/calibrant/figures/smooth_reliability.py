@@ -131,5 +131,5 @@ def _panel(rows: list[Row], name: str) -> Any:
         y=alt.Y("density:Q", title="density", axis=alt.Axis(labels=False, ticks=False, grid=False)),
         tooltip=tooltip,
     )
-    diagram = alt.layer(band, diagonal(None, "accuracy"), line, note).properties(width=WIDTH, height=WIDTH)
+    diagram = alt.layer(band, diagonal(), line, note).properties(width=WIDTH, height=WIDTH)
     return alt.vconcat(diagram, density.properties(width=WIDTH, height=44), spacing=8).properties(title=name)

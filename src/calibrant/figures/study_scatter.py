@@ -61,7 +61,9 @@ class StudyScatter(TableFigure):
 
     def words(self, rows: list[Row]) -> str:
         n, tau = rows[0]["rows"], rows[0]["tau"]
-        drawn = f"{self.y} against {self.x}, {n:,} rows" + (f" ({len(rows):,} drawn)" if len(rows) < n else "")
+        drawn = f"Scatter of {self.y} against {self.x}, {n:,} rows" + (
+            f" ({len(rows):,} drawn)" if len(rows) < n else ""
+        )
         said = "undefined, for one of them is constant" if tau is None else f"{tau:.2f}"
         return f"{drawn}. Kendall's tau-b is {said}."
 

@@ -37,8 +37,9 @@ class ERL(ClosedLoss):
 
     def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         log_probs, true = logits.log_softmax(1), labels[:, None]
-        probs = log_probs.exp()
-        order = torch.linalg.vecdot(probs, log_probs)[:, None]  # minus the entropy
-        rows = torch.sub(self.beta * order, log_probs.gather(1, true))
-        slopes = torch.addcmul(probs, probs, log_probs.sub_(order), value=self.beta)
+        probs, log_p = log_probs.exp(), log_probs.gather(1, true)
+        parts = log_probs.mul_(probs)
+        order = parts.sum(1, keepdim=True)  # minus the entropy
+        slopes = torch.add(probs, parts, alpha=self.beta).addcmul_(probs, order, value=-self.beta)
+        rows = torch.sub(log_p, order, alpha=self.beta).neg_()
         return rows, slopes.scatter_add_(1, true, torch.full_like(order, -1.0))

@@ -47,8 +47,10 @@ class FLSD(ClosedLoss):
         return focal_closed(log_probs, log_p, labels, self._gamma(log_p))
 
     def _gamma(self, log_p: Tensor) -> Tensor:
-        below = (log_p < math.log(self.switch)).to(log_p.dtype)
-        return torch.add(torch.full_like(log_p, self.high), below, alpha=self.low - self.high)
+        below = log_p < math.log(self.switch)
+        if log_p.dtype == torch.get_default_dtype():
+            return torch.where(below, self.low, self.high)
+        return torch.where(below, torch.full_like(log_p, self.low), self.high)
 
 
 def best_gamma(p: float) -> float:

@@ -105,7 +105,7 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     chance = consistency(p, ece, resamples=_resamples(p, ece, options), seed=seed)
     noise = Noise(chance.observed, chance.expected, chance.upper, chance.p_value)
     gap = next(number for number in numbers if number.measure == "gap")
-    state = verdict.state_of(gap, noise)
+    state = verdict.state_of(p.n, gap, noise)
     bins = bins_of(p.top_label, options.bins)
     after = None if trial.best == "identity" else trial.after
     average = {"says": float(p.confidence.mean()), "right": float(p.correct.mean()), "gap": gap.value}

@@ -116,7 +116,9 @@ def _tried(name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Com
     values = {c.measure: c.b for c in changes} | _more_values(q, ece)
     changed = int((q.predicted != p.predicted).sum())
     outcome, words = _outcome({c.measure.partition(":")[0]: c for c in changes})
-    return Tried(name, outcome, words, learned(m), _parameters(m), m.keeps_argmax, changed, values, changes, q.top_label)
+    return Tried(
+        name, outcome, words, learned(m), _parameters(m), m.keeps_argmax, changed, values, changes, q.top_label
+    )
 
 
 def _failed(name: str, error: InputError) -> Tried:

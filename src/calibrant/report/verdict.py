@@ -6,6 +6,7 @@ from calibrant.report.values import Bin, Noise, Number, State, Tried, Verdict
 
 SURE = 0.05
 CLOSE = 0.01  # an ECE below one point is small whatever the rows show
+FEW_ROWS = 100  # below, even a perfect record proves little
 NOISY = 0.05  # where chance alone can make an ECE of five points, rows are too few to tell
 
 MEANINGS = {
@@ -34,13 +35,13 @@ TITLES = {  # what people call them, where the name alone says little
 }
 
 
-def state_of(gap: Number, noise: Noise) -> State:
+def state_of(n: int, gap: Number, noise: Noise) -> State:
     """What the rows show, and no more: the ECE against noise first, then the side of the gap."""
     side = "over" if (gap.low or 0) > 0 else "under" if (gap.high or 0) < 0 else ""
     if noise.p_value > SURE:
         if side:
             return "leaning over" if side == "over" else "leaning under"
-        return "unsure" if noise.upper > NOISY else "honest"
+        return "unsure" if noise.upper > NOISY or n < FEW_ROWS else "honest"
     if noise.observed < CLOSE:
         return "close"
     return "over" if side == "over" else "under" if side == "under" else "mixed"
@@ -87,6 +88,8 @@ def _finding(state: State, n: int, noise: Noise, bins: tuple[Bin, ...]) -> str:
     error, chance, rows = shown.percent(noise.observed), shown.percent(noise.upper), shown.count(n, "row")
     if state == "honest":
         return f"Its calibration error (ECE) of {error} is no more than chance makes on {rows} ({chance})."
+    if state == "unsure" and noise.upper <= NOISY:
+        return f"Its calibration error (ECE) is {error}, but {rows} prove little either way."
     if state == "unsure":
         return (
             f"Its calibration error (ECE) is {error}, but on so few rows a perfectly honest model shows up to {chance} "
@@ -155,7 +158,7 @@ def _bolder(tried: tuple[Tried, ...], best: str, bolder: str | None) -> str:
 
 def _name(t: Tried) -> str:
     if t.calibrator == "temperature" and "T" in t.parameters:
-        end = "" if "T_low" in t.parameters else " (the end of its range)"
+        end = "" if "T_high" in t.parameters else " (the end of its range)"
         return f"A temperature of {t.parameters['T']:.3g}{end}"
     name = TITLES.get(t.calibrator, t.calibrator)
     return name[0].upper() + name[1:]
