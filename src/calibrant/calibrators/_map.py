@@ -146,6 +146,15 @@ class Map:
 
         return import_module("calibrant.network.torch_map").TorchMap(self)
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = {k: f"{v:.4g}" for k, v in self.parameters.items() if isinstance(v, float)}
+        rows["fit"] = self.fit.diagnosis
+        rows["predictions"] = "kept" if self.keeps_argmax else "may change"
+        cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>Map: {escape(self.calibrator)}, {self.k} classes</caption>{cells}</table>"
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))
         return f"Map({self.calibrator}, k={self.k}{', ' + shown if shown else ''}, {self.fit.diagnosis})"

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
@@ -97,12 +98,20 @@ def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> by
     version = _version()
     if suffix == ".html":
         return page(chart, title=title, theme=theme).encode()
-    if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(chart, vl_version=version)).encode()
+    scale = 72 / PIXELS_PER_INCH  # the converter counts 72 pixels to an inch
     if suffix == ".png":
-        scale = 72 / PIXELS_PER_INCH  # the converter counts 72 pixels to an inch
         return bytes(vl_convert.vegalite_to_png(chart, vl_version=version, scale=scale, ppi=PRINT))
-    return bytes(vl_convert.vegalite_to_pdf(chart, vl_version=version, scale=72 / PIXELS_PER_INCH))
+    picture = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
+    if suffix == ".pdf":
+        return bytes(vl_convert.svg_to_pdf(_resized(picture, scale)))
+    said = html.escape(chart["description"])
+    return picture.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1).encode()
+
+
+def _resized(picture: str, scale: float) -> str:
+    """An SVG of another size: what it holds is in its view box."""
+    head, end, rest = picture.partition(">")
+    return re.sub(r' (width|height)="([\d.]+)"', lambda m: f' {m[1]}="{float(m[2]) * scale:g}"', head) + end + rest
 
 
 def _version() -> str:

@@ -13,19 +13,16 @@ if TYPE_CHECKING:
 PER_LINE = 3  # panels side by side
 
 
-def data_of(rows: Sequence[Row]) -> "alt.InlineData":
-    """Rows as they are, inside the chart."""
+def chart_of(rows: Sequence[Row]) -> "alt.Chart":
+    """A chart of rows as they are, which it carries inside."""
     import altair as alt
 
     if not rows:
-        raise InputError("chart", expected="the rows of a figure", got="none", fix="pass what data(...) returned")
-    return alt.InlineData(values=list(rows))
-
-
-def chart_of(rows: Sequence[Row]) -> "alt.Chart":
-    import altair as alt
-
-    return alt.Chart(data_of(rows))
+        raise _nothing()
+    data = alt.InlineData(values=list(rows))
+    # Altair copies a chart at every step; rows never change, so they need not be copied a hundred times.
+    object.__setattr__(data, "__deepcopy__", lambda _: data)
+    return alt.Chart(data)
 
 
 def diagonal() -> Any:
@@ -75,7 +72,13 @@ def side_by_side(panels: Sequence[Any], per_line: int = PER_LINE) -> Any:
     """One panel as it is; several in lines."""
     import altair as alt
 
+    if not panels:
+        raise _nothing()
     return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=per_line)
+
+
+def _nothing() -> InputError:
+    return InputError("chart", expected="the rows of a figure", got="none", fix="pass what data(...) returned")
 
 
 def _columns(names: Sequence[str]) -> int:

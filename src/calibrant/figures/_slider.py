@@ -14,6 +14,7 @@ import numpy as np
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.curve import Curve, Scheme
 from calibrant.figures._base import Row
+from calibrant.figures._layers import chart_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -39,13 +40,11 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     }
 
 
-def binned(row: Row, scheme: Scheme, level: float) -> "alt.Chart":
+def binned(row: Row, scheme: Scheme, level: float) -> Any:
     """The rows of `data` again, from cells, for the bin count that the slider stands at."""
-    import altair as alt
-
     lists: list[Any] = ["at", "count", "hits"] + (["start"] if scheme == "mass" else [])
     values = [{name: row[name] for name in lists}]
-    chart: alt.Chart = alt.Chart(alt.InlineData(values=values)).transform_flatten(lists)
+    chart = chart_of(values).transform_flatten(lists)
     chart = _bin_of_equal_mass(chart, row["n"]) if scheme == "mass" else _bin_of_equal_width(chart)
     chart = chart.transform_calculate(score="datum.at * datum.count").transform_aggregate(
         groupby=["bin"], size="sum(count)", right="sum(hits)", score="sum(score)", first="min(at)", last="max(at)"

@@ -18,8 +18,8 @@ class ClosedLoss(RowLoss):
     forward mode, torch.func, torch.compile.
     """
 
-    def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The losses, (B,) or (B, 1), and their derivatives with respect to the logits, (B, k)."""
+    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+        """The sum of the losses, each times `share`, and its derivatives with respect to the logits, (B, k)."""
         raise TypeError(f"{type(self).__name__} does not say its derivatives: define closed")
 
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
@@ -36,18 +36,18 @@ class _Closed(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, loss: ClosedLoss) -> Tensor:
-        rows, slopes = loss.closed(logits, labels)
-        ctx.save_for_backward(logits, labels, slopes)
         ctx.loss = loss
-        return rows.mean() if loss.reduction == "mean" else rows.sum()
+        ctx.save_for_backward(logits, labels)
+        total, ctx.slopes = loss.closed(logits, labels, 1 / len(labels) if loss.reduction == "mean" else 1.0)
+        return total
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        logits, labels, slopes = ctx.saved_tensors
-        if torch.is_grad_enabled():  # someone will differentiate again: slopes are numbers, so go by the rows
-            value = RowLoss.forward(ctx.loss, logits, labels)
-            return torch.autograd.grad(value, logits, grad, create_graph=True)[0], None, None
-        return slopes * (grad / len(slopes) if ctx.loss.reduction == "mean" else grad), None, None
+        if not torch.is_grad_enabled():
+            return ctx.slopes * grad, None, None
+        logits, labels = ctx.saved_tensors  # someone will differentiate again: slopes are numbers, so go by the rows
+        value = RowLoss.forward(ctx.loss, logits, labels)
+        return torch.autograd.grad(value, logits, grad, create_graph=True)[0], None, None
 
 
 def _plain_backward(logits: Tensor) -> bool:

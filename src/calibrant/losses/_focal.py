@@ -14,18 +14,20 @@ def focal_rows(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:
     return -((-torch.expm1(log_p)).clamp_min(floor) ** gamma) * log_p
 
 
-def focal_closed(log_probs: Tensor, log_p: Tensor, labels: Tensor, gamma: float | Tensor) -> tuple[Tensor, Tensor]:
-    """Losses (B, 1) and derivatives g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p; uses log_probs up.
+def focal_closed(
+    log_probs: Tensor, log_p: Tensor, labels: Tensor, gamma: float | Tensor, share: float
+) -> tuple[Tensor, Tensor]:
+    """What `ClosedLoss.closed` wants: g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p; uses log_probs up.
 
     Few steps, because each takes longer than its arithmetic.
     """
     off = torch.expm1(log_p)  # p - 1
     doubt = torch.rsub(off, 1e-30)  # u, and something to divide by
-    power = doubt**gamma
+    power = (doubt**gamma).mul_(share)
     gain = power * log_p
     bend = torch.addcmul(gain, gain, off)  # gain times p
     if isinstance(gamma, Tensor):
         g = torch.addcdiv(power, bend.mul_(gamma), doubt, value=-1)
     else:
         g = torch.addcdiv(power, bend, doubt, value=-gamma)
-    return gain.neg_(), log_probs.exp_().scatter_(1, labels[:, None], off).mul_(g)
+    return gain.sum().neg_(), log_probs.exp_().scatter_(1, labels[:, None], off).mul_(g)

@@ -43,7 +43,7 @@ class CPC(ClosedLoss):
         rows = cross_entropy(logits, labels, reduction="none") - self.bdc * logsigmoid(lead).mean(1)
         return rows + self.bec * _pairs(others) if self.bec else rows
 
-    def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         others, lead = self._others(logits, labels)
         k, true = logits.shape[1], labels[:, None]
         part = torch.sigmoid(-lead) * (self.bdc / (k - 1))  # (B, k - 1): slopes of the others
@@ -53,7 +53,7 @@ class CPC(ClosedLoss):
         slopes = pad(part, (0, 1))
         last = slopes.gather(1, true)  # the last class stood in for the true one
         slopes.scatter_(1, true, -pull)[:, -1:] += last
-        return self.rows(logits, labels), slopes + logits.softmax(1)
+        return share * self.rows(logits, labels).sum(), share * (slopes + logits.softmax(1))
 
     def _others(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (B, k - 1) of the wrong classes, the last in the place of the true one, and the lead over them."""

@@ -35,11 +35,11 @@ class ERL(ClosedLoss):
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         return cross_entropy(logits, labels, reduction="none") - self.beta * entropy(logits)
 
-    def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs, true = logits.log_softmax(1), labels[:, None]
         probs, log_p = log_probs.exp(), log_probs.gather(1, true)
         parts = log_probs.mul_(probs)
         order = parts.sum(1, keepdim=True)  # minus the entropy
         slopes = torch.add(probs, parts, alpha=self.beta).addcmul_(probs, order, value=-self.beta)
-        rows = torch.sub(log_p, order, alpha=self.beta).neg_()
-        return rows, slopes.scatter_add_(1, true, torch.full_like(order, -1.0))
+        total = torch.sub(log_p, order, alpha=self.beta).sum().mul_(-share)
+        return total, slopes.scatter_add_(1, true, torch.full_like(order, -1.0)).mul_(share)

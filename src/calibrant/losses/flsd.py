@@ -41,10 +41,10 @@ class FLSD(ClosedLoss):
         log_p = logits.detach().log_softmax(1).gather(1, labels[:, None])
         return focal_rows(logits, labels, self._gamma(log_p).squeeze(1))
 
-    def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs = logits.log_softmax(1)
         log_p = log_probs.gather(1, labels[:, None])
-        return focal_closed(log_probs, log_p, labels, self._gamma(log_p))
+        return focal_closed(log_probs, log_p, labels, self._gamma(log_p), share)
 
     def _gamma(self, log_p: Tensor) -> Tensor:
         below = log_p < math.log(self.switch)

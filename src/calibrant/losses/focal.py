@@ -33,6 +33,6 @@ class Focal(ClosedLoss):
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         return focal_rows(logits, labels, self.gamma)
 
-    def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs = logits.log_softmax(1)
-        return focal_closed(log_probs, log_probs.gather(1, labels[:, None]), labels, self.gamma)
+        return focal_closed(log_probs, log_probs.gather(1, labels[:, None]), labels, self.gamma, share)

@@ -34,16 +34,17 @@ class LabelSmoothing(ClosedLoss):
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         return self._mixed(logits.log_softmax(1), labels).squeeze(1).neg()
 
-    def closed(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        log_probs, share = logits.log_softmax(1), self._share(logits)
-        rows = self._mixed(log_probs, labels)
-        slopes = log_probs.exp_().sub_(share / logits.shape[1])
-        return rows.neg_(), slopes.scatter_add_(1, labels[:, None], torch.full_like(rows, share - 1.0))
+    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+        log_probs, given = logits.log_softmax(1), self._given(logits)
+        gains = self._mixed(log_probs, labels)
+        slopes = log_probs.exp_().sub_(given / logits.shape[1])
+        slopes.scatter_add_(1, labels[:, None], torch.full_like(gains, given - 1.0))
+        return gains.sum().mul_(-share), slopes.mul_(share)
 
     def _mixed(self, log_probs: Tensor, labels: Tensor) -> Tensor:
-        return torch.lerp(log_probs.gather(1, labels[:, None]), log_probs.mean(1, keepdim=True), self._share(log_probs))
+        return torch.lerp(log_probs.gather(1, labels[:, None]), log_probs.mean(1, keepdim=True), self._given(log_probs))
 
-    def _share(self, logits: Tensor) -> float:
+    def _given(self, logits: Tensor) -> float:
         """What all classes get: epsilon to the others is k / (k - 1) epsilon to all, of which one gets 1 / k."""
         k = logits.shape[1]
         return self.epsilon if self.form == "uniform" else self.epsilon * k / (k - 1)

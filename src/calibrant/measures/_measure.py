@@ -37,11 +37,12 @@ class Measurement:
     def _repr_html_(self) -> str:
         from html import escape
 
-        interval = "" if self.low is None else f" [{self.low:.4f}, {self.high:.4f}]"
-        return (
-            f"<b>{escape(self.measure)}</b> {self.value:.4f}{interval}"
-            f"<br><small>{escape(self.definition)}; n = {self.n}, k = {self.k}</small>"
-        )
+        rows = {"value": f"{self.value:.4f}"}
+        if self.low is not None:
+            rows["interval"] = f"{self.low:.4f} to {self.high:.4f}"
+        rows |= {"definition": self.definition, "rows, classes": f"{self.n:,}, {self.k:,}"}
+        cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>{escape(self.measure)}</caption>{cells}</table>"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: undefined numbers become None."""

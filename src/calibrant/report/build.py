@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.curve import Curve, equal_width_edges
@@ -17,12 +18,12 @@ from calibrant.report.draws import CONFIDENCE, Draws
 from calibrant.report.inputs import Options, Step
 from calibrant.report.made import how_made, source_of
 from calibrant.report.ranking import rank
-from calibrant.report.segments import by_answer, by_group, check_groups
+from calibrant.report.segments import by_answer, by_group, chance_of_gap, check_groups
 from calibrant.report.sure import certainty
 from calibrant.report.tried import RESAMPLES, Trial, bolder, calibrators_for, try_all
 from calibrant.report.values import Bin, CostRow, Model, Noise, Number, Report, Source
 
-MANY_ROWS = 20_000  # above, intervals take RESAMPLES resamples
+MANY_ROWS, FEWER = 5000, 400  # above, a measure takes at most this many resamples: seconds count too
 CLASSWISE_ELEMENTS = 400_000  # rows x classes; above, the interval of the class-wise error would take too long
 BETTER = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}
 
@@ -102,10 +103,11 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         on_step=options.on_step,
         look=None if rule is None else lambda calibrator, q: costs.append(cost_row(q, rule, calibrator)),
     )
-    chance = consistency(p, ece, resamples=_resamples(p, ece, options), seed=seed)
-    noise = Noise(chance.observed, chance.expected, chance.upper, chance.p_value)
+    found = consistency(p, ece, resamples=_resamples(p, ece, options), seed=seed)
+    chance = chance_of_gap(p.confidence, p.correct.astype(np.float64))
+    noise = Noise(found.observed, found.expected, found.upper, found.p_value, chance)
     gap = next(number for number in numbers if number.measure == "gap")
-    state = verdict.state_of(p.n, gap, noise)
+    state = verdict.state_of(p.n, gap.value, noise)
     bins = bins_of(p.top_label, options.bins)
     after = None if trial.best == "identity" else trial.after
     average = {"says": float(p.confidence.mean()), "right": float(p.correct.mean()), "gap": gap.value}
@@ -167,7 +169,7 @@ def _resamples(p: Predictions, spec: str, options: Options) -> int:
     if options.resamples is not None:
         return options.resamples
     default = make(spec).resamples
-    return default if p.n <= MANY_ROWS else min(default, RESAMPLES)
+    return default if p.n <= MANY_ROWS else min(default, FEWER)
 
 
 def _seen(p: Predictions) -> str:

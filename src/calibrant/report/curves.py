@@ -27,7 +27,8 @@ def pack(curve: Curve) -> str:
     ends = curve.group_ends if curve.n <= EXACT_ROWS else _pools(curve)
     count = np.diff(ends, prepend=0)
     hits = np.diff(curve.hit_sum[ends], prepend=0.0).round().astype(np.int64)
-    codes = _codes(np.diff(curve.score_sum[ends], prepend=0.0) / count)
+    mean = np.diff(curve.score_sum[ends], prepend=0.0) / count
+    codes = _codes(mean, curve.scores[ends - 1])
     # A row alone is one number, 0 or 1: right or not. Several rows are their count, 2 or more, and then their hits.
     single = count == 1
     fields = np.stack([np.diff(codes, prepend=0), np.where(single, hits, count), hits], axis=1)
@@ -44,12 +45,11 @@ def _pools(curve: Curve) -> Ints:
     return np.asarray(ends[last])
 
 
-def _codes(confidence: Array) -> Ints:
-    """Rounded confidences, ascending, each on the same side of every bin edge as before."""
+def _codes(mean: Array, member: Array) -> Ints:
+    """Rounded mean confidences, ascending, each on the same side of every bin edge as the members."""
     edges = every_edge()
-    cell = np.searchsorted(edges, confidence, side="left")
-    codes = np.rint(confidence * SCALE).astype(np.int64)
-    moved = np.searchsorted(edges, codes / SCALE, side="left")
+    codes = np.rint(mean * SCALE).astype(np.int64)
+    cell, moved = (np.searchsorted(edges, values, side="left") for values in (member, codes / SCALE))
     codes += np.sign(cell - moved)  # edges are at least 4e-6 apart, a thousand steps of the rounding
     return np.maximum.accumulate(np.clip(codes, 0, SCALE))
 

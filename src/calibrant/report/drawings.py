@@ -1,11 +1,12 @@
 """Figures that stand still on the page: rows computed by `calibrant.figures`, drawn once, coloured by the page."""
 
+import html
 import re
 from collections.abc import Mapping
 
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.figures import CATALOGUE, PredictionFigure, TableFigure, spec
+from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure, spec
 from calibrant.figures._theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
@@ -14,6 +15,7 @@ from calibrant.report.values import Drawn
 WANTED = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
 DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
 FOLDS = 5
+MOST_POINTS = 130  # of one curve
 MOST_MODELS = 8  # as many as figures have colours
 
 # The drawing is made in the light theme; names of colours let the page turn it dark without drawing it again.
@@ -57,11 +59,23 @@ def svg(drawn: Drawn) -> str:
     import altair as alt
     import vl_convert
 
-    chart = spec(drawn.figure, drawn.rows)
+    chart = spec(drawn.figure, _thinned(drawn.rows))
     chart["config"] = chart["config"] | {"background": "transparent"}
     version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
     text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
-    return _own_ids(_named_colours(text[text.index("<svg") :]), drawn.figure)
+    return _one_image(_own_ids(_named_colours(text[text.index("<svg") :]), drawn.figure), drawn.words)
+
+
+def _thinned(rows: list[Row]) -> list[Row]:
+    """Long curves with every few points: Altair copies each row many times, and nobody sees more than this."""
+    curves: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        curves.setdefault(tuple(v for v in row.values() if isinstance(v, str)), []).append(row)
+    kept = []
+    for curve in curves.values():
+        step = -(-len(curve) // MOST_POINTS)
+        kept += curve[:-1:step] + curve[-1:]
+    return kept
 
 
 def _named_colours(text: str) -> str:
@@ -70,6 +84,12 @@ def _named_colours(text: str) -> str:
 
     known = "|".join(map(re.escape, VARIABLES))
     return re.sub(rf'\b(fill|stroke)="({known})"', named, text, flags=re.IGNORECASE)
+
+
+def _one_image(text: str, words: str) -> str:
+    """To a screen reader one image with its sentence, not hundreds of marks."""
+    text = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(words)}" ', 1)
 
 
 def _own_ids(text: str, prefix: str) -> str:
@@ -94,5 +114,7 @@ def theme_css() -> str:
 def _variables(theme: Theme) -> str:
     named = {"--page": PAGE[theme], "--ink": INK[theme], "--quiet": QUIET[theme], "--grid": GRID[theme]}
     named |= {f"--c{i}": colour for i, colour in enumerate(COLOURS[theme])}
-    named["--good"] = {"light": "#00704f", "dark": COLOURS["dark"][2]}[theme]  # as text it needs more contrast
+    # Letters need more contrast than bars.
+    named["--good"] = {"light": "#00704f", "dark": COLOURS["dark"][2]}[theme]
+    named["--worse"] = {"light": "#ad4300", "dark": COLOURS["dark"][1]}[theme]
     return " ".join(f"{name}: {colour};" for name, colour in named.items())

@@ -20,7 +20,7 @@ BLOCK = 1 << 20
 
 
 def how_made(sources: Sequence[Source], command: str | None, seed: int, resamples: int | None) -> Made:
-    words = "200 to 1,000, by measure" if resamples is None else f"{resamples:,}"
+    words = "200 to 1,000, by measure and rows" if resamples is None else f"{resamples:,}"
     return Made(today(), command, seed, words, _versions(), tuple(sources))
 
 

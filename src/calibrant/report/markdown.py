@@ -111,7 +111,7 @@ def _made(r: Report) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
     return [
         "## How this was made",
-        *([f"    {made.command}"] if made.command else []),
+        *([f"    {' '.join(made.command.split())}"] if made.command else []),
         table(["data", "used", "rows", "classes", "SHA-256"], rows),
         f"Seed {made.seed}; bootstrap resamples: {made.resamples}; {versions}; {made.date}.",
     ]

@@ -59,7 +59,15 @@ def read_column(path: str | Path, column: str) -> Names:
         with np.load(file, allow_pickle=False) as archive:
             if column not in archive.files:
                 raise unknown_name(f"{file.name}, --groups", column, archive.files)
-            return np.asarray(archive[column])
+            try:
+                return np.asarray(archive[column])
+            except ValueError as error:
+                raise InputError(
+                    f"{file.name}, array {column}",
+                    expected="plain strings or numbers",
+                    got="pickled Python objects, which could run code",
+                    fix="save it with .astype(str)",
+                ) from error
     import polars as pl
 
     frame = pl.scan_parquet(file) if file.suffix == ".parquet" else pl.scan_csv(file, infer_schema_length=None)
@@ -97,7 +105,7 @@ def _segment(name: str, confidence: Array, right: Array, gap_after: float | None
     n, says, rate = len(right), float(confidence.mean()), float(right.mean())
     low, high = wilson(rate, n)
     return Segment(
-        name, n, says, rate, says - rate, says - high, says - low, _chance(confidence, right), False, gap_after
+        name, n, says, rate, says - rate, says - high, says - low, chance_of_gap(confidence, right), False, gap_after
     )
 
 
@@ -113,7 +121,7 @@ def wilson(rate: float, n: int, z: float = Z) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _chance(confidence: Array, right: Array) -> float:
+def chance_of_gap(confidence: Array, right: Array) -> float:
     """How often an honest model would be off by this much here: normal, with a correction for counts."""
     if len(right) < LEAST_ROWS:
         return 1.0

@@ -59,7 +59,7 @@ def try_all(
     names = list(dict.fromkeys(("identity", *calibrators)))
     measures = ("nll", "brier", ece, "accuracy", "auroc")
     before = before.first(measures, resamples)
-    rows, losses, seen = [_as_it_is(p, before, ece)], {"identity": NLL().rows(p)}, 0.0
+    rows, losses, maps, seen = [_as_it_is(p, before, ece)], {"identity": NLL().rows(p)}, dict[str, Map](), 0.0
     if look:
         look("identity", p)
     for name in names[1:]:
@@ -74,11 +74,14 @@ def try_all(
             seen = max(seen, m.fingerprint.seen(p))
         changes = compared(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
         rows.append(_tried(name, m, p, q, changes, ece))
+        maps[name] = m
         losses[name] = NLL().rows(q)
         if look:
             look(name, q)
     best = _best(rows, losses)
-    after = p if best == "identity" else _calibrated(p, fit_on, best, seed)[1]
+    after = (
+        p if best == "identity" else maps[best].apply(p) if fit_on is not None else _calibrated(p, None, best, seed)[1]
+    )
     judged_on, caution = _judged_on(p, fit_on, seen)
     return Trial(tuple(rows), best, after, judged_on, caution, losses)
 

@@ -32,12 +32,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Noise:
-    """What chance alone does: the ECE of a perfectly calibrated model on as many rows."""
+    """What chance alone does: ECE and gap of a perfectly calibrated model on as many rows."""
 
     observed: float
     expected: float
     upper: float  # 95 of 100 perfectly calibrated models stay below
-    p_value: float
+    p_value: float  # how often chance alone makes an ECE as large
+    gap_p_value: float  # how often it makes a gap as large
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from calibrant.measures._compare import Comparison
 from calibrant.report import shown
-from calibrant.report.values import Bin, Noise, Number, State, Tried, Verdict
+from calibrant.report.values import Bin, Noise, State, Tried, Verdict
 
 SURE = 0.05
 CLOSE = 0.01  # an ECE below one point is small whatever the rows show
@@ -35,9 +35,9 @@ TITLES = {  # what people call them, where the name alone says little
 }
 
 
-def state_of(n: int, gap: Number, noise: Noise) -> State:
+def state_of(n: int, gap: float, noise: Noise) -> State:
     """What the rows show, and no more: the ECE against noise first, then the side of the gap."""
-    side = "over" if (gap.low or 0) > 0 else "under" if (gap.high or 0) < 0 else ""
+    side = "" if noise.gap_p_value > SURE else "over" if gap > 0 else "under"
     if noise.p_value > SURE:
         if side:
             return "leaning over" if side == "over" else "leaning under"
