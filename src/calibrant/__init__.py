@@ -44,7 +44,7 @@ __all__ = [
     "measures",
 ]
 
-LATER = ("losses", "models", "datasets", "corruptions", "figures", "train", "network")  # rooms that load more
+LATER = ("losses", "models", "datasets", "corruptions", "figures", "report", "train", "network")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli import demonstrating, listing, measuring, repairing, training  # noqa: F401  each adds its commands
+from calibrant.cli import (  # noqa: F401  each adds its commands
+    demonstrating,
+    listing,
+    measuring,
+    plotting,
+    repairing,
+    reporting,
+    training,
+)
 from calibrant.cli._app import app
 from calibrant.core.errors import InputError
 
