@@ -12,7 +12,7 @@ setup: .venv/.done
 	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,bench,docs]'
 	touch $@
 
-demo: setup  ## measure and repair the predictions that come with the package
+demo: setup  ## train a small network until it is overconfident, measure it, repair it, write the report
 	$(BIN)/calibrant demo
 
 test: setup  ## all tests

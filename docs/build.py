@@ -5,6 +5,7 @@ python docs/build.py --outputs   runs every `$ calibrant` line of the pages agai
 """
 
 import dataclasses
+import importlib
 import inspect
 import io
 import os
@@ -33,7 +34,39 @@ from calibrant.measures import Measure
 from calibrant.measures._sets import STANDARD
 
 DOCS = Path(__file__).parent
-GENERATED = {DOCS / "measures.md", DOCS / "calibrators.md"}
+PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says first)
+    "all_losses.md": (
+        "losses",
+        "All losses",
+        "`--loss focal:gamma=3`, or a sum such as `--loss \"ce + 0.5*mdca\"`; in Python `cal.losses.make(...)`, a plain "
+        "torch module. A *term* alone gets the partner and weight of its paper; in a sum it is just the term. "
+        "[Losses compared](losses.md) shows what they do.",
+    ),
+    "models.md": (
+        "models",
+        "Networks",
+        "`--model wide_resnet:depth=16,width=4`. Networks of other packages come as "
+        "`package.module:callable?arg=value`, Hugging Face checkpoints as `hf:NAME_OR_PATH`.",
+    ),
+    "datasets.md": (
+        "datasets",
+        "Data sets",
+        "`--data cifar10 --set data.root=FOLDER`. Without `root`, files are looked for in `$CALIBRANT_DATA/NAME`, then in "
+        "`~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images are kept in "
+        "`$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
+    ),
+    "corruptions.md": (
+        "corruptions",
+        "Corruptions",
+        "`calibrant predict RUN --corrupt fog:severity=3 --out shifted.npz`: CIFAR-10-C style, on images of any size.",
+    ),
+    "figures.md": (
+        "figures",
+        "Figures",
+        "`calibrant plot reliability test.npz --out fig.svg`; see [Report and figures](show.md).",
+    ),
+}
+GENERATED = {DOCS / "measures.md", DOCS / "calibrators.md", *(DOCS / name for name in PLAIN)}
 PAGES = [file for file in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if file not in GENERATED]
 
 # -- the page of measures ---------------------------------------------------------------------------
@@ -120,7 +153,7 @@ def takes(hint: Any) -> str:
         return f"{inner}, or `none`"
     if get_origin(hint) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(hint))
-    return {int: "a whole number", float: "a number", bool: "`true` or `false`"}[hint]
+    return {int: "a whole number", float: "a number", bool: "`true` or `false`"}.get(hint, "text")
 
 
 def variant_lines(name: str, m: Measure) -> Iterator[str]:
@@ -201,6 +234,34 @@ def calibrator_section(name: str, c: Calibrator) -> str:
     if options := option_rows(c):
         parts.append("| option | default | takes |\n|---|---|---|\n" + "\n".join(options))
     parts.append(f"```pycon\n{example}\n```")
+    return "\n\n" + "\n\n".join(parts) + "\n"
+
+
+# -- the pages of the other catalogues --------------------------------------------------------------
+
+
+def plain_page(room: str, title: str, words: str) -> str:
+    """A table of names, then one section each."""
+    catalogue = importlib.import_module(f"calibrant.{room}").CATALOGUE
+    entries = [(name, catalogue.make(name)) for name in catalogue.names()]
+    rows = [f"| [`{name}`](#{name}) | {e.title} |\n" for name, e in entries]
+    origin = f"<!-- Written by docs/build.py from src/calibrant/{room}: change the files there, not this page. -->"
+    head = f"# {title}\n\n{origin}\n\n{words}\n\n| name | what it is |\n|---|---|\n"
+    return head + "".join(rows) + "".join(plain_section(name, e) for name, e in entries)
+
+
+def plain_section(name: str, e: Any) -> str:
+    what, caution, example = docstring(type(e))
+    parts = [f"## `{name}`: {e.title} {{ #{name} }}", what]
+    named = {"Reference": e.reference, "Get it": getattr(e, "source", ""), "Licence": getattr(e, "licence", "")}
+    if facts := [f"**{key}:** {value}." for key, value in named.items() if value and value != "-"]:
+        parts.append("  \n".join(facts))
+    if caution:
+        parts.append(f'!!! warning "Caution"\n{indent(caution)}')
+    if options := option_rows(e):
+        parts.append("| option | default | takes |\n|---|---|---|\n" + "\n".join(options))
+    if example != ">>>":
+        parts.append(f"```pycon\n{example}\n```")
     return "\n\n" + "\n\n".join(parts) + "\n"
 
 
@@ -331,7 +392,8 @@ def refresh(page: Path) -> None:
 
 
 def main() -> None:
-    for name, text in (("measures.md", measures_page()), ("calibrators.md", calibrators_page())):
+    pages = {"measures.md": measures_page(), "calibrators.md": calibrators_page()}
+    for name, text in (pages | {name: plain_page(*about) for name, about in PLAIN.items()}).items():
         write_whole(DOCS / name, lambda stream, text=text: stream.write(text.encode()))
     if "--outputs" in sys.argv[1:]:
         for page in PAGES:

@@ -196,7 +196,8 @@ def test_nothing_is_answered():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "wrong", "wrong=5", "wrong=1,abstain=2", "abstain=0,wrong=1", "threshold=2", "wrong=x,abstain=1", "a=1"]
+    "text",
+    ["", "wrong", "wrong=5", "wrong=1,abstain=2", "abstain=0,wrong=1", "threshold=2", "wrong=x,abstain=1", "a=1"],
 )
 def test_bad_costs_are_refused(text):
     with pytest.raises(InputError, match="--cost"):

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from itertools import pairwise
 
 import html5lib
 import numpy as np
@@ -53,7 +54,7 @@ def test_a_screen_reader_finds_its_way(text):
     tags = [element.tag for element in tree.iter() if isinstance(element.tag, str)]
     assert tags.count("main") == tags.count("h1") == tags.count("nav") == 1
     levels = [int(tag[1]) for tag in tags if re.fullmatch("h[1-6]", tag)]
-    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b - a <= 1 for a, b in pairwise(levels))
     for table in tree.iter("table"):
         assert all(head.attrib.get("scope") for head in table.iter("th"))
     for figure in tree.iter("figure"):

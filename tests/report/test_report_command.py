@@ -172,7 +172,8 @@ def test_bad_input_is_refused(data, arguments, words, capsys, monkeypatch):
 
 
 def test_report_never_loads_torch(data):
-    code = f"{RUN.removesuffix('main()')}\ntry:\n    main()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules"
+    ending = "try:\n    main()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules"
+    code = f"{RUN.removesuffix('main()')}\n{ending}"
     command = [sys.executable, "-c", code, "report", "a.npz", "--resamples", "40", "--with", "temperature", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=data)
     assert done.returncode == 0, done.stderr

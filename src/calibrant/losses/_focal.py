@@ -15,7 +15,7 @@ def focal_rows(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:
 
 
 def focal_closed(
-    log_probs: Tensor, log_p: Tensor, labels: Tensor, gamma: float | Tensor, share: float
+    log_probs: Tensor, log_p: Tensor, true: Tensor, gamma: float | Tensor, share: float
 ) -> tuple[Tensor, Tensor]:
     """What `ClosedLoss.closed` wants: g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p; uses log_probs up.
 
@@ -30,4 +30,4 @@ def focal_closed(
         g = torch.addcdiv(power, bend.mul_(gamma), doubt, value=-1)
     else:
         g = torch.addcdiv(power, bend, doubt, value=-gamma)
-    return gain.sum().neg_(), log_probs.exp_().scatter_(1, labels[:, None], off).mul_(g)
+    return gain.sum().neg_(), log_probs.exp_().scatter_(1, true, off).mul_(g)

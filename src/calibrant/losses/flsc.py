@@ -57,5 +57,5 @@ class FLSc(ClosedLoss):
         return focal_rows(logits, labels, self.gamma)
 
     def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        log_probs = logits.log_softmax(1)
-        return focal_closed(log_probs, log_probs.gather(1, labels[:, None]), labels, self.gamma, share)
+        log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
+        return focal_closed(log_probs, log_probs.gather(1, true), true, self.gamma, share)

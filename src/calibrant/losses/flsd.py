@@ -42,9 +42,9 @@ class FLSD(ClosedLoss):
         return focal_rows(logits, labels, self._gamma(log_p).squeeze(1))
 
     def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        log_probs = logits.log_softmax(1)
-        log_p = log_probs.gather(1, labels[:, None])
-        return focal_closed(log_probs, log_p, labels, self._gamma(log_p), share)
+        log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
+        log_p = log_probs.gather(1, true)
+        return focal_closed(log_probs, log_p, true, self._gamma(log_p), share)
 
     def _gamma(self, log_p: Tensor) -> Tensor:
         below = log_p < math.log(self.switch)

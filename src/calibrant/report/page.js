@@ -155,7 +155,7 @@
       ece: percent(found.ece), mce: percent(found.mce), ...tried.numbers };
     for (const [id, text] of Object.entries(shown)) $(id).textContent = text;
     $("learned").textContent = tried.learned;
-    $("sentence").textContent = `${data.models.length > 1 ? `${model.name}, ` : ""}${tried.label}, ${bins} bins of equal ${scheme}: ` +
+    $("sentence").textContent = `${data.models.length > 1 ? `${model.name}, ${tried.label}` : tried.label[0].toUpperCase() + tried.label.slice(1)}, ${bins} bins of equal ${scheme}: ` +
       `says ${percent(says, 1)} on average and is right ${percent(right, 1)}. Calibration error (ECE) ${percent(found.ece)}, ` +
       `largest gap of a bin (MCE) ${percent(found.mce)}.`;
     const body = document.createElement("tbody");

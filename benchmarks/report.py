@@ -1,0 +1,66 @@
+"""How long a reader waits for the page, how large it is, and how much memory it takes, in whole processes."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks._data import overconfident
+from benchmarks._page import Section, Target, show, table
+
+SIZES = {(10_000, 100): 10.0, (50_000, 1000): None}  # rows x classes -> seconds promised
+SMOKE_SIZES = {(200, 5): 10.0, (400, 10): None}
+MOST_MEGABYTES = 3.0
+ROUNDS = 3
+COMMAND = "import calibrant.cli.reporting; from calibrant.cli import main; main()"
+WORDS = (
+    "`calibrant report test.npz --fit-on val.npz --out report.html` as a whole process: reading two files, fitting and "
+    "judging calibrators, intervals, figures, writing the page. The best of three runs for the smaller size, one for "
+    "the larger. Memory is the highest resident memory of the process."
+)
+
+
+def run(*, smoke: bool) -> Section:
+    targets, rows = [], []
+    for (n, k), promised in (SMOKE_SIZES if smoke else SIZES).items():
+        seconds, megabytes, peak = _report(n, k, 1 if smoke or promised is None else ROUNDS)
+        size = f"{n:,} x {k}"
+        if promised is not None:
+            targets.append(
+                Target(f"a report of {size} predictions, fitted on as many", seconds, "most", promised, " s")
+            )
+        targets.append(Target(f"the page of {size} predictions", megabytes, "most", MOST_MEGABYTES, " MB"))
+        rows.append([size, f"**{show(seconds)} s**", f"{show(megabytes)} MB", f"{show(peak)} MB"])
+    return Section("Report", WORDS, targets, [table(["predictions", "time", "page", "peak memory"], rows)])
+
+
+def _report(n: int, k: int, rounds: int) -> tuple[float, float, float]:
+    """Best seconds, megabytes of the page, peak megabytes of the process."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, seed in (("val", 0), ("test", 1)):
+            data = overconfident(n, k, seed=seed)
+            np.savez(Path(folder, f"{name}.npz"), logits=data.logits, labels=data.labels)
+            del data
+        runs = [_run(folder) for _ in range(rounds)]
+        size = Path(folder, "report.html").stat().st_size
+    return min(seconds for seconds, _ in runs), size / 1e6, max(peak for _, peak in runs)
+
+
+def _run(folder: str) -> tuple[float, float]:
+    arguments = ["report", "test.npz", "--fit-on", "val.npz", "--out", "report.html"]
+    start = perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    error = process.stderr.read().decode()
+    process.stderr.close()
+    _, code, used = os.wait4(process.pid, 0)  # the child's own peak, not that of all children so far
+    process.returncode = os.waitstatus_to_exitcode(code)
+    if process.returncode != 0:
+        raise RuntimeError(error)
+    return perf_counter() - start, used.ru_maxrss * 1024 / 1e6
