@@ -16,7 +16,6 @@ SIZES = {(10_000, 100): 10.0, (50_000, 1000): None}  # rows x classes -> seconds
 SMOKE_SIZES = {(200, 5): 10.0, (400, 10): None}
 MOST_MEGABYTES = 3.0
 ROUNDS = 3
-COMMAND = "import calibrant.cli.reporting; from calibrant.cli import main; main()"
 WORDS = (
     "`calibrant report test.npz --fit-on val.npz --out report.html` as a whole process: reading two files, fitting and "
     "judging calibrators, intervals, figures, writing the page. The best of three runs for the smaller size, one for "
@@ -54,7 +53,7 @@ def _run(folder: str) -> tuple[float, float]:
     arguments = ["report", "test.npz", "--fit-on", "val.npz", "--out", "report.html"]
     start = perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, "-m", "calibrant", *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     assert process.stderr is not None
     error = process.stderr.read().decode()

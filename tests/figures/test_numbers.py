@@ -107,11 +107,12 @@ def test_the_band_narrows_with_more_rows():
 
 def test_the_band_is_the_spread_of_real_resamples(p):
     """A multinomial over cells is the row bootstrap: the quantiles of rows drawn one by one are nearly the same."""
-    from calibrant.figures._kernel import smooth_error, smoothed
+    from calibrant.core.kernels import smooth_error
+    from calibrant.figures._kernel import smoothed
 
     rows = make("smooth_reliability:resamples=400,seed=1").data({"m": p})
     curve = p.top_label
-    sigma = smooth_error(curve)[1]
+    sigma = smooth_error(curve.scores, (curve.scores - curve.hits) / curve.n)[1]
     rng, gaps = np.random.default_rng(2), []
     for _ in range(400):
         again = curve.repeat(np.bincount(rng.integers(curve.n, size=curve.n), minlength=curve.n))

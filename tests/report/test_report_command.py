@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.cli import reporting  # noqa: F401  adds the command
 
-RUN = "import sys, calibrant.cli.reporting; from calibrant.cli import main; main()"
 QUICK = ("--resamples", 40, "--with", "temperature")
 
 
 def run(*args, cwd, code=0):
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RUN, *map(str, args)],
+        [sys.executable, "-W", "error", "-m", "calibrant", *map(str, args)],
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -173,7 +171,7 @@ def test_bad_input_is_refused(data, arguments, words, capsys, monkeypatch):
 
 def test_report_never_loads_torch(data):
     ending = "try:\n    main()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules"
-    code = f"{RUN.removesuffix('main()')}\n{ending}"
+    code = f"import sys\nfrom calibrant.cli import main\n{ending}"
     command = [sys.executable, "-c", code, "report", "a.npz", "--resamples", "40", "--with", "temperature", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=data)
     assert done.returncode == 0, done.stderr

@@ -129,8 +129,8 @@ def test_the_whole_paragraph():
     assert v.headline == "Says 91.0 %, is right 86.0 %: overconfident by 5.0 points."
     assert v.text == (
         "Where it says about 98 %, it is right 90 % of the time (300 rows). Its calibration error (ECE) is 6.0 %, "
-        "where chance alone stays below 2.0 %. Isotonic regression, fitted on other rows, repairs most of it (ECE 6.0 % to "
-        "2.0 %) and changes no decision; refinement (AUROC) is unchanged."
+        "where chance alone stays below 2.0 %. Isotonic regression, fitted on other rows, repairs most of it (ECE "
+        "6.0 % to 2.0 %) and changes no decision; refinement (AUROC) is unchanged."
     )
 
 

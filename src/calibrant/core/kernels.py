@@ -4,6 +4,9 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 
+NARROWEST = 0.001  # bandwidth of the smooth error
+MODES_PER_SIGMA = 2.75  # exp(-(pi * 2.75)^2 / 2) is below 1e-16
+
 NODES = 14  # Chebyshev nodes per cell of one bandwidth: relative error below 1e-12
 REACH = 9.0  # bandwidths after which exp(-x^2 / 2) is below 3e-18
 ORDERS = 16  # Taylor orders per cell: error below 1e-15 of the total weight
@@ -80,3 +83,29 @@ def heat(coefficients: Array, sigma: float, points: int) -> Array:
     spectrum = np.zeros(points + 1, dtype=np.complex128)
     spectrum[: len(m)] = damped * np.exp(1j * np.pi * m / (2 * points))
     return np.asarray(np.fft.irfft(spectrum, 2 * points)[:points] * 2 * points)
+
+
+def smooth_error(scores: Array, residual: Array) -> tuple[float, float]:
+    """The integral of the smoothed residual at the bandwidth that it equals (0.001 at least), and that bandwidth."""
+    coarse, least = cosine_sums(scores, residual, 256), MODES_PER_SIGMA / 256
+    if _error(coarse, least) > least:
+        return _fixed_point(coarse, least)
+    return _fixed_point(cosine_sums(scores, residual, int(MODES_PER_SIGMA / NARROWEST)), NARROWEST)
+
+
+def _error(coefficients: Array, sigma: float) -> float:
+    points = max(4096, 1 << int(np.ceil(np.log2(20 / sigma))))
+    modes = min(len(coefficients), int(np.ceil(MODES_PER_SIGMA / sigma)) + 1)
+    return float(np.abs(heat(coefficients[:modes], sigma, points)).mean())
+
+
+def _fixed_point(coefficients: Array, low: float) -> tuple[float, float]:
+    """The error never rises with sigma, so halving finds where it equals sigma."""
+    high = 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        if _error(coefficients, middle) <= middle:
+            high = middle
+        else:
+            low = middle
+    return _error(coefficients, high), high

@@ -8,10 +8,11 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curve import Curve
+from calibrant.core.kernels import smooth_error
 from calibrant.core.predictions import Predictions
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._checks import at_least, share_inside
-from calibrant.figures._kernel import grid, smooth_error, smoothed
+from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
 from calibrant.figures._theme import WIDTH, dress
 from calibrant.figures._words import percent
@@ -70,7 +71,7 @@ class SmoothReliability(PredictionFigure):
         return dress(side_by_side([_panel([row for row in rows if row["model"] == name], name) for name in names]))
 
     def _curve(self, name: str, curve: Curve) -> list[Row]:
-        error, sigma = smooth_error(curve)
+        error, sigma = smooth_error(curve.scores, (curve.scores - curve.hits) / curve.n)
         ones = np.full(curve.n, 1 / curve.n)
         density, hits, scores = smoothed(curve.scores, [ones, ones * curve.hits, ones * curve.scores], sigma)
         weight = 2 * np.sqrt(np.pi) * sigma * curve.n * density  # how many rows the kernel sees

@@ -11,6 +11,7 @@ from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
 
 Reduction = Literal["mean", "sum", "none"]
+AS_IT_IS = nullcontext()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -107,7 +108,7 @@ def ready(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 def full_precision(logits: Tensor) -> AbstractContextManager[object]:
     """No autocast inside: asked for only where there is one, because entering it takes longer than a small loss."""
     kind = logits.device.type
-    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else AS_IT_IS
 
 
 def require(ok: bool, what: str, *, expected: str, got: float) -> None:

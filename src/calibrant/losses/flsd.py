@@ -48,9 +48,9 @@ class FLSD(ClosedLoss):
 
     def _gamma(self, log_p: Tensor) -> Tensor:
         below = log_p < math.log(self.switch)
-        if log_p.dtype == torch.get_default_dtype():
-            return torch.where(below, self.low, self.high)
-        return torch.where(below, torch.full_like(log_p, self.low), self.high)
+        if log_p.dtype != torch.get_default_dtype():  # which is what becomes of true and false
+            below = below.to(log_p.dtype)
+        return below.mul(self.low - self.high).add_(self.high)
 
 
 def best_gamma(p: float) -> float:

@@ -51,7 +51,7 @@ def sparkline(bins: Sequence[Bin]) -> Text:
     """What it says and how often it is right, bin by bin, as small bars over the confidence.
 
     >>> print(sparkline([Bin(0, 0.5, 0, 0, 0), Bin(0.5, 1, 4, 0.9, 0.5)]).plain.splitlines()[1])
-    is right   ▄▄
+    is right   ▅▅
     """
     bars = BARS if _can_print(BARS) else PLAIN_BARS
     wide = 2 if 2 * len(bins) <= MOST_BARS else 1
