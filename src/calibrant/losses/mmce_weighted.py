@@ -37,6 +37,10 @@ class MMCEWeighted(Term):
         right = correct.sum()
         wrong = len(labels) - right
         group = torch.where(correct > 0, right, wrong)  # (B,), at least 1: the sample itself
-        residual = (correct - confidence) / (group if self.form == "formula" else group**2)
-        squared = residual @ torch.exp(gaps(confidence).abs() / -self.width) @ residual
+        pairs = group[:, None] * group  # (B, B)
+        residual = correct - confidence
+        kernel = torch.exp(gaps(confidence).abs() / -self.width)
+        # The published code takes means, then divides again by numbers of pairs with an epsilon.
+        scale = pairs if self.form == "formula" else pairs * (pairs + 1e-5)
+        squared = (residual[:, None] * residual * kernel / scale).sum()
         return torch.sqrt(squared.clamp_min(0.0) + 1e-10) * (right * wrong > 0)

@@ -39,5 +39,5 @@ class SBAvUC(Term):
         _, correct = top_label(logits, labels)
         unsure = entropy(logits)
         part = unsure / math.log(logits.shape[1])
-        odds = torch.logit(part, eps=1e-6) - math.log(self.kappa / (1 - self.kappa))
+        odds = torch.logit(part.clamp(1e-6, 1 - 1e-6)) - math.log(self.kappa / (1 - self.kappa))
         return versus(correct, torch.sigmoid(-odds / self.temperature), unsure, 1.0)
