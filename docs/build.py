@@ -38,8 +38,8 @@ PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says f
     "all_losses.md": (
         "losses",
         "All losses",
-        "`--loss focal:gamma=3`, or a sum such as `--loss \"ce + 0.5*mdca\"`; in Python `cal.losses.make(...)`, a plain "
-        "torch module. A *term* alone gets the partner and weight of its paper; in a sum it is just the term. "
+        '`--loss focal:gamma=3`, or a sum such as `--loss "ce + 0.5*mdca"`; in Python `cal.losses.make(...)`, a '
+        "plain torch module. A *term* alone gets the partner and weight of its paper; in a sum it is just the term. "
         "[Losses compared](losses.md) shows what they do.",
     ),
     "models.md": (
@@ -51,9 +51,9 @@ PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says f
     "datasets.md": (
         "datasets",
         "Data sets",
-        "`--data cifar10 --set data.root=FOLDER`. Without `root`, files are looked for in `$CALIBRANT_DATA/NAME`, then in "
-        "`~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images are kept in "
-        "`$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
+        "`--data cifar10 --set data.root=FOLDER`. Without `root`, files are looked for in `$CALIBRANT_DATA/NAME`, then "
+        "in `~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images are kept "
+        "in `$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
     ),
     "corruptions.md": (
         "corruptions",

@@ -6,6 +6,7 @@ import pytest
 from calibrant.core.predictions import Predictions
 from calibrant.demo import PATH, VAL_PATH
 from calibrant.report.build import build
+from calibrant.report.page import page
 
 ROWS = 900
 SCRIPT = "</script><script>window.pwned = 1</script>"
@@ -51,3 +52,14 @@ def three():
         f"noisy {QUOTE}": Predictions.from_logits(z + rng.normal(size=z.shape), labels),
     }
     return build(models, calibrators=["temperature", "isotonic"], resamples=60)
+
+
+@pytest.fixture(scope="session")
+def text(one):
+    """The page of one model, drawn once for all tests."""
+    return page(one)
+
+
+@pytest.fixture(scope="session")
+def text_of_three(three):
+    return page(three)

@@ -8,7 +8,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.measures import make
-from calibrant.report.page import page as make_page
 from calibrant.report.pdf import BROWSERS, print_page
 
 CHROMIUM = next((found for name in BROWSERS if (found := shutil.which(name))), None)
@@ -34,10 +33,10 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def files(one, three, tmp_path_factory):
+def files(text, text_of_three, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    for name, report in (("one", one), ("three", three)):
-        (folder / f"{name}.html").write_text(make_page(report), encoding="utf-8")
+    for name, page in (("one", text), ("three", text_of_three)):
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
 
 

@@ -92,15 +92,15 @@ def test_other_suffixes_are_refused(one, tmp_path, name):
 
 
 def test_nothing_is_left_behind_when_it_fails(one, tmp_path, monkeypatch):
-    (tmp_path / "r.html").write_text("old")
+    (tmp_path / "r.json").write_text("old")
 
     def fail(*_):
         raise RuntimeError("no space")
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(RuntimeError):
-        save(one, tmp_path / "r.html")
-    assert [(f.name, f.read_text()) for f in tmp_path.iterdir()] == [("r.html", "old")]
+        save(one, tmp_path / "r.json")
+    assert [(f.name, f.read_text()) for f in tmp_path.iterdir()] == [("r.json", "old")]
 
 
 def test_pdf_without_a_browser_says_what_to_install(one, tmp_path, monkeypatch):

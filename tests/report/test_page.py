@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import html5lib
 import numpy as np
-import pytest
 
 import calibrant as cal
 from calibrant.core.curve import Curve
@@ -17,16 +16,6 @@ from calibrant.core.predictions import Predictions
 from calibrant.report import drawings, page
 from calibrant.report.build import build
 from calibrant.report.curves import EXACT_ROWS
-
-
-@pytest.fixture(scope="module")
-def text(one):
-    return page.page(one)
-
-
-@pytest.fixture(scope="module")
-def text_of_three(three):
-    return page.page(three)
 
 
 def parsed(text):

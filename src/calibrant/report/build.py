@@ -13,7 +13,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measures._consistency import consistency
 from calibrant.report import drawings, inputs, shown, verdict
-from calibrant.report.cost import CostRule, cost_of, cost_row, read_rule
+from calibrant.report.cost import CostRule, check_rule, cost_of, cost_row, read_rule
 from calibrant.report.draws import CONFIDENCE, Draws
 from calibrant.report.inputs import Options, Step
 from calibrant.report.made import how_made, source_of
@@ -64,7 +64,7 @@ def build(
         bins,
         seed,
         resamples,
-        read_rule(cost) if isinstance(cost, str) else cost,
+        check_rule(read_rule(cost) if isinstance(cost, str) else cost, first.k),
         None if segments is None else (check_groups(segments, first.n, group_name), group_name),
         on_step or (lambda what: None),
     )

@@ -98,14 +98,15 @@ def cost_row(p: Predictions, rule: CostRule, calibrator: str) -> CostRow:
     return CostRow(calibrator, share, error, float(believed.mean()), mean, mean - half, mean + half)
 
 
+def check_rule(rule: CostRule | None, k: int) -> CostRule | None:
+    """The rule, if its matrix has as many classes as the predictions."""
+    if rule is not None and rule.matrix is not None and rule.matrix.shape != (k, k):
+        size = " x ".join(map(str, rule.matrix.shape))
+        raise InputError("--cost", expected=f"a matrix of {k} x {k}", got=size, fix="one line a class")
+    return rule
+
+
 def _by_matrix(p: Predictions, matrix: Array) -> tuple[Array, Array, float]:
-    if len(matrix) != p.k:
-        raise InputError(
-            "--cost",
-            expected=f"a matrix of {p.k} x {p.k}",
-            got=f"{len(matrix)} x {len(matrix)}",
-            fix="one line a class",
-        )
     believed, decided = np.empty(p.n), np.empty(p.n, dtype=np.int64)
     for rows, probs in p.prob_rows():
         expected = probs @ matrix  # (rows, k)
