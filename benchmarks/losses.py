@@ -16,11 +16,12 @@ LIGHT = ("focal", "flsd", "label_smoothing", "erl", "mdca")  # have a target aga
 HEAVY = ("mmce", "dece", "sece")  # look at all pairs or bins: have a target against the network
 MOST, MOST_OF_BLOCK = 1.5, 0.05
 WORDS = (
-    f"Forward and backward through the loss alone, {BATCH} samples and {CLASSES} classes in float32 on the CPU. Each loss "
-    "runs against `ce`, the two in turn, and the best time of each counts: so neither finds its code warmer than the "
-    "other does. Terms are timed alone; *whole* adds the partner a term has when it is asked for by itself. PyTorch's own "
-    "`cross_entropy` reduces to the mean in the same call: what `ce` would cost without a value per row. The block is the "
-    "last of ResNet-18 (512 channels, 4 x 4), forward and backward at the same batch."
+    f"Forward and backward through the loss alone, {BATCH} samples and {CLASSES} classes in float32, on one thread of "
+    "the CPU: at this size two mostly wait for each other. Each loss runs against `ce`, the two in turn, and the best "
+    "time of each counts, so that neither finds its code warmer than the other does. Terms are timed alone; *whole* adds "
+    "the partner a term has when it is asked for by itself. PyTorch's own `cross_entropy` reduces to the mean in the "
+    "same call: what `ce` would cost without a value per row. The block is the last of ResNet-18 (512 channels, 4 x 4), "
+    "forward and backward at the same batch, on all threads."
 )
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -28,7 +29,12 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 def run(*, smoke: bool) -> Section:
     effort = Effort(2, 1.0) if smoke else Effort(3000, 1.0)
-    laps = {name: _race(loss, effort) for name, loss in _losses().items()}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        laps = {name: _race(loss, effort) for name, loss in _losses().items()}
+    finally:
+        torch.set_num_threads(threads)
     block = race({OURS: _block(4 if smoke else BATCH)}, Effort(1 if smoke else 5, 20.0))[OURS].best
     section = Section("Losses", WORDS)
     section.targets = [

@@ -1,4 +1,4 @@
-"""Draw docs/reliability.svg, the picture of the README, from the predictions that come with the package.
+"""Draw docs/reliability.svg, the picture of the first page, from the predictions that come with the package.
 
 Usage: python docs/picture.py
 """

@@ -162,6 +162,9 @@ JSON_COMMANDS = {
     "decompose": "decompose preds.npz",
     "apply": "apply map.json test.npz --out calibrated.npz",
     "export": "export map.json --to python --out map.py",
+    "report": "report preds.npz --resamples 40 --with temperature",
+    "plot": "plot risk_coverage preds.npz",
+    "train": "train demo --out runs/x --set scale=smoke --set data.limit=64 --set data.test_limit=50",
     "list": "list measures",
     "list calibrators": "list calibrators",
 }

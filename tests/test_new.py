@@ -149,3 +149,16 @@ def test_mistakes_end_with_one_line(arguments, says):
     assert done.returncode == 2
     assert done.stderr.startswith(says)
     assert done.stderr.count("\n") == 1
+
+
+def test_the_template_of_a_loss_is_a_working_loss(new, tmp_path):
+    import torch
+
+    file = new.make("loss", "bold_loss", root=tmp_path)
+    assert file == tmp_path / "src" / "calibrant" / "losses" / "bold_loss.py"
+    loss = cal.losses.make(f"{file}:alpha=1")
+    surprise = -np.log(0.25)
+    found = float(loss(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([0])))
+    assert found == pytest.approx(surprise + surprise**2)
+    with pytest.raises(InputError, match="expected 0 or more"):
+        cal.losses.make(f"{file}:alpha=-1")

@@ -1,4 +1,4 @@
-"""Start a new file of a catalogue from its template: `make new KIND=measure NAME=foo`, or KIND=calibrator.
+"""Start a new file of a catalogue from its template: `make new KIND=measure NAME=foo`, or calibrator, or loss.
 
 Writes src/calibrant/measures/foo.py and nothing else: the commands, the docs and the contract tests find it there.
 """
@@ -18,6 +18,7 @@ DEMO = "src/calibrant/demo"
 TRY = {
     "measure": f"measure {DEMO}/test.npz --measure",
     "calibrator": f"fit {DEMO}/val.npz --test {DEMO}/test.npz --with",
+    "loss": "train demo --set scale=smoke --out runs/new --loss",
 }
 
 
@@ -36,7 +37,7 @@ def make(kind: str, name: str, root: Path = ROOT) -> Path:
             got=f"'{name}'",
             fix=f"write for instance make new KIND={kind} NAME=foo",
         )
-    file = root / "src" / "calibrant" / f"{kind}s" / f"{name}.py"
+    file = root / "src" / "calibrant" / ("losses" if kind == "loss" else f"{kind}s") / f"{name}.py"
     if file.exists():
         raise InputError("NAME", expected="a name that is free", got=f"'{name}', which has {file}", fix="take another")
     words = name.replace("_", " ").split()

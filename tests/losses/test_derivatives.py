@@ -156,3 +156,16 @@ def test_a_measure_with_one_bin_is_a_term(b, k):
         assert CATALOGUE.make(loss)(z, y).item() == pytest.approx(make_measure(measure)(p), abs=1e-12), loss
     entropy = CATALOGUE.make("ce")(z, y).item() - CATALOGUE.make("erl:beta=1")(z, y).item()
     assert entropy == pytest.approx(make_measure("entropy")(p), abs=1e-12)
+
+
+def test_whole_numbers_as_options_are_real_numbers():
+    z, y = drawn()
+    steps = CATALOGUE.find("flsc")(first=5, second=2.5)
+    steps.start(samples=6, epochs=350)
+    steps.start_epoch(100)
+    assert steps(z, y).item() == pytest.approx(CATALOGUE.make("focal:gamma=2.5")(z, y).item(), rel=1e-12)
+    for low, high in ((4, 2.5), (2.5, 4)):
+        split = CATALOGUE.find("flsd")(low=low, high=high, reduction="none")(z.float(), y)
+        parts = [CATALOGUE.find("focal")(gamma=gamma, reduction="none")(z, y) for gamma in (low, high)]
+        p = z.softmax(1).gather(1, y[:, None])[:, 0]
+        assert torch.allclose(split.double(), torch.where(p < 0.2, *parts), rtol=1e-4, atol=1e-6)

@@ -27,7 +27,7 @@ def focal_closed(
     gain = power * log_p
     bend = torch.addcmul(gain, gain, off)  # gain times p
     if isinstance(gamma, Tensor):
-        g = torch.addcdiv(power, bend.mul_(gamma), doubt, value=-1)
+        g = torch.addcmul(power, bend.div_(doubt), gamma, value=-1)
     else:
         g = torch.addcdiv(power, bend, doubt, value=-gamma)
     return gain.sum().neg_(), log_probs.exp_().scatter_(1, true, off).mul_(g)

@@ -43,7 +43,7 @@ class FLSc(ClosedLoss):
         require(self.early <= self.late <= 1, "FLSc.late", expected="from early to 1", got=self.late)
         self.epochs = PAPER_EPOCHS
         self.gamma: Tensor
-        self.register_buffer("gamma", torch.tensor(self.first))
+        self.register_buffer("gamma", torch.tensor(float(self.first)))
 
     def start(self, samples: int, epochs: int) -> None:
         self.epochs = epochs

@@ -36,6 +36,8 @@ class FLSD(ClosedLoss):
         require(self.low >= 0, "FLSD.low", expected="0 or more", got=self.low)
         require(self.high >= 0, "FLSD.high", expected="0 or more", got=self.high)
         require(0 < self.switch < 1, "FLSD.switch", expected="between 0 and 1", got=self.switch)
+        self.usual: Tensor  # kept, because making it takes longer than using it
+        self.register_buffer("usual", torch.tensor(float(self.high)), persistent=False)
 
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         log_p = logits.detach().log_softmax(1).gather(1, labels[:, None])
@@ -48,9 +50,9 @@ class FLSD(ClosedLoss):
 
     def _gamma(self, log_p: Tensor) -> Tensor:
         below = log_p < math.log(self.switch)
-        if log_p.dtype != torch.get_default_dtype():  # which is what becomes of true and false
-            below = below.to(log_p.dtype)
-        return below.mul(self.low - self.high).add_(self.high)
+        if log_p.dtype != self.usual.dtype:
+            return below.to(log_p.dtype).mul_(self.low - self.high).add_(self.high)
+        return torch.add(self.usual, below, alpha=float(self.low - self.high))
 
 
 def best_gamma(p: float) -> float:
