@@ -18,10 +18,10 @@ MOST, MOST_OF_BLOCK = 1.5, 0.05
 WORDS = (
     f"Forward and backward through the loss alone, {BATCH} samples and {CLASSES} classes in float32, on one thread of "
     "the CPU: at this size two mostly wait for each other. Each loss runs against `ce`, the two in turn, and the best "
-    "time of each counts, so that neither finds its code warmer than the other does. Terms are timed alone; *whole* adds "
-    "the partner a term has when it is asked for by itself. PyTorch's own `cross_entropy` reduces to the mean in the "
-    "same call: what `ce` would cost without a value per row. The block is the last of ResNet-18 (512 channels, 4 x 4), "
-    "forward and backward at the same batch, on all threads."
+    "time of each counts, so that neither finds its code warmer than the other does. Terms are timed alone; *whole* "
+    "adds the partner a term has when it is asked for by itself. PyTorch's own `cross_entropy` reduces to the mean in "
+    "the same call: what `ce` would cost without a value per row. The block is the last of ResNet-18 (512 channels, "
+    "4 x 4), forward and backward at the same batch, on all threads."
 )
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]

@@ -52,8 +52,8 @@ PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says f
         "datasets",
         "Data sets",
         "`--data cifar10 --set data.root=FOLDER`. Without `root`, files are looked for in `$CALIBRANT_DATA/NAME`, then "
-        "in `~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images are kept "
-        "in `$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
+        "in `~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images are "
+        "kept in `$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
     ),
     "corruptions.md": (
         "corruptions",

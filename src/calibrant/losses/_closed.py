@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.forward_ad import unpack_dual
+from torch.autograd import forward_ad
 
 from calibrant.losses._base import RowLoss, full_precision, ready
 
@@ -57,9 +57,9 @@ def _plain_backward(logits: Tensor) -> bool:
         and torch.is_grad_enabled()
         and not torch.compiler.is_compiling()
         and not _in_transform()
-        and unpack_dual(logits).tangent is None  # type: ignore[no-untyped-call]
+        and getattr(forward_ad, "_current_level", 0) < 0  # no forward mode around us
     )
 
 
-# The function has no public name; without it torch.func refuses _Closed with an error of its own.
+# Neither has a public name. Without the level, rows are used; without this, torch.func refuses _Closed with an error.
 _in_transform = getattr(torch._C, "_are_functorch_transforms_active", bool)

@@ -36,8 +36,7 @@ class FLSD(ClosedLoss):
         require(self.low >= 0, "FLSD.low", expected="0 or more", got=self.low)
         require(self.high >= 0, "FLSD.high", expected="0 or more", got=self.high)
         require(0 < self.switch < 1, "FLSD.switch", expected="between 0 and 1", got=self.switch)
-        self.usual: Tensor  # kept, because making it takes longer than using it
-        self.register_buffer("usual", torch.tensor(float(self.high)), persistent=False)
+        self.usual = torch.tensor(self.high, dtype=torch.float32)  # kept: making it takes longer than using it
 
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         log_p = logits.detach().log_softmax(1).gather(1, labels[:, None])
@@ -50,9 +49,9 @@ class FLSD(ClosedLoss):
 
     def _gamma(self, log_p: Tensor) -> Tensor:
         below = log_p < math.log(self.switch)
-        if log_p.dtype != self.usual.dtype:
+        if log_p.dtype != torch.float32:
             return below.to(log_p.dtype).mul_(self.low - self.high).add_(self.high)
-        return torch.add(self.usual, below, alpha=float(self.low - self.high))
+        return torch.add(self.usual, below, alpha=self.low - self.high)
 
 
 def best_gamma(p: float) -> float:
