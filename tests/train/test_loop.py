@@ -299,3 +299,9 @@ def test_two_processes_share_the_work(tmp_path):
     facts = json.loads(done.stdout)
     assert len(facts["log"]) == 2
     assert Predictions.load(tmp_path / "run" / "test.npz").n == 500
+
+
+def test_too_few_images(tmp_path):
+    part = Part(np.zeros((1, 8, 8, 1), dtype=np.uint8), np.zeros(1, dtype=np.int64), ("a", "b"))
+    with pytest.raises(InputError, match="at least 2 training images"):
+        train(TINY, tmp_path / "run", splits=Splits(part, part))

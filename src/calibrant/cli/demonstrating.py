@@ -32,7 +32,7 @@ def demo(
     fit(val, what="temperature", test=test, seed=seed)
     typer.echo("\n4. The report:\n")
     report([test], fit_on=[val], out=page, class_names=names, title=title, seed=seed)
-    typer.echo(f"\nOpen it in a browser (one file, no server, no network):\n{page.resolve()}")
+    typer.echo(f"\nOpen it in a browser (one file, no server, no network):\n  {page}")
 
 
 def _predictions(out: Path, no_train: bool, seed: int, quiet: bool) -> tuple[Path, Path]:

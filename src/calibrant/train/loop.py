@@ -14,7 +14,7 @@ from calibrant import datasets, losses, models
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.temperature import find_temperature
-from calibrant.datasets import Splits
+from calibrant.datasets import Dataset, Splits
 from calibrant.losses.mixup import Mixup, Pairs
 from calibrant.measures import make as measure
 from calibrant.models import Network
@@ -66,6 +66,7 @@ def train(
     report = on_progress if chief and on_progress else lambda _: None
 
     # Data, network, loss, optimizer: each from its line in the recipe.
+    like = Dataset if splits else datasets.make(recipe.data.name)  # whose normalisation
     splits = splits or load_splits(recipe)
     shape = models.Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
     torch.manual_seed(recipe.seed)
@@ -82,8 +83,7 @@ def train(
     wrapped, optimizer = fabric.setup(network, make_optimizer(recipe, network))
 
     # The folder: a fresh one, or the state that is in it.
-    dataset = datasets.make(recipe.data.name)
-    run = Run(Path(out), recipe, shape, splits.train.classes, dataset.mean, dataset.std)
+    run = Run(Path(out), recipe, shape, splits.train.classes, like.mean, like.std)
     parts = (network, optimizer, loss, fabric.strategy.precision)
     state = resume(run, *parts) if run.last.exists() and not restart else State()
     if chief and (state.epoch, state.step) == (0, 0):
@@ -93,6 +93,9 @@ def train(
     pixels = run.pixels(fabric.device)
     batches = Batches(splits.train, recipe.batch, pixels, recipe.seed, fabric.global_rank, fabric.world_size)
     steps = batches.steps()
+    if steps == 0:
+        least = f"at least {2 * fabric.world_size} training images"
+        raise InputError("data", expected=least, got=f"{len(splits.train)}", fix="use more images or fewer processes")
     look = 1 if fabric.device.type == "cpu" else LOOK_EVERY
     saved = time.monotonic()
 
@@ -138,7 +141,7 @@ def train(
             report(Progress(state.epoch - 1, recipe.epochs, steps, steps, state.log[-1]["train_loss"], state.log[-1]))
         state = fabric.broadcast(state)
 
-    if chief:
+    if chief and not (run.folder / "test.npz").exists():
         selected = state.epoch if recipe.select == "last" else state.best_epoch + 1
         _write_predictions(run, splits, pixels, fabric)
         run.write(finished=True, selected_epoch=selected)
