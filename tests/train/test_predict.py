@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant import Predictions
+from calibrant.cli import main
 from calibrant.core.errors import InputError
 from calibrant.train import open_run, train
 from calibrant.train.predict import device_of, predict_run
@@ -120,7 +121,11 @@ def test_train_and_predict_from_the_command_line(tmp_path):
         (["predict", "nowhere", "--out", "x.npz"], "expected the folder of a training"),
     ],
 )
-def test_bad_commands(tmp_path, monkeypatch, arguments, says):
+def test_bad_commands(tmp_path, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(tmp_path)
-    assert says in command(*arguments, code=2).stderr
+    monkeypatch.setattr(sys, "argv", ["calibrant", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert says in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
