@@ -221,20 +221,8 @@ def calibrators_page() -> str:
 
 
 def calibrator_section(name: str, c: Calibrator) -> str:
-    what, caution, example = docstring(type(c))
     keeps = "Cannot change a prediction." if c.keeps_argmax else "May change predictions."
-    facts = [f"**Predictions:** {keeps}"]
-    if c.binary:
-        facts.append("**Classes:** two only.")
-    if c.reference != "-":
-        facts.append(f"**Reference:** {c.reference}.")
-    parts = [f"## `{name}`: {c.title} {{ #{name} }}", what, "  \n".join(facts)]
-    if caution:
-        parts.append(f'!!! warning "Caution"\n{indent(caution)}')
-    if options := option_rows(c):
-        parts.append("| option | default | takes |\n|---|---|---|\n" + "\n".join(options))
-    parts.append(f"```pycon\n{example}\n```")
-    return "\n\n" + "\n\n".join(parts) + "\n"
+    return plain_section(name, c, [f"**Predictions:** {keeps}", *(["**Classes:** two only."] if c.binary else [])])
 
 
 # -- the pages of the other catalogues --------------------------------------------------------------
@@ -250,11 +238,12 @@ def plain_page(room: str, title: str, words: str) -> str:
     return head + "".join(rows) + "".join(plain_section(name, e) for name, e in entries)
 
 
-def plain_section(name: str, e: Any) -> str:
+def plain_section(name: str, e: Any, facts: list[str] | None = None) -> str:
     what, caution, example = docstring(type(e))
     parts = [f"## `{name}`: {e.title} {{ #{name} }}", what]
     named = {"Reference": e.reference, "Get it": getattr(e, "source", ""), "Licence": getattr(e, "licence", "")}
-    if facts := [f"**{key}:** {value}." for key, value in named.items() if value and value != "-"]:
+    facts = [*(facts or []), *(f"**{key}:** {value}." for key, value in named.items() if value and value != "-")]
+    if facts:
         parts.append("  \n".join(facts))
     if caution:
         parts.append(f'!!! warning "Caution"\n{indent(caution)}')

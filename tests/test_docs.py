@@ -153,6 +153,17 @@ def test_every_calibrator_is_on_its_page():
             assert f"| `{option}` | `{build.shown(default)}` |" in part
 
 
+@pytest.mark.parametrize("name", build.PLAIN)
+def test_every_other_entry_is_on_its_page(name):
+    room, title, words = build.PLAIN[name]
+    page = build.plain_page(room, title, words)
+    for entry in getattr(cal, room).names():
+        [part] = re.findall(rf"^## `{entry}`: (.*?)(?=^## |\Z)", page, re.M | re.S)
+        made = getattr(cal, room).CATALOGUE.make(entry)
+        assert part.startswith(made.title)
+        assert made.reference in part
+
+
 # -- the page of JSON -------------------------------------------------------------------------------
 
 JSON_COMMANDS = {

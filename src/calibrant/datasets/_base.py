@@ -47,9 +47,10 @@ class _Picked:
     """Some rows of other rows; nothing is copied before it is asked for."""
 
     def __init__(self, images: Rows, rows: Ints) -> None:
-        inner = isinstance(images, _Picked)
-        self.images = images.images if inner else images  # type: ignore[attr-defined]
-        self.rows: Ints = images.rows[rows] if inner else rows  # type: ignore[attr-defined]
+        self.images: Rows = images
+        self.rows = rows
+        if isinstance(images, _Picked):  # rows of rows are rows
+            self.images, self.rows = images.images, images.rows[rows]
         self.shape = (len(rows), *images.shape[1:])
 
     def __getitem__(self, rows: Ints) -> Bytes:
