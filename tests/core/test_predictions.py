@@ -428,3 +428,17 @@ def test_a_forked_process_works_too():
     here = measure_in_child(values)
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply_async(measure_in_child, (values,)).get(timeout=60) == here
+
+
+def test_other_confidences_keep_the_answers() -> None:
+    p = Predictions.from_probs([[0.7, 0.2, 0.1], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]], [0, 0, 2])
+    q = p.with_confidence([0.1, 0.4, 0.5])
+    assert q.confidence.tolist() == [0.1, 0.4, 0.5]
+    assert q.predicted.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(q.probs, [[0.1, 0.6, 0.3], [0.6, 0.4, 0.0], [0.25, 0.25, 0.5]])
+
+
+@pytest.mark.parametrize("q", [[0.5], [0.5, 1.5], [0.5, -0.1], [0.5, float("nan")]])
+def test_other_confidences_are_probabilities(q: list[float]) -> None:
+    with pytest.raises(InputError, match="2 numbers from 0 to 1"):
+        Predictions.from_probs([[0.7, 0.3], [0.1, 0.9]], [0, 0]).with_confidence(q)

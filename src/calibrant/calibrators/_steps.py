@@ -127,26 +127,13 @@ class Sigmoid(Step):
 
 def _rescored(p: Predictions, scope: Scope, scores: Array, value: Any) -> Predictions:
     """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised."""
-    rows = np.arange(p.n)
     if scope == "top":
-        q = np.clip(value(scores[rows, p.predicted], 0), 0.0, 1.0)
-        probs = p.probs.copy()
-        probs[rows, p.predicted] = 0.0
-        rest = probs.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
-        probs *= _share(1 - q, rest)[:, None]
-        spread = rest <= 0  # nothing to rescale: the others share alike
-        probs[spread] = ((1 - q[spread]) / (p.k - 1))[:, None]
-        probs[rows, p.predicted] = q
-        return Predictions(probs, p.labels, "probs", replace(p.extras, predicted=p.predicted))
+        return p.with_confidence(np.clip(value(scores[np.arange(p.n), p.predicted], 0), 0.0, 1.0))
     probs = np.stack([value(scores[:, c], c if scope == "classes" else 0) for c in range(p.k)], axis=1)
     total = probs.sum(axis=1, keepdims=True)
     probs = np.where(total > 0, probs / np.where(total > 0, total, 1.0), 1 / p.k)
     extras = replace(p.extras, predicted=p.predicted) if scope == "shared" else replace(p.extras, predicted=None)
     return Predictions(probs, p.labels, "probs", extras)
-
-
-def _share(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
 STEPS: dict[str, type[Step]] = {s.name: s for s in (Linear, LogProbs, Mix, Curves, Sigmoid)}

@@ -1,7 +1,7 @@
 """Predictions: what a classifier said and what was true, validated once, with cached views for every measure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -169,6 +169,27 @@ class Predictions:
         if not T > 0:
             raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
         return Predictions(self.logits / np.float64(T), self.labels, "logits", self.extras)
+
+    def with_confidence(self, q: npt.ArrayLike) -> "Predictions":
+        """The same answers with other confidences (n,): the other classes are rescaled to share what is left.
+
+        The answers are carried along, because where q is small another class may have the larger probability.
+        """
+        given = np.asarray(q, dtype=np.float64)
+        wrong = given.shape != (self.n,) or not np.all((given >= 0) & (given <= 1))  # NaN is not either
+        if wrong:
+            got = f"shape {given.shape}" if given.shape != (self.n,) else f"{np.min(given):g} to {np.max(given):g}"
+            fix = "give one probability per row"
+            raise InputError("with_confidence", expected=f"{self.n} numbers from 0 to 1", got=got, fix=fix)
+        rows = np.arange(self.n)
+        probs = self.probs.copy()
+        probs[rows, self.predicted] = 0.0
+        rest = probs.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
+        probs *= np.divide(1 - given, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
+        spread = rest <= 0  # nothing to rescale: the others share alike
+        probs[spread] = ((1 - given[spread]) / (self.k - 1))[:, None]
+        probs[rows, self.predicted] = given
+        return Predictions(probs, self.labels, "probs", replace(self.extras, predicted=self.predicted))
 
     # -- views, each computed once --------------------------------------------------------------
 

@@ -59,6 +59,9 @@ class Batches:
             x = augmented(images.to(self.pixels.device), data, self.generator(epoch, step))
             yield self.pixels(x), *self._labels(taken)
 
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        return self.in_order()
+
     def in_order(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Images as they are, labels and row numbers, in the order of the part."""
         rows = np.split(np.arange(len(self.part)), np.arange(self.size, len(self.part), self.size))
