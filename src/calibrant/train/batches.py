@@ -52,9 +52,7 @@ class Batches:
 
     def shuffled(self, epoch: int, data: Data, start: int = 0) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Augmented images, labels and row numbers of an epoch, from step `start` on."""
-        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.part))
-        rows = [order[s * self.size : (s + 1) * self.size] for s in range(start, self.steps())]
-        mine = [r[: len(r) // self.processes * self.processes][self.rank :: self.processes] for r in rows]
+        mine = self._shares(epoch, start)
         for step, (taken, images) in enumerate(zip(mine, self._gathered(mine), strict=True), start):
             x = augmented(images.to(self.pixels.device), data, self.generator(epoch, step))
             yield self.pixels(x), *self._labels(taken)
@@ -68,10 +66,25 @@ class Batches:
         for taken, images in zip(rows, self._gathered(rows), strict=True):
             yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
 
+    def endless(self, start: int, *, reshuffle: bool = True) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Images as they are, from step `start` of an endless row of passes, each in another random order."""
+        passes, step = divmod(start, self.steps())
+        while True:
+            for taken in self._shares(passes if reshuffle else 0, step):
+                images = torch.from_numpy(np.ascontiguousarray(self.part.images[taken]))
+                yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
+            passes, step = passes + 1, 0
+
     def generator(self, epoch: int, step: int) -> torch.Generator:
         """Random numbers of one step of one process."""
         state = np.random.SeedSequence([self.seed, epoch, step, self.rank]).generate_state(1, np.uint64)
         return torch.Generator().manual_seed(int(state[0] >> 1))
+
+    def _shares(self, epoch: int, start: int) -> list[Ints]:
+        """Row numbers of this process in every step of a shuffled epoch, from step `start` on."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.part))
+        rows = [order[s * self.size : (s + 1) * self.size] for s in range(start, self.steps())]
+        return [r[: len(r) // self.processes * self.processes][self.rank :: self.processes] for r in rows]
 
     def _labels(self, rows: Ints) -> tuple[Tensor, Tensor]:
         labels, device = torch.from_numpy(self.part.labels[rows]), self.pixels.device

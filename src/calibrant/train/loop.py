@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,18 @@ from calibrant import datasets, losses, models
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.temperature import find_temperature
-from calibrant.datasets import Dataset, Splits
+from calibrant.datasets import Dataset, Part, Splits
 from calibrant.losses.mixup import Mixup, Pairs
 from calibrant.measures import make as measure
-from calibrant.models import Network
 from calibrant.train import checkpoint
 from calibrant.train.batches import Batches, Pixels
+from calibrant.train.learned import Learned
+from calibrant.train.meta import make_meta_step
 from calibrant.train.optimize import learning_rate, make_optimizer
 from calibrant.train.predict import load_splits, predict
 from calibrant.train.recipe import Recipe
 from calibrant.train.run import Run
-from calibrant.train.state import State, resume, save
+from calibrant.train.state import Parts, State, resume, save
 
 SAVE_EVERY = 300.0  # seconds between states saved within an epoch
 LOOK_EVERY = 20  # steps between looks at the loss on a GPU, where looking means waiting
@@ -81,11 +82,12 @@ def train(
     loss.start(len(splits.train), recipe.epochs)
     loss = loss.to(fabric.device)
     wrapped, optimizer = fabric.setup(network, make_optimizer(recipe, network))
+    meta = make_meta_step(recipe, network, wrapped, fabric) if recipe.meta.learn else None
 
     # The folder: a fresh one, or the state that is in it.
     run = Run(Path(out), recipe, shape, splits.train.classes, like.mean, like.std)
-    parts = (network, optimizer, loss, fabric.strategy.precision)
-    state = resume(run, *parts) if run.last.exists() and not restart else State()
+    parts = Parts(network, optimizer, loss, fabric.strategy.precision, meta)
+    state = resume(run, parts) if run.last.exists() and not restart else State()
     if chief and (state.epoch, state.step) == (0, 0):
         run.begin()
     fabric.barrier()
@@ -96,6 +98,7 @@ def train(
     if steps == 0:
         least = f"at least {2 * fabric.world_size} training images"
         raise InputError("data", expected=least, got=f"{len(splits.train)}", fix="use more images or fewer processes")
+    held_out = iter(()) if meta is None else _held_out(recipe, splits, batches, state.epoch * steps + state.step)
     look = 1 if fabric.device.type == "cpu" else LOOK_EVERY
     saved = time.monotonic()
 
@@ -114,7 +117,12 @@ def train(
             if isinstance(loss, Mixup):
                 x, targets = loss.mix(x, labels, random)
 
-            value, logits = backward(fabric, wrapped, loss, x, targets, ids, recipe)
+            if meta is None:
+                value, logits = backward(fabric, wrapped, loss, x, targets, ids, recipe)
+            else:  # the regulariser moves first, then the network by the loss that it makes
+                stepped = meta(x, labels, *next(held_out)[:2], optimizer.param_groups[0]["lr"])
+                fabric.backward(stepped.loss)
+                value, logits = stepped.loss.detach(), stepped.logits.detach()
             looking = (step + 1) % look == 0 or step + 1 == steps
             if looking and not math.isfinite(value):
                 raise _diverged(float(value), state.epoch, step, run)
@@ -129,13 +137,13 @@ def train(
             if looking:
                 report(Progress(state.epoch, recipe.epochs, step + 1, steps, float(value)))
             if chief and time.monotonic() - saved > SAVE_EVERY and step + 1 < steps:
-                save(run, state, *parts)
+                save(run, state, parts)
                 saved = time.monotonic()
 
         state.seconds += time.monotonic() - began
         if chief:
-            state.end_epoch(_epoch_row(run, state, network, splits, pixels, fabric), recipe.patience)
-            save(run, state, *parts)
+            state.end_epoch(_epoch_row(run, state, parts, splits, pixels, fabric), recipe.patience)
+            save(run, state, parts)
             run.write_log(state.log)
             saved = time.monotonic()
             report(Progress(state.epoch - 1, recipe.epochs, steps, steps, state.log[-1]["train_loss"], state.log[-1]))
@@ -182,22 +190,52 @@ def refined_nll(p: Predictions) -> float:
     return measure("nll")(p.tempered(find_temperature(p).T))
 
 
-def _epoch_row(run: Run, state: State, network: Network, splits: Splits, pixels: Pixels, fabric: Any) -> dict[str, Any]:
+def _held_out(recipe: Recipe, splits: Splits, batches: Batches, start: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Batches of the part that the regulariser learns from, without augmentation."""
+    if splits.meta is None or len(splits.meta) < 2 * batches.processes:
+        got = "none" if splits.meta is None else f"{len(splits.meta)}"
+        fix = 'use three parts: data.split = "8:1:1"'
+        raise InputError("data.split", expected="images for the part meta, to learn from", got=got, fix=fix)
+    size = min(recipe.meta.batch or recipe.batch, len(splits.meta))
+    return replace(batches, part=splits.meta, size=size).endless(start, reshuffle=recipe.meta.reshuffle)
+
+
+def _epoch_row(run: Run, state: State, parts: Parts, splits: Splits, pixels: Pixels, fabric: Any) -> dict[str, Any]:
     """The row of the log, and the weights of the best epoch kept."""
-    recipe = run.recipe
+    recipe, learned = run.recipe, None if parts.meta is None else parts.meta.learned
+
+    def look(part: Part) -> Predictions:
+        return predict(parts.network, part, pixels, features=learned is not None, precision=fabric.autocast())
+
     rate = learning_rate(recipe, state.epoch + (state.step - 1) / state.step)
     row: dict[str, Any] = {"epoch": state.epoch + 1, "learning_rate": rate, "seconds": state.seconds}
     row |= {"train_loss": float(state.loss) / state.seen, "train_error": float(state.wrong) / state.seen}
     if splits.val is not None:
-        p = predict(network, splits.val, pixels, features=False, precision=fabric.autocast())
-        row |= measured(p, "val") | {"val_refined_nll": refined_nll(p)}
+        p = look(splits.val)
+        row |= measured(p, "val") | {"val_refined_nll": refined_nll(p)} | what_was_learned(learned, p)
         score = row["val_refined_nll" if recipe.select == "refinement" else "val_error"]
         if score < state.best:
             state.best, state.best_epoch = score, state.epoch
-            checkpoint.save(run.best, checkpoint.named("network", network.state_dict()), {"epoch": state.epoch + 1})
+            tensors = checkpoint.named("network", parts.network.state_dict())
+            tensors |= {} if learned is None else checkpoint.named("learned", learned.state_dict())
+            checkpoint.save(run.best, tensors, {"epoch": state.epoch + 1})
     if recipe.test_each_epoch:
-        p = predict(network, splits.test, pixels, features=False, precision=fabric.autocast())
-        row |= measured(p, "test")
+        p = look(splits.test)
+        row |= measured(p, "test") | what_was_learned(learned, p)
+    return row
+
+
+def what_was_learned(learned: Learned | None, p: Predictions) -> dict[str, float]:
+    """What the log says of a regulariser: mean and spread over the rows, or the number."""
+    if learned is None:
+        return {}
+    with torch.no_grad():
+        values = learned.values(torch.tensor(p.features, device=next(learned.parameters()).device))
+    row: dict[str, float] = {}
+    for name, value in values.items():
+        rows = value.dim() > 0
+        row |= {f"{name}_mean": float(value.mean()), f"{name}_std": float(value.std(correction=0))} if rows else {}
+        row |= {} if rows else {name: float(value)}
     return row
 
 

@@ -50,6 +50,32 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class Meta:
+    """Whether a regulariser is learned on the part `meta` while the network trains, and how."""
+
+    learn: Literal["", "gamma", "l2", "smoothing", "class_smoothing", "pair_smoothing"] = ""  # "" is nothing
+    objective: str = "ce + 0.5*sece"  # on the meta batch, after the look-ahead
+    lookahead: Literal["head", "full"] = "head"  # one step of the last layer, or of all weights
+    by: Literal["jvp", "double_backward"] = "jvp"  # the same gradient; the second is slow, to check the first
+    lr: float = 1e-3  # of the regulariser's Adam
+    batch: int = 0  # meta images in a step; 0 is as many as training images
+    heads: int = 0  # of gamma-Net; 0 is one per class
+    tau: float = 0.01
+    cap: float = 20.0  # the largest gamma
+    reshuffle: bool = True  # the meta images each time they begin again; false is a habit of the authors' code
+    leak_meta_grad: bool = False  # another one: the meta batch trains the network as well
+    update_statistics: bool = False  # another one: the meta batch counts in batch norm's running averages
+
+    def __post_init__(self) -> None:
+        _at_least("meta.batch", self.batch, 0)
+        _at_least("meta.heads", self.heads, 0)
+        for name in ("lr", "tau", "cap"):
+            if not getattr(self, name) > 0:
+                got = f"{getattr(self, name):g}"
+                raise InputError(f"meta.{name}", expected="more than 0", got=got, fix="give a larger value")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A training, whole. Every key of the TOML file is a field here, with one comment each."""
 
@@ -73,6 +99,7 @@ class Recipe:
     data: Data = field(default_factory=Data)
     optimizer: Optimizer = field(default_factory=Optimizer)
     schedule: Schedule = field(default_factory=Schedule)
+    meta: Meta = field(default_factory=Meta)
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 2), ("patience", 0), ("mixup", 0)):
@@ -85,6 +112,24 @@ class Recipe:
             raise InputError(
                 "patience", expected="select best or refinement", got="last", fix='say select = "refinement" too'
             )
+        if self.meta.learn:
+            self._check_meta()
+
+    def _check_meta(self) -> None:
+        """What a learned regulariser does not go together with."""
+        learn = self.meta.learn
+        loss = "focal" if learn == "gamma" else "ce" if learn.endswith("smoothing") else self.loss
+        for key, value, expected in (
+            ("loss", self.loss, loss),
+            ("mixup", self.mixup, 0.0),
+            ("optimizer.accumulate", self.optimizer.accumulate, 1),
+        ):
+            if value != expected:
+                fix = f"say --set {key}={expected}, or leave out meta.learn"
+                raise InputError(key, expected=f"{expected} where meta.learn is {learn}", got=f"{value}", fix=fix)
+        if self.precision == "16-mixed":
+            fix = "use bf16-mixed, which needs no scaled gradients"
+            raise InputError("precision", expected="not 16-mixed where meta.learn is set", got="16-mixed", fix=fix)
 
     @property
     def reduced(self) -> bool:

@@ -14,6 +14,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.models import Network, Shape, build
 from calibrant.train import checkpoint
 from calibrant.train.batches import Pixels
+from calibrant.train.learned import Learned
+from calibrant.train.meta import make_learned
 from calibrant.train.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -80,6 +82,15 @@ class Run:
             network = network.double()
         checkpoint.put(network, checkpoint.under("network", tensors), str(self.weights))
         return network.to(device).eval()
+
+    def learned(self, device: str | torch.device = "cpu") -> Learned:
+        """The regulariser that was learned with the network, as it was at the epoch that counts."""
+        if not self.recipe.meta.learn:
+            fix = "train with a recipe that has a table [meta]"
+            raise InputError(str(self.folder), expected="a run that learned a regulariser", got="another", fix=fix)
+        learned = make_learned(self.recipe, build(self.recipe.model, self.shape))
+        checkpoint.put(learned, checkpoint.under("learned", checkpoint.load(self.weights)[0]), str(self.weights))
+        return learned.to(device).eval()
 
     def begin(self) -> None:
         """An empty folder: what an earlier training left is removed."""

@@ -8,7 +8,10 @@ import torch
 from torch import nn
 
 from calibrant.core.errors import InputError
+from calibrant.models import Network
 from calibrant.train import checkpoint
+from calibrant.train.meta import MetaStep
+from calibrant.train.recipe import Recipe
 from calibrant.train.run import Run
 
 
@@ -34,29 +37,45 @@ class State:
         self.step, self.seen, self.loss, self.wrong, self.seconds = 0, 0, 0.0, 0.0, 0.0
 
 
-def save(
-    run: Run, state: State, network: nn.Module, optimizer: torch.optim.Optimizer, loss: nn.Module, scaler: Any
-) -> None:
+@dataclass(frozen=True)
+class Parts:
+    """What moves while a network trains."""
+
+    network: Network
+    optimizer: torch.optim.Optimizer
+    loss: nn.Module
+    scaler: Any
+    meta: MetaStep | None = None
+
+
+def save(run: Run, state: State, parts: Parts) -> None:
     """Everything, in one file. Random numbers need no saving: every step starts from its own."""
     facts = asdict(state) | {"loss": float(state.loss), "wrong": float(state.wrong), "best": min(state.best, 1e300)}
     tensors = {
-        **checkpoint.named("network", network.state_dict()),
-        **checkpoint.named("optimizer", checkpoint.optimizer_tensors(optimizer)),
-        **checkpoint.named("loss", loss.state_dict()),
+        **checkpoint.named("network", parts.network.state_dict()),
+        **checkpoint.named("optimizer", checkpoint.optimizer_tensors(parts.optimizer)),
+        **checkpoint.named("loss", parts.loss.state_dict()),
     }
-    checkpoint.save(run.last, tensors, facts | {"recipe": run.recipe.to_dict(), "scaler": scaler.state_dict()})
+    if parts.meta is not None:
+        tensors |= checkpoint.named("learned", parts.meta.learned.state_dict())
+        tensors |= checkpoint.named("meta_optimizer", checkpoint.optimizer_tensors(parts.meta.optimizer))
+    facts |= {"recipe": run.recipe.to_dict(), "scaler": parts.scaler.state_dict()}
+    checkpoint.save(run.last, tensors, facts)
 
 
-def resume(run: Run, network: nn.Module, optimizer: torch.optim.Optimizer, loss: nn.Module, scaler: Any) -> State:
-    """The state in the folder, put back into network, optimizer and loss."""
+def resume(run: Run, parts: Parts) -> State:
+    """The state in the folder, put back into network, optimizer, loss and regulariser."""
     for stray in run.folder.glob(".*.safetensors.*"):  # half a file of a run that was killed while it saved
         stray.unlink()
     tensors, facts = checkpoint.load(run.last)
     _same_recipe(run, facts.pop("recipe"))
-    checkpoint.put(network, checkpoint.under("network", tensors), str(run.last))
-    checkpoint.put_optimizer(optimizer, checkpoint.under("optimizer", tensors))
-    loss.load_state_dict(checkpoint.under("loss", tensors))
-    scaler.load_state_dict(facts.pop("scaler"))
+    checkpoint.put(parts.network, checkpoint.under("network", tensors), str(run.last))
+    checkpoint.put_optimizer(parts.optimizer, checkpoint.under("optimizer", tensors))
+    parts.loss.load_state_dict(checkpoint.under("loss", tensors))
+    if parts.meta is not None:
+        parts.meta.learned.load_state_dict(checkpoint.under("learned", tensors))
+        checkpoint.put_optimizer(parts.meta.optimizer, checkpoint.under("meta_optimizer", tensors))
+    parts.scaler.load_state_dict(facts.pop("scaler"))
     return State(**facts)
 
 
@@ -67,7 +86,7 @@ def _same_recipe(run: Run, saved: dict[str, Any]) -> None:
         inner = {k: flat(v, f"{prefix}{k}.") if isinstance(v, dict) else {prefix + k: v} for k, v in values.items()}
         return {k: list(v) if isinstance(v, tuple) else v for part in inner.values() for k, v in part.items()}
 
-    now, then = flat(run.recipe.to_dict()), flat(saved)
+    now, then = flat(run.recipe.to_dict()), flat(Recipe.from_dict(saved).to_dict())  # with keys that came later
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key) and key != "title")
     if changed:
         shown = ", ".join(f"{key} = {then.get(key)!r} then, {now.get(key)!r} now" for key in changed[:3])

@@ -1,0 +1,233 @@
+"""The two-level step: move the network's regulariser so that the network's next step helps held-out data.
+
+One look-ahead step theta+ = theta - eta grad L(theta, phi) makes the objective V(theta+) a function of what is learned,
+phi. Its gradient is -eta d/dphi of the slope of L along v = grad V(theta+). That slope needs the logits' slope only,
+which one forward-mode pass gives: no second-order graph of the network is ever built.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, jvp
+
+from calibrant import losses
+from calibrant.core.errors import InputError, unknown_name
+from calibrant.models._layers import layer, listening
+from calibrant.train.learned import GammaNet, Learned, Reduction, Smoothing, UnitL2
+from calibrant.train.recipe import Recipe
+
+Weights = dict[str, Tensor]
+
+
+class Stepped(NamedTuple):
+    """What a step gives: back-propagate `loss`, then move the network."""
+
+    loss: Tensor  # of the training batch, with the regulariser as it is now
+    logits: Tensor
+    features: Tensor
+    objective: Tensor  # on the meta batch, after the look-ahead
+
+
+class MetaStep:
+    """One step of meta-regularisation, for anybody's loop.
+
+        step = MetaStep(network, GammaNet(features=512, heads=10), objective="ce + 0.5*sece")
+        for (x, labels), (meta_x, meta_labels) in zip(train, endless(meta)):
+            optimizer.zero_grad()
+            step(x, labels, meta_x, meta_labels, lr=0.1).loss.backward()
+            optimizer.step()
+
+    The regulariser moves by its own Adam (`step.optimizer`), the network by yours. `lookahead` goes through the last
+    layer (`head`, by name) or through all weights ("full"); `by="double_backward"` is the reference that the fast way
+    is tested against. Two habits of the authors' code can be switched on: `leak_meta_grad` adds the gradient of the
+    meta batch to the network's own, and `update_statistics` lets the meta batch into batch norm's running averages.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        learned: Learned,
+        *,
+        objective: str = "ce + 0.5*sece",
+        lookahead: Literal["head", "full"] = "head",
+        by: Literal["jvp", "double_backward"] = "jvp",
+        lr: float = 1e-3,
+        reduction: Reduction = "mean",
+        head: str = "head",
+        leak_meta_grad: bool = False,
+        update_statistics: bool = False,
+        forward: Callable[[Tensor], Tensor] | None = None,
+        autocast: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        average: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        """`forward`, `autocast` and `average` are for wrapped networks: how to call it, in which precision, and how
+        processes share a tensor."""
+        for name, value, known in (("lookahead", lookahead, ("head", "full")), ("by", by, ("jvp", "double_backward"))):
+            if value not in known:
+                raise unknown_name(name, value, known)
+        if not lr > 0:
+            raise InputError("MetaStep.lr", expected="more than 0", got=f"{lr:g}", fix="use 1e-3")
+        self.network, self.learned = network, learned
+        self.head = layer(network, head, "meta-regularisation")
+        self._prefix = f"{head}."
+        self.objective = losses.make(objective)
+        self.lookahead, self.by, self.reduction = lookahead, by, reduction
+        self.leak_meta_grad, self.update_statistics = leak_meta_grad, update_statistics
+        self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)
+        self._forward = forward or network
+        self._autocast, self._average = autocast, average or (lambda tensor: tensor)
+
+    def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> Stepped:
+        """`lr` is the network's rate in this step. Gradients of the network are added to: clear them before."""
+        self.objective.to(x.device)
+        seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
+        torch.manual_seed(seed)
+        with listening(self.head) as heard:
+            logits = self._forward(x)
+        features = heard[0].detach()
+        batch = _Batch(x, labels, logits, features, meta_x, meta_labels, lr, seed)
+        slopes, objective = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
+        for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
+            parameter.grad = self._average(slope)
+        self.optimizer.step()
+        self.learned.settle()
+        self.learned.requires_grad_(False)  # the network's own step does not move it
+        loss = self.learned.loss(logits, labels, features, dict(self.head.named_parameters()), self.reduction)
+        self.learned.requires_grad_(True)
+        return Stepped(loss, logits, features, objective)
+
+    # -- the gradient of the objective with respect to what is learned -----------------------------
+
+    def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], Tensor]:
+        weights = self._looking_ahead(batch)
+        ahead = {name: w.detach().requires_grad_() for name, w in self._ahead(batch, weights).items()}
+        objective, at = self._held_out(batch, ahead)
+        v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
+        weights = {name: w.detach() for name, w in weights.items()}
+        with torch.no_grad(), self._autocast():
+            if self.lookahead == "head":
+                along = jvp(lambda w: functional_call(self.head, w, (batch.features,)), (weights,), (v,))[1]
+            else:
+                torch.manual_seed(batch.seed)
+                along = jvp(lambda w: self._call(w, batch.x), (weights,), (v,))[1]  # (B, k)
+        # The slope of the training loss along v, as a function of what is learned.
+        head = {name: w.requires_grad_() for name, w in self._of_head(weights).items()}
+        logits = batch.logits.detach().requires_grad_()
+        loss = self.learned.loss(logits, batch.labels, batch.features, head, self.reduction)
+        slopes = torch.autograd.grad(loss, [logits, *head.values()], create_graph=True, materialize_grads=True)
+        along_v = [along.to(logits.dtype), *self._of_head(v).values()]
+        rate = torch.stack([(slope * a).sum() for slope, a in zip(slopes, along_v, strict=True)]).sum()
+        return _slopes(-batch.lr * rate, self.learned.parameters()), objective.detach()
+
+    def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], Tensor]:
+        ahead = self._ahead(batch, self._looking_ahead(batch), second_order=True)
+        objective, at = self._held_out(batch, ahead)
+        return self._slopes(objective, at, self.learned.parameters(), keep=True), objective.detach()
+
+    def _looking_ahead(self, batch: "_Batch") -> Weights:
+        """The weights that take the look-ahead step."""
+        if self.lookahead == "full":
+            return {name: w for name, w in self.network.named_parameters() if w.requires_grad}
+        return {name: w.detach().requires_grad_() for name, w in self.head.named_parameters()}
+
+    def _ahead(self, batch: "_Batch", weights: Weights, second_order: bool = False) -> Weights:
+        """Where one plain step takes them: no momentum, no weight decay, no clipping."""
+        logits = batch.logits
+        if self.lookahead == "head":
+            with self._autocast():
+                logits = functional_call(self.head, weights, (batch.features,))
+        loss = self.learned.loss(logits, batch.labels, batch.features, self._of_head(weights), self.reduction)
+        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order, retain_graph=True)
+        pairs = zip(weights.items(), slopes, strict=True)
+        return {name: weight - batch.lr * self._average(slope) for (name, weight), slope in pairs}
+
+    def _held_out(self, batch: "_Batch", ahead: Weights) -> tuple[Tensor, Weights]:
+        """The objective on the meta batch at the weights ahead, and all weights it was computed with."""
+        own = dict(self.network.named_parameters())
+        at = own | {(self._prefix if self.lookahead == "head" else "") + name: w for name, w in ahead.items()}
+        with self._autocast():
+            if self.lookahead == "full" or self.leak_meta_grad:
+                logits = self._call(at, batch.meta_x, count=self.update_statistics)
+            else:  # only the last layer needs a gradient
+                with torch.no_grad(), listening(self.head) as heard:
+                    self._call({}, batch.meta_x, count=self.update_statistics)
+                logits = functional_call(self.head, ahead, (heard[0],))
+        return self.objective(logits, batch.meta_labels), at
+
+    def _slopes(
+        self, objective: Tensor, at: Weights, parameters: Iterable[Tensor], *, keep: bool = False
+    ) -> list[Tensor]:
+        """Gradients of the objective; where it may leak, those of the network are added to its own."""
+        wanted = list(parameters)
+        own = {name: w for name, w in self.network.named_parameters() if w.requires_grad} if self.leak_meta_grad else {}
+        found = _slopes(objective, [*wanted, *(at[name] for name in own)], keep=keep)
+        for weight, leak in zip(own.values(), found[len(wanted) :], strict=True):
+            weight.grad = leak if weight.grad is None else weight.grad + leak
+        return found[: len(wanted)]
+
+    def _call(self, weights: Weights, x: Tensor, *, count: bool = False) -> Tensor:
+        """The network with other weights; batch norm counts into copies unless told otherwise."""
+        copies = {} if count else {name: buffer.clone() for name, buffer in self.network.named_buffers()}
+        logits: Tensor = functional_call(self.network, {**weights, **copies}, (x,))
+        return logits
+
+    def _of_head(self, weights: Weights) -> Weights:
+        """The weights of the last layer, by their names in it."""
+        if self.lookahead == "head":
+            return weights
+        start = len(self._prefix)
+        return {name[start:]: w for name, w in weights.items() if name.startswith(self._prefix)}
+
+
+class _Batch(NamedTuple):
+    x: Tensor
+    labels: Tensor
+    logits: Tensor  # with the graph of the network
+    features: Tensor  # (B, d), without
+    meta_x: Tensor
+    meta_labels: Tensor
+    lr: float
+    seed: int
+
+
+def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) -> list[Tensor]:
+    """Gradients; 0 for a parameter that the value does not see."""
+    return list(torch.autograd.grad(value, list(parameters), retain_graph=keep, materialize_grads=True))
+
+
+def make_meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabric: Any) -> MetaStep:
+    """The step of a recipe with a table [meta]."""
+    m = recipe.meta
+    learned = make_learned(recipe, network).to(fabric.device)
+    return MetaStep(
+        network,
+        learned.double() if recipe.precision == "64-true" else learned,
+        objective=m.objective,
+        lookahead=m.lookahead,
+        by=m.by,
+        lr=m.lr,
+        reduction=recipe.reduction,
+        leak_meta_grad=m.leak_meta_grad,
+        update_statistics=m.update_statistics,
+        forward=wrapped,
+        autocast=fabric.autocast,
+        average=fabric.all_reduce if fabric.world_size > 1 else None,
+    )
+
+
+def make_learned(recipe: Recipe, network: nn.Module) -> Learned:
+    """The regulariser that a recipe names, as it is before training."""
+    m = recipe.meta
+    head = layer(network, "head", "meta-regularisation")
+    if m.learn == "l2":
+        return UnitL2(head, base=recipe.loss)
+    if not isinstance(head, nn.Linear):
+        got, fix = type(head).__name__, "use a network whose last layer is linear"
+        raise InputError(recipe.model, expected="a linear last layer to learn a regulariser", got=got, fix=fix)
+    if m.learn == "gamma":
+        return GammaNet(head.in_features, m.heads or head.out_features, tau=m.tau, cap=m.cap)
+    per: Literal["all", "class", "pair"] = {"smoothing": "all", "class_smoothing": "class"}.get(m.learn, "pair")  # type: ignore[assignment]
+    return Smoothing(head.out_features, per=per)
