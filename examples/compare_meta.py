@@ -30,11 +30,11 @@ METHODS = {  # name -> changes of the recipe
     "FLSD-53": {"loss": "flsd"},
     "CE-DECE": {"loss": "ce", "meta": Meta(learn="l2", objective="ce + 0.5*dece")},
     "CE-SECE": {"loss": "ce", "meta": Meta(learn="l2", objective="ce + 0.5*sece")},
-    "FLγ": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce")},
-    "FLγ-DECE": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce + 0.5*dece")},
-    "FLγ-SECE": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce + 0.5*sece")},
+    "FLgamma": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce")},
+    "FLgamma-DECE": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce + 0.5*dece")},
+    "FLgamma-SECE": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce + 0.5*sece")},
 }
-CIFAR10 = {"CE": "ce", "CE-SECE": "ce-sece", "FLγ-SECE": "flgamma-sece"}  # name -> recipe
+CIFAR10 = {"CE": "ce", "CE-SECE": "ce-sece", "FLgamma-SECE": "flgamma-sece"}  # name -> recipe
 MEASURES = {
     "error": "error",
     "NLL": "nll",
@@ -44,7 +44,11 @@ MEASURES = {
     "class-wise ECE": "classwise",
     "AUROC": "auroc",
 }
-DIFFERENCES = (("CE", "CE-DECE CE-SECE FLγ FLγ-DECE FLγ-SECE"), ("FLγ", "FLγ-DECE FLγ-SECE"), ("focal 1", "FLγ-SECE"))
+DIFFERENCES = (
+    ("CE", "CE-DECE CE-SECE FLgamma FLgamma-DECE FLgamma-SECE"),
+    ("FLgamma", "FLgamma-DECE FLgamma-SECE"),
+    ("focal 1", "FLgamma-SECE"),
+)
 
 
 def recipe(name: str, seed: int) -> Recipe:
@@ -65,7 +69,7 @@ def recipe(name: str, seed: int) -> Recipe:
 
 
 def folder(out: Path, name: str, seed: int | str) -> Path:
-    return out / f"{name.replace('γ', 'gamma').replace(' ', '-').lower()}-{seed}"
+    return out / f"{name.replace(' ', '-').lower()}-{seed}"
 
 
 def run_one(job: tuple[str, int | str, Path, str]) -> str:
@@ -106,7 +110,7 @@ def draw(runs: dict[str, list[Run]], page: Path) -> None:
     """The curves of the first seed: gamma per epoch, mean and spread over the test images."""
     import polars as pl
 
-    names = [name for name in runs if "γ" in name]
+    names = [name for name in runs if "gamma" in name]
     logs = pl.concat([runs[name][0].log.with_columns(model=pl.lit(name)) for name in names])
     rows = logs.select("model", "epoch", "gamma_mean", "gamma_std", "test_ece", "test_error")
     figures.draw("training_curves", rows, page.parent / "gamma.svg")

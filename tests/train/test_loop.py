@@ -107,9 +107,12 @@ train(recipe, sys.argv[2], on_progress=kill)
         ({"loss": "avuc", "optimizer.name": "adam", "optimizer.lr": 1e-3}, 0.0),
         ({"mixup": 0.4, "model": "wide_resnet:depth=10,width=1,dropout=0.3"}, 0.0),  # random numbers everywhere
         ({"loss": "flsc", "optimizer.accumulate": 2, "schedule.name": "cosine"}, 0.0),
+        ({"loss": "focal", "meta.learn": "gamma", "meta.lookahead": "full"}, 0.0),  # two optimizers, endless batches
+        ({"meta.learn": "l2", "model": "wide_resnet:depth=10,width=1,dropout=0.3"}, 300.0),
     ],
-    ids=["epoch", "crl", "avuc-adam", "mixup-dropout", "flsc-accumulate"],
+    ids=["epoch", "crl", "avuc-adam", "mixup-dropout", "flsc-accumulate", "gamma", "l2"],
 )
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_bits(tmp_path, changes, save_every):
     recipe = change(TINY, epochs=3, **changes)
     whole = train(recipe, tmp_path / "whole")

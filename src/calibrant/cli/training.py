@@ -67,6 +67,40 @@ def predict(
     typer.echo(f"{out}: {p.n} rows, {p.k} classes, accuracy {p.correct.mean():.1%}\n\n  calibrant measure {out}")
 
 
+@app.command()
+def gamma(
+    run: Annotated[Path, typer.Argument(help="the folder of a training with gamma-Net")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="a table: .parquet or .csv")],
+    part: Annotated[str, typer.Option(help="test or val")] = "test",
+    as_json: Json = False,
+) -> None:
+    """The gamma that was learned, for every image: a table for figures; at test time nothing else uses it."""
+    with needs_train():
+        from calibrant.train import open_run
+    from calibrant.core.errors import InputError, unknown_name
+    from calibrant.core.files import write_whole
+
+    if out.suffix not in (".parquet", ".csv"):
+        raise InputError(str(out), expected=".parquet or .csv", got=f"'{out.suffix}'", fix="name it gamma.parquet")
+    if part not in ("test", "val"):
+        raise unknown_name("part", part, ("test", "val"))
+    opened = open_run(run)
+    table = opened.gammas(getattr(opened, part))
+    write_whole(out, lambda f: table.write_parquet(f) if out.suffix == ".parquet" else table.write_csv(f))
+    groups = {"right": table.filter(table["correct"]), "wrong": table.filter(~table["correct"]), "all": table}
+    facts = {
+        name: {"n": rows.height, **{what: getattr(rows["gamma"], what)() for what in ("mean", "std", "min", "max")}}
+        for name, rows in groups.items()
+    }
+    if as_json:
+        return print_json({"file": str(out), "gamma": facts})
+    typer.echo(f"{'answers':8}{'n':>8}{'mean':>9}{'std':>9}{'least':>9}{'most':>9}")
+    for name, row in facts.items():
+        shown = "".join(f"{row[what]:9.3f}" if row["n"] > 1 else f"{'-':>9}" for what in ("mean", "std", "min", "max"))
+        typer.echo(f"{name:8}{row['n']:8}{shown}")
+    typer.echo(f"\nwritten to {out}")
+
+
 def train_with_bar(
     recipe: "Recipe", out: Path, *, device: str = "auto", processes: int = 1, restart: bool = False, quiet: bool = False
 ) -> "Run":
@@ -117,9 +151,9 @@ def epoch_line(row: dict[str, Any], epochs: int) -> str:
     """One row of the log for people, in 80 columns."""
     line = f"epoch {row['epoch']:>{len(str(epochs))}}/{epochs}  loss {row['train_loss']:.3f}"
     if "val_error" in row:
-        line += f" error {row['train_error']:6.1%} | val error {row['val_error']:6.1%}"
-        line += f" ECE {row['val_ece']:6.2%} NLL {row['val_nll']:.3f}"
-    return line
+        line += "" if "gamma_mean" in row else f" error {row['train_error']:6.1%}"
+        line += f" | val error {row['val_error']:6.1%} ECE {row['val_ece']:6.2%} NLL {row['val_nll']:.3f}"
+    return line + (f" gamma {row['gamma_mean']:.2f}" if "gamma_mean" in row else "")
 
 
 def _facts(run: "Run") -> dict[str, Any]:
@@ -145,6 +179,9 @@ def _tell(run: "Run") -> None:
     )
     if run.recipe.reduced:
         typer.echo(f"(scale {run.recipe.scale}: smaller than the paper's training)")
+    capped = run.log["gamma_capped"][-1] if "gamma_capped" in run.log.columns else 0
+    if capped:
+        typer.echo(f"gamma reached its cap of {run.recipe.meta.cap:g} for {capped:.0%} of the images: lower meta.lr")
     has_val = (run.folder / "val.npz").exists()
     typer.echo(f"\n  calibrant measure {run.folder}/test.npz")
     if has_val:

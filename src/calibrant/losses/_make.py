@@ -14,8 +14,10 @@ from calibrant.losses._base import Loss, Reduction, Term
 CATALOGUE = Catalogue("calibrant.losses", Loss, "loss", reuse=False)  # a loss may have a memory
 
 
-def make(spec: str, reduction: Reduction = "mean") -> Loss:
+def make(spec: str, reduction: Reduction = "mean", *, partner: bool = True) -> Loss:
     """A fresh loss from its name, or from a weighted sum of names.
+
+    A term by itself gets the partner of its paper; `partner=False` leaves it alone.
 
     >>> make("mdca")
     Sum(
@@ -31,7 +33,7 @@ def make(spec: str, reduction: Reduction = "mean") -> Loss:
     losses = [_entry(name, reduction) for _, name in parts]
     if len(losses) == 1:
         only, weight = losses[0], parts[0][0]
-        if isinstance(only, Term):
+        if isinstance(only, Term) and partner:
             losses = [_entry(only.partner, only.reduction), only]
             weights = [1.0, only.weight if weight is None else weight]
         elif weight is None:

@@ -18,7 +18,7 @@ from calibrant.datasets import Dataset, Part, Splits
 from calibrant.losses.mixup import Mixup, Pairs
 from calibrant.measures import make as measure
 from calibrant.train import checkpoint
-from calibrant.train.batches import Batches, Pixels
+from calibrant.train.batches import Batches
 from calibrant.train.learned import Learned
 from calibrant.train.meta import make_meta_step
 from calibrant.train.optimize import learning_rate, make_optimizer
@@ -54,6 +54,7 @@ def train(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Run:
     """Train as the recipe says, into the folder `out`; a folder with a state in it goes on from there."""
+    import polars as pl
     from lightning_fabric import Fabric
 
     fabric = Fabric(
@@ -142,16 +143,16 @@ def train(
 
         state.seconds += time.monotonic() - began
         if chief:
-            state.end_epoch(_epoch_row(run, state, parts, splits, pixels, fabric), recipe.patience)
+            state.end_epoch(_epoch_row(run, state, parts, splits, fabric), recipe.patience)
             save(run, state, parts)
-            run.write_log(state.log)
+            run.write_table("log", pl.DataFrame(state.log, infer_schema_length=None))
             saved = time.monotonic()
             report(Progress(state.epoch - 1, recipe.epochs, steps, steps, state.log[-1]["train_loss"], state.log[-1]))
         state = fabric.broadcast(state)
 
     if chief and not (run.folder / "test.npz").exists():
         selected = state.epoch if recipe.select == "last" else state.best_epoch + 1
-        _write_predictions(run, splits, pixels, fabric)
+        _write_predictions(run, splits, fabric)
         run.write(finished=True, selected_epoch=selected)
     fabric.barrier()
     return run
@@ -200,18 +201,19 @@ def _held_out(recipe: Recipe, splits: Splits, batches: Batches, start: int) -> I
     return replace(batches, part=splits.meta, size=size).endless(start, reshuffle=recipe.meta.reshuffle)
 
 
-def _epoch_row(run: Run, state: State, parts: Parts, splits: Splits, pixels: Pixels, fabric: Any) -> dict[str, Any]:
+def _epoch_row(run: Run, state: State, parts: Parts, splits: Splits, fabric: Any) -> dict[str, Any]:
     """The row of the log, and the weights of the best epoch kept."""
     recipe, learned = run.recipe, None if parts.meta is None else parts.meta.learned
 
-    def look(part: Part) -> Predictions:
-        return predict(parts.network, part, pixels, features=learned is not None, precision=fabric.autocast())
+    def look(name: str, part: Part) -> Predictions:
+        pixels, keep = run.pixels(fabric.device, name), learned is not None
+        return predict(parts.network, part, pixels, features=keep, precision=fabric.autocast())
 
     rate = learning_rate(recipe, state.epoch + (state.step - 1) / state.step)
     row: dict[str, Any] = {"epoch": state.epoch + 1, "learning_rate": rate, "seconds": state.seconds}
     row |= {"train_loss": float(state.loss) / state.seen, "train_error": float(state.wrong) / state.seen}
     if splits.val is not None:
-        p = look(splits.val)
+        p = look("val", splits.val)
         row |= measured(p, "val") | {"val_refined_nll": refined_nll(p)} | what_was_learned(learned, p)
         score = row["val_refined_nll" if recipe.select == "refinement" else "val_error"]
         if score < state.best:
@@ -220,7 +222,7 @@ def _epoch_row(run: Run, state: State, parts: Parts, splits: Splits, pixels: Pix
             tensors |= {} if learned is None else checkpoint.named("learned", learned.state_dict())
             checkpoint.save(run.best, tensors, {"epoch": state.epoch + 1})
     if recipe.test_each_epoch:
-        p = look(splits.test)
+        p = look("test", splits.test)
         row |= measured(p, "test") | what_was_learned(learned, p)
     return row
 
@@ -239,13 +241,16 @@ def what_was_learned(learned: Learned | None, p: Predictions) -> dict[str, float
     return row
 
 
-def _write_predictions(run: Run, splits: Splits, pixels: Pixels, fabric: Any) -> None:
-    network = run.network(pixels.device)
+def _write_predictions(run: Run, splits: Splits, fabric: Any) -> None:
+    network = run.network(fabric.device)
     if run.recipe.channels_last:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for name, part in (("val", splits.val), ("test", splits.test)):
         if part is not None:
-            predict(network, part, pixels, precision=fabric.autocast()).save(run.folder / f"{name}.npz")
+            p = predict(network, part, run.pixels(fabric.device, name), precision=fabric.autocast())
+            if name == "test" and run.recipe.meta.learn == "gamma":
+                run.write_table("gamma", run.gammas(p))
+            p.save(run.folder / f"{name}.npz")
 
 
 def _diverged(value: float, epoch: int, step: int, run: Run) -> InputError:

@@ -40,6 +40,7 @@ class MetaStep:
             step(x, labels, meta_x, meta_labels, lr=0.1).loss.backward()
             optimizer.step()
 
+    `objective` is a loss or a sum of losses, as it is written: "sece" is calibration alone, the paper's equation.
     The regulariser moves by its own Adam (`step.optimizer`), the network by yours. `lookahead` goes through the last
     layer (`head`, by name) or through all weights ("full"); `by="double_backward"` is the reference that the fast way
     is tested against. Two habits of the authors' code can be switched on: `leak_meta_grad` adds the gradient of the
@@ -63,8 +64,8 @@ class MetaStep:
         autocast: Callable[[], AbstractContextManager[Any]] = nullcontext,
         average: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        """`forward`, `autocast` and `average` are for wrapped networks: how to call it, in which precision, and how
-        processes share a tensor."""
+        """`forward`, `autocast` and `average` are for several processes and mixed precision: how to call the network
+        so that gradients are shared, in which precision, and how processes share another tensor."""
         for name, value, known in (("lookahead", lookahead, ("head", "full")), ("by", by, ("jvp", "double_backward"))):
             if value not in known:
                 raise unknown_name(name, value, known)
@@ -73,7 +74,7 @@ class MetaStep:
         self.network, self.learned = network, learned
         self.head = layer(network, head, "meta-regularisation")
         self._prefix = f"{head}."
-        self.objective = losses.make(objective)
+        self.objective = losses.make(objective, partner=False)  # a term alone is meant
         self.lookahead, self.by, self.reduction = lookahead, by, reduction
         self.leak_meta_grad, self.update_statistics = leak_meta_grad, update_statistics
         self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)
@@ -83,11 +84,13 @@ class MetaStep:
     def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> Stepped:
         """`lr` is the network's rate in this step. Gradients of the network are added to: clear them before."""
         self.objective.to(x.device)
+        kind = next(self.network.parameters()).dtype
+        x, meta_x = x.to(kind), meta_x.to(kind)
         seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
         torch.manual_seed(seed)
-        with listening(self.head) as heard:
+        with listening(self.head) as heard, self._autocast():
             logits = self._forward(x)
-        features = heard[0].detach()
+        features = heard[0].detach().to(kind)
         batch = _Batch(x, labels, logits, features, meta_x, meta_labels, lr, seed)
         slopes, objective = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
         for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
@@ -107,7 +110,7 @@ class MetaStep:
         objective, at = self._held_out(batch, ahead)
         v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
-        with torch.no_grad(), self._autocast():
+        with torch.no_grad():  # in full precision: forward mode and autocast do not go together
             if self.lookahead == "head":
                 along = jvp(lambda w: functional_call(self.head, w, (batch.features,)), (weights,), (v,))[1]
             else:
@@ -165,7 +168,8 @@ class MetaStep:
         own = {name: w for name, w in self.network.named_parameters() if w.requires_grad} if self.leak_meta_grad else {}
         found = _slopes(objective, [*wanted, *(at[name] for name in own)], keep=keep)
         for weight, leak in zip(own.values(), found[len(wanted) :], strict=True):
-            weight.grad = leak if weight.grad is None else weight.grad + leak
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+            weight.grad += leak
         return found[: len(wanted)]
 
     def _call(self, weights: Weights, x: Tensor, *, count: bool = False) -> Tensor:
@@ -200,7 +204,7 @@ def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) 
 
 def make_meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabric: Any) -> MetaStep:
     """The step of a recipe with a table [meta]."""
-    m = recipe.meta
+    m, several = recipe.meta, fabric.world_size > 1
     learned = make_learned(recipe, network).to(fabric.device)
     return MetaStep(
         network,
@@ -212,9 +216,9 @@ def make_meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabri
         reduction=recipe.reduction,
         leak_meta_grad=m.leak_meta_grad,
         update_statistics=m.update_statistics,
-        forward=wrapped,
+        forward=wrapped if several else None,
         autocast=fabric.autocast,
-        average=fabric.all_reduce if fabric.world_size > 1 else None,
+        average=fabric.all_reduce if several else None,
     )
 
 

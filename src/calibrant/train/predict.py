@@ -82,7 +82,8 @@ def predict_run(
     chosen = fitting(chosen, run.shape, data or run.recipe.data.name)
     if corrupt is not None:
         chosen = corrupted(chosen, corruptions.make(corrupt), seed)
-    return predict(run.network(where), chosen, run.pixels(where), batch=batch)
+    pixels = run.pixels(where, part if data is None else "train")
+    return predict(run.network(where), chosen, pixels, batch=batch)
 
 
 def load_splits(recipe: Recipe) -> Splits:

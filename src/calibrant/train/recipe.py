@@ -24,6 +24,7 @@ class Data:
     augment: Literal["none", "crop", "resized"] = "crop"  # crop after padding, or random resized crop
     pad: int = 4
     flip: bool = True
+    test_normalise: Literal["same", "imagenet"] = "same"  # by ImageNet's constants is a slip of the code behind 002
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ from calibrant.core.predictions import Predictions
 from calibrant.models import Network, Shape, build
 from calibrant.train import checkpoint
 from calibrant.train.batches import Pixels
-from calibrant.train.learned import Learned
+from calibrant.train.learned import GammaNet, Learned
 from calibrant.train.meta import make_learned
 from calibrant.train.recipe import Recipe
 
 if TYPE_CHECKING:
     import polars as pl
+
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean and standard deviation
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Run:
     """A training on disk.
 
     `run.json` holds the recipe and facts, `log.parquet` a row per epoch, `last.safetensors` everything needed to go on,
-    `best.safetensors` the weights of the best epoch so far, `val.npz` and `test.npz` the predictions at the end.
+    `best.safetensors` the weights of the best epoch so far, `val.npz` and `test.npz` the predictions at the end. Where
+    gamma was learned, `gamma.parquet` says which one every test image has.
     """
 
     folder: Path
@@ -64,8 +67,14 @@ class Run:
 
         return pl.read_parquet(self.folder / "log.parquet")
 
-    def pixels(self, device: torch.device) -> Pixels:
-        return Pixels(self.mean, self.std, device, self.recipe.channels_last)
+    def pixels(self, device: torch.device, part: str = "train") -> Pixels:
+        """How the images of a part become what the network takes."""
+        slip = part == "test" and self.recipe.data.test_normalise == "imagenet"
+        if slip and self.shape.channels != 3:
+            fix = "leave it at same"
+            raise InputError("data.test_normalise", expected="same for grey images", got="imagenet", fix=fix)
+        mean, std = IMAGENET if slip else (self.mean, self.std)
+        return Pixels(mean, std, device, self.recipe.channels_last)
 
     def network(self, device: str | torch.device = "cpu") -> Network:
         """The trained network, in evaluation mode."""
@@ -92,18 +101,31 @@ class Run:
         checkpoint.put(learned, checkpoint.under("learned", checkpoint.load(self.weights)[0]), str(self.weights))
         return learned.to(device).eval()
 
+    def gammas(self, p: Predictions) -> "pl.DataFrame":
+        """What gamma-Net says of every row, beside what the network does: for figures; nothing else uses it."""
+        import polars as pl
+
+        learned = self.learned()
+        if not isinstance(learned, GammaNet):
+            fix = 'train with a recipe that says learn = "gamma"'
+            raise InputError(str(self.folder), expected="a run with gamma-Net", got=self.recipe.meta.learn, fix=fix)
+        if p.features is None:
+            raise InputError("predictions", expected="features", got="none", fix="use calibrant predict")
+        with torch.no_grad():
+            gamma = learned(torch.tensor(p.features)).numpy()
+        ids = {} if p.ids is None else {"id": p.ids}
+        seen = {"label": p.labels, "predicted": p.predicted, "correct": p.correct, "confidence": p.confidence}
+        return pl.DataFrame({**ids, **seen, "gamma": gamma})
+
     def begin(self) -> None:
         """An empty folder: what an earlier training left is removed."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for name in ("last.safetensors", "best.safetensors", "log.parquet", "val.npz", "test.npz"):
+        for name in ("last.safetensors", "best.safetensors", "log.parquet", "val.npz", "test.npz", "gamma.parquet"):
             (self.folder / name).unlink(missing_ok=True)
         self.write(finished=False)
 
-    def write_log(self, rows: list[dict[str, Any]]) -> None:
-        import polars as pl
-
-        table = pl.DataFrame(rows, infer_schema_length=None)
-        write_whole(self.folder / "log.parquet", lambda stream: table.write_parquet(stream))
+    def write_table(self, name: str, table: "pl.DataFrame") -> None:
+        write_whole(self.folder / f"{name}.parquet", lambda stream: table.write_parquet(stream))
 
     def write(self, **facts: Any) -> None:
         """`run.json`, with whatever else is worth knowing."""
