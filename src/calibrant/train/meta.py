@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, jvp
+from torch.func import functional_call
 
 from calibrant import losses
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.models._layers import layer, listening
+from calibrant.train.forward_mode import Remembered, slope_along
 from calibrant.train.learned import GammaNet, Learned, Reduction, Smoothing, UnitL2
 from calibrant.train.recipe import Recipe
 
@@ -79,6 +80,7 @@ class MetaStep:
         self.leak_meta_grad, self.update_statistics = leak_meta_grad, update_statistics
         self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)
         self._forward = forward or network
+        self._twice = lookahead == "full" and by == "jvp"  # the training batch is looked at a second time
         self._autocast, self._average = autocast, average or (lambda tensor: tensor)
 
     def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> Stepped:
@@ -88,10 +90,11 @@ class MetaStep:
         x, meta_x = x.to(kind), meta_x.to(kind)
         seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
         torch.manual_seed(seed)
-        with listening(self.head) as heard, self._autocast():
+        remembered = Remembered()
+        with listening(self.head) as heard, self._autocast(), remembered if self._twice else nullcontext():
             logits = self._forward(x)
         features = heard[0].detach().to(kind)
-        batch = _Batch(x, labels, logits, features, meta_x, meta_labels, lr, seed)
+        batch = _Batch(x, labels, logits, features, meta_x, meta_labels, lr, seed, remembered.kept)
         slopes, objective = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
         for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
             parameter.grad = self._average(slope)
@@ -110,12 +113,12 @@ class MetaStep:
         objective, at = self._held_out(batch, ahead)
         v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
-        with torch.no_grad():  # in full precision: forward mode and autocast do not go together
-            if self.lookahead == "head":
-                along = jvp(lambda w: functional_call(self.head, w, (batch.features,)), (weights,), (v,))[1]
-            else:
-                torch.manual_seed(batch.seed)
-                along = jvp(lambda w: self._call(w, batch.x), (weights,), (v,))[1]  # (B, k)
+        # In full precision: forward mode and autocast do not go together.
+        if self.lookahead == "head":
+            along = slope_along(lambda w: functional_call(self.head, w, (batch.features,)), weights, v, [])
+        else:
+            torch.manual_seed(batch.seed)
+            along = slope_along(lambda w: self._call(w, batch.x), weights, v, batch.kept)  # (B, k)
         # The slope of the training loss along v, as a function of what is learned.
         head = {name: w.requires_grad_() for name, w in self._of_head(weights).items()}
         logits = batch.logits.detach().requires_grad_()
@@ -195,6 +198,7 @@ class _Batch(NamedTuple):
     meta_labels: Tensor
     lr: float
     seed: int
+    kept: list[Tensor]  # what the layers of the network gave
 
 
 def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) -> list[Tensor]:
