@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import (  # noqa: F401  each adds its commands
+    clamping,
     demonstrating,
     listing,
     measuring,
     plotting,
     repairing,
+    replacing,
     reporting,
     training,
 )

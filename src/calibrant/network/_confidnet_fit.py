@@ -1,0 +1,297 @@
+"""How ConfidNet is fitted: features looked at, two stages of epochs, the best one kept, a state to go on from."""
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.measures import make
+from calibrant.network._batches import Loader, pairs
+from calibrant.network._replaced import load_tensors, save_tensors
+from calibrant.network.confidnet import (
+    ConfidenceHead,
+    ConfidNet,
+    FittedConfidNet,
+    OnEpoch,
+    fingerprint,
+    look,
+    under,
+)
+
+LEAST_ERRORS = 30  # AUPR-error of fewer is mostly chance: the loss selects instead
+
+# Options that no epoch so far has looked at, by the stage that a state is in: a fit may go on with others.
+LATER = {1: {"epochs", "patience", "stages", "clone_epochs", "clone_lr"}, 2: {"clone_epochs", "patience"}}
+
+
+class Rows(NamedTuple):
+    """What the classifier says of some images."""
+
+    features: Tensor  # (n, d)
+    targets: Tensor  # (n,) probability of the true class
+    weights: Tensor  # (n,)
+    logits: Tensor  # (n, k)
+    labels: Tensor  # (n,)
+
+
+@dataclass
+class State:
+    """How far a fit is."""
+
+    stage: int = 1
+    epoch: int = 0  # of the stage
+    waited: int = 0  # epochs of the stage since the best one
+    best: float | None = None
+    best_stage: int = 1
+    best_epoch: int = 0
+    log: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Fitting:
+    """One fit. The classifier is frozen while it runs; every epoch starts from random numbers of its own."""
+
+    def __init__(
+        self,
+        options: ConfidNet,
+        network: nn.Module,
+        train_loader: Loader,
+        val_loader: Loader,
+        augmented: bool,
+        file: str | Path | None,
+        on_epoch: OnEpoch | None,
+    ) -> None:
+        self.options, self.network, self.on_epoch = options, network, on_epoch
+        self.train_loader, self.val_loader = train_loader, val_loader
+        self.file = None if file is None else Path(file)
+        self.dropouts = [m for m in network.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.p > 0]
+        self.keeps = not augmented and not self.dropouts  # the same features in every epoch
+        self.kept: Rows | None = None
+        self.val = self.rows(val_loader, "the images that select")
+        wrong = int((self.val.logits.argmax(1) != self.val.labels).sum())
+        self.by = "aupr_error" if LEAST_ERRORS <= wrong < len(self.val.labels) else "loss"
+        with self.seeded(0, 0):
+            made = ConfidenceHead(self.val.features.shape[1], options.width, options.depth)
+        self.head = made.to(self.val.features.device, self.val.features.dtype)
+        self.clone: nn.Module | None = None
+        self.optimizer = self.adam()
+        self.state, self.best = State(), self.tensors()
+        self.network_hash = fingerprint(network)
+        # The labels stand for the images that select, whose features may differ in the last bit on another device.
+        self.images_hash = hashlib.sha256(self.val.labels.cpu().numpy().tobytes()).hexdigest() + "+" * augmented
+
+    def run(self) -> FittedConfidNet:
+        if self.file is not None and self.file.exists():
+            self.resume(self.file)
+        if self.state.stage == 1:
+            self.run_stage(self.options.epochs, self.train_head)
+        if self.options.stages == 2:
+            if self.state.stage == 1:
+                self.begin_clone()
+            self.run_stage(self.options.clone_epochs, self.train_clone)
+        self.put(self.best)
+        for module in (self.head, self.clone):
+            if module is not None:
+                module.eval().requires_grad_(False)
+        return FittedConfidNet(self.network, self.head, self.clone, self.facts())
+
+    def run_stage(self, epochs: int, train: Callable[[int], float]) -> None:
+        state, patience = self.state, self.options.patience
+        while state.epoch < epochs and not 0 < patience <= state.waited:
+            with self.seeded(state.stage, state.epoch + 1):
+                loss = train(state.epoch)
+            self.end_epoch(loss)
+
+    def end_epoch(self, loss: float) -> None:
+        state, (aupr, val_loss) = self.state, self.judge()
+        value = aupr if self.by == "aupr_error" else -val_loss
+        better = state.best is None or value > state.best
+        state.epoch += 1
+        state.waited = 0 if better else state.waited + 1
+        if better:
+            state.best, state.best_stage, state.best_epoch = value, state.stage, state.epoch
+            self.best = self.tensors()
+        row = {"stage": state.stage, "epoch": state.epoch, "loss": loss, "val_loss": val_loss, "best": better}
+        state.log.append({**row, "val_aupr_error": None if np.isnan(aupr) else aupr})
+        if self.file is not None:
+            self.save(self.file)
+        if self.on_epoch is not None:
+            self.on_epoch(state.log[-1])
+
+    # -- the two stages -------------------------------------------------------------------------
+
+    def train_head(self, epoch: int) -> float:
+        """One epoch of the head on features of frozen layers, in a new order."""
+        rows = self.kept or self.learned(epoch)
+        if self.keeps:
+            self.kept = rows
+        n, total = len(rows.targets), 0.0
+        order = np.random.default_rng([self.options.seed, epoch]).permutation(n)
+        for start in range(0, n, self.options.batch):
+            taken = torch.from_numpy(order[start : start + self.options.batch]).to(rows.targets.device)
+            total += self.step(rows.features[taken], rows.targets[taken], rows.weights[taken]) * len(taken)
+        return total / n
+
+    def learned(self, epoch: int) -> Rows:
+        """Features and targets of the training images, of one pass with the classifier's dropout on."""
+        self.tell(0 if self.keeps else epoch)
+        for module in self.dropouts:
+            module.train()
+        try:
+            return self.rows(self.train_loader, "the images to learn from")
+        finally:
+            for module in self.dropouts:
+                module.eval()
+
+    def begin_clone(self) -> None:
+        self.put(self.best)
+        self.clone = copy.deepcopy(self.network).requires_grad_(True).eval()
+        self.optimizer = self.adam()
+        self.state.stage, self.state.epoch, self.state.waited = 2, 0, 0
+        self.best = self.tensors()
+
+    def train_clone(self, epoch: int) -> float:
+        """One epoch of head and clone; the targets are still those of the classifier itself."""
+        assert self.clone is not None
+        self.tell(epoch)
+        n, total = 0, 0.0
+        for x, labels in pairs(self.train_loader, self.network):
+            with torch.no_grad():
+                targets, weights = self.aims(look(self.network, self.options.head, x)[0], labels)
+            features = look(self.clone, self.options.head, x)[1]
+            total += self.step(features, targets, weights) * len(labels)
+            n += len(labels)
+        return total / n
+
+    def step(self, features: Tensor, targets: Tensor, weights: Tensor) -> float:
+        loss = (weights * (self.head(features).sigmoid() - targets) ** 2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return float(loss.detach())
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def rows(self, loader: Loader, what: str) -> Rows:
+        parts = []
+        with torch.no_grad():
+            for x, labels in pairs(loader, self.network):
+                logits, features = look(self.network, self.options.head, x)
+                parts.append((features, *self.aims(logits, labels), logits, labels))
+        if not parts:
+            raise InputError("ConfidNet", expected=what, got="an empty loader", fix="give it images and labels")
+        made = Rows(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        if not made.features.isfinite().all():
+            fix = "look at the network's outputs"
+            raise InputError("ConfidNet", expected="finite features", got="NaN or infinity", fix=fix)
+        return made
+
+    def aims(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Probability of the true class, and the weight of each row."""
+        if int(labels.min()) < 0 or int(labels.max()) >= logits.shape[1]:
+            got = f"{int(labels.min())} to {int(labels.max())}"
+            raise InputError("labels", expected=f"0 to {logits.shape[1] - 1}", got=got, fix="count classes from 0")
+        targets = logits.softmax(1).gather(1, labels[:, None]).squeeze(1)
+        wrong = logits.argmax(1) != labels
+        return targets, torch.where(wrong, self.options.error_weight, 1.0).to(targets)
+
+    def judge(self) -> tuple[float, float]:
+        """AUPR-error and loss on the images that select."""
+        val = self.val
+        with torch.no_grad():
+            features = val.features
+            if self.clone is not None:
+                loader = pairs(self.val_loader, self.network)
+                features = torch.cat([look(self.clone, self.options.head, x)[1] for x, _ in loader])
+            q = self.head(features).sigmoid()
+            loss = float((val.weights * (q - val.targets) ** 2).mean())
+        p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), few_rows=True)
+        return make("aupr_error")(p.with_confidence(q.cpu().double().numpy())), loss
+
+    def tell(self, epoch: int) -> None:
+        set_epoch = getattr(self.train_loader, "set_epoch", None)
+        if set_epoch is not None:
+            set_epoch(epoch)
+
+    @contextmanager
+    def seeded(self, stage: int, epoch: int) -> Iterator[None]:
+        like = next(self.network.parameters(), torch.zeros(()))
+        number = np.random.SeedSequence([self.options.seed, stage, epoch]).generate_state(1, np.uint64)[0]
+        with torch.random.fork_rng([like.device] if like.is_cuda else []):
+            torch.manual_seed(int(number >> np.uint64(1)))
+            yield
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def adam(self) -> torch.optim.Adam:
+        if self.clone is None:
+            return torch.optim.Adam(self.head.parameters(), lr=self.options.lr)
+        return torch.optim.Adam([*self.clone.parameters(), *self.head.parameters()], lr=self.options.clone_lr)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """A copy of what is trained."""
+        owners = {"head": self.head} if self.clone is None else {"head": self.head, "clone": self.clone}
+        return {
+            f"{owner}.{name}": tensor.detach().clone()
+            for owner, module in owners.items()
+            for name, tensor in module.state_dict().items()
+        }
+
+    def put(self, tensors: dict[str, Tensor]) -> None:
+        self.head.load_state_dict(under("head", tensors))
+        if self.clone is not None:
+            self.clone.load_state_dict(under("clone", tensors))
+
+    def facts(self) -> dict[str, Any]:
+        chosen = {"stage": self.state.best_stage, "epoch": self.state.best_epoch, "by": self.by}
+        return {
+            "options": asdict(self.options),
+            "network": self.network_hash,
+            "features": self.val.features.shape[1],
+            "mean_target": float(self.val.targets.cpu().double().mean()),
+            "chosen": chosen,
+            "log": self.state.log,
+        }
+
+    def save(self, file: Path) -> None:
+        moments = {
+            f"optimizer.{i}.{name}": tensor
+            for i, values in self.optimizer.state_dict()["state"].items()
+            for name, tensor in values.items()
+        }
+        now = {f"now.{name}": tensor for name, tensor in self.tensors().items()}
+        best = {f"best.{name}": tensor for name, tensor in self.best.items()}
+        facts = {"state": asdict(self.state), "images": self.images_hash, **self.facts()}
+        save_tensors(file, {**now, **best, **moments}, facts)
+
+    def resume(self, file: Path) -> None:
+        tensors, facts = load_tensors(file, "the state of a ConfidNet")
+        then, now = facts["options"], asdict(self.options)
+        later = LATER[facts["state"]["stage"]]
+        changed = [f"{k} = {then[k]} then, {now[k]} now" for k in now if k not in later and then[k] != now[k]]
+        if facts["images"] != self.images_hash:
+            changed = ["other images", *changed]
+        if facts["network"] != self.network_hash:
+            changed = ["another network", *changed]
+        if changed:
+            fix = "use the same, or delete the file to begin again"
+            got = ", ".join(changed[:3])
+            raise InputError(str(file), expected="what its fit began with", got=got, fix=fix)
+        if facts["state"]["stage"] == 2:
+            self.begin_clone()
+        self.state = State(**facts["state"])
+        self.put(under("now", tensors))
+        self.best = {n: t.to(self.val.features.device) for n, t in under("best", tensors).items()}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in under("optimizer", tensors).items():
+            number, _, key = name.partition(".")
+            moments.setdefault(int(number), {})[key] = tensor
+        self.optimizer.load_state_dict({"state": moments, "param_groups": self.optimizer.state_dict()["param_groups"]})
