@@ -322,7 +322,7 @@ def test_a_state_of_another_fit_is_refused(trained, tmp_path):
     with pytest.raises(InputError, match="other images"):
         ConfidNet(epochs=1, **SMALL).fit(trained[0.0], *loaders, state=file, augmented=True)
     file.write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match="expected a safetensors file"):
         ConfidNet(epochs=1, **SMALL).fit(trained[0.0], *loaders, state=file)
 
 

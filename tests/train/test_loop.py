@@ -160,7 +160,7 @@ def test_a_diverging_loss_stops_and_keeps_the_last_good_state(tmp_path):
 
 
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
-    from calibrant.train import checkpoint
+    from calibrant.models import _checkpoint as checkpoint
 
     real, calls = checkpoint.write_whole, []
 

@@ -59,19 +59,25 @@ def _no_nan(value: Any) -> Any:
 
 
 @contextmanager
-def progress(what: str, items: Any) -> Iterator[Iterator[tuple[str, "Progress"]]]:
-    """Items with a function that moves a bar on the terminal; silent in pipes."""
+def bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator["Progress"]:
+    """A function that moves a bar on the terminal; silent in pipes."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     error = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=error, transient=True, disable=not error.is_terminal) as bar:
+    with Progress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda done: shown.advance(task, done)
 
-        def steps() -> Iterator[tuple[str, Any]]:
-            for item in items:
-                task = bar.add_task(f"{what} {item}", total=None)
-                yield item, lambda done, task=task: bar.advance(task, done)
-                bar.remove_task(task)
 
-        yield steps()
+@contextmanager
+def progress(what: str, items: Any) -> Iterator[Iterator[tuple[str, "Progress"]]]:
+    """Items with a function that moves a bar on the terminal; silent in pipes."""
+
+    def steps() -> Iterator[tuple[str, "Progress"]]:
+        for item in items:
+            with bar(f"{what} {item}", None) as step:
+                yield item, step
+
+    yield steps()

@@ -1,7 +1,5 @@
 """The command around Neural Clamping."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import Json, Seed, app, needs_train, print_json
+from calibrant.cli._app import Json, Seed, app, bar, needs_train, print_json
 from calibrant.cli.training import Device
 from calibrant.core.errors import InputError, unknown_name
 
@@ -118,7 +116,7 @@ def _other(
 ) -> Subject:
     """A network of another package and a data set."""
     from calibrant import datasets, models
-    from calibrant.train import checkpoint
+    from calibrant.models import _checkpoint as checkpoint
     from calibrant.train.batches import Batches, Pixels
 
     if data is None or part == "test":
@@ -149,24 +147,12 @@ def _scale(pixels: "Pixels") -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _fit(recipe: "NeuralClamping", subject: Subject, *, quiet: bool) -> "Clamped":
-    with _bar(recipe.most_passes, quiet) as on_pass:
+    with bar("passes (at most)", recipe.most_passes, quiet=quiet) as step:
         try:
-            return recipe.fit(subject.network, subject.calibration, on_pass=on_pass)
+            return recipe.fit(subject.network, subject.calibration, on_pass=lambda _: step(1))
         except KeyboardInterrupt:
             typer.echo("stopped; nothing was written", err=True)
             raise typer.Exit(130) from None
-
-
-@contextmanager
-def _bar(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    error = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as bar:
-        task = bar.add_task("passes (at most)", total=total)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _judged(clamped: "Clamped", subject: Subject) -> tuple[dict[str, dict[str, float]], dict[str, cal.Predictions]]:

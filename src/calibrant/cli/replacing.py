@@ -1,7 +1,6 @@
 """Commands that put another confidence in the place of a network's own: confidnet, trust-score, density-ratio."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import numpy as np
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import Json, Seed, app, needs_train, print_json
+from calibrant.cli._app import Json, Seed, app, bar, needs_train, print_json
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.files import SUFFIXES
 
@@ -58,7 +57,7 @@ def confidnet(
     made, state = open_run(run), out / "state.safetensors"
     if restart:
         state.unlink(missing_ok=True)
-    with _bar("epochs, at most", as_json, epochs + (clone_epochs if stages == 2 else 0)) as step:
+    with bar("epochs, at most", epochs + (clone_epochs if stages == 2 else 0), quiet=as_json) as step:
         try:
             fitted = _fit_confidnet(made, options, learn, augment, device, state, step)
         except KeyboardInterrupt:
@@ -94,7 +93,7 @@ def trust_score(
     before = _part(run, part, device, as_json)
     known = cal.Predictions.load(train) if train else _train_part(run, device, as_json)
     val = None if raw else _held_out(run, fit)
-    with _bar("distances", as_json, before.n + (val.n if val else 0)) as step:
+    with bar("distances", before.n + (val.n if val else 0), quiet=as_json) as step:
         fitted = options.fit(_features(known, train or run), known.labels)
         if val is not None:
             fitted = fitted.calibrate(val, on_rows=step)
@@ -126,7 +125,7 @@ def density_ratio(
 
     options = DensityRatio(neighbours=neighbours)
     before, val = _part(run, part, device, as_json), _held_out(run, fit)
-    with _bar("distances", as_json):
+    with bar("distances", None, quiet=as_json):
         after = options.fit(val).predict(before)
     after.save(out)
     if as_json:
@@ -185,7 +184,7 @@ def _predict(run: Path, part: str, device: str, quiet: bool) -> cal.Predictions:
     chosen: Part | None = getattr(splits, part, None) if part in vars(splits) else None
     if chosen is None:
         raise unknown_name("part", part, [name for name in vars(splits) if getattr(splits, name) is not None])
-    with _bar(f"{part} images", quiet, len(chosen)) as step:
+    with bar(f"{part} images", len(chosen), quiet=quiet) as step:
         return predict(made.network(where), chosen, made.pixels(where, part), on_batch=step)
 
 
@@ -282,16 +281,3 @@ def _show(before: cal.Predictions, after: cal.Predictions, file: Path) -> None:
     for row in _compared(before, after, file)["measures"]:
         typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")
     typer.echo(f"\n{after.n:,} predictions written to {file}.\n\n  calibrant report {file}")
-
-
-@contextmanager
-def _bar(what: str, quiet: bool, total: int | None = None) -> Iterator[Step]:
-    """A function that moves a bar on the terminal; silent in pipes and with --json."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    error = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.measures import make
+from calibrant.models import _checkpoint as checkpoint
 from calibrant.network._batches import Loader, pairs
-from calibrant.network._replaced import load_tensors, save_tensors
 from calibrant.network.confidnet import (
     ConfidenceHead,
     ConfidNet,
@@ -24,7 +24,6 @@ from calibrant.network.confidnet import (
     OnEpoch,
     fingerprint,
     look,
-    under,
 )
 
 LEAST_ERRORS = 30  # AUPR-error of fewer is mostly chance: the loss selects instead
@@ -246,9 +245,9 @@ class Fitting:
         }
 
     def put(self, tensors: dict[str, Tensor]) -> None:
-        self.head.load_state_dict(under("head", tensors))
+        self.head.load_state_dict(checkpoint.under("head", tensors))
         if self.clone is not None:
-            self.clone.load_state_dict(under("clone", tensors))
+            self.clone.load_state_dict(checkpoint.under("clone", tensors))
 
     def facts(self) -> dict[str, Any]:
         chosen = {"stage": self.state.best_stage, "epoch": self.state.best_epoch, "by": self.by}
@@ -262,18 +261,14 @@ class Fitting:
         }
 
     def save(self, file: Path) -> None:
-        moments = {
-            f"optimizer.{i}.{name}": tensor
-            for i, values in self.optimizer.state_dict()["state"].items()
-            for name, tensor in values.items()
-        }
-        now = {f"now.{name}": tensor for name, tensor in self.tensors().items()}
-        best = {f"best.{name}": tensor for name, tensor in self.best.items()}
-        facts = {"state": asdict(self.state), "images": self.images_hash, **self.facts()}
-        save_tensors(file, {**now, **best, **moments}, facts)
+        tensors = checkpoint.named("optimizer", checkpoint.optimizer_tensors(self.optimizer))
+        tensors |= checkpoint.named("now", self.tensors()) | checkpoint.named("best", self.best)
+        checkpoint.save(file, tensors, {"state": asdict(self.state), "images": self.images_hash, **self.facts()})
 
     def resume(self, file: Path) -> None:
-        tensors, facts = load_tensors(file, "the state of a ConfidNet")
+        tensors, facts = checkpoint.load(file)
+        if "state" not in facts or "images" not in facts:
+            raise InputError(str(file), expected="the state of a ConfidNet", got="another file", fix="delete it")
         then, now = facts["options"], asdict(self.options)
         later = LATER[facts["state"]["stage"]]
         changed = [f"{k} = {then[k]} then, {now[k]} now" for k in now if k not in later and then[k] != now[k]]
@@ -288,10 +283,6 @@ class Fitting:
         if facts["state"]["stage"] == 2:
             self.begin_clone()
         self.state = State(**facts["state"])
-        self.put(under("now", tensors))
-        self.best = {n: t.to(self.val.features.device) for n, t in under("best", tensors).items()}
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in under("optimizer", tensors).items():
-            number, _, key = name.partition(".")
-            moments.setdefault(int(number), {})[key] = tensor
-        self.optimizer.load_state_dict({"state": moments, "param_groups": self.optimizer.state_dict()["param_groups"]})
+        self.put(checkpoint.under("now", tensors))
+        self.best = {n: t.to(self.val.features.device) for n, t in checkpoint.under("best", tensors).items()}
+        checkpoint.put_optimizer(self.optimizer, checkpoint.under("optimizer", tensors))

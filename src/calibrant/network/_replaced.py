@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.files import write_whole
 from calibrant.core.predictions import Predictions
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def features_of(p: Predictions, method: str) -> Floats:
@@ -83,27 +80,3 @@ def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]
     if facts.get("calibrant") != kind or facts.get("version") != 1:
         raise wrong(f"{facts.get('calibrant')}, version {facts.get('version')}")
     return arrays, facts
-
-
-def save_tensors(path: str | Path, tensors: Mapping[str, "Tensor"], facts: Mapping[str, Any]) -> None:
-    """One safetensors file: tensors, and the facts as JSON text; whole or not at all."""
-    from safetensors.torch import save
-
-    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    data = save(plain, metadata={"calibrant": json.dumps(dict(facts))})
-    write_whole(path, lambda stream: stream.write(data))
-
-
-def load_tensors(path: str | Path, what: str) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
-    """What `save_tensors` wrote, or a clear error."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            facts = json.loads((file.metadata() or {})["calibrant"])
-            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118  not a dict
-    except FileNotFoundError:
-        got, fix = "no such file", "check the path"
-    except (SafetensorError, KeyError, ValueError) as error:
-        got, fix = f"a damaged one ({error})", "delete it, and fit again"
-    raise InputError(str(path), expected=f"{what} in a safetensors file", got=got, fix=fix)

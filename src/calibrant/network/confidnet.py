@@ -16,9 +16,9 @@ from calibrant.core.catalogue import check_options
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.predictions import Predictions
+from calibrant.models import _checkpoint as checkpoint
 from calibrant.models._layers import frozen, layer, listening
 from calibrant.network._batches import Loader, pairs
-from calibrant.network._replaced import load_tensors, save_tensors
 
 OnEpoch = Callable[[dict[str, Any]], None]
 
@@ -135,18 +135,17 @@ class FittedConfidNet(nn.Module):
     def save(self, folder: str | Path) -> None:
         """confidnet.safetensors and confidnet.json; the classifier itself is not among them."""
         folder = Path(folder)
-        tensors = {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
-        if self.clone is not None:
-            tensors |= {f"clone.{name}": tensor for name, tensor in self.clone.state_dict().items()}
+        tensors = checkpoint.named("head", self.head.state_dict())
+        tensors |= {} if self.clone is None else checkpoint.named("clone", self.clone.state_dict())
         facts = {"calibrant_confidnet": 1, **self.facts}
-        save_tensors(folder / "confidnet.safetensors", tensors, facts)
+        checkpoint.save(folder / "confidnet.safetensors", tensors, facts)
         write_whole(folder / "confidnet.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
 
     @classmethod
     def load(cls, folder: str | Path, network: nn.Module) -> "FittedConfidNet":
         """What `save` wrote, around the classifier that it was fitted to."""
         file = Path(folder) / "confidnet.safetensors"
-        tensors, facts = load_tensors(file, "a fitted ConfidNet")
+        tensors, facts = checkpoint.load(file)
         if facts.pop("calibrant_confidnet", None) != 1:
             raise InputError(str(file), expected="a ConfidNet, version 1", got="another", fix="update calibrant")
         if facts["network"] != fingerprint(network):
@@ -154,10 +153,10 @@ class FittedConfidNet(nn.Module):
             raise InputError(str(file), expected="the classifier of the fit", got="other weights", fix=fix)
         like = next(network.parameters())
         head = ConfidenceHead(facts["features"], facts["options"]["width"], facts["options"]["depth"])
-        head.load_state_dict(under("head", tensors))
+        head.load_state_dict(checkpoint.under("head", tensors))
         clone = copy.deepcopy(network) if any(name.startswith("clone.") for name in tensors) else None
         if clone is not None:
-            clone.load_state_dict(under("clone", tensors))
+            clone.load_state_dict(checkpoint.under("clone", tensors))
             clone.eval().requires_grad_(False)
         return cls(network, head.to(like.device, like.dtype).requires_grad_(False), clone, facts)
 
@@ -201,8 +200,3 @@ def fingerprint(network: nn.Module) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of one owner, by their own names."""
-    return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}

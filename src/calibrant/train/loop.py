@@ -17,7 +17,7 @@ from calibrant.core.temperature import find_temperature
 from calibrant.datasets import Dataset, Part, Splits
 from calibrant.losses.mixup import Mixup, Pairs
 from calibrant.measures import make as measure
-from calibrant.train import checkpoint
+from calibrant.models import _checkpoint as checkpoint
 from calibrant.train.batches import Batches
 from calibrant.train.learned import Learned
 from calibrant.train.meta import make_meta_step

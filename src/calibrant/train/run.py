@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.predictions import Predictions
 from calibrant.models import Network, Shape, build
-from calibrant.train import checkpoint
+from calibrant.models import _checkpoint as checkpoint
 from calibrant.train.batches import Pixels
 from calibrant.train.learned import GammaNet, Learned
 from calibrant.train.meta import make_learned

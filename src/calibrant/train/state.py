@@ -9,7 +9,7 @@ from torch import nn
 
 from calibrant.core.errors import InputError
 from calibrant.models import Network
-from calibrant.train import checkpoint
+from calibrant.models import _checkpoint as checkpoint
 from calibrant.train.meta import MetaStep
 from calibrant.train.recipe import Recipe
 from calibrant.train.run import Run

@@ -30,7 +30,7 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except FileNotFoundError:
         raise InputError(str(path), expected="a safetensors file", got="no such file", fix="check the path") from None
     except SafetensorError as error:
-        fix = "delete it, and train again"
+        fix = "delete it, and begin again"
         raise InputError(str(path), expected="a safetensors file", got=str(error), fix=fix) from None
 
 
