@@ -291,11 +291,13 @@ def test_not_a_run(tmp_path):
         open_run(tmp_path)
 
 
-def test_two_processes_share_the_work(tmp_path):
+@pytest.mark.parametrize("more", [[], ["loss=focal", "meta.learn=gamma", "data.split=8:1:1"]], ids=["plain", "meta"])
+def test_two_processes_share_the_work(tmp_path, more):
     """Through the command line, as a user would start it; gloo on the CPU."""
     command = [
         sys.executable, "-m", "calibrant", "train", "demo", "--out", str(tmp_path / "run"), "--processes", "2",
         "--device", "cpu", "--set", "scale=smoke", "--set", "data.limit=64", "--set", "batch=16", "--json",
+        *(word for change in more for word in ("--set", change)),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
