@@ -17,12 +17,12 @@ BATCH, SMOKE_BATCH = 128, 8
 ROOT = Path(__file__).parents[1]
 WAYS = {"jvp": "forward mode", "double_backward": "double backward", "everything": "backward() of everything"}
 WORDS = (
-    "Steps at batch 128, of training and of meta images, 32 x 32 x 3, on this machine's CPU; they alternate, and ratios "
-    "are of medians. The gamma-Net step looks ahead through the last layer and learns by CE + 0.5 SECE; a plain step is "
-    "forward, cross-entropy, backward and SGD. The full look-ahead goes through all weights: by one forward-mode pass "
-    "(ours), by double backward for gamma-Net's gradient alone (our reference, the same numbers), or by calling "
-    "`backward()` on the objective, which computes gradients of the network too, as scripts do. Memory is the highest of a "
-    "fresh process in one step, less what it held before."
+    "Steps at batch 128, of training and of meta images, 32 x 32 x 3, on this machine's CPU; they alternate, and "
+    "ratios are of medians. The gamma-Net step looks ahead through the last layer and learns by CE + 0.5 SECE; a "
+    "plain step is forward, cross-entropy, backward and SGD. The full look-ahead goes through all weights: by one "
+    "forward-mode pass (ours), by double backward for gamma-Net's gradient alone (our reference, the same numbers), "
+    "or by calling `backward()` on the objective, which computes gradients of the network too, as scripts do. "
+    "Memory is the highest of a fresh process in one step, less what it held before."
 )
 
 
