@@ -62,7 +62,8 @@ def recipe(name: str, seed: int) -> Recipe:
         channels_last=True,
         test_each_epoch=seed == 0,  # for the curves
         data=Data(name="fashion_mini", split="8:1:1", limit=2400, augment="none"),
-        optimizer=Optimizer(lr=0.1, nesterov=True),
+        reduction="sum",  # with clipping, as in the paper's recipes
+        optimizer=Optimizer(lr=0.1, clip_norm=2.0),
         schedule=Schedule("cosine", warmup=1),
         **METHODS[name],
     )

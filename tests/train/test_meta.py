@@ -254,14 +254,12 @@ def test_gamma_by_the_formula():
     with torch.no_grad():
         net.A += torch.randn(6, 3)
         net.W += 0.05 * torch.randn(6, 1)
-    h = torch.randn(4, 6, dtype=torch.float64)
-    for row, found in zip(h, net.free(h), strict=True):
-        s = [sum(row[i] * net.A[i, j] for i in range(6)) for j in range(3)]
-        q = [torch.exp(a) / sum(torch.exp(b) for b in s) for a in s]
-        mixed = [sum(net.A[i, j] * q[j] for j in range(3)) for i in range(6)]
-        assert float(found.detach()) == pytest.approx(
-            abs(float(sum(mixed[i] * net.W[i, 0] for i in range(6)))) / 0.01, rel=1e-9
-        )
+    A, W, h = net.A.detach().numpy(), net.W.detach().numpy(), np.random.default_rng(0).normal(size=(4, 6))
+    for row, found in zip(h, net.free(torch.from_numpy(h)).detach().tolist(), strict=True):
+        scores = [sum(row[i] * A[i, j] for i in range(6)) for j in range(3)]
+        q = [np.exp(a) / sum(np.exp(b) for b in scores) for a in scores]
+        mixed = [sum(A[i, j] * q[j] for j in range(3)) for i in range(6)]
+        assert found == pytest.approx(abs(sum(mixed[i] * W[i, 0] for i in range(6))) / 0.01, rel=1e-9)
 
 
 def test_a_diverging_gamma_is_capped_and_can_come_back():

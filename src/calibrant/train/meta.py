@@ -80,7 +80,6 @@ class MetaStep:
         self.leak_meta_grad, self.update_statistics = leak_meta_grad, update_statistics
         self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)
         self._forward = forward or network
-        self._twice = lookahead == "full" and by == "jvp"  # the training batch is looked at a second time
         self._autocast, self._average = autocast, average or (lambda tensor: tensor)
 
     def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> Stepped:
@@ -89,64 +88,75 @@ class MetaStep:
         kind = next(self.network.parameters()).dtype
         x, meta_x = x.to(kind), meta_x.to(kind)
         seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
-        torch.manual_seed(seed)
-        remembered = Remembered()
-        with listening(self.head) as heard, self._autocast(), remembered if self._twice else nullcontext():
-            logits = self._forward(x)
-        features = heard[0].detach().to(kind)
-        batch = _Batch(x, labels, logits, features, meta_x, meta_labels, lr, seed, remembered.kept)
-        slopes, objective = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
+        batch = _Batch(x, labels, meta_x, meta_labels, lr, seed)
+        slopes, objective, seen = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
         for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
             parameter.grad = self._average(slope)
         self.optimizer.step()
         self.learned.settle()
         self.learned.requires_grad_(False)  # the network's own step does not move it
-        loss = self.learned.loss(logits, labels, features, dict(self.head.named_parameters()), self.reduction)
+        head = dict(self.head.named_parameters())
+        loss = self.learned.loss(seen.logits, labels, seen.features, head, self.reduction)
         self.learned.requires_grad_(True)
-        return Stepped(loss, logits, features, objective)
+        return Stepped(loss, seen.logits, seen.features, objective)
 
     # -- the gradient of the objective with respect to what is learned -----------------------------
 
-    def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], Tensor]:
-        weights = self._looking_ahead(batch)
-        ahead = {name: w.detach().requires_grad_() for name, w in self._ahead(batch, weights).items()}
+    def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], Tensor, "_Seen"]:
+        full = self.lookahead == "full"
+        seen = self._look(batch, count=not full)
+        weights = self._looking_ahead()
+        ahead = {name: w.detach().requires_grad_() for name, w in self._ahead(batch, seen, weights).items()}
+        if full:
+            del seen  # the graph of the training batch, before that of the meta batch comes
         objective, at = self._held_out(batch, ahead)
         v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
         # In full precision: forward mode and autocast do not go together.
-        if self.lookahead == "head":
-            along = slope_along(lambda w: functional_call(self.head, w, (batch.features,)), weights, v, [])
-        else:
+        if full:
+            seen = self._look(batch, count=True, remember=True)
             torch.manual_seed(batch.seed)
-            along = slope_along(lambda w: self._call(w, batch.x), weights, v, batch.kept)  # (B, k)
+            along = slope_along(lambda w: self._call(w, batch.x), weights, v, seen.kept)  # (B, k)
+        else:
+            along = slope_along(lambda w: functional_call(self.head, w, (seen.features,)), weights, v, [])
         # The slope of the training loss along v, as a function of what is learned.
         head = {name: w.requires_grad_() for name, w in self._of_head(weights).items()}
-        logits = batch.logits.detach().requires_grad_()
-        loss = self.learned.loss(logits, batch.labels, batch.features, head, self.reduction)
+        logits = seen.logits.detach().requires_grad_()
+        loss = self.learned.loss(logits, batch.labels, seen.features, head, self.reduction)
         slopes = torch.autograd.grad(loss, [logits, *head.values()], create_graph=True, materialize_grads=True)
         along_v = [along.to(logits.dtype), *self._of_head(v).values()]
         rate = torch.stack([(slope * a).sum() for slope, a in zip(slopes, along_v, strict=True)]).sum()
-        return _slopes(-batch.lr * rate, self.learned.parameters()), objective.detach()
+        return _slopes(-batch.lr * rate, self.learned.parameters()), objective.detach(), seen
 
-    def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], Tensor]:
-        ahead = self._ahead(batch, self._looking_ahead(batch), second_order=True)
+    def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], Tensor, "_Seen"]:
+        seen = self._look(batch, count=True)
+        ahead = self._ahead(batch, seen, self._looking_ahead(), second_order=True)
         objective, at = self._held_out(batch, ahead)
-        return self._slopes(objective, at, self.learned.parameters(), keep=True), objective.detach()
+        slopes = self._slopes(objective, at, self.learned.parameters(), keep=True)
+        return slopes, objective.detach(), seen
 
-    def _looking_ahead(self, batch: "_Batch") -> Weights:
+    def _look(self, batch: "_Batch", *, count: bool, remember: bool = False) -> "_Seen":
+        """The network on the training batch; batch norm counts it, or not."""
+        torch.manual_seed(batch.seed)
+        remembered = Remembered()
+        with listening(self.head) as heard, self._autocast(), remembered if remember else nullcontext():
+            logits = self._forward(batch.x) if count else self._call(dict(self.network.named_parameters()), batch.x)
+        return _Seen(logits, heard[0].detach().to(batch.x.dtype), remembered.kept)
+
+    def _looking_ahead(self) -> Weights:
         """The weights that take the look-ahead step."""
         if self.lookahead == "full":
             return {name: w for name, w in self.network.named_parameters() if w.requires_grad}
         return {name: w.detach().requires_grad_() for name, w in self.head.named_parameters()}
 
-    def _ahead(self, batch: "_Batch", weights: Weights, second_order: bool = False) -> Weights:
+    def _ahead(self, batch: "_Batch", seen: "_Seen", weights: Weights, second_order: bool = False) -> Weights:
         """Where one plain step takes them: no momentum, no weight decay, no clipping."""
-        logits = batch.logits
+        logits = seen.logits
         if self.lookahead == "head":
             with self._autocast():
-                logits = functional_call(self.head, weights, (batch.features,))
-        loss = self.learned.loss(logits, batch.labels, batch.features, self._of_head(weights), self.reduction)
-        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order, retain_graph=True)
+                logits = functional_call(self.head, weights, (seen.features,))
+        loss = self.learned.loss(logits, batch.labels, seen.features, self._of_head(weights), self.reduction)
+        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
         pairs = zip(weights.items(), slopes, strict=True)
         return {name: weight - batch.lr * self._average(slope) for (name, weight), slope in pairs}
 
@@ -192,13 +202,18 @@ class MetaStep:
 class _Batch(NamedTuple):
     x: Tensor
     labels: Tensor
-    logits: Tensor  # with the graph of the network
-    features: Tensor  # (B, d), without
     meta_x: Tensor
     meta_labels: Tensor
     lr: float
     seed: int
-    kept: list[Tensor]  # what the layers of the network gave
+
+
+class _Seen(NamedTuple):
+    """What the network says of the training batch."""
+
+    logits: Tensor  # with the graph of the network
+    features: Tensor  # (B, d), without
+    kept: list[Tensor]  # what its layers gave
 
 
 def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) -> list[Tensor]:
