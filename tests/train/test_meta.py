@@ -280,7 +280,8 @@ def test_smoothing_is_label_smoothing():
         learned = Smoothing(5, per=per).double()
         with torch.no_grad():
             learned.strength += 0.2
-        assert float(learned.loss(logits, labels, logits, {}, "mean")) == pytest.approx(expected, rel=1e-12)
+        found = learned.loss(logits, labels, logits, {}, "mean").item()
+        assert found == pytest.approx(expected, rel=1e-12)
         with torch.no_grad():
             learned.strength[0] = -1
         learned.settle()

@@ -1,6 +1,10 @@
-"""The slope of a network's output along a direction of its weights, by one pass in forward mode."""
+"""Looking at a batch again: a network's slope along a direction of its weights, and its graph, without repeating it.
 
-from collections.abc import Callable, Mapping
+Convolutions and linear layers take nearly all of a network's time. What they gave the first time is kept, and given
+back when the same batch is looked at with the same weights.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -9,61 +13,92 @@ from torch.overrides import TorchFunctionMode
 
 forward_ad: Any = autograd.forward_ad  # which has no types
 
-# What takes the time of a network, and is linear in its input and in its weight: (input, weight, bias, ...).
-LINEAR = (torch.conv1d, torch.conv2d, torch.conv3d, torch.nn.functional.linear)
+CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
+LINEAR = (*CONVOLUTIONS, torch.nn.functional.linear)  # all called with (input, weight, bias, ...)
+
+Kept = list[tuple[Tensor, int]]  # values, and their version: one that was changed in place is no longer what was given
 
 
 class Remembered(TorchFunctionMode):
-    """Keeps what convolutions and linear layers gave, so that a second look at the same batch need not repeat them.
-
-    The graph of the first look holds the same tensors where batch norm follows, so keeping them takes no memory there.
-    """
+    """Keeps what the layers of a network give while it is called."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: list[Tensor] = []
+        self.kept: Kept = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         if func in LINEAR:
-            self.kept.append(out.detach())
+            self.kept.append((out.detach(), out._version))
         return out
 
 
-class _Slopes(TorchFunctionMode):
-    """The rule of a product for what is linear, with the values that were kept instead of new ones."""
+class Given(TorchFunctionMode):
+    """Gives back what was kept; gradients flow as if it had been computed."""
 
-    def __init__(self, kept: list[Tensor]) -> None:
+    def __init__(self, kept: Kept) -> None:
         super().__init__()
         self.kept = iter(kept)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kept = next(self.kept, None) if func in LINEAR else None
-        if kept is None or kwargs or kept.dtype != args[1].dtype:  # kept in another precision: compute
-            return func(*args, **(kwargs or {}))
-        x, weight, *rest = args
-        bias, *rest = rest or [None]
+        kept = _next(self.kept, func, args, kwargs)
+        return func(*args, **(kwargs or {})) if kept is None else self.put(kept, func, *args)
+
+    def put(self, kept: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any = None, *rest: Any) -> Any:
+        return _GivenLinear.apply(kept, func, x, weight, bias, *rest)  # type: ignore[no-untyped-call]
+
+
+class _GivenSlopes(Given):
+    """In forward mode: values as they were kept, slopes by the rule of a product."""
+
+    def put(self, kept: Tensor, func: Any, x: Any, weight: Any, bias: Any = None, *rest: Any) -> Any:
         x, weight, bias = (forward_ad.unpack_dual(t) if t is not None else (None, None) for t in (x, weight, bias))
-        slope = torch.zeros_like(kept)
-        if x[1] is not None:
-            slope += func(x[1], weight[0], None, *rest)
-        if weight[1] is not None:
-            slope += func(x[0], weight[1], None, *rest)
-        if bias[1] is not None:
-            slope += bias[1] if func is torch.nn.functional.linear else bias[1].view(-1, *[1] * (slope.dim() - 2))
-        return forward_ad.make_dual(kept, slope)
+        slopes = [func(x[1], weight[0], None, *rest)] if x[1] is not None else []
+        if weight[1] is not None or bias[1] is not None:
+            turn = torch.zeros_like(weight[0]) if weight[1] is None else weight[1]
+            slopes += [func(x[0], turn, bias[1], *rest)]
+        if not slopes:
+            return kept
+        return forward_ad.make_dual(kept, slopes[0].add_(slopes[1]) if len(slopes) > 1 else slopes[0])
+
+
+class _GivenLinear(autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, kept: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.func, ctx.bias, ctx.rest = func, bias is not None, rest
+        return kept.detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        if ctx.func in CONVOLUTIONS:
+            stride, padding, dilation, groups = ctx.rest + (1, 0, 1, 1)[len(ctx.rest) :]  # as torch's defaults are
+            size, mask = [grad.shape[1]], [ctx.needs_input_grad[2], ctx.needs_input_grad[3], ctx.bias]
+            many = [[s] * (x.dim() - 2) if isinstance(s, int) else list(s) for s in (stride, padding, dilation)]
+            none = [0] * (x.dim() - 2)
+            slopes: Any = torch.ops.aten.convolution_backward(grad, x, weight, size, *many, False, none, groups, mask)
+        else:
+            rows = grad.flatten(0, -2)
+            slopes = grad @ weight, rows.T @ x.flatten(0, -2), rows.sum(0) if ctx.bias else None
+        return None, None, *slopes, *(None for _ in ctx.rest)
 
 
 def slope_along(
-    call: Callable[[dict[str, Tensor]], Tensor],
-    weights: Mapping[str, Tensor],
-    v: Mapping[str, Tensor],
-    kept: list[Tensor],
+    call: Callable[[dict[str, Tensor]], Tensor], weights: Mapping[str, Tensor], v: Mapping[str, Tensor], kept: Kept
 ) -> Tensor:
     """d/de call(weights + e v) at e = 0; `kept` is what a `Remembered` call with these weights has kept, or empty."""
-    with torch.no_grad(), forward_ad.dual_level(), _Slopes(kept):
+    with torch.no_grad(), forward_ad.dual_level(), _GivenSlopes(kept):
         dual = {name: forward_ad.make_dual(weight, v[name]) for name, weight in weights.items()}
         slope: Tensor | None = forward_ad.unpack_dual(call(dual)).tangent
     if slope is None:
         raise TypeError("the output does not depend on these weights")
     return slope
+
+
+def _next(kept: Iterator[tuple[Tensor, int]], func: Any, args: Any, kwargs: Any) -> Tensor | None:
+    """What the layer gave, unless it was changed since, has another precision, or is called in an unusual way."""
+    value, version = next(kept, (None, 0)) if func in LINEAR else (None, 0)
+    if value is None or kwargs or any(isinstance(arg, str) for arg in args):
+        return None
+    return value if value._version == version and value.dtype == args[1].dtype else None

@@ -16,7 +16,7 @@ from torch.func import functional_call
 from calibrant import losses
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.models._layers import layer, listening
-from calibrant.train.forward_mode import Remembered, slope_along
+from calibrant.train.forward_mode import Given, Remembered, slope_along
 from calibrant.train.learned import GammaNet, Learned, Reduction, Smoothing, UnitL2
 from calibrant.train.recipe import Recipe
 
@@ -103,20 +103,22 @@ class MetaStep:
     # -- the gradient of the objective with respect to what is learned -----------------------------
 
     def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], Tensor, "_Seen"]:
-        full = self.lookahead == "full"
-        seen = self._look(batch, count=not full)
+        full, remembered = self.lookahead == "full", Remembered()
+        with remembered if full else nullcontext():
+            seen = self._look(batch, count=not full)
         weights = self._looking_ahead()
         ahead = {name: w.detach().requires_grad_() for name, w in self._ahead(batch, seen, weights).items()}
         if full:
-            del seen  # the graph of the training batch, before that of the meta batch comes
+            del seen  # the graph of the training batch goes before that of the meta batch comes
         objective, at = self._held_out(batch, ahead)
         v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
         # In full precision: forward mode and autocast do not go together.
         if full:
-            seen = self._look(batch, count=True, remember=True)
+            with Given(remembered.kept):
+                seen = self._look(batch, count=True)
             torch.manual_seed(batch.seed)
-            along = slope_along(lambda w: self._call(w, batch.x), weights, v, seen.kept)  # (B, k)
+            along = slope_along(lambda w: self._call(w, batch.x), weights, v, remembered.kept)  # (B, k)
         else:
             along = slope_along(lambda w: functional_call(self.head, w, (seen.features,)), weights, v, [])
         # The slope of the training loss along v, as a function of what is learned.
@@ -135,13 +137,12 @@ class MetaStep:
         slopes = self._slopes(objective, at, self.learned.parameters(), keep=True)
         return slopes, objective.detach(), seen
 
-    def _look(self, batch: "_Batch", *, count: bool, remember: bool = False) -> "_Seen":
+    def _look(self, batch: "_Batch", *, count: bool) -> "_Seen":
         """The network on the training batch; batch norm counts it, or not."""
         torch.manual_seed(batch.seed)
-        remembered = Remembered()
-        with listening(self.head) as heard, self._autocast(), remembered if remember else nullcontext():
+        with listening(self.head) as heard, self._autocast():
             logits = self._forward(batch.x) if count else self._call(dict(self.network.named_parameters()), batch.x)
-        return _Seen(logits, heard[0].detach().to(batch.x.dtype), remembered.kept)
+        return _Seen(logits, heard[0].detach().to(batch.x.dtype))
 
     def _looking_ahead(self) -> Weights:
         """The weights that take the look-ahead step."""
@@ -213,7 +214,6 @@ class _Seen(NamedTuple):
 
     logits: Tensor  # with the graph of the network
     features: Tensor  # (B, d), without
-    kept: list[Tensor]  # what its layers gave
 
 
 def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) -> list[Tensor]:
