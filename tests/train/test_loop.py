@@ -112,7 +112,6 @@ train(recipe, sys.argv[2], on_progress=kill)
     ],
     ids=["epoch", "crl", "avuc-adam", "mixup-dropout", "flsc-accumulate", "gamma", "l2"],
 )
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 def test_killed_in_the_middle_of_an_epoch_it_ends_with_the_same_bits(tmp_path, changes, save_every):
     recipe = change(TINY, epochs=3, **changes)
     whole = train(recipe, tmp_path / "whole")

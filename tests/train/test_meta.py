@@ -22,8 +22,6 @@ from calibrant.train.batches import Batches, Pixels
 from calibrant.train.predict import load_splits
 from calibrant.train.recipe import change, find_recipe, read_recipe, recipe_names
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
-
 SHAPE = models.Shape(classes=5, channels=3, size=12)
 LEARNED = {
     "gamma": lambda network: GammaNet(network.head.in_features, 5),

@@ -4,7 +4,9 @@ Convolutions and linear layers take nearly all of a network's time. What they ga
 back when the same batch is looked at with the same weights.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import torch
@@ -88,12 +90,21 @@ def slope_along(
     call: Callable[[dict[str, Tensor]], Tensor], weights: Mapping[str, Tensor], v: Mapping[str, Tensor], kept: Kept
 ) -> Tensor:
     """d/de call(weights + e v) at e = 0; `kept` is what a `Remembered` call with these weights has kept, or empty."""
+    _load()
     with torch.no_grad(), forward_ad.dual_level(), _GivenSlopes(kept):
         dual = {name: forward_ad.make_dual(weight, v[name]) for name, weight in weights.items()}
         slope: Tensor | None = forward_ad.unpack_dual(call(dual)).tangent
     if slope is None:
         raise TypeError("the output does not depend on these weights")
     return slope
+
+
+@cache
+def _load() -> None:
+    """Forward mode loads its rules at the first use, which warns of torch's own code."""
+    with warnings.catch_warnings(), forward_ad.dual_level():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        forward_ad.make_dual(torch.ones(1), torch.ones(1))
 
 
 def _next(kept: Iterator[tuple[Tensor, int]], func: Any, args: Any, kwargs: Any) -> Tensor | None:
