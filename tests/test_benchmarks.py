@@ -51,6 +51,11 @@ def test_topics_without_peers_run(run):
     assert len(_verdicts(page)) == 6 + 3
 
 
+def test_topics_with_networks_run(run):
+    page = run("clamping", "meta", "--smoke").stdout
+    assert len(_verdicts(page)) == 2 + 3
+
+
 def test_an_unknown_topic_lists_the_right_ones(run):
     assert "measures, memory" in run("speed", code=2).stderr
 
