@@ -93,7 +93,8 @@ class GammaNet(Learned):
 class UnitL2(Learned):
     """Another loss plus sum_j omega_j theta_j^2 over the weights of the last layer, one omega each, 0 at the start.
 
-    Nothing keeps omega positive: a negative one pushes its weight away from 0.
+    Nothing keeps omega positive: a negative one pushes its weight away from 0, and with losses that are means over the
+    batch it wins easily. Use sums and clip the gradient, as the recipes do.
     """
 
     def __init__(self, head: nn.Module, *, base: str = "ce") -> None:
