@@ -33,6 +33,7 @@ METHODS = {  # name -> changes of the recipe
     "FLgamma": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce")},
     "FLgamma-DECE": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce + 0.5*dece")},
     "FLgamma-SECE": {"loss": "focal", "meta": Meta(learn="gamma", objective="ce + 0.5*sece")},
+    "FLgamma, SECE alone": {"loss": "focal", "meta": Meta(learn="gamma", objective="sece")},
 }
 CIFAR10 = {"CE": "ce", "FLgamma-SECE": "flgamma-sece"}  # name -> recipe
 MEASURES = {
@@ -44,11 +45,11 @@ MEASURES = {
     "class-wise ECE": "classwise",
     "AUROC": "auroc",
 }
-DIFFERENCES = (
-    ("CE", "CE-DECE CE-SECE FLgamma FLgamma-DECE FLgamma-SECE"),
-    ("FLgamma", "FLgamma-DECE FLgamma-SECE"),
-    ("focal 1", "FLgamma-SECE"),
-)
+DIFFERENCES = {
+    "CE": ("CE-DECE", "CE-SECE", "FLgamma", "FLgamma-DECE", "FLgamma-SECE", "FLgamma, SECE alone"),
+    "FLgamma": ("FLgamma-DECE", "FLgamma-SECE"),
+    "focal 1": ("FLgamma-SECE", "FLgamma, SECE alone"),
+}
 
 
 def recipe(name: str, seed: int) -> Recipe:
@@ -70,7 +71,7 @@ def recipe(name: str, seed: int) -> Recipe:
 
 
 def folder(out: Path, name: str, seed: int | str) -> Path:
-    return out / f"{name.replace(' ', '-').lower()}-{seed}"
+    return out / f"{name.replace(',', '').replace(' ', '-').lower()}-{seed}"
 
 
 def run_one(job: tuple[str, int | str, Path, str]) -> str:
@@ -121,10 +122,10 @@ def tables(runs: dict[str, list[Run]]) -> str:
     """Mean and 95 % interval (Student's t over seeds) of every measure; and of differences, seed by seed."""
     rows = {name: [measured(run.test) for run in own] for name, own in runs.items()}
     parts = [table("method", {name: cells(own) for name, own in rows.items()})]
-    for base, names in DIFFERENCES:
+    for base, names in DIFFERENCES.items():
         less = {
             name: [{m: row[m] - b[m] for m in row} for row, b in zip(rows[name], rows[base], strict=True)]
-            for name in names.split()
+            for name in names
         }
         parts += [f"Minus {base}, seed by seed:", table("method", {name: cells(own) for name, own in less.items()})]
     return "\n\n".join(parts)
