@@ -44,7 +44,10 @@ def _predictions(out: Path, no_train: bool, seed: int, quiet: bool) -> tuple[Pat
     typer.echo("1. Training a small network on 5,000 Fashion-MNIST images, until it is overconfident:\n", err=quiet)
     with needs_train():
         from calibrant.cli.training import train_with_bar
+        from calibrant.train import open_run
         from calibrant.train.recipe import find_recipe, read_recipe
 
-    train_with_bar(read_recipe(find_recipe("demo"), [f"seed={seed}"]), out, quiet=quiet)
+    recipe = read_recipe(find_recipe("demo"), [f"seed={seed}"])
+    other = (out / "run.json").exists() and open_run(out).recipe != recipe  # of another version, or seed
+    train_with_bar(recipe, out, restart=other, quiet=quiet)
     return out / "val.npz", out / "test.npz"
