@@ -1,37 +1,70 @@
-# Two commands on a fresh clone: `make demo` and `make test`. Both set everything up first.
+# Two commands on a fresh clone: `make demo` and `make test`. Each first installs what it needs, once.
 PYTHON ?= python3
+ORDER ?= -p no:randomly
 BIN := .venv/bin
+INSTALL := python -m pip install -q --disable-pip-version-check -c constraints.txt
+NEEDS := pyproject.toml constraints.txt
+TEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal $(ORDER)
 
-.PHONY: setup demo test slow check bench docs new clean
+.PHONY: setup demo test test-random test-core slow check bench docs new clean
 
-setup: .venv/.done
+setup: .venv/.test .venv/.docs  ## everything that development needs
 
-.venv/.done: pyproject.toml constraints.txt
+.venv/.made:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,bench,docs]'
 	touch $@
 
-demo: setup  ## train a small network until it is overconfident, measure it, repair it, write the report
+# Without --no-compile most of the time goes into compiling files that are never loaded.
+.venv/.demo: $(NEEDS) | .venv/.made
+	$(BIN)/$(INSTALL) --no-compile -e '.[train]'
+	touch $@
+
+.venv/.test: .venv/.demo
+	$(BIN)/$(INSTALL) -e '.[dev,bench]'
+	touch $@
+
+.venv/.bench: .venv/.demo
+	$(BIN)/$(INSTALL) -e '.[bench]'
+	touch $@
+
+.venv/.docs: .venv/.demo
+	$(BIN)/$(INSTALL) -e '.[docs]'
+	touch $@
+
+.venv-core/.test: $(NEEDS)
+	$(PYTHON) -m venv .venv-core
+	.venv-core/bin/$(INSTALL) -e '.[test]'
+	touch $@
+
+demo: .venv/.demo  ## train a small network until it is overconfident, measure it, repair it, write the report
 	$(BIN)/calibrant demo
 
-test: setup  ## all tests
-	$(BIN)/python -m pytest -m "not slow"
+test: .venv/.test  ## all tests
+	$(BIN)/$(TEST) -m "not slow"
 
-slow: setup  ## the checks that take minutes: coverage of the intervals, a stream of millions of rows
+test-random: ORDER = --randomly-seed=$(SEED)
+test-random: SEED ?= $(shell date +%s)
+test-random: test  ## all tests, in another order each time; SEED=... repeats one
+
+test-core: .venv-core/.test  ## all tests that need no torch, where there is none
+	! .venv-core/bin/python -c "import torch" 2> /dev/null
+	.venv-core/bin/$(TEST) -m "not slow"
+
+slow: .venv/.test  ## the checks that take minutes: coverage of the intervals, a stream of millions of rows
 	$(BIN)/python -m pytest -m slow
 
 check: test  ## format, lint, types and layers are tests too
 
-bench: setup  ## against the peers, in one run; writes docs/benchmarks.md
+bench: .venv/.bench  ## against the peers, in one run; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
-docs: setup  ## the pages, with the catalogue in them, into site/
+docs: .venv/.docs  ## the pages, with the catalogue in them, into site/
 	$(BIN)/python docs/build.py
+	$(BIN)/python docs/tree.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict
 
-new: setup  ## make new KIND=measure NAME=foo
+new: .venv/.demo  ## make new KIND=measure NAME=foo
 	$(BIN)/python tools/new.py "$(KIND)" "$(NAME)"
 
 clean:
-	rm -rf .venv site .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-core site .mypy_cache .ruff_cache .hypothesis

@@ -64,7 +64,8 @@ def _step(name: str, size: int, how: str) -> Callable[[], None]:
     import torch
 
     from calibrant import losses, models
-    from calibrant.train import GammaNet, MetaStep
+    from calibrant.training.learned import GammaNet
+    from calibrant.training.meta import MetaStep
 
     torch.manual_seed(0)
     network = models.build(name, models.Shape(10)).train()
@@ -94,7 +95,7 @@ def _scripted(network: Any, x: Any, labels: Any) -> Callable[[], Any]:
     from torch.func import functional_call
 
     from calibrant import losses
-    from calibrant.train import GammaNet
+    from calibrant.training.learned import GammaNet
 
     learned = GammaNet(network.head.in_features, 10)
     adam, objective = torch.optim.Adam(learned.parameters(), lr=1e-3), losses.make("ce + 0.5*sece")

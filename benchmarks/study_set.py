@@ -10,7 +10,7 @@ from benchmarks._page import Section, Target, ratio, show, small_print, table
 from benchmarks._peers import BINNED, TEMPERATURE, Binned, Input, Single, thread_turn
 from calibrant import Predictions, benchmark102, measures
 from calibrant.core.temperature import find_temperature
-from calibrant.measures._sets import BIN_COUNTS, BIN_FAMILIES, FIT_SHARE, STUDY_SEED
+from calibrant.measuring.battery import BIN_COUNTS, BIN_FAMILIES, FIT_SHARE, STUDY_SEED
 
 SIZE, SMOKE_SIZE = (10_000, 100), (1000, 5)
 TRIED = (15, 500)  # bin counts that decide who is the fastest peer of a family

@@ -11,10 +11,9 @@ import torch
 from benchmarks._page import Section, Target, show, table
 from calibrant import models
 from calibrant.datasets import Part, Splits
-from calibrant.train import train
-from calibrant.train.batches import Batches, Pixels
-from calibrant.train.loop import Progress
-from calibrant.train.recipe import Data, Optimizer, Recipe
+from calibrant.training.batches import Batches, Pixels
+from calibrant.training.loop import TrainingProgress, train
+from calibrant.training.recipe import Data, Optimizer, Recipe
 
 NETWORKS, STEPS, SMOKE_STEPS, BATCH = ("resnet:depth=18", "resnet8"), {"resnet:depth=18": 8, "resnet8": 60}, 2, 128
 WORDS = (
@@ -51,7 +50,7 @@ def _race(name: str, steps: int) -> tuple[float, float, float]:
     ours, bare = list[float](), list[float]()
     began = 0.0
 
-    def between(now: Progress) -> None:
+    def between(now: TrainingProgress) -> None:
         nonlocal began
         if now.row is None:
             ours.append(perf_counter() - began)

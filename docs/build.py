@@ -25,16 +25,23 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.calibrators import Calibrator
-from calibrant.calibrators._auto import CANDIDATES
+from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
 from calibrant.core.temperature import find_temperature
-from calibrant.demo import PATH, VAL_PATH
+from calibrant.data import DEMO_TEST, DEMO_VAL
 from calibrant.measures import Measure
-from calibrant.measures._sets import STANDARD
+from calibrant.measuring.battery import STANDARD
+from calibrant.repairing.choose import CANDIDATES
 
 DOCS = Path(__file__).parent
 PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says first)
+    "rescorers.md": (
+        "rescorers",
+        "Rescorers",
+        'Another confidence, from inputs or features: `cal.rescore("runs/demo", "clamping:gamma=0", "clamped")`, or '
+        "the commands `clamp`, `confidnet`, `trust-score` and `density-ratio`. See [Neural Clamping](clamping.md) and "
+        "[Other confidences](confidence.md).",
+    ),
     "all_losses.md": (
         "losses",
         "All losses",
@@ -113,6 +120,10 @@ def section(name: str, m: Measure) -> str:
     end = "" if np.isinf(high) else f" to {high:g}"
     bounds = f"from {low:g}{end or ' upwards'}" if np.isfinite(low) else "any number"
     facts = [f"**By default:** {m.definition}.", f"**Direction:** {DIRECTION[m.direction]}", f"**Values:** {bounds}."]
+    if m.aliases:
+        facts.append(f"**Also found as:** {', '.join(f'`{alias}`' for alias in m.aliases)}.")
+    if m.covers:
+        facts.append(f"**Interval:** {m.covers}.")
     if m.reference != "-":
         facts.append(f"**Reference:** {m.reference}.")
     parts = [f"## `{name}`: {m.title} {{ #{name} }}", what, "  \n".join(facts)]
@@ -222,7 +233,8 @@ def calibrators_page() -> str:
 
 def calibrator_section(name: str, c: Calibrator) -> str:
     keeps = "Cannot change a prediction." if c.keeps_argmax else "May change predictions."
-    return plain_section(name, c, [f"**Predictions:** {keeps}", *(["**Classes:** two only."] if c.binary else [])])
+    facts = [f"**Predictions:** {keeps}", *(["**Classes:** two only."] if c.binary else [])]
+    return plain_section(name, c, facts + [f"**Also found as:** `{alias}`." for alias in c.aliases])
 
 
 # -- the pages of the other catalogues --------------------------------------------------------------
@@ -300,7 +312,7 @@ def expected_code(command: str) -> int:
 
 def prepare(folder: Path) -> None:
     """The files that the pages speak of, made from the demo predictions."""
-    test, val = cal.Predictions.load(PATH), cal.Predictions.load(VAL_PATH)
+    test, val = cal.Predictions.load(DEMO_TEST), cal.Predictions.load(DEMO_VAL)
     for name in ("preds.npz", "test.npz", "a.npz", "preds.parquet", "big.parquet", "preds.csv"):
         test.save(folder / name)
     val.save(folder / "val.npz")
@@ -318,7 +330,11 @@ def prepare(folder: Path) -> None:
 
 def run(command: str, folder: Path) -> Run:
     """Run one line as in a terminal of 80 columns: here, which is fast, or in a shell if the line needs one."""
-    terminal = {"PATH": f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80", "NO_COLOR": "1"}
+    terminal = {
+        "PATH": f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+        "NO_COLOR": "1",
+    }
     code, output = (_in_shell if set(command) & set("|&;<>$`") else _in_here)(command, folder, terminal)
     return Run(command, code, "\n".join(line.rstrip() for line in output.rstrip().splitlines()))
 

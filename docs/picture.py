@@ -6,9 +6,9 @@ Usage: python docs/picture.py
 from pathlib import Path
 
 import calibrant as cal
-from calibrant.core.files import write_whole
+from calibrant.core.disk import write_whole
 from calibrant.core.temperature import find_temperature
-from calibrant.demo import PATH, VAL_PATH
+from calibrant.data import DEMO_TEST, DEMO_VAL
 
 SIZE, LEFT, TOP = 260, 56, 56
 BLUE, RED, LIGHT, GREY = "#0072b2", "#d55e00", "#56b4e9", "#8a8a8a"
@@ -43,7 +43,7 @@ def panel(p: cal.Predictions, title: str, x: int) -> list[str]:
 
 
 def main() -> None:
-    test, val = cal.Predictions.load(PATH), cal.Predictions.load(VAL_PATH)
+    test, val = cal.Predictions.load(DEMO_TEST), cal.Predictions.load(DEMO_VAL)
     T = find_temperature(val).T
     second = LEFT + SIZE + 60
     width, height = second + SIZE + 20, TOP + SIZE + 50

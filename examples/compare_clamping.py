@@ -19,14 +19,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import networks
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, TensorDataset
 
 import calibrant as cal
-from calibrant.datasets import Part
-from calibrant.network.clamping import Clamped, NeuralClamping, load_clamped
-from calibrant.train import Run
-from calibrant.train.batches import Batches, Pixels
-from calibrant.train.predict import load_splits
+from calibrant.rescorers.clamping import Clamped, NeuralClamping, load_clamped
+from calibrant.training.batches import Batches
+from calibrant.training.images import load_splits
+from calibrant.training.run import Run
 
 MEASURES = {
     "accuracy %": "accuracy",
@@ -50,7 +48,7 @@ CLAMPS = {
     "NC (FL), pool": {"gamma_pool": "paper"},
     "NC (FL), data start": {"init": "data"},
     "NC (FL), lam by term": {"lambda_rule": "term"},
-    "NC (FL), efficient": {"by": "efficient", "lam": 0.0},
+    "NC (FL), efficient": {"by": "efficient"},
 }
 CLAIMS = [  # ECE of the first minus ECE of the second: below 0 if the paper's claim holds here
     ("NC (FL)", "TS"),
@@ -66,7 +64,7 @@ CLAIMS = [  # ECE of the first minus ECE of the second: below 0 if the paper's c
 RECIPE = "NC (FL), SGD"  # the paper's recipe: 100 passes, so only for the small networks
 COARSE = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # gammas of the pool where a pass takes seconds
 SEEDS = 5  # random starts of one network
-BATCH, PAPER_BATCH = 500, 512
+BATCH = 500
 MARKS = "<!-- made by examples/compare_clamping.py: {} -->", "<!-- end: {} -->"
 
 
@@ -92,8 +90,7 @@ class Subject:
         if not (folder / "clamp.json").exists():
             low, high = self.range
             recipe = NeuralClamping(passes=self.passes, low=low, high=high, **options)
-            loader = shuffled(self.splits.val, self.pixels) if "sgd" in options.values() else self.batches("val")
-            recipe.fit(self.network, loader).save(folder)
+            recipe.fit(self.network, self.batches("val")).save(folder)
         return load_clamped(folder, self.network)
 
     def batches(self, part: str) -> Batches:
@@ -114,12 +111,6 @@ class Subject:
             chosen = {"gamma_pool": self.pool} if "pool" in name else CLAMPS[name]
             clamped = self.clamped(name, **chosen)
         return clamped.predict(self.batches("test"))
-
-
-def shuffled(part: Part, pixels: Pixels) -> DataLoader:
-    """Batches of the paper's size, in another order every epoch."""
-    x, labels, _ = next(Batches(part, len(part), pixels).in_order())
-    return DataLoader(TensorDataset(x, labels), PAPER_BATCH, shuffle=True, generator=torch.Generator().manual_seed(0))
 
 
 def names(recipe: bool) -> list[str]:

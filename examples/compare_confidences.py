@@ -21,8 +21,8 @@ from networks import SEEDS, fashion
 
 import calibrant as cal
 from calibrant.measures import make
-from calibrant.network.density_ratio import ProximityGroups
-from calibrant.train import Run
+from calibrant.rescorers.density_ratio import ProximityGroups
+from calibrant.training.run import Run
 
 BASE = "softmax"
 COMMANDS = {  # row of the table -> command; it writes test.npz in the folder of the row

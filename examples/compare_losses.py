@@ -16,8 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core a training, several tr
 import numpy as np
 
 from calibrant.measures import make
-from calibrant.train import Recipe, Run, open_run, train
-from calibrant.train.recipe import Data, Optimizer, Schedule
+from calibrant.training.loop import train
+from calibrant.training.recipe import Data, Optimizer, Recipe, Schedule
+from calibrant.training.run import Run, open_run
 
 SEEDS = 3
 LOSSES = {  # name -> changes of the recipe

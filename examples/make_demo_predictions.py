@@ -1,7 +1,7 @@
 """Train the small overconfident network whose predictions ship with calibrant, and write them.
 
 Usage: python examples/make_demo_predictions.py FOLDER   (the four idx .gz files of Fashion-MNIST, for instance
-from Debian's package dataset-fashion-mnist). Needs scikit-learn. Writes src/calibrant/demo/{val,test}.npz.
+from Debian's package dataset-fashion-mnist). Needs scikit-learn. Writes src/calibrant/data/demo_{val,test}.npz.
 """
 
 import gzip

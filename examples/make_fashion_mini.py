@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.core.files import write_whole
+from calibrant.core.disk import write_whole
 from calibrant.datasets import make
 
 SEED = 2017
 SIZES = {"train": 6000, "test": 4000}
-ARCHIVE = Path(__file__).parents[1] / "src" / "calibrant" / "datasets" / "_fashion_mini.npz"
+ARCHIVE = Path(__file__).parents[1] / "src" / "calibrant" / "data" / "fashion_mini.npz"
 
 
 def main(root: str = "") -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from calibrant.train import Run, read_recipe, train
-from calibrant.train.recipe import change, find_recipe
+from calibrant.training.loop import train
+from calibrant.training.recipe import change, find_recipe, read_recipe
+from calibrant.training.run import Run
 
 SEEDS = 3
 OUT = Path("runs/networks")

@@ -1,10 +1,11 @@
-"""Data sets every measure is tried on, and a hypothesis profile that gives the same examples in every run."""
+"""Data sets and a network that many tests share, and a hypothesis profile with the same examples in every run."""
 
+import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import settings
+from synthetic import DATA, drawn, rounded
 
 from calibrant.core.predictions import Predictions
 
@@ -14,60 +15,12 @@ settings.load_profile("steady")
 LOGIT_FILES = sorted((Path(__file__).parents[2] / "shared" / "data" / "logits").glob("*.npz"))
 
 
-def drawn(n, k, *, seed, sharpness=1.0):
-    """Random logits and labels drawn from their softmax: calibrated when sharpness is 1, overconfident above."""
-    rng = np.random.default_rng(seed)
-    logits = 2 * rng.normal(size=(n, k))
-    return sharpness * logits, (logits + rng.gumbel(size=(n, k))).argmax(axis=1)
-
-
-def rounded(n, k, *, seed, step=20):
-    """Probabilities that are multiples of 1 / step: many ties, many values exactly on bin edges."""
-    rng = np.random.default_rng(seed)
-    counts = rng.multinomial(step, rng.dirichlet(np.ones(k), size=n))
-    return counts / step, rng.integers(0, k, size=n)
-
-
-def saturated(n, k, *, seed):
-    """Logits of -1e4, 0 and 1e4: probabilities are exactly 0, 1, or shared evenly between ties."""
-    rng = np.random.default_rng(seed)
-    return 1e4 * rng.integers(-1, 2, size=(n, k)).astype(float), rng.integers(0, k, size=n)
-
-
-def one_answer(right):
-    logits, _ = drawn(40, 4, seed=7)
-    top = logits.argmax(axis=1)
-    return Predictions.from_logits(logits, top if right else (top + 1) % 4)
-
-
-def absent_class():
-    logits, labels = drawn(60, 5, seed=8)
-    return Predictions.from_logits(logits, np.minimum(labels, 3))
-
-
-def equal_confidence():
-    rng = np.random.default_rng(9)
-    probs = [np.roll([0.6, 0.3, 0.1], shift) for shift in rng.integers(0, 3, size=45)]
-    return Predictions.from_probs(probs, rng.integers(0, 3, size=45))
-
-
-DATA = {
-    "two classes": lambda: Predictions.from_logits(*drawn(60, 2, seed=1)),
-    "three classes": lambda: Predictions.from_logits(*drawn(90, 3, seed=2)),
-    "ten classes": lambda: Predictions.from_logits(*drawn(60, 10, seed=3)),
-    "overconfident": lambda: Predictions.from_logits(*drawn(75, 4, seed=4, sharpness=3.0)),
-    "underconfident": lambda: Predictions.from_logits(*drawn(75, 4, seed=5, sharpness=0.2)),
-    "ties on edges": lambda: Predictions.from_probs(*rounded(61, 3, seed=6)),
-    "ties of two classes": lambda: Predictions.from_probs(*rounded(50, 2, seed=16, step=10)),
-    "saturated": lambda: Predictions.from_logits(*saturated(40, 4, seed=10)),
-    "all correct": lambda: one_answer(right=True),
-    "all wrong": lambda: one_answer(right=False),
-    "absent class": absent_class,
-    "equal confidence": equal_confidence,
-    "fewer rows than bins": lambda: Predictions.from_logits(*drawn(7, 3, seed=11)),
-    "certain and right": lambda: Predictions.from_probs(np.eye(3), [0, 1, 2]),
-    "certain and wrong": lambda: Predictions.from_probs(np.eye(3), [1, 2, 0]),
-}
+@pytest.fixture(autouse=True, scope="session")
+def _configuration_of_its_own(tmp_path_factory):
+    """Permissions that trainings of the tests write are no business of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
 
 
 @pytest.fixture(params=DATA)
@@ -98,3 +51,26 @@ def tied():
 def real_file(request):
     """Each of the real files in turn; no tests where there are none."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory):
+    """The folder of a small network that is often wrong: trained once for all tests and workers, only read by them."""
+    pytest.importorskip("torch")
+    from filelock import FileLock  # comes with torch
+
+    from calibrant.training.loop import train
+    from calibrant.training.recipe import Data, Optimizer, Recipe
+
+    recipe = Recipe(
+        model="resnet_small:depth=8,width=4",
+        epochs=2,
+        batch=32,
+        data=Data(name="fashion_mini", split="5:1", limit=200, test_limit=150),
+        optimizer=Optimizer(lr=0.01),
+    )
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers
+    with FileLock(shared / "small_run.lock"):
+        return train(recipe, shared / "small_run", device="cpu").folder  # a finished run is not trained again

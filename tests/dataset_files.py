@@ -12,6 +12,9 @@ import struct
 
 import numpy as np
 import polars as pl
+import pytest
+
+pytest.importorskip("PIL")
 from PIL import Image
 from scipy.io import savemat
 

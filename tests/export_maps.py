@@ -3,12 +3,12 @@
 from functools import cache
 
 import numpy as np
-from conftest import drawn
+from synthetic import drawn
 
-from calibrant import calibrators
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Curves, Linear, LogProbs, Mix, Sigmoid
+from calibrant import calibrators, fit
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves, Linear, LogProbs, Mix, Sigmoid
 
 K = 4
 SCOPES = ("top", "classes", "shared")
@@ -61,13 +61,13 @@ def map_of(name):
     if name in HAND_BUILT:
         return HAND_BUILT[name]
     k = 2 if "+" not in name and calibrators.find(name).binary else K
-    return calibrators.fit(Predictions.from_logits(*drawn(300, k, seed=1, sharpness=2.0)), name)
+    return fit(Predictions.from_logits(*drawn(300, k, seed=1, sharpness=2.0)), name)
 
 
 def group_map():
     logits, labels = drawn(300, K, seed=2)
     groups = np.array(["a", "b"])[np.arange(300) % 2]
-    return calibrators.fit(Predictions.from_logits(logits, labels, groups=groups), "temperature", by_group=True)
+    return fit(Predictions.from_logits(logits, labels, groups=groups), "temperature", by_group=True)
 
 
 def damaged_map():

@@ -394,7 +394,7 @@ def right_and_wrong(probs, labels):
     return [c for c, a in pairs if a], [c for c, a in pairs if not a]
 
 
-def auroc(probs, labels):
+def auroc_correct(probs, labels):
     right, wrong = right_and_wrong(probs, labels)
     if not right or not wrong:
         return math.nan

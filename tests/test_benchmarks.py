@@ -30,6 +30,7 @@ def _verdicts(page):
     return [line for line in lines if line.startswith("- ")]
 
 
+@pytest.mark.long
 def test_every_measure_has_a_verdict(run, tmp_path):
     for peer in PEERS:
         if find_spec(peer) is None:  # importorskip would load them, warnings and all
@@ -47,13 +48,19 @@ def test_every_measure_has_a_verdict(run, tmp_path):
 
 
 def test_topics_without_peers_run(run):
-    page = run("memory", "start", "--smoke").stdout
-    assert len(_verdicts(page)) == 6 + 3
+    page = run("large", "memory", "start", "battery", "--smoke").stdout
+    assert len(_verdicts(page)) == 4 + 6 + 3 + 2
 
 
+@pytest.mark.long
 def test_topics_with_networks_run(run):
     page = run("clamping", "meta", "--smoke").stdout
     assert len(_verdicts(page)) == 2 + 3
+
+
+def test_workers_that_train_are_compared(run):
+    page = run("networks", "--smoke").stdout
+    assert len(_verdicts(page)) == 1
 
 
 def test_an_unknown_topic_lists_the_right_ones(run):

@@ -2,6 +2,8 @@
 
 import doctest
 import importlib.util
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 
-TOOL = Path(__file__).parents[1] / "tools" / "new.py"
+ROOT = Path(__file__).parents[1]
+TOOL = ROOT / "tools" / "new.py"
+NEW = {"measure": "bold_claims", "calibrator": "mean_match", "loss": "bold_loss"}
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +56,55 @@ def test_the_template_is_a_working_measure(made, p):
 
 
 def test_every_kind_says_how_to_try_it(new):
-    assert set(new.TRY) == set(new.kinds())
+    assert set(new.TRY) == set(new.kinds()) == set(NEW)
+    for file in re.findall(r"src/\S+", " ".join(new.TRY.values())):
+        assert (ROOT / file).exists()
 
 
-def test_the_example_of_the_template_runs(made):
-    cls = cal.measures.find(str(made))
-    [example] = doctest.DocTestFinder(recurse=False).find(
-        cls, cls.__name__, globs={"Predictions": cal.Predictions, cls.__name__: cls}
-    )
-    assert len(example.examples) == 2
+@pytest.mark.parametrize("kind", NEW)
+def test_the_example_of_the_template_runs(new, kind, tmp_path):
+    names = {"Predictions": cal.Predictions}
+    if kind == "loss":
+        names["torch"] = pytest.importorskip("torch")
+    room = {"measure": "measures", "calibrator": "calibrators", "loss": "losses"}[kind]
+    cls = getattr(cal, room).find(str(new.make(kind, NEW[kind], root=tmp_path)))
+    finder = doctest.DocTestFinder(recurse=False)
+    [example] = finder.find(cls, cls.__name__, globs={**names, cls.__name__: cls})
+    assert example.examples
     assert doctest.DocTestRunner().run(example).failed == 0
+
+
+@pytest.mark.long
+def test_a_new_file_of_each_kind_keeps_the_contract_and_no_other_file_is_touched(new, tmp_path):
+    """The package as it is, but for three files from `make new`: the contracts find them, and they pass."""
+    pytest.importorskip("torch")
+    package, real = tmp_path / "src" / "calibrant", ROOT / "src" / "calibrant"
+    rooms = ("measures", "calibrators", "losses")
+    package.mkdir(parents=True)
+    for entry in real.iterdir():
+        if entry.name in rooms:
+            (package / entry.name).mkdir()
+            for file in entry.glob("*.py"):
+                (package / entry.name / file.name).symlink_to(file)
+        else:
+            (package / entry.name).symlink_to(entry)
+    for kind, name in NEW.items():
+        new.make(kind, name, root=tmp_path)
+    contracts = [f"tests/contracts/test_{room}.py" for room in rooms]
+    asked = " or ".join((*NEW.values(), "unique", "twin"))
+    command = [sys.executable, "-m", "pytest", *contracts, "tests/measures/test_against_slow.py", "-k", asked]
+    path = os.pathsep.join((str(package.parent), os.environ.get("PYTHONPATH", "")))
+    done = subprocess.run(
+        [*command, "-vv", "-p", "no:randomly", "-p", "no:xdist"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout
+    for name in NEW.values():
+        assert done.stdout.count(f"[{name}") > 15, name
 
 
 def test_the_template_is_a_working_calibrator(repairer, tmp_path):
@@ -86,21 +129,12 @@ def test_a_map_of_the_template_survives_the_disk(repairer, tmp_path, p):
     assert (cal.load_map(tmp_path / "map.json").apply(p).probs == m.apply(p).probs).all()
 
 
-def test_the_example_of_the_calibrator_runs(repairer):
-    cls = cal.calibrators.find(str(repairer))
-    [example] = doctest.DocTestFinder(recurse=False).find(
-        cls, cls.__name__, globs={"Predictions": cal.Predictions, cls.__name__: cls}
-    )
-    assert len(example.examples) == 2
-    assert doctest.DocTestRunner().run(example).failed == 0
-
-
-@pytest.mark.parametrize("kind", ["measure", "calibrator"])
+@pytest.mark.parametrize("kind", NEW)
 def test_every_template_follows_the_style(new, kind, tmp_path):
     pytest.importorskip("ruff")
     made = new.make(kind, "bold_claims", root=tmp_path)
     for command in (["format", "--check"], ["check"]):
-        config = TOOL.parents[1] / "pyproject.toml"
+        config = ROOT / "pyproject.toml"
         done = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(config), str(made)],
             capture_output=True,
@@ -142,18 +176,18 @@ def test_a_file_that_exists_is_kept(new, made, tmp_path):
         (["calibrator", "temperature"], "error: NAME: expected a name that is free"),
     ],
 )
-def test_mistakes_end_with_one_line(arguments, says):
-    done = subprocess.run(
-        [sys.executable, str(TOOL), *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(says)
-    assert done.stderr.count("\n") == 1
+def test_mistakes_end_with_one_line(new, arguments, says, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["new.py", *arguments])
+    with pytest.raises(SystemExit) as end:
+        new.main()
+    told = capsys.readouterr().err
+    assert end.value.code == 2
+    assert told.startswith(says)
+    assert told.count("\n") == 1
 
 
 def test_the_template_of_a_loss_is_a_working_loss(new, tmp_path):
-    import torch
-
+    torch = pytest.importorskip("torch")
     file = new.make("loss", "bold_loss", root=tmp_path)
     assert file == tmp_path / "src" / "calibrant" / "losses" / "bold_loss.py"
     loss = cal.losses.make(f"{file}:alpha=1")

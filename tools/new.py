@@ -14,10 +14,10 @@ from calibrant.core.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
-DEMO = "src/calibrant/demo"
+DEMO = "src/calibrant/data"
 TRY = {
-    "measure": f"measure {DEMO}/test.npz --measure",
-    "calibrator": f"fit {DEMO}/val.npz --test {DEMO}/test.npz --with",
+    "measure": f"measure {DEMO}/demo_test.npz --measure",
+    "calibrator": f"fit {DEMO}/demo_val.npz --test {DEMO}/demo_test.npz --with",
     "loss": "train demo --set scale=smoke --out runs/new --loss",
 }
 

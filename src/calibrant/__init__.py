@@ -6,49 +6,152 @@
 0.25
 """
 
-import importlib
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from calibrant import calibrators, measures
-from calibrant.calibrators import Map, choose, fit, load_map
-from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.predictions import Predictions
-from calibrant.measures import Measurement, measure, measure_all
-from calibrant.measures._accumulator import Accumulator
-from calibrant.measures._check import check
-from calibrant.measures._compare import compare
-from calibrant.measures._consistency import consistency
-from calibrant.measures._decompose import decompose
-from calibrant.measures._sets import benchmark102
+if TYPE_CHECKING:
+    from calibrant import (
+        calibrators,
+        corruptions,
+        datasets,
+        figures,
+        losses,
+        measures,
+        models,
+        questions,
+        rescorers,
+        searches,
+    )
+    from calibrant.core.errors import InputError, LeakWarning
+    from calibrant.core.map import Map, load_map
+    from calibrant.core.parallel import threads
+    from calibrant.core.predictions import Predictions
+    from calibrant.measuring.accumulate import Accumulator
+    from calibrant.measuring.battery import battery, benchmark102
+    from calibrant.measuring.check import check
+    from calibrant.measuring.compare import compare
+    from calibrant.measuring.consistency import consistency
+    from calibrant.measuring.decompose import decompose
+    from calibrant.measuring.hcs import harmonic_score
+    from calibrant.measuring.measure import Measurement, measure, measure_all
+    from calibrant.measuring.synthetic import synthetic
+    from calibrant.plotting.draw import draw
+    from calibrant.repairing.choose import choose
+    from calibrant.repairing.export import export
+    from calibrant.repairing.fit import fit
+    from calibrant.repairing.sklearn import CalibratedClassifier
+    from calibrant.reporting.build import report
+    from calibrant.rescorers.clamping import NeuralClamping
+    from calibrant.rescorers.confidnet import ConfidNet
+    from calibrant.rescorers.density_ratio import DensityRatio
+    from calibrant.rescorers.trust_score import TrustScore
+    from calibrant.rescoring.rescore import rescore
+    from calibrant.studying.study import Study, open_study, study
+    from calibrant.training.loop import train
+    from calibrant.training.run import open_run
 
 __version__ = "0.1.0"
 
+# Where every public name lives. Nothing is loaded before it is asked for, so that `import calibrant` is light.
+_HOMES = {
+    "core.errors": ("InputError", "LeakWarning"),
+    "core.map": ("Map", "load_map"),
+    "core.parallel": ("threads",),
+    "core.predictions": ("Predictions",),
+    "measuring.accumulate": ("Accumulator",),
+    "measuring.battery": ("battery", "benchmark102"),
+    "measuring.check": ("check",),
+    "measuring.compare": ("compare",),
+    "measuring.consistency": ("consistency",),
+    "measuring.decompose": ("decompose",),
+    "measuring.hcs": ("harmonic_score",),
+    "measuring.measure": ("Measurement", "measure", "measure_all"),
+    "measuring.synthetic": ("synthetic",),
+    "plotting.draw": ("draw",),
+    "repairing.choose": ("choose",),
+    "repairing.export": ("export",),
+    "repairing.fit": ("fit",),
+    "repairing.sklearn": ("CalibratedClassifier",),
+    "reporting.build": ("report",),
+    "rescorers.clamping": ("NeuralClamping",),
+    "rescorers.confidnet": ("ConfidNet",),
+    "rescorers.density_ratio": ("DensityRatio",),
+    "rescorers.trust_score": ("TrustScore",),
+    "rescoring.rescore": ("rescore",),
+    "studying.study": ("Study", "open_study", "study"),
+    "training.loop": ("train",),
+    "training.run": ("open_run",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_CATALOGUES = (
+    "calibrators",
+    "corruptions",
+    "datasets",
+    "figures",
+    "losses",
+    "measures",
+    "models",
+    "questions",
+    "rescorers",
+    "searches",
+)
+
 __all__ = [
     "Accumulator",
+    "CalibratedClassifier",
+    "ConfidNet",
+    "DensityRatio",
     "InputError",
     "LeakWarning",
     "Map",
     "Measurement",
+    "NeuralClamping",
     "Predictions",
+    "Study",
+    "TrustScore",
+    "battery",
     "benchmark102",
     "calibrators",
     "check",
     "choose",
     "compare",
     "consistency",
+    "corruptions",
+    "datasets",
     "decompose",
+    "draw",
+    "export",
+    "figures",
     "fit",
+    "harmonic_score",
     "load_map",
+    "losses",
     "measure",
     "measure_all",
     "measures",
+    "models",
+    "open_run",
+    "open_study",
+    "questions",
+    "report",
+    "rescore",
+    "rescorers",
+    "searches",
+    "study",
+    "synthetic",
+    "threads",
+    "train",
 ]
 
-LATER = ("losses", "models", "datasets", "corruptions", "figures", "report", "train", "network")
+
+def __getattr__(name: str) -> object:
+    if name in _CATALOGUES:
+        return import_module(f"calibrant.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'calibrant' has no attribute '{name}'")
+    globals()[name] = found = getattr(import_module(f"calibrant.{_HOME_OF[name]}"), name)
+    return found
 
 
-def __getattr__(name: str) -> Any:
-    """Rooms that need torch or Altair are loaded when they are asked for."""
-    if name in LATER:
-        return importlib.import_module(f"calibrant.{name}")
-    raise AttributeError(f"module 'calibrant' has no attribute '{name}'")
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

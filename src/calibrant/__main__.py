@@ -1,5 +1,17 @@
-"""`python -m calibrant` is `calibrant`."""
+"""`python -m calibrant` is `calibrant`, which Ctrl-C ends quietly from its first moment on."""
 
-from calibrant.cli import main
+import os
+import signal
 
-main()
+
+def main() -> None:
+    """The command line, loaded here: an interrupted import would end in a traceback, and nothing is lost by then."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    from calibrant.cli import main as run
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@ from scipy.special import log_softmax, softmax
 import calibrant as cal
 from calibrant.calibrators import _linear, _odir, make
 from calibrant.calibrators._linear import GRADIENT_ENOUGH, LinearFit, Ridge, fit_linear
-from calibrant.calibrators._map import Fit
+from calibrant.core.map import Fit
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import deal_folds
 
@@ -392,7 +392,7 @@ def test_ets_temperature_beats_a_grid(seed):
 
 
 def test_ets_with_all_weight_on_the_first_is_temperature_scaling():
-    from calibrant.calibrators._steps import Mix
+    from calibrant.core.steps import Mix
 
     p = drawn(50, 4, 21)
     for T in (0.3, 1.0, 4.0):

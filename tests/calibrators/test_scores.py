@@ -7,7 +7,7 @@ import pytest
 import slow_calibrators as slow
 
 from calibrant.calibrators import make
-from calibrant.calibrators._map import Map
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 
 TOP = {

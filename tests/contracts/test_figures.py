@@ -16,7 +16,8 @@ from figure_tables import TABLES
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.figures import Figure, PredictionFigure, TableFigure, compute, find, make, names, spec
+from calibrant.figures import Figure, PredictionFigure, TableFigure, find, make, names
+from calibrant.plotting.draw import compute, spec
 
 NAMES = names()
 OF_PREDICTIONS = [name for name in NAMES if issubclass(find(name), PredictionFigure)]

@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
-from calibrant.measures import find, make, names
+from calibrant.measures import CATALOGUE, find, make, names
 from calibrant.measures.brier import Brier
 from calibrant.measures.ece import ECE
 
@@ -152,3 +152,17 @@ def test_own_file_that_is_not_there_is_refused(folder):
 def test_own_file_may_import_measures_without_being_taken_for_them(folder, p):
     (folder / "mine.py").write_text(MINE + "\nfrom calibrant.measures.ece import ECE\n")
     assert make("./mine.py")(p) == pytest.approx(p.confidence.mean())
+
+
+@pytest.mark.parametrize("spec", ["./mine.py", "mine.py:factor=2", " ./mine.py ", "../x/../mine.py"])
+def test_a_spec_out_of_a_file_never_runs_code(folder, spec):
+    (folder / "mine.py").write_text("open('it ran', 'w')")
+    with pytest.raises(InputError, match=r"would have run the Python code in .*mine\.py"):
+        CATALOGUE.named(spec)
+    assert not (folder / "it ran").exists()
+
+
+def test_a_spec_out_of_a_file_may_name_entries():
+    assert CATALOGUE.named("ece:bins=30") == ECE(bins=30)
+    with pytest.raises(InputError, match="did you mean 'ece'"):
+        CATALOGUE.named("eec")

@@ -187,7 +187,7 @@ def test_two_threads_give_what_one_gives(monkeypatch):
     monkeypatch.setattr("calibrant.core.predictions.CHUNK_ELEMENTS", 64)
     results = []
     for worth in (10**12, 1):
-        monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", worth)
+        monkeypatch.setattr("calibrant.core.parallel.WORTH_A_THREAD", worth)
         results.append(class_bins(Predictions.from_logits(logits, labels), 10))
     assert all(np.array_equal(one, two) for one, two in zip(*results, strict=True))
 
@@ -196,3 +196,21 @@ def test_a_class_without_rows_has_no_hits():
     curves = ClassCurves(np.array([[0.1, 0.2, 0.7]]), [np.array([])])
     for scheme, closed, em in WAYS:
         assert curves.bins(3, scheme, closed=closed, em=em).hit_sum.tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize(("scheme", "closed", "em"), WAYS)
+def test_bins_of_many_counts_are_those_of_each_alone(scheme, closed, em):
+    rng = np.random.default_rng(0)
+    scores = np.sort(np.round(rng.random((3, 60)), 2), axis=1)  # with ties
+    scores[2] = np.sort(rng.random(60))
+    curves = ClassCurves(scores, [row[:: i + 2] for i, row in enumerate(scores)])
+    counts = (5, 15, 7, 50)
+    for count, bins in zip(counts, curves.many_bins(counts, scheme, closed=closed, em=em), strict=True):
+        for row in range(3):
+            hits = np.zeros(60)
+            hits[:: row + 2] = 1.0
+            alone = Curve(scores[row], hits, np.arange(60)).bins(count, scheme, closed=closed, em=em)
+            np.testing.assert_array_equal(bins.count[row], alone.count)
+            np.testing.assert_allclose(bins.score_sum[row], alone.score_sum, atol=1e-12)
+            if row == 2:  # a group of ties does not say which of its members are hits
+                np.testing.assert_array_equal(bins.hit_sum[row], alone.hit_sum)

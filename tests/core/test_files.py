@@ -2,16 +2,13 @@
 
 import os
 import pickle
-import stat
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import read_batches, write_whole
+from calibrant.core.files import read_batches
 from calibrant.core.predictions import Predictions
 
 SUFFIXES = [".npz", ".parquet", ".csv"]
@@ -320,53 +317,6 @@ def test_folders_and_unknown_suffixes_are_refused(tmp_path):
         with pytest.raises(InputError, match=r"\.npz, \.parquet, \.csv"):
             Predictions.from_logits(LOGITS, LABELS).save(tmp_path / name)
         assert (tmp_path / name).read_text() == "x"
-
-
-# -- whole or not at all --------------------------------------------------------------------------
-
-
-def test_a_failing_writer_leaves_the_old_file(tmp_path):
-    file = tmp_path / "p.txt"
-    file.write_text("old")
-
-    def fail(stream):
-        stream.write(b"half of the ne")
-        raise RuntimeError("disk full")
-
-    with pytest.raises(RuntimeError, match="disk full"):
-        write_whole(file, fail)
-    assert file.read_text() == "old"
-    assert [f.name for f in tmp_path.iterdir()] == ["p.txt"]
-
-
-def test_a_failing_writer_leaves_nothing_new(tmp_path):
-    def fail(stream):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "p.txt", fail)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_killed_writer_leaves_the_old_file(tmp_path):
-    """A process that dies in the middle: the name never holds half a file."""
-    (tmp_path / "p.txt").write_text("old")
-    code = (
-        "import os, sys; from calibrant.core.files import write_whole\n"
-        "write_whole(sys.argv[1], lambda stream: (stream.write(b'half'), stream.flush(), os._exit(9)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "p.txt")], check=False, timeout=60)
-    assert done.returncode == 9
-    assert (tmp_path / "p.txt").read_text() == "old"
-
-
-def test_written_files_are_as_readable_as_any_other(tmp_path):
-    before = os.umask(0o022)
-    try:
-        write_whole(tmp_path / "p.txt", lambda stream: stream.write(b"x"))
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "p.txt").stat().st_mode) == 0o644
 
 
 # -- batches --------------------------------------------------------------------------------------

@@ -2,19 +2,14 @@
 
 import contextlib
 import math
-import multiprocessing
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
 import pytest
 from slow_measures import softmax
 
-from calibrant.core.arrays import pieces, run_pieces
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.measures import make
 
 LOGITS = [[2.0, 0.0, -1.0], [0.0, 1.5, 0.2], [0.1, 0.0, -0.2], [3.0, -1.0, -2.0]]
 PROBS = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.4, 0.35, 0.25], [1.0, 0.0, 0.0]]
@@ -350,84 +345,7 @@ def test_temperatures_that_break_the_logits_are_refused(T):
         full().tempered(T)
 
 
-# -- threads --------------------------------------------------------------------------------------
-
-
-def within(seconds, work):
-    """The result of work in a thread of its own; a deadlock fails instead of hanging."""
-    result = []
-    thread = threading.Thread(target=lambda: result.append(work()), daemon=True)
-    thread.start()
-    thread.join(seconds)
-    assert not thread.is_alive(), "deadlock"
-    return result[0]
-
-
-def test_pieces_cover_everything_once():
-    for n, size in ((10, 3), (9, 3), (1, 5), (0, 4)):
-        assert [i for part in pieces(n, size) for i in range(part.start, part.stop)] == list(range(n))
-
-
-def test_work_inside_work_does_not_deadlock(monkeypatch):
-    monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", 1)
-    done = []
-
-    def outer(part):
-        run_pieces(lambda inner: done.append((part.start, inner.start)), pieces(4, 1), 100)
-
-    within(20, lambda: run_pieces(outer, pieces(4, 1), 100))
-    assert sorted(done) == [(i, j) for i in range(4) for j in range(4)]
-
-
-def test_many_threads_get_the_answers_of_one(monkeypatch):
-    monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", 1)
-    monkeypatch.setattr("calibrant.core.predictions.CHUNK_ELEMENTS", 64)
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(size=(200, 12)), rng.integers(0, 12, size=200)
-    specs = ["ece", "classwise", "brier", "nll", "ks"] * 4
-    alone = [make(spec)(Predictions.from_logits(logits, labels)) for spec in specs]
-    shared = Predictions.from_logits(logits, labels)
-
-    def work():
-        with ThreadPoolExecutor(6) as pool:
-            own = list(pool.map(lambda spec: make(spec)(Predictions.from_logits(logits, labels)), specs))
-            return own, list(pool.map(lambda spec: make(spec)(shared), specs))
-
-    own, common = within(60, work)
-    assert own == alone
-    assert common == alone
-
-
-def test_an_error_in_a_thread_is_not_lost(monkeypatch):
-    monkeypatch.setattr("calibrant.core.arrays.WORTH_A_THREAD", 1)
-
-    def break_at(start):
-        def work(part):
-            if part.start == start:
-                raise RuntimeError("broken piece")
-
-        return work
-
-    for start in (0, 3):
-        with pytest.raises(RuntimeError, match="broken piece"):
-            run_pieces(break_at(start), pieces(4, 1), 100)
-    done = []
-    run_pieces(lambda part: done.append(part.start), pieces(4, 1), 100)
-    assert sorted(done) == [0, 1, 2, 3]
-
-
-def measure_in_child(values):
-    return make("classwise")(Predictions.from_logits(*values))
-
-
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_process_works_too():
-    """The second thread was used before the fork: the child has none, and must not wait for it."""
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=(30_000, 8)), rng.integers(0, 8, size=30_000)  # above WORTH_A_THREAD
-    here = measure_in_child(values)
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply_async(measure_in_child, (values,)).get(timeout=60) == here
+# -- other confidences ----------------------------------------------------------------------------
 
 
 def test_other_confidences_keep_the_answers() -> None:

@@ -6,6 +6,8 @@ import sys
 import numpy as np
 import pytest
 from dataset_files import encoded, photograph
+
+pytest.importorskip("PIL")
 from PIL import Image
 
 from calibrant.core.errors import InputError

@@ -1,5 +1,6 @@
 """Pickles are read as data: everything numpy and Python write comes back, nothing is ever run."""
 
+import bz2
 import contextlib
 import os
 import pickle
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.datasets._pickled import read_pickled
+from calibrant.core.unpickled import read_pickled
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
@@ -32,6 +33,7 @@ def contents():
         "steps": np.arange(20)[::2],
         "words": np.array(["ab", "c"]),
         "raw": np.array([b"ab", b"c"]),
+        "sets": [{1, 2, "a"}, set()],
         "many": list(range(3000)),
     }
 
@@ -47,6 +49,24 @@ def test_comes_back_as_it_was(tmp_path, protocol, key):
     for name, value in contents().items():
         if isinstance(value, np.ndarray):
             assert found[name].dtype == value.dtype
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_ordered_dictionaries_are_dictionaries(tmp_path, protocol):
+    marked = OrderedDict([("b", OrderedDict()), ("a", 1)])
+    marked.attribute = "an attribute is no data"
+    (tmp_path / "batch").write_bytes(pickle.dumps(marked, protocol))
+    found = read_pickled(tmp_path / "batch")
+    assert list(found.items()) == [("b", {}), ("a", 1)]
+
+
+@pytest.mark.parametrize("name", ["batch.bz2", "batch.pbz2"])
+def test_files_packed_by_bz2(tmp_path, name):
+    (tmp_path / name).write_bytes(bz2.compress(pickle.dumps({"a": 1})))
+    assert read_pickled(tmp_path / name) == {"a": 1}
+    (tmp_path / name).write_bytes(b"no bz2")
+    with pytest.raises(InputError, match="expected a whole file"):
+        read_pickled(tmp_path / name)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -105,8 +125,7 @@ MARK = "calibrant_pickle_was_run"
         Plain(),
         Plain,
         np.load,
-        OrderedDict(a=1),
-        {1, 2},
+        frozenset({1, 2}),
         np.array([{}], dtype=object),
         np.zeros(2, dtype=[("a", int)]),
         1j,

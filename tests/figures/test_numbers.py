@@ -8,9 +8,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.core.wilson import wilson
 from calibrant.figures import make
 from calibrant.figures._thin import thin
-from calibrant.figures._wilson import wilson
 
 
 def sums(rows, key="class"):
@@ -42,7 +42,7 @@ def test_rows_of_a_reliability_diagram(p):
         assert row["confidence"] == pytest.approx(p.confidence[inside].mean())
         assert row["accuracy"] == pytest.approx(p.correct[inside].mean())
         assert row["low"] <= row["accuracy"] <= row["high"]
-        assert row["side"] == ("too sure" if row["gap"] > 0 else "not sure enough")
+        assert row["side"] == ("overconfident" if row["gap"] > 0 else "underconfident")
 
 
 def test_edges_of_equal_mass_bins_are_the_first_and_last_score(p):
@@ -67,9 +67,9 @@ def test_words_of_a_reliability_diagram(p):
     figure = make("reliability:bins=10")
     words = figure.words(figure.data({"CE": p}))
     assert f"ECE {cal.measures.make('ece:bins=10')(p):.4f}" in words
-    assert f"says {p.confidence.mean():.1%}" in words
-    assert f"right {p.correct.mean():.1%}" in words
-    assert "Wilson 95%" in words
+    assert f"says {100 * p.confidence.mean():.1f} %" in words
+    assert f"right {100 * p.correct.mean():.1f} %" in words
+    assert "Wilson 95 %" in words
 
 
 # -- smooth reliability ---------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_risk_coverage_has_the_measures(any_data):
 def test_correctness_roc_has_the_auroc(any_data):
     figure = make("correctness_roc")
     rows = figure.data({"m": any_data})
-    auroc = cal.measures.make("auroc")(any_data)
+    auroc = cal.measures.make("auroc_correct")(any_data)
     if np.isnan(auroc):
         assert rows[0]["auroc"] is None
         assert "Undefined for m" in figure.words(rows)
@@ -188,7 +188,7 @@ def test_thinned_curves_keep_their_area():
     p = Predictions.from_logits(logits, (logits + rng.gumbel(size=logits.shape)).argmax(axis=1))
     roc = make("correctness_roc").data({"m": p})
     area = np.trapezoid([row["correct"] for row in roc], [row["incorrect"] for row in roc])
-    assert area == pytest.approx(cal.measures.make("auroc")(p), abs=1e-4)
+    assert area == pytest.approx(cal.measures.make("auroc_correct")(p), abs=1e-4)
     risk = make("risk_coverage").data({"m": p})
     area = np.trapezoid([row["risk"] for row in risk], [row["coverage"] for row in risk])
     assert area == pytest.approx(cal.measures.make("aurc")(p), abs=1e-3)

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
 import torch
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 from calibrant.core.predictions import Predictions
+from calibrant.core.torch.focal import focal_rows
 from calibrant.losses import CATALOGUE, cpc, names
 from calibrant.losses._closed import ClosedLoss
-from calibrant.losses._focal import focal_rows
 from calibrant.measures import make as make_measure
 
 CLOSED = [name for name in names() if issubclass(CATALOGUE.find(name), ClosedLoss)]

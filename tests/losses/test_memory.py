@@ -4,6 +4,8 @@ import copy
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
 import torch
 
 from calibrant.core.errors import InputError

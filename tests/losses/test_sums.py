@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
 import torch
 
 from calibrant.core.errors import InputError

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st

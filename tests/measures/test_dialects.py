@@ -305,7 +305,7 @@ def test_scikit_learn(real):
         "brier": metrics.brier_score_loss(real.labels, real.probs, scale_by_half=False),
         "brier:form=half": metrics.brier_score_loss(real.labels, real.probs, scale_by_half=True),
         "nll:floor=0": metrics.log_loss(real.labels, real.probs),
-        "auroc": metrics.roc_auc_score(real.correct, real.confidence),
+        "auroc_correct": metrics.roc_auc_score(real.correct, real.confidence),
         "aupr_success": metrics.average_precision_score(real.correct, real.confidence),
         "aupr_error": metrics.average_precision_score(~real.correct, -real.confidence),
         "avgce": np.abs(accuracy - confidence).mean(),

@@ -39,7 +39,7 @@ VALUES = {
     "entropy": 0.6790662665,
     "brier": 0.276475,
     "nll": 0.4953568789,
-    "auroc": 11 / 12,
+    "auroc_correct": 11 / 12,
     "aurc": 0.0699404762,
     "aupr_success": 0.9761904762,
     "aupr_error": 0.8333333333,
@@ -70,7 +70,7 @@ def test_terms_of_equation_9(p):
     right, n = p.correct.sum(), p.n
     wrong = n - right
     alpha = p.confidence.mean()
-    beta = 2 * make("auroc")(p) * right * wrong / n**2
+    beta = 2 * make("auroc_correct")(p) * right * wrong / n**2
     gamma = (right**2 + wrong**2) / (2 * n**2)
     assert (alpha, beta, gamma) == pytest.approx((0.7325, 0.34375, 0.3125), abs=1e-9)
     assert alpha - beta - gamma == pytest.approx(0.07625, abs=1e-9)

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.importorskip("torch")
+
 from calibrant.core.errors import InputError
 from calibrant.models import Shape, build, make
 from calibrant.models.nats_topology import NATSTopology
@@ -18,27 +20,40 @@ CELL = "|{}~0|+|none~0|none~1|+|none~0|none~1|none~2|"
         ("resnet:dept=18", "did you mean 'depth'"),
         ("resnet_small:depth=18", "expected 6 m \\+ 2, for instance 8, 20, 32, 44, 56, 110, got 18.*did you mean 20"),
         ("resnet_small:depth=2", "did you mean 8"),
-        ("resnet_small:width=0", "expected at least 1, got 0"),
-        ("resnet8:width=0", "at least 1"),
+        ("resnet_small:width=0", "expected 1 to 1,024, got 0"),
+        ("resnet_small:depth=6000002", "expected 1 to 2,000, got 6000002"),
+        ("wide_resnet:width=1000000", "wide_resnet:width: expected 1 to 64, got 1000000"),
+        ("wide_resnet:depth=6000004", "expected 1 to 1,000, got 6000004"),
+        ("resnet8:width=1000000", "width: expected 1 to 1,024, got 1000000"),
+        ("densenet:growth=1000000", "expected 1 to 256, got 1000000"),
+        ("vit:width=1000000", "vit:width: expected 1 to 8,192, got 1000000"),
+        ("mixer:mlp=1000000", "mixer:mlp: expected 1 to 32,768, got 1000000"),
+        ("resnet8:width=0", "expected 1 to 1,024, got 0"),
         ("vgg:depth=17", "expected one of 11, 13, 16, 19, got 17.*did you mean 16"),
         ("vgg:head=big", "expected one of 4096, confidnet, linear"),
         ("densenet:depth=100", "expected one of 121, 161, 169, 201, got 100"),
-        ("densenet:growth=0", "at least 1"),
+        ("densenet:growth=0", "expected 1 to 256, got 0"),
         ("densenet:transition_relu=maybe", "expected one of false, true"),
         ("wide_resnet:depth=18", "expected 6 m \\+ 4, for instance 10, 16, 22, 28, 40, got 18.*did you mean 16"),
         ("wide_resnet:dropout=1", "expected 0 or more and below 1, got 1"),
         ("wide_resnet:dropout=-0.1", "0 or more"),
         ("vit:heads=5", "expected a divisor of the width 384, got 5"),
-        ("vit:depth=0", "at least 1"),
-        ("mixer:tokens=0", "at least 1"),
+        ("vit:depth=0", "expected 1 to 100, got 0"),
+        ("mixer:tokens=0", "expected 1 to 8,192, got 0"),
         ("nats_topology:cell=15625", "expected an index in 0..15624, got 15625"),
-        ("nats_topology:cell=-1", "expected six operations"),
-        ("nats_topology:cell=|none~0|", "expected six operations as \\|a~0\\|"),
-        (f"nats_topology:cell={CELL.format('conv')}", "out of none, skip_connect, .*got 'conv'"),
-        (f"nats_topology:cell={CELL.format('none')} ".replace("~2", "~1"), "expected six operations"),
-        ("nats_size:channels=8-8-8-8", "expected five of 8, 16, 24, 32, 40, 48, 56, 64, joined by - or :"),
-        ("nats_size:channels=8-8-8-8-12", "got '8-8-8-8-12'"),
-        ("nats_size:channels=8:8:8:8:a", "five of"),
+        ("nats_topology:cell=-1", "cell: expected three nodes joined by \\+"),
+        ("nats_topology:cell=|none~0|", "three nodes joined by \\+, as in \\|a~0\\|.*got 1"),
+        (f"nats_topology:cell={CELL.format('conv')}", "edge 0 to 1: expected one of .*none, .*got 'conv'"),
+        (f"nats_topology:cell={CELL.format('none')}".replace("~2", "~1"), "edge 2 to 3: expected operation~2, got"),
+        (f"nats_topology:cell={CELL.format('none')}".replace("+|none~0|none~1|+", "+|none~0|+"), "node 2: expected"),
+        (f"nats_topology:cell={CELL.format('none')[1:]}", "node 1: expected \\|a~0\\|, got 'none~0\\|'"),
+        ("nats_topology:width=0", "expected 1 to 512"),
+        ("nats_topology:cells=0", "expected 1 to 100"),
+        ("nats_size:channels=8-8-8-8", "expected five widths joined by : or -.*got '8-8-8-8'"),
+        ("nats_size:channels=8-8-8-8-12", "number 5: expected one of 8, 16, 24, 32, 40, 48, 56, 64, got '12'"),
+        ("nats_size:channels=8:a:8:8:8", "number 2: expected .* got 'a'"),
+        ("nats_size:channels=32768", "expected an index in 0..32767"),
+        ("nats_size:width=0", "expected 1 to 256"),
     ],
 )
 def test_options(spec, message):

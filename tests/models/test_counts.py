@@ -1,6 +1,8 @@
 """Trainable numbers of every network, against METHODS 8; nothing is allocated."""
 
 import pytest
+
+pytest.importorskip("torch")
 import torch
 
 from calibrant.models import Shape, count, make

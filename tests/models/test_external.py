@@ -5,6 +5,8 @@ import importlib
 import sys
 
 import pytest
+
+pytest.importorskip("torch")
 import torch
 from torch.func import functional_call, jvp
 

@@ -1,11 +1,9 @@
-"""Repair a trained network: one file a calibrator; the file name is the name."""
+"""Repair a trained network: one file per calibrator; the file name is the name."""
 
-from calibrant.calibrators._auto import Choice, choose
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._catalogue import CATALOGUE
-from calibrant.calibrators._fit import fit
-from calibrant.calibrators._map import Fit, Map, load_map
+from calibrant.core.catalogue import Catalogue
 
+CATALOGUE = Catalogue("calibrant.calibrators", Calibrator, "calibrator")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
-__all__ = ["CATALOGUE", "Calibrator", "Choice", "Fit", "Map", "choose", "find", "fit", "load_map", "make", "names"]
+__all__ = ["CATALOGUE", "Calibrator", "find", "make", "names"]

@@ -5,21 +5,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._map import Fit, Map
-from calibrant.calibrators._steps import Linear, Step
 from calibrant.core.catalogue import check_options, spec_of
+from calibrant.core.map import Fit, Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear, Step
 
 
 @dataclass(frozen=True)
 class Calibrator:
     """A recipe: options only. `fit(p)` learns on held-out predictions and returns a `Map`."""
 
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
     title: ClassVar[str]
     reference: ClassVar[str]
     keeps_argmax: ClassVar[bool] = False  # can never change a prediction
     binary: ClassVar[bool] = False  # for two classes only
     complexity: ClassVar[int] = 1  # towards which `auto` leans: 0 nothing, 1 a number, 2 per class, 3 per pair or free
+    learns: ClassVar[bool] = True  # from the rows
+    holds_temperature: ClassVar[bool] = False  # with rows enough it finds a temperature, if that is the truth
+    says_zero: ClassVar[bool] = False  # probabilities of its maps can be exactly 0: the log loss has no bound
+    sees_constants: ClassVar[bool] = False  # a constant added to a row of logits changes its map
+    picks: ClassVar[bool] = False  # from a grid or by folds: another order of rows can make the map jump
 
     def __post_init__(self) -> None:
         check_options(self)

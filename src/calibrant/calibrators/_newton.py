@@ -1,16 +1,14 @@
 """Newton's method for softmax(W z + b) with few classes, where the whole matrix of second derivatives fits."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from calibrant.core.arrays import Array, Floats, pieces
+from calibrant.calibrators._objective import Objective
+from calibrant.core.arrays import Array, Floats
+from calibrant.core.parallel import pieces
 
 LARGEST = 1000  # parameters k (k + 1) up to which Newton is used
 STEPS = 100
 CHUNK = 1000  # rows
-
-Objective = Callable[[Array, Array], tuple[float, Array, Array]]  # (weight, bias) -> value and both gradients
 
 
 def newton(

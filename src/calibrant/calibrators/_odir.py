@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.calibrators._linear import LinearFit, Ridge, fit_linear
+from calibrant.calibrators._linear import LinearFit, fit_linear
+from calibrant.calibrators._scaling import Ridge
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import deal_folds
@@ -35,9 +36,12 @@ Pair = tuple[float, float]
 
 def _held_out_nlls(z: Array, labels: Ints, pairs: list[Pair]) -> dict[Pair, float]:
     """Cross-validated NLL of each pair; a fit starts where the one before it, a little stronger, ended."""
-    k, fold = z.shape[1], deal_folds(Predictions(z, labels, "logits"), FOLDS)
+    k, folds = z.shape[1], min(FOLDS, len(labels))
+    if folds < 2:  # one row can teach nothing: the strongest penalty
+        return dict.fromkeys(pairs, float("nan"))
+    fold = deal_folds(Predictions(z, labels, "logits"), folds)
     totals = dict.fromkeys(pairs, 0.0)
-    for f in range(FOLDS):
+    for f in range(folds):
         inside, found = fold == f, None
         for pair in pairs:
             found = fit_linear(z[~inside], labels[~inside], "matrix", penalty=odir(*pair, k), begin=found, polish=False)

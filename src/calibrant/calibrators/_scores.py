@@ -7,12 +7,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Fit
-from calibrant.calibrators._steps import Scope
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Curve
+from calibrant.core.curve import Curve, equal_chunks
 from calibrant.core.errors import InputError
+from calibrant.core.map import Fit
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Scope
+from calibrant.core.wording import named_classes
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
@@ -120,17 +121,15 @@ def nudged(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
     return wide, np.concatenate([low[1], y, high[1]]) + by * wide
 
 
-def equal_chunks(n: int, count: int) -> Ints:
-    """Where the chunks behind the first begin, when n rows make `count` nearly equal chunks, longer ones first."""
-    size, more = divmod(n, count)
-    index = np.arange(1, count)
-    begins = index * size + np.minimum(index, more)
+def inner_begins(n: int, count: int) -> Ints:
+    """Where the chunks behind the first begin, when n rows make `count` nearly equal chunks; empty ones left out."""
+    begins = equal_chunks(n, count)[1:-1]
     return begins[begins < n]
 
 
 def equal_mass_edges(pool: Pool, count: int) -> Array:
     """Inner edges halfway between neighbours of different chunks; ties stay together, so there may be fewer."""
-    begins = equal_chunks(pool.n, count)
+    begins = inner_begins(pool.n, count)
     edges = np.unique((pool.at(begins - 1) + pool.at(begins)) / 2)
     return edges[edges < 1]
 
@@ -155,17 +154,6 @@ def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
     else:
         absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
         if len(absent):
-            return Fit(diagnosis=f"converged; {named(absent)} not among the labels")
+            return Fit(diagnosis=f"converged; {named_classes(absent)} not among the labels")
     spread = p.top_label.scores if scope == "top" else p.values
     return Fit(diagnosis="converged; all scores are equal") if np.ptp(spread) == 0 else Fit()
-
-
-def named(classes: Ints) -> str:
-    """Class numbers in words, only the first few of many.
-
-    >>> named(np.array([3])), named(np.array([1, 2, 5, 7, 9]))
-    ('class 3', '5 classes (1, 2, 5, ...)')
-    """
-    if len(classes) == 1:
-        return f"class {classes[0]}"
-    return f"{len(classes)} classes ({', '.join(str(c) for c in classes[:3])}{', ...' if len(classes) > 3 else ''})"

@@ -3,9 +3,9 @@
 import numpy as np
 
 from calibrant.calibrators._base import scaled
-from calibrant.calibrators._steps import LogProbs, Mix, Step
-from calibrant.core.arrays import pieces, run_pieces
+from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
+from calibrant.core.steps import LogProbs, Mix, Step
 from calibrant.core.temperature import find_temperature
 
 

@@ -6,11 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._logistic import report
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Linear
-from calibrant.calibrators.platt import platt_of
+from calibrant.core.logistic import platt_of, report
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,7 @@ class Affine(Calibrator):
     title: ClassVar[str] = "Affine scaling"
     reference: ClassVar[str] = "Platt, 1999; probmetrics"
     binary: ClassVar[bool] = True
+    holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         z = p.logits.astype(np.float64)

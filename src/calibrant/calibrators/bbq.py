@@ -5,11 +5,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, equal_chunks, free_fit, pools
-from calibrant.calibrators._steps import SCORE_FLOOR, Curves
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, free_fit, inner_begins, pools
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import SCORE_FLOOR, Curves
 
 PRIOR = 2.0  # rows that the prior is worth, shared by the bins of one binning
 NEGLIGIBLE = 1e-12  # share of the best score below which a binning is left out
@@ -19,8 +19,8 @@ NEGLIGIBLE = 1e-12  # share of the best score below which a binning is left out
 class BBQ(OfScores):
     """The mean of many equal-mass histograms, each weighted by how well it explains the hits.
 
-    `score` is the Bayesian marginal likelihood, or "bic": exp(-BIC / 2). The answer is a stair with many small steps,
-    not monotone. Below 10 rows there is a single bin, and the answer is close to the share of hits.
+    `score` is the Bayesian marginal likelihood, or "bic": exp(-BIC / 2). The result is a stair with many small steps,
+    not monotone. Below 10 rows there is a single bin, and the result is close to the share of hits.
 
     >>> p = Predictions.from_probs([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]], [1, 0, 0, 0])
     >>> BBQ().fit(p)(p).confidence  # one bin, prior of 2 rows with middle 1/2: (3 + 1) / (4 + 2)
@@ -31,10 +31,11 @@ class BBQ(OfScores):
 
     title: ClassVar[str] = "Bayesian binning into quantiles"
     reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
+    says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         counts = bin_counts(p.n)
-        begins = [equal_chunks(p.n, count) for count in counts]
+        begins = [inner_begins(p.n, count) for count in counts]
         stairs = [self._stair(pool, begins) for pool in pools(p, self.scope)]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
         return self.made(p, step, fit=free_fit(p, self.scope), binnings=len(counts))

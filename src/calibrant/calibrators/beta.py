@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._logistic import Logistic, fit_logistic, report, separated, smoothed
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, pools
-from calibrant.calibrators._steps import SCORE_FLOOR, Sigmoid
 from calibrant.core.arrays import Array
+from calibrant.core.logistic import Logistic, fit_logistic, report, separated, smoothed
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import SCORE_FLOOR, Sigmoid
 
 
 @dataclass(frozen=True)

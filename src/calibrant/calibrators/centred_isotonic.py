@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, pools
-from calibrant.calibrators._steps import Curves
 from calibrant.core.arrays import Array
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class CentredIsotonic(OfScores):
 
     title: ClassVar[str] = "Centred isotonic regression"
     reference: ClassVar[str] = "Oron, Flournoy, Statistics in Biopharmaceutical Research 2017"
+    says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         lines = [_line(pool) for pool in pools(p, self.scope)]

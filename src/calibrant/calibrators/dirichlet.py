@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._odir import Select, fit_odir
-from calibrant.calibrators._steps import Linear, LogProbs
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear, LogProbs
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Dirichlet(Calibrator):
     title: ClassVar[str] = "Dirichlet calibration with ODIR"
     reference: ClassVar[str] = "Kull et al., NeurIPS 2019"
     complexity: ClassVar[int] = 3
+    holds_temperature: ClassVar[bool] = True
+    picks: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         logs = LogProbs()

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Mix
 from calibrant.core.arrays import Array
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Mix
 from calibrant.core.temperature import find_temperature
 
 LOWEST, HIGHEST = 0.05, 5.0  # range of T when it is fitted by the Brier score
@@ -35,6 +35,7 @@ class ETS(Calibrator):
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 1
+    holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         T = find_temperature(p).T if self.loss == "nll" else _brier_temperature(p)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import Calibrator, scaled
-from calibrant.calibrators._map import Map
 from calibrant.core.errors import InputError
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 
 
@@ -23,8 +23,11 @@ class FixedTemperature(Calibrator):
     T: float = 1.5
 
     title: ClassVar[str] = "Fixed temperature"
-    reference: ClassVar[str] = "Singh et al., 2021 (doc001)"
+    reference: ClassVar[str] = (
+        "Singh, Bay, Sengupta, Mirabile, On the Dark Side of Calibration for Modern Neural Networks"
+    )
     keeps_argmax: ClassVar[bool] = True
+    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import (
     STEP_SCOPE,
     OfScores,
@@ -16,16 +15,17 @@ from calibrant.calibrators._scores import (
     middles,
     pools,
 )
-from calibrant.calibrators._steps import Curves
 from calibrant.core.arrays import Array
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)
 class Histogram(OfScores):
     """The share of hits in each of `bins` bins of equal mass; an empty bin says its middle.
 
-    Gives at most `bins` different answers, so rows become ties. Equal scores stay together: fewer bins are possible.
+    Gives at most `bins` different values, so rows become ties. Equal scores stay together: fewer bins are possible.
 
     >>> p = Predictions.from_probs([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]], [0, 1, 0, 0])
     >>> Histogram(bins=2).fit(p)(p).confidence  # 0.6 and 0.7: 1 of 2; 0.8 and 0.9: 2 of 2
@@ -36,6 +36,7 @@ class Histogram(OfScores):
 
     title: ClassVar[str] = "Histogram binning"
     reference: ClassVar[str] = "Zadrozny, Elkan, ICML 2001"
+    says_zero: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

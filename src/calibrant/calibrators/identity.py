@@ -1,10 +1,10 @@
-"""Leave it alone."""
+"""No calibration."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 
 
@@ -23,6 +23,7 @@ class Identity(Calibrator):
     reference: ClassVar[str] = "-"
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 0
+    learns: ClassVar[bool] = False
 
     def fit(self, p: Predictions) -> Map:
         return self.made(p)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, shared_pool
-from calibrant.calibrators._steps import Curves
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class IRM(Calibrator):
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
+    says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         x, y = nudged(*isotonic_knots(shared_pool(p)))

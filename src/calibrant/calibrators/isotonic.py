@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import free_fit, isotonic_knots, pools
-from calibrant.calibrators._steps import Curves
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Isotonic(Calibrator):
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
+    says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         x, y = isotonic_knots(next(pools(p, "top")))

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, pools
-from calibrant.calibrators._steps import Curves
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class IsotonicOvr(Calibrator):
     title: ClassVar[str] = "Isotonic regression, one against the rest"
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
     complexity: ClassVar[int] = 3
+    says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         lines = [nudged(*isotonic_knots(pool)) for pool in pools(p, "ovr")]

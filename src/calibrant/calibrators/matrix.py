@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 from calibrant.calibrators._base import Calibrator
 from calibrant.calibrators._linear import ITERATIONS, descend_linear, fit_linear
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Linear
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear
 from calibrant.core.temperature import find_temperature
 
 
@@ -16,18 +16,22 @@ class Matrix(Calibrator):
     """softmax(W z + b), by maximum likelihood.
 
     k (k + 1) numbers: overfits badly from about 100 classes on. `sms` and `ms_odir` are the regularised forms.
+    Acts on the logits as they are: a constant added to a row changes what it says, so fit and apply it to logits made
+    in the same way.
 
     >>> p = Predictions.from_logits([[0.0, 0.0]] * 8, [0, 0, 0, 1] * 2)
     >>> Matrix().fit(p)(p).probs[0].round(4).tolist()
     [0.75, 0.25]
     """
 
-    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as in doc003
+    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as for Neural Clamping
     iterations: int = ITERATIONS
 
     title: ClassVar[str] = "Matrix scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     complexity: ClassVar[int] = 3
+    holds_temperature: ClassVar[bool] = True
+    sees_constants: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         if self.by == "gd1000":

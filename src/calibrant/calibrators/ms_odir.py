@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._odir import Select, fit_odir
-from calibrant.calibrators._steps import Linear
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class MSODIR(Calibrator):
     """softmax(W z + b) with small off-diagonal weights and biases; seven strengths, chosen by cross-validation.
 
     36 fits of k (k + 1) numbers: slow for many classes. `select=cal_ece` picks by the ECE on the fitting rows, as the
-    paper says literally; that flatters weak regularisation.
+    paper says literally; that flatters weak regularisation. Acts on the logits as they are: a constant
+    added to a row changes what it says. `dirichlet` acts on log-probabilities, where nothing can be added.
 
     >>> p = Predictions.from_logits([[2.0, 0.0], [0.0, 2.0]] * 20, [0, 1, 0, 1, 0, 0, 1, 1] * 5)
     >>> MSODIR().fit(p).fit.converged
@@ -30,6 +31,9 @@ class MSODIR(Calibrator):
     title: ClassVar[str] = "Matrix scaling with ODIR"
     reference: ClassVar[str] = "Kull et al., NeurIPS 2019"
     complexity: ClassVar[int] = 3
+    holds_temperature: ClassVar[bool] = True
+    sees_constants: ClassVar[bool] = True
+    picks: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         found, chosen = fit_odir(p.logits.astype(np.float64), p.labels, self.select, self.grid)

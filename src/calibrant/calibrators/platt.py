@@ -1,24 +1,25 @@
 """Platt scaling: a sigmoid of the score."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._logistic import Logistic, fit_logistic, report, separated, smoothed
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, pools
-from calibrant.calibrators._steps import SCORE_FLOOR, Sigmoid
 from calibrant.core.arrays import Array
+from calibrant.core.logistic import platt_of, report
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import SCORE_FLOOR, Sigmoid
 
 
 @dataclass(frozen=True)
 class Platt(OfScores):
     """sigmoid(a s + b), of the logit of the confidence (top) or of each class's own logit (ovr), by maximum likelihood.
 
-    Assumes an error of one shape: where that is wrong it can raise the log loss. `ovr` looks at raw logits, so a
-    constant added to a row changes its answer. `smooth` uses Platt's targets, which keep small sets from extremes.
+    Assumes an error of one shape: where that is wrong it can raise the log loss. `ovr` looks at the logits
+    themselves, so a constant added to a row changes its result. `smooth` uses Platt's targets, which keep small
+    sets from extremes.
 
     >>> p = Predictions.from_probs([[0.8, 0.2]] * 4 + [[0.5, 0.5]] * 2, [0, 0, 0, 1, 0, 1])
     >>> fitted = Platt().fit(p)  # 3 in 4 at logit ln 4, 1 in 2 at logit 0: a = ln 3 / ln 4
@@ -28,6 +29,7 @@ class Platt(OfScores):
 
     smooth: bool = False
 
+    aliases: ClassVar[tuple[str, ...]] = ("sigmoid",)
     title: ClassVar[str] = "Platt scaling"
     reference: ClassVar[str] = "Platt, Advances in Large Margin Classifiers, 1999"
     complexity: ClassVar[int] = 1
@@ -51,18 +53,6 @@ class Platt(OfScores):
         )
         given = {"a": float(a[0]), "b": float(b[0])} if top else {"a": a.tolist(), "b": b.tolist()}
         return self.made(p, step, fit=report(fits), **given)
-
-
-def platt_of(scores: Array, targets: Array, weights: Array | None = None, *, smooth: bool = False) -> Logistic:
-    """One sigmoid; without an optimum, that of smoothed targets. Equal scores keep slope 1 and fit the offset."""
-    aims = smoothed(targets, weights) if smooth else targets
-    why = "" if smooth else separated(scores, targets)
-    if why:
-        aims = smoothed(targets, weights)
-    fitted = fit_logistic(scores[:, None], aims, weights)
-    if scores.min() == scores.max():
-        fitted = replace(fitted, slopes=np.ones(1), offset=fitted.offset - float(scores[0]))
-    return replace(fitted, separable=why)
 
 
 def logit(scores: Array) -> Array:

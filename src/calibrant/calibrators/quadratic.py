@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._logistic import fit_logistic, report, separated, smoothed
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Sigmoid
 from calibrant.calibrators.platt import logit
+from calibrant.core.logistic import fit_logistic, report, separated, smoothed
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Sigmoid
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Quadratic(Calibrator):
     title: ClassVar[str] = "Quadratic scaling"
     reference: ClassVar[str] = "probmetrics"
     binary: ClassVar[bool] = True
+    holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         x, targets = logit(p.probs[:, 1]), (p.labels == 1).astype(np.float64)

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._logistic import Logistic, report
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, check_bins, equal_chunks, middles, pools
-from calibrant.calibrators._steps import SCORE_FLOOR, Curves
-from calibrant.calibrators.platt import logit, platt_of
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, check_bins, inner_begins, middles, pools
+from calibrant.calibrators.platt import logit
 from calibrant.core.arrays import Array
+from calibrant.core.logistic import Logistic, platt_of, report
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import SCORE_FLOOR, Curves
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class ScalingBinning(OfScores):
 
     title: ClassVar[str] = "Scaling-binning"
     reference: ClassVar[str] = "Kumar, Liang, Ma, NeurIPS 2019"
+    says_zero: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +56,7 @@ def _stair(pool: Pool, fitted: Logistic, bins: int) -> tuple[Array, Array]:
     s, size = np.clip(pool.x, SCORE_FLOOR, 1 - SCORE_FLOOR)[turn], pool.size[turn]
     scaled = np.maximum.accumulate(expit(a * logit(s) + b))  # ascending, whatever rounding does
     ascending = Pool(scaled, size, size)
-    begins = equal_chunks(pool.n, bins)
+    begins = inner_begins(pool.n, bins)
     edges = np.unique((ascending.at(begins - 1) + ascending.at(begins)) / 2)
     edges = edges[edges < scaled[-1]]
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._linear import Ridge, fit_linear
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Linear
+from calibrant.calibrators._linear import fit_linear
+from calibrant.calibrators._scaling import Ridge
 from calibrant.calibrators._structured import smoothed_temperature
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class SMS(Calibrator):
     title: ClassVar[str] = "Structured matrix scaling"
     reference: ClassVar[str] = "Berta et al., 2025 (probmetrics)"
     complexity: ClassVar[int] = 3
+    holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         steps, T, q = smoothed_temperature(p)

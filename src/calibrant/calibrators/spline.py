@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.calibrators._map import Fit, Map
 from calibrant.calibrators._scores import free_fit, pools
-from calibrant.calibrators._steps import Curves
 from calibrant.core.errors import InputError
+from calibrant.core.map import Fit, Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Spline(Calibrator):
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
+    says_zero: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

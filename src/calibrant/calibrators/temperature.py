@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator, scaled
-from calibrant.calibrators._map import Fit, Map
+from calibrant.core.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.temperature import descend, find_temperature
 
@@ -22,11 +22,14 @@ class Temperature(Calibrator):
     1.8205
     """
 
-    by: Literal["newton", "gd1000"] = "newton"  # gd1000: 1,000 plain gradient steps of 0.001 on T, as in doc003
+    by: Literal["newton", "gd1000"] = (
+        "newton"  # gd1000: 1,000 plain gradient steps of 0.001 on T, as for Neural Clamping
+    )
 
     title: ClassVar[str] = "Temperature scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     keeps_argmax: ClassVar[bool] = True
+    holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         if self.by == "gd1000":

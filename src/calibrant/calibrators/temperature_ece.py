@@ -6,10 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator, scaled
-from calibrant.calibrators._map import Map
-from calibrant.core.arrays import Array, one_blas_thread, pieces, run_pieces
+from calibrant.core.arrays import Array
 from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
+from calibrant.core.map import Map
+from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
 
 FINALISTS, CLOSE = 100, 2e-4  # best temperatures of the float32 scan, and how close to the best, computed in float64
@@ -32,8 +33,10 @@ class TemperatureECE(Calibrator):
     bins: int = 15
 
     title: ClassVar[str] = "Temperature scaling by ECE grid"
-    reference: ClassVar[str] = "Mukhoti et al., NeurIPS 2020; Neural Clamping (doc003)"
+    reference: ClassVar[str] = "Mukhoti et al., NeurIPS 2020; Tang, Chen, Ho, Neural Clamping"
     keeps_argmax: ClassVar[bool] = True
+    holds_temperature: ClassVar[bool] = True
+    picks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 from calibrant.calibrators._base import Calibrator
 from calibrant.calibrators._linear import descend_linear, fit_linear
-from calibrant.calibrators._map import Map
-from calibrant.calibrators._steps import Linear
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Linear
 from calibrant.core.temperature import find_temperature
 
 
@@ -16,17 +16,21 @@ class Vector(Calibrator):
     """softmax(w * z + b), by maximum likelihood.
 
     2 k numbers: overfits when classes have few rows, and may change predictions. `svs` is the regularised form.
+    Acts on the logits as they are: a constant added to a row changes what it says, so fit and apply it to logits made
+    in the same way.
 
     >>> p = Predictions.from_logits([[0.0, 0.0]] * 8, [0, 0, 0, 1] * 2)  # class 0 three times in four
     >>> Vector().fit(p)(p).probs[0].round(4).tolist()
     [0.75, 0.25]
     """
 
-    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as in doc003
+    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as for Neural Clamping
 
     title: ClassVar[str] = "Vector scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     complexity: ClassVar[int] = 2
+    holds_temperature: ClassVar[bool] = True
+    sees_constants: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         if self.by == "gd1000":

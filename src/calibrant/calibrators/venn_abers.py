@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._map import Map
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, pools
-from calibrant.calibrators._steps import Curves
 from calibrant.core.arrays import Array
+from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)

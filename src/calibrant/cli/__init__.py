@@ -1,5 +1,6 @@
-"""The command line: one short function a command. Parse, call, print."""
+"""The command line: one short function per command. Parse, call, print."""
 
+import io
 import os
 import signal
 import sys
@@ -9,18 +10,20 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import (  # noqa: F401  each adds its commands
-    clamping,
-    demonstrating,
+    asking,
+    demo,
     listing,
     measuring,
+    nas,
     plotting,
     repairing,
-    replacing,
     reporting,
+    rescoring,
+    studying,
     training,
 )
 from calibrant.cli._app import app
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, visible
 
 
 @app.callback(invoke_without_command=True)
@@ -33,20 +36,27 @@ def version(show: Annotated[bool, typer.Option("--version", help="print the vers
 
 
 def main() -> None:
-    """Run the command line; bad input ends with one clear line and exit code 2."""
+    """Run the command line; bad input ends with one clear line and exit code 2, Ctrl-C with 130."""
     # Threads of torch that wait must sleep: on a busy machine, spinning ones make a step ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if hasattr(signal, "SIGPIPE"):  # end quietly when the reader of our output has gone, for instance `| head`
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    warnings.showwarning = lambda message, *_: typer.echo(f"warning: {message}", err=True)
+    for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = lambda message, *_: typer.echo(f"warning: {visible(str(message))}", err=True)
     try:
         app()
     except InputError as error:
         _fail(str(error))
     except OSError as error:
         _fail(f"{error.filename or 'file'}: {error.strerror or error}")
+    except MemoryError as error:
+        _fail(f"memory: {error or 'there is not enough for this'}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"error: {message}", err=True)
+    typer.echo(f"error: {visible(message)}", err=True)
     sys.exit(2)

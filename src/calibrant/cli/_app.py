@@ -1,8 +1,7 @@
 """The application that commands add themselves to, the options they share, and how they print."""
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from calibrant.core.intervals import Progress
+    from rich.progress import Progress as RichProgress
+    from rich.progress import ProgressColumn
+
+    from calibrant.core.intervals import OnDone
 
 app = typer.Typer(
-    help="Is the classifier's confidence honest? Measure it, repair it, gate it.",
+    help="Is a classifier's confidence honest? Measure it, calibrate it, train for it, report it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -22,11 +24,15 @@ app = typer.Typer(
 
 File = Annotated[Path, typer.Argument(help="predictions: .npz, .parquet or .csv")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON (docs/json.md) instead of a table")]
-Confidence = Annotated[float, typer.Option(help="of the intervals")]
+Confidence = Annotated[float, typer.Option(help="confidence level of the intervals")]
 Resamples = Annotated[int | None, typer.Option(min=0, help="bootstrap resamples (default: 200 or 1000, by measure)")]
-Seed = Annotated[int, typer.Option(min=0, help="same seed, same numbers")]
+Seed = Annotated[int, typer.Option(min=0, help="seed of all random numbers")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help="run the code that this file or folder names; remembered until it changes")
+]
 FewRows = Annotated[bool, typer.Option("--few-rows", help="allow fewer rows than classes")]
-SetName = Annotated[str, typer.Option("--set", help="standard, or benchmark102: the 102 of the benchmark study")]
+SetName = Annotated[str, typer.Option("--set", help="standard, or benchmark102 (Tao et al., ICLR 2024)")]
 Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g. ece:bins=15 (repeat for more)")]
 Ood = Annotated[list[str] | None, typer.Option("--ood", help="benchmark102: [name=]FILE of out-of-distribution rows")]
 
@@ -42,40 +48,59 @@ def needs_train() -> Iterator[None]:
         if (error.name or "").startswith("calibrant"):
             raise
         fix = "pip install 'calibrant[train]'"
-        raise InputError("networks", expected="torch and its friends", got=f"no {error.name}", fix=fix) from None
+        raise InputError(
+            "networks", expected="PyTorch and the other packages for training", got=f"no {error.name}", fix=fix
+        ) from None
 
 
 def print_json(value: Any) -> None:
     """One JSON document; undefined numbers are null."""
-    print(json.dumps(_no_nan(value), indent=2, allow_nan=False))
+    from calibrant.core.plain import plain
 
-
-def _no_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _no_nan(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_no_nan(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
 
 
 @contextmanager
-def bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator["Progress"]:
-    """A function that moves a bar on the terminal; silent in pipes."""
+def shown(*columns: "str | ProgressColumn", quiet: bool = False) -> Iterator["RichProgress"]:
+    """A progress bar on the terminal, gone when it is done; silent in pipes."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
 
     error = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as shown:
-        task = shown.add_task(what, total=total)
-        yield lambda done: shown.advance(task, done)
+    with RichProgress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as drawn:
+        yield drawn
 
 
 @contextmanager
-def progress(what: str, items: Any) -> Iterator[Iterator[tuple[str, "Progress"]]]:
+def status(first: str) -> Iterator[Callable[[str], None]]:
+    """A function that says on the terminal what is being done; silent in pipes."""
+    from rich.console import Console
+
+    error = Console(stderr=True)
+    if not error.is_terminal:
+        yield lambda what: None
+        return
+    with error.status(first) as line:
+        yield lambda what: line.update(what)
+
+
+@contextmanager
+def bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator["OnDone"]:
+    """A function that moves a bar on the terminal; silent in pipes."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    with shown(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), quiet=quiet
+    ) as drawn:
+        task = drawn.add_task(what, total=total)
+        yield lambda done: drawn.advance(task, done)
+
+
+@contextmanager
+def progress(what: str, items: Any) -> Iterator[Iterator[tuple[str, "OnDone"]]]:
     """Items with a function that moves a bar on the terminal; silent in pipes."""
 
-    def steps() -> Iterator[tuple[str, "Progress"]]:
+    def steps() -> Iterator[tuple[str, "OnDone"]]:
         for item in items:
             with bar(f"{what} {item}", None) as step:
                 yield item, step

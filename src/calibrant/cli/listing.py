@@ -1,4 +1,4 @@
-"""The command that shows what there is, and the demo."""
+"""The command that lists the catalogues."""
 
 import dataclasses
 import importlib
@@ -8,14 +8,26 @@ import typer
 
 from calibrant.cli._app import Json, app, needs_train, print_json
 from calibrant.core.errors import unknown_name
+from calibrant.reporting import tables
 
-KINDS = ("measures", "calibrators", "losses", "models", "datasets", "corruptions", "figures", "recipes")
+KINDS = (
+    "measures",
+    "calibrators",
+    "rescorers",
+    "losses",
+    "models",
+    "datasets",
+    "corruptions",
+    "figures",
+    "questions",
+    "searches",
+    "recipes",
+)
 
 
 @app.command("list")
 def list_entries(kind: Annotated[str, typer.Argument(help=", ".join(KINDS))], as_json: Json = False) -> None:
-    """What there is, with definitions and references."""
-    from calibrant.report import text
+    """List measures, calibrators, losses and the other catalogues, with definitions and references."""
 
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
@@ -27,11 +39,11 @@ def list_entries(kind: Annotated[str, typer.Argument(help=", ".join(KINDS))], as
     if as_json:
         print_json([_facts(name, entry) for name, entry in entries])
     elif kind == "measures":
-        text.show(text.catalogue(entries))
+        tables.show(tables.catalogue(entries))
     elif kind == "calibrators":
-        text.show(text.calibrator_catalogue(entries))
+        tables.show(tables.calibrator_catalogue(entries))
     else:
-        text.show(text.plain_catalogue([(name, e, e.reference or e.title) for name, e in entries]))
+        tables.show(tables.plain_catalogue([(name, e, e.reference or e.title) for name, e in entries]))
 
 
 MORE = ("definition", "direction", "keeps_argmax", "binary", "source", "licence", "parts")
@@ -44,12 +56,11 @@ def _facts(name: str, entry: Any) -> dict[str, Any]:
 
 
 def _list_recipes(as_json: bool) -> None:
-    from calibrant.report import text
 
     with needs_train():
-        from calibrant.train.recipe import find_recipe, read_recipe, recipe_names
+        from calibrant.training.recipe import find_recipe, read_recipe, recipe_names
 
     recipes = [(name, read_recipe(find_recipe(name))) for name in recipe_names()]
     if as_json:
         return print_json([{"name": name, **recipe.to_dict()} for name, recipe in recipes])
-    text.show(text.names_and_titles([(name, recipe.title) for name, recipe in recipes]))
+    tables.show(tables.names_and_titles([(name, recipe.title) for name, recipe in recipes]))

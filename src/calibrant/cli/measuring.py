@@ -20,7 +20,8 @@ from calibrant.cli._app import (
     print_json,
     progress,
 )
-from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.errors import InputError, unknown_name, visible
+from calibrant.reporting import tables
 
 
 @app.command()
@@ -29,7 +30,7 @@ def measure(
     measures: Measures = None,
     set_name: SetName = "standard",
     ood: Ood = None,
-    stream: Annotated[bool, typer.Option("--stream", help="constant memory, for huge Parquet or CSV")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="read in batches, in constant memory")] = False,
     batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time with --stream")] = 100_000,
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
@@ -37,8 +38,8 @@ def measure(
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """How calibrated and how refined are these predictions?"""
-    from calibrant.measures._sets import STANDARD
+    """Measure calibration and refinement, with intervals and a verdict."""
+    from calibrant.measuring.battery import STANDARD
 
     if set_name not in ("standard", "benchmark102"):
         raise unknown_name("set", set_name, ["standard", "benchmark102"])
@@ -47,7 +48,10 @@ def measure(
     if stream:
         if set_name != "standard" or resamples is not None:
             raise InputError(
-                "--stream", expected="neither --set nor --resamples", got="one of them", fix="leave it out, or --stream"
+                "--stream",
+                expected="neither --set nor --resamples",
+                got="one of them",
+                fix="drop one of them",
             )
         return _measure_stream(file, measures, batch_rows, confidence, seed, as_json)
     p = cal.Predictions.load(file, few_rows=few_rows)
@@ -59,11 +63,13 @@ def measure(
         ]
     if as_json:
         return print_json([m.to_dict() for m in rows])
-    from calibrant.report import text
 
-    text.show(text.measurements(rows, confidence))
+    tables.show(tables.measurements(rows, confidence))
     if not measures:
-        text.show(f"\n{text.verdict(p, seed=seed)}")
+        from calibrant.reporting import finding, verdict
+
+        said = verdict.of_predictions(finding.find(p, seed=seed))
+        tables.show(f"\n{said.headline} {said.text}")
 
 
 def _measure_stream(
@@ -80,10 +86,9 @@ def _measure_stream(
     rows = sums.measure_all(confidence=confidence, seed=seed)
     if as_json:
         return print_json([m.to_dict() for m in rows])
-    from calibrant.report import text
 
-    text.show(text.measurements(rows, confidence))
-    text.show(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
+    tables.show(tables.measurements(rows, confidence))
+    tables.show(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
 
 
 def _measure_benchmark(
@@ -111,13 +116,12 @@ def _measure_benchmark(
             raise InputError(
                 "--ood", expected="a name of its own for each file", got=f"'{name}' twice", fix="write name=FILE"
             )
-        others[name] = load_predictions(path, few_rows=few_rows, labelled=False)
+        others[visible(name)] = load_predictions(path, few_rows=few_rows, labelled=False)
     rows = cal.benchmark102(p, ood=others)
     if as_json:
         return print_json([m.to_dict() for m in rows])
-    from calibrant.report import text
 
-    text.show(text.benchmark(rows))
+    tables.show(tables.benchmark(rows))
 
 
 @app.command()
@@ -131,36 +135,35 @@ def compare(
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """Two models on the same rows: which is better?"""
+    """Compare two models on the same rows."""
     first, second = (cal.Predictions.load(f, few_rows=few_rows) for f in (a, b))
-    with progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc"]) as steps:
+    with progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc_correct"]) as steps:
         rows = [
             cal.compare(first, second, m, confidence=confidence, resamples=resamples, seed=seed, progress=step)
             for m, step in steps
         ]
     if as_json:
         return print_json([c.to_dict() for c in rows])
-    from calibrant.report import text
 
-    names = (a.stem, b.stem) if a.stem != b.stem else ("a", "b")
-    text.show(text.comparisons(rows, names, confidence))
+    names = (visible(a.stem), visible(b.stem)) if a.stem != b.stem else ("a", "b")
+    tables.show(tables.comparisons(rows, names, confidence))
 
 
 @app.command()
 def check(
     file: File,
     at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
-    at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc=0.9")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to be kept")] = False,
+    at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc_correct=0.9")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to hold")] = False,
     confidence: Confidence = 0.95,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples")] = None,
     seed: Seed = 0,
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """A gate for CI that fails on evidence, not on noise.
+    """Check limits in CI: fails on evidence, not on noise.
 
-    Exit code 0: pass. 1: a limit is shown to be broken. 2: bad input.
+    Exit code 0: pass. 1: a limit is shown to be violated. 2: bad input.
     """
     sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
     limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
@@ -176,10 +179,8 @@ def check(
     if as_json:
         print_json([v.to_dict() for v in rows])
     else:
-        from calibrant.report import text
-
-        text.show(text.verdicts(rows, confidence))
-        text.show("\nfail" if failed else "\npass")
+        tables.show(tables.checks(rows, confidence))
+        tables.show("\nfail" if failed else "\npass")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -190,16 +191,15 @@ def decompose(
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """The loss as calibration and refinement."""
+    """Decompose the loss into calibration and refinement."""
     parts = cal.decompose(cal.Predictions.load(file, few_rows=few_rows), bins=bins)
     if as_json:
         return print_json(parts)
-    from calibrant.report import text
 
     for title, rows in parts["losses"].items():
-        text.show(text.terms(title, rows), "")
-    text.show(text.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
-    text.show(text.terms("ECE beside the terms of Eq. 9 (not an identity)", parts["ece"]))
+        tables.show(tables.terms(title, rows), "")
+    tables.show(tables.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
+    tables.show(tables.terms("ECE beside the terms of Singh et al. 2021, Eq. 9 (not an identity)", parts["ece"]))
 
 
 def _limit(item: str) -> tuple[str, float]:

@@ -15,7 +15,8 @@ from calibrant.cli._app import (
     print_json,
     progress,
 )
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, visible
+from calibrant.reporting import tables
 
 
 @app.command()
@@ -23,16 +24,16 @@ def fit(
     file: File,
     what: Annotated[str, typer.Option("--with", help="a calibrator, a chain (temperature+isotonic), auto or all")],
     out: Annotated[Path | None, typer.Option(help="write the map to this JSON file")] = None,
-    test: Annotated[Path | None, typer.Option(help="judge the map on these other rows")] = None,
-    cross_fit: Annotated[bool, typer.Option("--cross-fit", help="judge it by cross-fitting on its own rows")] = False,
-    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="only maps that change no prediction")] = False,
-    by_group: Annotated[bool, typer.Option("--by-group", help="one map per value of the column group")] = False,
+    test: Annotated[Path | None, typer.Option(help="judge the map on these rows")] = None,
+    cross_fit: Annotated[bool, typer.Option("--cross-fit", help="judge the map by cross-fitting")] = False,
+    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="only what cannot change a prediction")] = False,
+    by_group: Annotated[bool, typer.Option("--by-group", help="one map for each value of the column group")] = False,
     resamples: Annotated[int, typer.Option(min=1, help="bootstrap resamples of the changes")] = 200,
     seed: Seed = 0,
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """Learn a calibration map on held-out predictions."""
+    """Fit a calibration map on held-out predictions."""
     val = cal.Predictions.load(file, few_rows=few_rows)
     other = None if test is None else cal.Predictions.load(test, few_rows=few_rows)
     if what == "all":
@@ -48,23 +49,22 @@ def fit(
             got="one that can",
             fix="use temperature",
         )
-    from calibrant.report.repair import repair
+    from calibrant.repairing.judge import repair
 
     judged = repair(made, val, test=other, folds=5 if cross_fit else 0, resamples=resamples, seed=seed)
     if out is not None:
         made.save(out)
     if as_json:
-        extra = {"verdict": choice.verdict, "candidates": [vars(c) for c in choice.candidates]} if choice else {}
+        extra = {"verdict": choice.verdict, **vars(choice.ruling)} if choice else {}
         return print_json(judged.to_dict() | extra)
-    from calibrant.report import text
 
     if choice:
-        text.show(text.candidates(choice.candidates), "")
-    text.show(f"{text.fitted(made)}\nChanges on {judged.judged_on}:\n", text.repair(judged))
+        tables.show(tables.candidates(choice.candidates), f"\n{choice.verdict}\n")
+    tables.show(f"{tables.fitted(made)}\nChanges on {judged.judged_on}:\n", tables.repair(judged))
     if judged.judged_on == "the fitting rows":
-        text.show("\nThese rows fitted the map, so the numbers flatter it: give --test FILE or --cross-fit.")
+        tables.show("\nThese rows fitted the map, so the numbers flatter it: give --test FILE or --cross-fit.")
     if out is not None:
-        text.show(f"\nWritten to {out}.")
+        typer.echo(f"\nWritten to {visible(str(out))}.")
 
 
 def _fit_all(
@@ -72,21 +72,23 @@ def _fit_all(
 ) -> None:
     if test is None or out is not None:
         raise InputError(
-            "--with all", expected="--test FILE and no --out", got="something else", fix="it compares, it makes no map"
+            "--with all",
+            expected="--test FILE and no --out",
+            got="no --test, or --out",
+            fix="it writes no map",
         )
-    from calibrant.report.repair import every_calibrator
+    from calibrant.repairing.judge import every_calibrator
 
     with progress("fitting", ["every calibrator"]) as steps:
         for _, step in steps:
             rows = every_calibrator(val, test, keep_argmax=keep_argmax, on_each=step)
     if as_json:
         return print_json([vars(row) for row in rows])
-    from calibrant.report import text
 
-    text.show(text.every(rows))
+    tables.show(tables.every(rows))
     for row in rows:
         if row.diagnosis != "converged":
-            text.show(f"{row.calibrator}: {row.diagnosis}")
+            tables.show(f"{row.calibrator}: {row.diagnosis}")
 
 
 @app.command()
@@ -103,7 +105,7 @@ def apply(
     q.save(out)
     if as_json:
         return print_json({"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.extras.seen, "out": str(out)})
-    typer.echo(f"{q.n:,} predictions calibrated by {made.calibrator}, written to {out}.")
+    typer.echo(f"{q.n:,} predictions calibrated by {visible(made.calibrator)}, written to {visible(str(out))}.")
 
 
 @app.command()
@@ -111,15 +113,16 @@ def export(
     map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
     to: Annotated[str, typer.Option(help="onnx, torch or python")],
     out: Annotated[Path, typer.Option(help="the file to write")],
-    append_to: Annotated[Path | None, typer.Option(help="onnx: a classifier to put the map behind")] = None,
+    append_to: Annotated[Path | None, typer.Option(help="onnx: append the map to this classifier")] = None,
     as_json: Json = False,
 ) -> None:
-    """Ship a map: ONNX, torch, or a Python file without dependencies."""
-    from calibrant.network.export import export as run
+    """Export a map to ONNX, torch, or a Python file without dependencies."""
+    from calibrant.repairing.export import export as run
 
     done = run(cal.load_map(map_file), to, out, append_to=append_to)
     if as_json:
         return print_json(
             {"path": str(done.path), "format": done.format, "largest_difference": done.largest_difference}
         )
-    typer.echo(f"Written to {done.path}; tested against the map, largest difference {done.largest_difference:.1e}.")
+    where = visible(str(done.path))
+    typer.echo(f"Written to {where}; tested against the map, largest difference {done.largest_difference:.1e}.")

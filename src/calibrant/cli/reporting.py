@@ -7,35 +7,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import FewRows, Json, Seed, app, print_json
-from calibrant.core.errors import InputError
+from calibrant.cli._app import FewRows, Json, Seed, app, print_json, status
+from calibrant.core.errors import InputError, visible
+from calibrant.reporting import tables
 
 if TYPE_CHECKING:
-    from calibrant.report.values import Source
+    from calibrant.reporting.report import SourceFile
 
 
 @app.command()
 def report(
     files: Annotated[list[Path], typer.Argument(help="predictions of one model, or of several on the same rows")],
-    fit_on: Annotated[list[Path] | None, typer.Option(help="other rows to fit on (repeat: one for each model)")] = None,
-    out: Annotated[Path | None, typer.Option(help="write .html, .pdf, .md or .json; without it print")] = None,
-    names: Annotated[str | None, typer.Option(help="of the models: CE,focal,ours")] = None,
-    groups: Annotated[str | None, typer.Option(help="column of segments (default: group, if there; none)")] = None,
-    cost: Annotated[str | None, typer.Option(help="wrong=5,abstain=1, threshold=0.9, or matrix.csv")] = None,
-    class_names: Annotated[str | None, typer.Option(help="a file with one name a line, or cat,dog,...")] = None,
+    fit_on: Annotated[
+        list[Path] | None, typer.Option(help="fit calibrators on these rows (repeat, one per model)")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="write .html, .pdf, .md or .json (default: print)")] = None,
+    names: Annotated[str | None, typer.Option(help="names of the models: CE,focal,ours")] = None,
+    groups: Annotated[str | None, typer.Option(help="column to split rows by (default: group), or none")] = None,
+    cost: Annotated[str | None, typer.Option(help="costs: wrong=5,abstain=1, threshold=0.9 or matrix.csv")] = None,
+    class_names: Annotated[str | None, typer.Option(help="a file with one name per line, or cat,dog,...")] = None,
     calibrators: Annotated[list[str] | None, typer.Option("--with", help="calibrators to try (repeat)")] = None,
-    bins: Annotated[int, typer.Option(help="5 to 500")] = 15,
-    title: Annotated[str | None, typer.Option(help="of the page")] = None,
+    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="recommend only what keeps predictions")] = False,
+    bins: Annotated[int, typer.Option(help="of the reliability diagram and the ECE, 5 to 500")] = 15,
+    title: Annotated[str | None, typer.Option(help="title of the page")] = None,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples (default: 200 to 1000)")] = None,
     seed: Seed = 0,
     few_rows: FewRows = False,
     as_json: Json = False,
 ) -> None:
-    """One page a colleague, a reviewer or an auditor understands."""
-    from calibrant.report.build import build
-    from calibrant.report.made import command_line
-    from calibrant.report.segments import read_column
-    from calibrant.report.write import check_out
+    """Write a report on one page, for colleagues, reviewers and auditors."""
+    from calibrant.reporting.build import build
+    from calibrant.reporting.provenance import command_line
+    from calibrant.reporting.segments import read_column
+    from calibrant.reporting.write import check_out
 
     if out is not None:
         check_out(out)
@@ -46,7 +50,7 @@ def report(
     asked: Any = groups
     if groups not in (None, "none"):
         asked = read_column(files[0], str(groups))
-    with _spinner() as step:
+    with status("reading") as step:
         made = build(
             models,
             fit_on=others or None,
@@ -55,6 +59,7 @@ def report(
             cost=cost,
             class_names=None if class_names is None else _class_names(class_names),
             calibrators=calibrators,
+            keep_argmax=keep_argmax,
             bins=bins,
             title=title,
             seed=seed,
@@ -64,24 +69,24 @@ def report(
             on_step=step,
         )
         if out is not None:
-            step(f"writing {out.name}")
+            step(f"writing {visible(out.name)}")
             made.save(out)
     if as_json:
         return print_json(made.to_dict())
-    from calibrant.report import text
 
     if out is None:
-        from calibrant.report.twin import twin
+        from calibrant.reporting.terminal import twin
 
-        return text.show(twin(made))
+        return tables.show(twin(made))
     for m in made.models:
-        text.show(f"{m.name}: {m.verdict.headline}" if len(made.models) > 1 else m.verdict.headline)
-    text.show(f"Written to {out}.")
+        tables.show(f"{m.name}: {m.verdict.headline}" if len(made.models) > 1 else m.verdict.headline)
+    typer.echo(f"Written to {visible(str(out))}.")
 
 
 def _named(files: list[Path], names: str | None) -> dict[str, Path]:
     """Each file by its name: as given, or the file's own."""
-    given = [file.stem for file in files] if names is None else [name.strip() for name in names.split(",")]
+    given = [visible(name) for name in ([f.stem for f in files] if names is None else names.split(","))]
+    given = [name.strip() for name in given]
     if len(given) != len(files) or not all(given):
         raise InputError(
             "--names", expected=f"{len(files)} names, one a file", got=f"'{names}'", fix="write --names CE,focal,ours"
@@ -106,13 +111,15 @@ def _fits(files: list[Path], names: list[str]) -> dict[str, Path]:
 
 
 def _class_names(text: str) -> list[str]:
-    """From a file with one name a line, or from the words themselves."""
+    """From a file with one name per line, or from the words themselves."""
     file = Path(text)
     try:
         if file.is_file():
             return [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (UnicodeDecodeError, OSError):
-        raise InputError("--class-names", expected="a text file", got=str(file), fix="one name a line, UTF-8") from None
+        raise InputError(
+            "--class-names", expected="a text file", got=str(file), fix="one name per line, UTF-8"
+        ) from None
     if "," not in text:
         raise InputError(
             "--class-names", expected="a file, or names with commas", got=f"'{text}'", fix="write for instance cat,dog"
@@ -120,25 +127,7 @@ def _class_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _sources(models: dict[str, cal.Predictions], files: dict[str, Path], role: str) -> list["Source"]:
-    from calibrant.report.made import source_of
+def _sources(models: dict[str, cal.Predictions], files: dict[str, Path], role: str) -> list["SourceFile"]:
+    from calibrant.reporting.provenance import source_of
 
     return [source_of(p, files[name].name, role, files[name]) for name, p in models.items()]
-
-
-def _spinner() -> Any:
-    """A line on the terminal that says what is being done; silent in pipes."""
-    from contextlib import contextmanager
-
-    from rich.console import Console
-
-    @contextmanager
-    def running() -> Any:
-        error = Console(stderr=True)
-        if not error.is_terminal:
-            yield lambda what: None
-            return
-        with error.status("reading") as status:
-            yield lambda what: status.update(f"report: {what}")
-
-    return running()

@@ -26,9 +26,12 @@ class Catalogue(Generic[T]):
         self._made: dict[str, T] = {}
 
     @cached_property
+    def _folder(self) -> Path:
+        return Path(str(sys.modules[self.package].__file__)).parent
+
+    @cached_property
     def _names(self) -> list[str]:
-        folder = Path(str(sys.modules[self.package].__file__)).parent
-        return sorted(f.stem for f in folder.glob("*.py") if not f.stem.startswith("_"))
+        return sorted(f.stem for f in self._folder.glob("*.py") if not f.stem.startswith("_"))
 
     def names(self) -> list[str]:
         return list(self._names)
@@ -37,9 +40,18 @@ class Catalogue(Generic[T]):
         """The class of a name, or of a user's own file given as a path (`./mine.py`)."""
         if name.endswith(".py"):
             return self._class_in(_load_file(Path(name), self.kind), name)
-        if name not in self._names:
-            raise unknown_name(self.kind, name, self.names())
-        return self._class_in(importlib.import_module(f"{self.package}.{name}"), name)
+        known = self.called(name)
+        return self._class_in(importlib.import_module(f"{self.package}.{known}"), known)
+
+    def called(self, name: str) -> str:
+        """The name of the entry that this name, or another name of it (`aliases` in its class), stands for."""
+        if name in self._names:
+            return name
+        speaking = (n for n in self._names if "aliases" in (self._folder / f"{n}.py").read_text(encoding="utf-8"))
+        for entry in speaking:  # no other file need be loaded
+            if name in getattr(self.find(entry), "aliases", ()):
+                return entry
+        raise unknown_name(self.kind, name, self.names())
 
     def make(self, spec: str) -> T:
         """An instance from `name` or `name:option=value,option=value`."""
@@ -51,6 +63,18 @@ class Catalogue(Generic[T]):
         if self.reuse and not name.endswith(".py"):  # a user's file may change
             self._made[spec] = made
         return made
+
+    def named(self, spec: str) -> T:
+        """The same for a spec that stands in a file somebody made: names of the catalogue only, never code."""
+        name = spec.partition(":")[0].strip()
+        if name.endswith(".py"):
+            raise InputError(
+                self.kind,
+                expected=f"a name of the catalogue of {self.package.rpartition('.')[2]}",
+                got=f"'{name}', which would have run the Python code in {Path(name).absolute()}",
+                fix="a file may only name what calibrant has; if you trust the code, give its path yourself",
+            )
+        return self.make(spec)
 
     def _class_in(self, module: ModuleType, name: str) -> type[T]:
         found = [

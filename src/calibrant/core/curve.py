@@ -4,6 +4,7 @@
 `ClassCurves` holds one such curve per class, built from sorted values alone (no argsort).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -11,6 +12,10 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.errors import InputError
+
+MOST_BINS = 100_000
+MOST_CELLS = 20_000_000  # bins x classes
 
 Scheme = Literal["width", "mass"]
 Closed = Literal["right", "left"]
@@ -44,6 +49,11 @@ class Bins:
     def gap(self) -> Array:
         """Confidence minus accuracy: positive where the scores promise too much."""
         return self.confidence - self.accuracy
+
+    @property
+    def ece(self) -> float:
+        """Distance of scores from hits, averaged over the bins by their size."""
+        return float(np.abs(self.score_sum - self.hit_sum).sum() / self.n)
 
     @property
     def filled(self) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
@@ -101,9 +111,17 @@ class Curve:
         return Curve(self.scores, hits, self.order)
 
     def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
+        check_bins(count)
         cuts = _cuts(self.scores, count, scheme, closed, em)
         hits = self._hits_below(cuts) if scheme == "mass" and em == "sort" else self.hit_sum[cuts]
         return Bins(np.diff(cuts).astype(np.float64), np.diff(self.score_sum[cuts]), np.diff(hits), self.n)
+
+    def bin_of(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Ints:
+        """The bin of each sorted sample; -1 where it is in none."""
+        cuts = _cuts(self.scores, count, scheme, closed, em)
+        found = np.full(self.n, -1)
+        found[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
+        return found
 
     def _hits_below(self, cuts: Ints) -> Array:
         """Hits among the first `cut` samples; a group of ties split by a cut shares its hits evenly."""
@@ -131,37 +149,75 @@ class ClassCurves:
         return sums
 
     def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
+        return self.many_bins((count,), scheme, closed=closed, em=em)[0]
+
+    def many_bins(
+        self, counts: Sequence[int], scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort"
+    ) -> list[Bins]:
+        """Bins of several counts, from one search in each class."""
+        if scheme == "mass" and em == "sort":
+            return [self._chunks(count) for count in counts]
         b, n = self.scores.shape
-        edges = _edges(self.scores, count, scheme, em)  # (count + 1,), (b, count + 1) or None
-        cuts = np.empty((b, count + 1), dtype=np.int64)
-        hits = np.empty((b, count + 1))
-        if edges is None:
-            cuts[:] = _equal_chunks(n, count)
-            for row, positives in enumerate(self.positives):
-                hits[row] = _positives_below(positives, self.scores[row], cuts[row])
-        else:
-            known = self._known_cuts(edges, count, scheme, closed, em, cuts)
-            for row, positives in enumerate(self.positives):
-                at = edges if edges.ndim == 1 else edges[row]
-                if not known[row]:
-                    cuts[row] = self.scores[row].searchsorted(at, side=closed)
-                hits[row] = positives.searchsorted(at, side=closed)
-            _close_ends(cuts, n, scheme, em)
-            _close_ends(hits, np.array([len(positives) for positives in self.positives]), scheme, em)
+        edges, columns = self._joined_edges(counts, scheme, em)
+        known = self._known_cuts(edges, columns, counts, scheme, closed, em)
+        cuts, hits = np.empty((b, edges.shape[-1]), dtype=np.int64), np.empty((b, edges.shape[-1]))
+        for row, positives in enumerate(self.positives):
+            at = edges if edges.ndim == 1 else edges[row]
+            cuts[row] = known[1] if known[0][row] else self.scores[row].searchsorted(at, side=closed)
+            hits[row] = positives.searchsorted(at, side=closed)
+        if em != "interp" or scheme == "width":  # outer bins take all up to the ends; interp drops its smallest value
+            first, last = [place[0] for place in columns], [place[-1] for place in columns]
+            cuts[:, first], cuts[:, last] = 0, n
+            hits[:, first], hits[:, last] = 0, np.array([len(positives) for positives in self.positives])[:, None]
         sums = np.take_along_axis(self.score_sum, cuts, axis=1)
-        return Bins(np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n)
+        return [_differences(cuts[:, place], sums[:, place], hits[:, place], n) for place in columns]
+
+    def _joined_edges(self, counts: Sequence[int], scheme: Scheme, em: Mass) -> tuple[Array, list[Ints]]:
+        """The edges of all counts, (edges,) or (b, edges), and where those of each count stand."""
+        each = [_edges(self.scores, count, scheme, em) for count in counts]
+        whole = np.concatenate([one for one in each if one is not None], axis=-1)
+        places = np.arange(whole.shape[-1])
+        if scheme == "width":  # every edge of 5 bins is one of 10 as well
+            whole, places = np.unique(whole, return_inverse=True)
+        return whole, np.split(places, np.cumsum([count + 1 for count in counts])[:-1])
+
+    def inner_edges(self, count: int, scheme: Scheme, em: Mass) -> Array:
+        """(b, count - 1): what parts the bins of each class; bins made by position keep their ties together here."""
+        b, n = self.scores.shape
+        edges = _edges(self.scores, count, scheme, em)
+        if edges is None:
+            return self.scores[:, np.maximum(equal_chunks(n, count)[1:-1] - 1, 0)]
+        return np.broadcast_to(edges[..., 1:-1], (b, count - 1))
 
     def _known_cuts(
-        self, edges: Array, count: int, scheme: Scheme, closed: Closed, em: Mass, cuts: Ints
-    ) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+        self, edges: Array, columns: list[Ints], counts: Sequence[int], scheme: Scheme, closed: Closed, em: Mass
+    ) -> "tuple[np.ndarray[tuple[int, ...], np.dtype[np.bool_]], Ints]":
         """Rows whose cuts need no search: edges midway between two chunks cut there, unless ties or rounding forbid."""
         b, n = self.scores.shape
-        if not (scheme == "mass" and em == "midpoint" and closed == "right" and count <= n):
-            return np.zeros(b, dtype=bool)
-        chunks = _equal_chunks(n, count)
-        known = (edges[:, 1:-1] < self.scores[:, chunks[1:-1]]).all(axis=1)
-        cuts[known] = chunks
-        return np.asarray(known)
+        known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = np.zeros(b, dtype=bool)
+        chunks: Ints = np.empty(0, dtype=np.int64)
+        if scheme == "mass" and em == "midpoint" and closed == "right" and max(counts) <= n:
+            chunks = np.concatenate([equal_chunks(n, count) for count in counts])
+            inner = np.concatenate([place[1:-1] for place in columns])
+            known = np.asarray((edges[:, inner] < self.scores[:, chunks[inner]]).all(axis=1))
+        return known, chunks
+
+    def _chunks(self, count: int) -> Bins:
+        """Bins by position alone."""
+        b, n = self.scores.shape
+        cuts = np.broadcast_to(equal_chunks(n, count), (b, count + 1))
+        rows = zip(self.positives, self.scores, cuts, strict=True)
+        hits = np.stack([_positives_below(positives, scores, at) for positives, scores, at in rows])
+        return _differences(cuts, np.take_along_axis(self.score_sum, cuts, axis=1), hits, n)
+
+
+def check_bins(count: int, classes: int = 1) -> None:
+    """Refuse so many bins that hardly one holds two rows, before they fill the memory."""
+    most = min(MOST_BINS, MOST_CELLS // classes)
+    if not 1 <= count <= most:
+        expected = f"1 to {most:,}" + (f" (for {classes:,} classes)" if most < MOST_BINS else "")
+        fix = "use fewer: of finer bins hardly one holds two rows, and all of them take memory"
+        raise InputError("bins", expected=expected, got=f"{count:,}", fix=fix if count > most else "use 15")
 
 
 def equal_width_edges(count: int) -> Array:
@@ -176,8 +232,12 @@ def _prefix(values: Array) -> Array:
     return sums
 
 
-def _equal_chunks(n: int, count: int) -> Ints:
-    """Where `count` nearly equal chunks begin and end; the first n mod count get one more."""
+def equal_chunks(n: int, count: int) -> Ints:
+    """Where `count` nearly equal chunks begin and end; the first n mod count get one more.
+
+    >>> equal_chunks(7, 3)
+    array([0, 3, 5, 7])
+    """
     size, more = divmod(n, count)
     index = np.arange(count + 1)
     return index * size + np.minimum(index, more)
@@ -196,7 +256,7 @@ def _edges(scores: Array, count: int, scheme: Scheme, em: Mass) -> Array | None:
         rise = scores[..., np.minimum(low + 1, n - 1)] - scores[..., low]
         return np.asarray(scores[..., low] + (place - low) * rise)
     if em == "midpoint":
-        at = np.minimum(_equal_chunks(n, count)[1:-1], n - 1)
+        at = np.minimum(equal_chunks(n, count)[1:-1], n - 1)
         inner = (scores[..., np.maximum(at - 1, 0)] + scores[..., at]) / 2
     else:
         inner = scores[..., np.arange(1, count) * (n // count)]
@@ -208,16 +268,16 @@ def _cuts(scores: Array, count: int, scheme: Scheme, closed: Closed, em: Mass) -
     edges = _edges(scores, count, scheme, em)
     n = len(scores)
     if edges is None:
-        return _equal_chunks(n, count)
+        return equal_chunks(n, count)
     cuts = np.searchsorted(scores, edges, side=closed)
-    _close_ends(cuts, n, scheme, em)
+    if em != "interp" or scheme == "width":  # outer bins take all up to the ends; interp drops its smallest value
+        cuts[0], cuts[-1] = 0, n
     return cuts
 
 
-def _close_ends(cuts: Array | Ints, n: int | Ints, scheme: Scheme, em: Mass) -> None:
-    """Outer bins take everything up to the ends; only the interp rule drops its smallest value."""
-    if not (scheme == "mass" and em == "interp"):
-        cuts[..., 0], cuts[..., -1] = 0, n
+def _differences(cuts: Ints, sums: Array, hits: Array, n: int) -> Bins:
+    """Bins (b, bins) from running numbers at their ends."""
+    return Bins(np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(hits, axis=1), n)
 
 
 def _positives_below(positives: Array, scores: Array, cuts: Ints) -> Array:

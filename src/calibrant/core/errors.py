@@ -1,6 +1,20 @@
 """Errors a user can act on: what was expected, what came, what to do."""
 
+import re
 from collections.abc import Iterable
+
+MOST_CHARACTERS = 1000  # of one part of a sentence: names come from files, and files may hold anything
+# What steers a terminal, ends a line, turns the direction of reading, or is no character at all.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def visible(text: str) -> str:
+    r"""A name as one line that any terminal, page or figure can show: what cannot be seen is written as an escape.
+
+    >>> visible("a\x1b[2J\n")
+    'a\\x1b[2J\\n'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class InputError(ValueError):
@@ -11,13 +25,16 @@ class InputError(ValueError):
     """
 
     def __init__(self, what: str, *, expected: str, got: str, fix: str) -> None:
+        self.what = what  # a reader of files looks up its line by it
+        what, expected, got, fix = (_short(visible(part)) for part in (what, expected, got, fix))
         super().__init__(f"{what}: expected {expected}, got {got}. To fix it: {fix}{'' if fix.endswith('?') else '.'}")
 
     @classmethod
     def inside(cls, place: str, error: "InputError") -> "InputError":
         """The same error with the place it happened in, for instance a file name, in front."""
         made = cls.__new__(cls)
-        ValueError.__init__(made, f"{place}: {error}")
+        made.what = error.what
+        ValueError.__init__(made, f"{_short(visible(place))}: {error}")
         return made
 
 
@@ -25,8 +42,8 @@ class LeakWarning(UserWarning):
     """Numbers on rows that a map was fitted on flatter it."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name nobody knows, with the nearest known one.
+def unknown_name(kind: str, name: str, known: Iterable[str], expected: str = "") -> InputError:
+    """The error for a name nobody knows, with the nearest known one; `expected` says it shorter than a long list.
 
     >>> print(unknown_name("measure", "eec", ["ece", "mce"]))
     measure: expected one of ece, mce, got 'eec'. To fix it: did you mean 'ece'?
@@ -37,7 +54,11 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     near = get_close_matches(name, names, n=1)
     return InputError(
         kind,
-        expected=f"one of {', '.join(names)}",
+        expected=expected or f"one of {', '.join(names)}",
         got=f"'{name}'",
         fix=f"did you mean '{near[0]}'?" if near else "pick one of these names",
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."

@@ -10,7 +10,7 @@ from calibrant.core.errors import InputError
 
 BATCH_ELEMENTS = 1 << 22  # counts held at a time
 
-Progress = Callable[[int], None]  # called with the number of resamples just done
+OnDone = Callable[[int], None]  # called with the number of resamples just done
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def resample_counts(n: int, resamples: int, seed: int) -> Iterator[Ints]:
 
 
 def draw(
-    resampled: Callable[[Ints], Array], n: int, resamples: int, seed: int, progress: Progress | None = None
+    resampled: Callable[[Ints], Array], n: int, resamples: int, seed: int, progress: OnDone | None = None
 ) -> Array:
     """The measure on every resample."""
     draws = []
@@ -66,12 +66,14 @@ def one_sided(value: float, draws: Array, confidence: float, bounds: tuple[float
     return float(np.clip(2 * value - quantile, *bounds))
 
 
-def p_value(difference: float, draws: Array) -> float:
-    """Two-sided, from the same reflected draws as the interval: up to the last resample, small when it excludes 0."""
-    reflected = 2 * difference - draws[np.isfinite(draws)]
-    n = len(reflected)
-    below, above = (reflected <= 0).sum(), (reflected >= 0).sum()
-    return float(min(1.0, 2 * (1 + min(below, above)) / (n + 1)))
+def p_value(difference: float, draws: Array, upper: Array | None = None) -> float:
+    """Two-sided, from the same reflected draws as the interval: up to the last resample, small when it excludes 0.
+
+    Where the two ends have draws of their own, `draws` are those of the lower end.
+    """
+    low, high = (difference - (d[np.isfinite(d)] - difference) for d in (draws, draws if upper is None else upper))
+    below, above = (1 + (low <= 0).sum()) / (len(low) + 1), (1 + (high >= 0).sum()) / (len(high) + 1)
+    return float(min(1.0, 2 * min(below, above)))
 
 
 def check_confidence(confidence: float) -> None:

@@ -1,6 +1,7 @@
 """Sums of Gaussian kernels over n points in O(n): no n x n matrix, and the error is known."""
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from calibrant.core.arrays import Array
 
@@ -24,9 +25,9 @@ def gauss_sums(points: Array, weights: Array, h: float) -> Array:
     """
     cells = int(np.ceil(1 / h))
     cell = np.minimum((points * cells).astype(np.int64), cells - 1)
-    nodes = np.cos((np.arange(NODES) + 0.5) * np.pi / NODES)  # in [-1, 1]
+    nodes = chebpts1(NODES)  # in [-1, 1]
     local = 2 * (points * cells - cell) - 1
-    basis = _chebyshev(local) @ _node_weights(nodes)  # (n, nodes): Lagrange polynomials at the points
+    basis = chebvander(local, NODES - 1) @ _node_weights(nodes)  # (n, nodes): Lagrange polynomials at the points
     gathered = np.stack(
         [np.stack([np.bincount(cell, row * column, minlength=cells) for column in basis.T], axis=1) for row in weights]
     )  # (r, cells, nodes)
@@ -40,20 +41,11 @@ def gauss_sums(points: Array, weights: Array, h: float) -> Array:
     return np.asarray(np.einsum("ia,ria->ri", basis, spread[:, cell]))
 
 
-def _chebyshev(x: Array) -> Array:
-    """T_0..T_(NODES - 1) at x, (n, nodes)."""
-    values = np.empty((len(x), NODES))
-    values[:, 0], values[:, 1] = 1.0, x
-    for order in range(2, NODES):
-        values[:, order] = 2 * x * values[:, order - 1] - values[:, order - 2]
-    return values
-
-
 def _node_weights(nodes: Array) -> Array:
     """(orders, nodes) so that T(x) @ this gives the Lagrange polynomials of the nodes at x."""
-    weights = 2 * _chebyshev(nodes).T / NODES
+    weights = 2 * chebvander(nodes, NODES - 1).T / NODES
     weights[0] /= 2
-    return weights
+    return np.asarray(weights)
 
 
 def cosine_sums(points: Array, weights: Array, modes: int) -> Array:

@@ -15,8 +15,7 @@ By = Literal["temperature", "isotonic"]
 
 def recalibrated(p: Predictions, by: By = "temperature", *, folds: int = 5) -> Predictions:
     """Every row recalibrated by a map fitted on the other folds, then smoothed towards uniform by 1 / (n + 1)."""
-    if not 2 <= folds <= p.n:
-        raise InputError("folds", expected=f"2 to {p.n} (the rows)", got=str(folds), fix="use 5")
+    check_folds(folds, p.n)
     fold = deal_folds(p, folds)
     probs = np.empty((p.n, p.k))
     for f in range(folds):
@@ -25,6 +24,14 @@ def recalibrated(p: Predictions, by: By = "temperature", *, folds: int = 5) -> P
         share = 1 / (outside.n + 1)
         probs[fold == f] = (1 - share) * q + share / p.k
     return Predictions(probs, p.labels, "probs")
+
+
+def check_folds(folds: int, n: int) -> None:
+    """Refuse folds that would be empty."""
+    if n < 2:
+        raise InputError("folds", expected="at least 2 rows to deal", got=str(n), fix="give more rows")
+    if not 2 <= folds <= n:
+        raise InputError("folds", expected=f"2 to {n} (the rows)", got=str(folds), fix=f"use {min(5, n)}")
 
 
 def deal_folds(p: Predictions, folds: int) -> Ints:

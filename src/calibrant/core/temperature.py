@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.core.arrays import one_blas_thread, pieces, run_pieces
+from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import CHUNK_ELEMENTS, KEEP_ELEMENTS, Predictions
 
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
@@ -15,6 +15,7 @@ ROUGH_STEP, SMALL_STEP = 4e-3, 1e-5  # in ln T; the error after a Newton step is
 SAMPLE, SAMPLE_STEP = 1000, 1e-2  # rows, and ln T
 STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
+FLAT = 1e-30  # logits of a row that differ by less say nothing
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ def find_temperature(p: Predictions) -> Temperature:
     # A variable of range R has |third cumulant| <= R variance, which bounds the gradient after the last small step.
     reach = scores.reach / T
     gradient = step**2 / 2 * (abs(first) + (3 + reach) * variance) * np.exp(reach * abs(step))
-    return Temperature(T, float(T / np.sqrt(p.n * (first + variance))), float(gradient), diagnosis)
+    curvature = first + variance
+    stderr = float(T / np.sqrt(p.n * curvature)) if curvature > 0 else np.inf
+    return Temperature(T, stderr, float(gradient), diagnosis)
 
 
 def descend(p: Predictions, *, steps: int, rate: float) -> tuple[float, float]:
@@ -98,7 +101,7 @@ class _Scores:
         1 / T = 0 on if labels have, on average, no more than the mean logit of their row. In all other cases there is
         one optimum.
         """
-        if self.reach == 0:
+        if self.reach < FLAT:
             return "constant scores"
         if (self.true >= 0).all():
             return "separable"

@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Ints, pieces, run_pieces
+from calibrant.core.arrays import Array, Floats, Ints, is_text
 from calibrant.core.errors import InputError
-from calibrant.core.predictions import SUM_TOLERANCE, Extras
+from calibrant.core.extras import Extras
+from calibrant.core.parallel import pieces, run_pieces
+from calibrant.core.predictions import SUM_TOLERANCE
+from calibrant.core.range import hold
 
 OVER_ONE = 1e-6  # float32 softmax may round this far over one
 
@@ -16,7 +19,7 @@ def check_logits(logits: Any, labels: Any, few_rows: bool) -> tuple[Floats, Ints
     values = _scores("logits", logits)
     _check_shape("logits", values, few_rows)
     _check_finite("logits", values, "replace or drop these rows; for probabilities of 0 use from_probs")
-    return values, check_labels(labels, *values.shape)
+    return hold(values), check_labels(labels, *values.shape)
 
 
 def check_probs(probs: Any, labels: Any, few_rows: bool) -> tuple[Floats, Ints]:
@@ -77,6 +80,15 @@ def check_extras(n: int, features: Any, ids: Any, groups: Any) -> Extras:
     )
 
 
+def check_seen(seen: Any) -> float:
+    """The share of rows that a map was fitted on; a table has it in every row."""
+    array = to_numpy("seen", seen)
+    if array.dtype.kind not in "iubf" or not array.size or not np.all((array >= 0) & (array <= 1)):
+        got = f"{np.max(array)}" if array.dtype.kind in "iubf" and array.size else f"{array.size} of type {array.dtype}"
+        raise InputError("seen", expected="a share from 0 to 1", got=got, fix="leave it out, or write the share")
+    return float(np.max(array))
+
+
 def _features(features: Any, n: int) -> Floats | None:
     if features is None:
         return None
@@ -101,7 +113,15 @@ def _names(what: str, names: Any, n: int) -> npt.NDArray[Any]:
             got=f"shape {array.shape} of type {array.dtype}",
             fix="give one integer or string per prediction",
         )
-    return array.astype(str) if array.dtype.kind == "S" else array.view()
+    if array.dtype.kind not in "SU":
+        return array.view()
+    try:
+        text = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array.view()
+    except UnicodeError:
+        text = None
+    if text is None or not is_text(text):
+        raise InputError(what, expected="text", got="bytes that are no characters", fix="write the names as UTF-8")
+    return text
 
 
 def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:

@@ -6,9 +6,9 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import pieces
 from calibrant.core.catalogue import check_options
 from calibrant.core.errors import InputError
+from calibrant.core.parallel import pieces
 
 Bytes = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.float32]  # (n, height, width, channels), 0 is black and 1 is white

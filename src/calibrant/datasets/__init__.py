@@ -1,10 +1,23 @@
-"""Images and labels: one file a data set; the file name is the name (`cifar10.1` is cifar10_1.py)."""
+"""Images and labels: one file per data set; the file name is the name (`cifar10.1` is cifar10_1.py)."""
 
-from calibrant.datasets._base import Dataset, Part
+from calibrant.datasets._base import Bytes, Dataset, Part, Window
 from calibrant.datasets._cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
-from calibrant.datasets._splits import Splits, split
+from calibrant.datasets._splits import Splits, halves, split
 
 names, find = CATALOGUE.names, CATALOGUE.find
 
-__all__ = ["CATALOGUE", "Dataset", "Part", "Splits", "find", "make", "names", "progress_to", "split"]
+__all__ = [
+    "CATALOGUE",
+    "Bytes",
+    "Dataset",
+    "Part",
+    "Splits",
+    "Window",
+    "find",
+    "halves",
+    "make",
+    "names",
+    "progress_to",
+    "split",
+]

@@ -1,7 +1,8 @@
 """What a data set promises: parts of uint8 images with labels, verified once when they are loaded."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +10,10 @@ import numpy.typing as npt
 from calibrant.core.arrays import Ints
 from calibrant.core.catalogue import check_options
 from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.parallel import pieces
 
 Bytes = npt.NDArray[np.uint8]
+Window = Callable[[int, int], tuple[int, int, int, int]]  # height and width of an image to top, left, height, width
 
 
 class Rows(Protocol):
@@ -21,6 +24,12 @@ class Rows(Protocol):
         ...
 
     def __getitem__(self, rows: Ints) -> Bytes: ...
+
+
+class Originals(Rows, Protocol):
+    """Images read from larger ones: a window of each original can be cut out instead, at the same size."""
+
+    def cut(self, rows: Ints, windows: Sequence[Window]) -> Bytes: ...
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,30 @@ class Part:
     def take(self, rows: Ints) -> "Part":
         return Part(_Picked(self.images, rows), self.labels[rows], self.classes, self.ids[rows])
 
+    def shrunk(self, by: int) -> "Part":
+        """Smaller images: every square of `by` x `by` pixels becomes its mean, rounded.
+
+        >>> one = Part(np.array([[[[0], [1]], [[2], [5]]]], dtype=np.uint8), np.array([0]), ("a",))
+        >>> one.shrunk(2).images.tolist()  # the mean of 0, 1, 2, 5
+        [[[[2]]]]
+        """
+        n, height, width, channels = self.images.shape
+        if by < 1 or height % by or width % by:
+            fix = "use a number that divides the sides"
+            raise InputError("shrink", expected=f"1 or more, dividing {height} and {width}", got=str(by), fix=fix)
+        images = np.empty((n, height // by, width // by, channels), dtype=np.uint8)
+        for rows in pieces(n, 4096):
+            block = self.images[np.arange(rows.start, rows.stop)]
+            squares = block.reshape(len(block), height // by, by, width // by, by, channels)
+            images[rows] = np.rint(squares.mean(axis=(2, 4), dtype=np.float32))
+        return Part(images, self.labels, self.classes, self.ids)
+
+    @property
+    def originals(self) -> Originals | None:
+        """The images, where windows can be cut out of what they were read from."""
+        inner = self.images.images if isinstance(self.images, _Picked) else self.images
+        return cast(Originals, self.images) if hasattr(inner, "cut") else None
+
 
 class _Picked:
     """Some rows of other rows; nothing is copied before it is asked for."""
@@ -56,6 +89,9 @@ class _Picked:
     def __getitem__(self, rows: Ints) -> Bytes:
         return self.images[self.rows[rows]]
 
+    def cut(self, rows: Ints, windows: Sequence[Window]) -> Bytes:
+        return cast(Originals, self.images).cut(self.rows[rows], windows)
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -65,6 +101,7 @@ class Dataset:
     """
 
     root: str = ""  # its folder or file; by default <CALIBRANT_DATA or ~/.cache/calibrant/data>/<name>
+    shrink: int = 1  # pixels a side that become one, by their mean: 2 makes 32 x 32 images 16 x 16
 
     title: ClassVar[str]
     reference: ClassVar[str]
@@ -77,11 +114,14 @@ class Dataset:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.shrink < 1:
+            raise InputError("shrink", expected="1 or more", got=str(self.shrink), fix="use 2 for half the size")
 
     def load(self, part: str) -> Part:
         if part not in self.parts:
             raise unknown_name(f"part of {self.title}", part, self.parts)
-        return verified(self.read(part), f"{self.title}, part {part}", every_class=part not in self.may_miss)
+        found = verified(self.read(part), f"{self.title}, part {part}", every_class=part not in self.may_miss)
+        return found if self.shrink == 1 else found.shrunk(self.shrink)
 
     def read(self, part: str) -> Part:
         raise TypeError(f"{type(self).__name__} does not say how it is read: define read")

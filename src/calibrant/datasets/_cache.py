@@ -13,9 +13,9 @@ from typing import IO
 
 import numpy as np
 
-from calibrant.core.arrays import WORKERS
+from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.parallel import threads
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import Encoded, Picture, decode_many
 from calibrant.datasets._files import cache_folder
@@ -96,7 +96,7 @@ def _write(stream: IO[bytes], shape: tuple[int, ...], picture: Picture, images: 
     header = {"descr": "|u1", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
     done, on_progress, rest = 0, _on_progress.get(), iter(images)
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(threads()) as pool:
         while some := list(islice(rest, AT_ONCE)):
             stream.write(decode_many(some, picture, pool).data)
             done += len(some)

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.core.arrays import WORKERS, Ints
+from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
-from calibrant.datasets._base import Bytes
+from calibrant.core.parallel import threads
+from calibrant.datasets._base import Bytes, Window
 
 Colour = Literal["auto", "grey", "rgb"]
 Fit = Literal["crop", "squash"]
@@ -38,13 +39,14 @@ class Picture:
         return self.height, self.width, self.channels
 
 
-def decode(encoded: Encoded, picture: Picture) -> Bytes:
-    """One image, (height, width, channels)."""
+def decode(encoded: Encoded, picture: Picture, window: Window | None = None) -> Bytes:
+    """One image, (height, width, channels), or a window of it resized to that."""
     what, read = encoded
     pillow = _pillow()
     try:
         with pillow.open(io.BytesIO(read())) as image:
-            fitted = _fitted(_channelled(image, picture.channels), picture, what)
+            whole = _channelled(image, picture.channels)
+            fitted = _fitted(whole, picture, what) if window is None else _cut(whole, picture, window)
     except InputError:
         raise
     except (OSError, EOFError, ValueError, SyntaxError, IndexError, struct.error, zlib.error) as error:
@@ -54,18 +56,23 @@ def decode(encoded: Encoded, picture: Picture) -> Bytes:
     return np.asarray(fitted, dtype=np.uint8).reshape(picture.shape)
 
 
-def decode_many(images: Sequence[Encoded], picture: Picture, pool: ThreadPoolExecutor | None = None) -> Bytes:
-    """Images, (n, height, width, channels); pillow lets two threads decode at once."""
+def decode_many(
+    images: Sequence[Encoded],
+    picture: Picture,
+    pool: ThreadPoolExecutor | None = None,
+    windows: Sequence[Window] | None = None,
+) -> Bytes:
+    """Images, (n, height, width, channels); pillow lets threads decode at once."""
     if pool is None:
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return decode_many(images, picture, pool)
-    decoded = np.empty((len(images), *picture.shape), dtype=np.uint8)
+        with ThreadPoolExecutor(threads()) as pool:
+            return decode_many(images, picture, pool, windows)
+    decoded, count = np.empty((len(images), *picture.shape), dtype=np.uint8), threads()
 
     def work(first: int) -> None:
-        for row in range(first, len(images), WORKERS):
-            decoded[row] = decode(images[row], picture)
+        for row in range(first, len(images), count):
+            decoded[row] = decode(images[row], picture, windows[row] if windows else None)
 
-    list(pool.map(work, range(WORKERS)))  # a task an image would cost as much as decoding a small one
+    list(pool.map(work, range(count)))  # a task an image would cost as much as decoding a small one
     return decoded
 
 
@@ -91,6 +98,9 @@ class ImageFiles:
 
     def __getitem__(self, rows: Ints) -> Bytes:
         return decode_many([self.encoded(name) for name in self.names[rows]], self.picture)
+
+    def cut(self, rows: Ints, windows: Sequence[Window]) -> Bytes:
+        return decode_many([self.encoded(name) for name in self.names[rows]], self.picture, windows=windows)
 
     def encoded(self, name: bytes) -> Encoded:
         file = self.folder / os.fsdecode(name)
@@ -121,6 +131,12 @@ def _fitted(image: Any, picture: Picture, what: str) -> Any:
     width, height = max(short, int(width * scale)), max(short, int(height * scale))
     left, top = round((width - picture.width) / 2), round((height - picture.height) / 2)
     return image.resize((width, height), bilinear).crop((left, top, left + picture.width, top + picture.height))
+
+
+def _cut(image: Any, picture: Picture, window: Window) -> Any:
+    top, left, height, width = window(image.height, image.width)
+    box = (left, top, left + width, top + height)
+    return image.resize((picture.width, picture.height), _pillow().Resampling.BILINEAR, box=box)
 
 
 def _channelled(image: Any, channels: int) -> Any:

@@ -1,8 +1,6 @@
 """Where the files of a data set are, and what is said when they are absent or damaged."""
 
-import gzip
 import os
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core import npz
 from calibrant.core.catalogue import spec_of
+from calibrant.core.disk import damaged, read_bytes
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Bytes, Dataset
 
@@ -70,20 +70,6 @@ def absent(dataset: Dataset, expected: str, where: Path | None = None) -> InputE
     )
 
 
-def damaged(file: Path, expected: str, got: object) -> InputError:
-    """The error for a file that is there and wrong."""
-    reason = (str(got).strip() or type(got).__name__).splitlines()[0]
-    return InputError(str(file), expected=expected, got=reason, fix="get the file again; it is damaged or another one")
-
-
-def read_bytes(file: Path) -> bytes:
-    """The bytes of a file, unpacked when its name ends in .gz."""
-    try:
-        return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise damaged(file, "a whole file", error) from error
-
-
 def read_idx(file: Path, dimensions: int) -> Bytes:
     """An array from an idx file of unsigned bytes, plain or .gz."""
     content = read_bytes(file)
@@ -111,17 +97,10 @@ def read_npy(file: Path) -> npt.NDArray[Any]:
 
 def read_npz(file: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
     """The named arrays of a .npz file. Nothing is unpickled."""
-    import zipfile
-
-    try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if missing := [name for name in names if name not in archive.files]:
-                raise damaged(file, f"an array named {missing[0]}", f"only {', '.join(archive.files) or 'nothing'}")
-            return [archive[name] for name in names]
-    except InputError:
-        raise
-    except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise damaged(file, "arrays in a .npz file", error) from error
+    arrays, there = npz.read_npz(file, names)
+    if missing := [name for name in names if name not in arrays]:
+        raise damaged(file, f"an array named {missing[0]}", f"only {', '.join(there) or 'nothing'}")
+    return [arrays[name] for name in names]
 
 
 def _contents(folder: Path) -> str:

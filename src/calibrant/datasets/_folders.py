@@ -1,4 +1,4 @@
-"""Images in folders, one folder a class."""
+"""Images in folders, one folder per class."""
 
 import os
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def class_folders(folder: Path) -> list[str]:
 
 
 def listing(folder: Path, classes: Sequence[str], inside: str = "") -> Listing:
-    """The images in one folder a class (in its folder `inside`): by class, then by name."""
+    """The images in one folder per class (in its folder `inside`): by class, then by name."""
     if unknown := sorted(set(class_folders(folder)) - set(classes)):
         raise InputError(
             str(folder),

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Dataset, Part
-from calibrant.datasets._files import damaged, find_file, read_npz
+from calibrant.datasets._files import find_file, read_npz
 
 SIZES = (28, 64, 128, 224)
 

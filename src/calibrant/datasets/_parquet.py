@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Ints
+from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
+from calibrant.core.tables import readable
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._cache import decoded
 from calibrant.datasets._decode import LOOKED_AT, Colour, Encoded, Fit, Picture, picture_of
-from calibrant.datasets._files import damaged
 
 WORDS = {
     "train": ("train", "training"),
@@ -57,10 +58,8 @@ class Columns:
 
 def columns_of(file: Path, image: str = "", label: str = "") -> Columns:
     """The columns of a Parquet file; those without a name are found by their type."""
-    try:
-        schema = dict(pl.scan_parquet(file).collect_schema())
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise damaged(file, "a Parquet file", error) from error
+    with readable(file), file.open("rb") as stream:
+        schema = dict(pl.scan_parquet(stream).collect_schema())
     images = [name for name, kind in schema.items() if _holds_images(kind)]
     labels = [name for name, kind in schema.items() if kind.is_integer()]
     image = _one_column(file, "image", image, images, list(schema))
@@ -124,10 +123,8 @@ def _encoded(files: Sequence[Path], columns: Columns, at_most: int = 0) -> Itera
 
 
 def _column(file: Path, column: pl.Expr) -> pl.Series:
-    try:
-        return pl.scan_parquet(file).select(column).collect().to_series()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise damaged(file, "a whole Parquet file", error) from error
+    with readable(file), file.open("rb") as stream:
+        return pl.scan_parquet(stream).select(column).collect().to_series()
 
 
 def _holds_images(kind: pl.DataType) -> bool:
@@ -152,7 +149,8 @@ def _one_column(file: Path, what: str, asked: str, fitting: list[str], names: li
 def _class_names(file: Path, label: str) -> tuple[str, ...]:
     """From the note the hub leaves in the file; none where there is no such note."""
     try:
-        note: Any = json.loads(pl.read_parquet_metadata(file)["huggingface"])
+        with file.open("rb") as stream:
+            note: Any = json.loads(pl.read_parquet_metadata(stream)["huggingface"])
         names = note["info"]["features"][label]["names"]
         return tuple(str(name) for name in (names.values() if isinstance(names, dict) else names))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Dataset, Part
 
@@ -41,8 +40,8 @@ def split(dataset: Dataset, how: str, seed: int) -> Splits:
             )
         return Splits(train, test, dataset.load("val"))
     if how == "half test":
-        first = _half_of_each_class(test.labels, seed)
-        return Splits(train, test.take(np.flatnonzero(~first)), test.take(np.flatnonzero(first)))
+        val, rest = halves(test, seed)
+        return Splits(train, rest, val)
     if not numbers:
         raise InputError(
             "split",
@@ -61,9 +60,14 @@ def split(dataset: Dataset, how: str, seed: int) -> Splits:
     return Splits(train.take(rows[-1]), test, train.take(rows[0]), meta)
 
 
-def _half_of_each_class(labels: Ints, seed: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    order = np.random.default_rng(seed).permutation(len(labels))
-    by_class = order[np.argsort(labels[order], kind="stable")]
-    first = np.zeros(len(labels), dtype=bool)
-    first[by_class[::2]] = True
-    return first
+def halves(part: Part, seed: int) -> tuple[Part, Part]:
+    """Two halves with as many images of every class, one at most more or less; drawn by the seed.
+
+    >>> from calibrant.datasets.fashion_mini import FashionMini
+    >>> one, other = halves(FashionMini().load("test"), 0)
+    >>> len(one), len(other), len(set(one.ids) & set(other.ids))
+    (2000, 2000, 0)
+    """
+    order = np.random.default_rng(seed).permutation(len(part))
+    by_class = order[np.argsort(part.labels[order], kind="stable")]
+    return part.take(np.sort(by_class[::2])), part.take(np.sort(by_class[1::2]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD, Layout, read_cifar
@@ -16,6 +16,8 @@ LAYOUT = Layout(
     column="",  # the only one with numbers
     classes=CLASSES,
 )
+NATS_MEAN = (125.3 / 255, 123.0 / 255, 113.9 / 255)
+NATS_STD = (63.0 / 255, 62.1 / 255, 66.7 / 255)  # of single pixels; the usual ones are means over images, and smaller
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class CIFAR10(Published):
     Parquet file of JPEGs holds slightly other pixels than the original.
     """
 
+    normalise: Literal["usual", "nats"] = "usual"  # nats: by the constants of NATS-Bench, for its networks
+
     title: ClassVar[str] = "CIFAR-10"
     reference: ClassVar[str] = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
     source: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
@@ -33,6 +37,12 @@ class CIFAR10(Published):
     mean: ClassVar[tuple[float, ...]] = MEAN
     std: ClassVar[tuple[float, ...]] = STD
     sizes: ClassVar[Mapping[str, int]] = {"train": 50_000, "test": 10_000}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalise == "nats":
+            object.__setattr__(self, "mean", NATS_MEAN)
+            object.__setattr__(self, "std", NATS_STD)
 
     def read(self, part: str) -> Part:
         return read_cifar(self, part, LAYOUT)

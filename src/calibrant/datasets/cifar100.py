@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import Layout, read_cifar
@@ -26,6 +26,8 @@ LAYOUT = Layout(
     column="fine_label",
     classes=CLASSES,
 )
+NATS_MEAN = (129.3 / 255, 124.1 / 255, 112.4 / 255)
+NATS_STD = (68.2 / 255, 65.4 / 255, 70.4 / 255)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class CIFAR100(Published):
     Normalised by its own mean and spread in every part; published code often mixes in CIFAR-10's or ImageNet's.
     """
 
+    normalise: Literal["usual", "nats"] = "usual"  # nats: by the constants of NATS-Bench, for its networks
+
     title: ClassVar[str] = "CIFAR-100"
     reference: ClassVar[str] = "Krizhevsky, Learning multiple layers of features from tiny images, 2009"
     source: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
@@ -42,6 +46,12 @@ class CIFAR100(Published):
     mean: ClassVar[tuple[float, ...]] = (0.5071, 0.4865, 0.4409)
     std: ClassVar[tuple[float, ...]] = (0.2673, 0.2564, 0.2762)
     sizes: ClassVar[Mapping[str, int]] = {"train": 50_000, "test": 10_000}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalise == "nats":
+            object.__setattr__(self, "mean", NATS_MEAN)
+            object.__setattr__(self, "std", NATS_STD)
 
     def read(self, part: str) -> Part:
         return read_cifar(self, part, LAYOUT)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from calibrant.core.disk import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
-from calibrant.datasets._files import absent, damaged, first_file, place, read_npy
+from calibrant.datasets._files import absent, first_file, place, read_npy
 from calibrant.datasets._published import Published
 
 SIZES = {"v6": 2000, "v4": 2021}

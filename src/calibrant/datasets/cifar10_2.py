@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from calibrant.core.disk import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
-from calibrant.datasets._files import damaged, find_file, read_npz
+from calibrant.datasets._files import find_file, read_npz
 from calibrant.datasets._published import Published
 
 

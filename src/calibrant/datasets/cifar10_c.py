@@ -6,10 +6,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
-from calibrant.datasets._files import absent, damaged, first_file, place, read_npy
+from calibrant.datasets._files import absent, first_file, place, read_npy
 from calibrant.datasets._published import Published
 
 SEVERITIES = 5

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import ClassVar
 
+from calibrant.core.disk import damaged
+from calibrant.data import FASHION_MINI
 from calibrant.datasets._base import Dataset, Part
-from calibrant.datasets._files import damaged, no_root, read_npz
+from calibrant.datasets._files import no_root, read_npz
 from calibrant.datasets.fashion_mnist import CLASSES, MEAN, STD
 
-ARCHIVE = Path(__file__).parent / "_fashion_mini.npz"  # written by examples/make_fashion_mini.py
+ARCHIVE = FASHION_MINI  # written by examples/make_fashion_mini.py
 SHA256 = "47ce9d9ec5277dd6b360e2b5ced4def5b6116734abb4152dc3d8f390156d4cf7"
 
 

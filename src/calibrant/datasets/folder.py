@@ -1,4 +1,4 @@
-"""A user's own images in folders: one folder a class."""
+"""A user's own images in folders: one folder per class."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ class Folder(Dataset):
         by = listing(train, classes)
         found = by if part == "train" else listing(asked, classes)
         if not by.names or not found.names:
-            raise absent(self, "images in one folder a class", train if not by.names else asked)
+            raise absent(self, "images in one folder per class", train if not by.names else asked)
         picture = picture_of(by.encoded(), self.size, self.colour, self.fit)
         small = len(found.names) * np.prod(picture.shape) <= KEPT_BYTES
         images = found.as_array("folder", picture) if small else found.as_files(picture)

@@ -18,8 +18,8 @@ MARGIN = 8 / 7  # 256 for 224
 class ImageNet(Published):
     """1,281,167 training and 50,000 test images, RGB, 1,000 classes: train/<wnid>/*.JPEG and val/<wnid>/*.JPEG.
 
-    `test` is the published validation part. Images are decoded when they are asked for, always to the same pixels,
-    which is right for testing; training usually wants random crops of the original.
+    `test` is the published validation part. Images are decoded when they are asked for: to the same pixels for testing,
+    while a training with `augment = "resized"` cuts random windows out of the whole image.
     """
 
     size: int = 224

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.unpickled import read_pickled
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import pixels_and_labels
 from calibrant.datasets._files import absent, first_file, place
-from calibrant.datasets._pickled import read_pickled
 from calibrant.datasets._published import Published
 
 SIDE, KEPT = 16, 120

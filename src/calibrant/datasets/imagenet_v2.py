@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from calibrant.core.disk import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
-from calibrant.datasets._files import absent, damaged, place
+from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import check_size, class_folders, listing
 from calibrant.datasets._published import Published
 from calibrant.datasets.imagenet import MARGIN, MEAN, STD

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.disk import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import MEAN, STD
-from calibrant.datasets._files import damaged, find_file
+from calibrant.datasets._files import find_file
 from calibrant.datasets._published import Published
 
 

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.disk import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Picture
-from calibrant.datasets._files import absent, damaged, place
+from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import Listing, class_folders, listing
 from calibrant.datasets._published import Published
 from calibrant.datasets.imagenet import MEAN, STD

@@ -1,4 +1,4 @@
-"""What is drawn: one file a figure; the file name is the name. Numbers first, a sentence, the drawing last.
+"""What is drawn: one file per figure; the file name is the name. Numbers first, a sentence, the drawing last.
 
 >>> from calibrant.core.predictions import Predictions
 >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
@@ -8,24 +8,10 @@
 (0.75, 0.5)
 """
 
+from calibrant.core.catalogue import Catalogue
 from calibrant.figures._base import Figure, PredictionFigure, Row, TableFigure
-from calibrant.figures._catalogue import CATALOGUE
-from calibrant.figures._draw import check_out, compute, draw, page, spec
 
+CATALOGUE = Catalogue("calibrant.figures", Figure, "figure")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
-__all__ = [
-    "CATALOGUE",
-    "Figure",
-    "PredictionFigure",
-    "Row",
-    "TableFigure",
-    "check_out",
-    "compute",
-    "draw",
-    "find",
-    "make",
-    "names",
-    "page",
-    "spec",
-]
+__all__ = ["CATALOGUE", "Figure", "PredictionFigure", "Row", "TableFigure", "find", "make", "names"]

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.theme import WIDTH
 from calibrant.figures._base import Row
 from calibrant.figures._layers import chart_of
-from calibrant.figures._theme import WIDTH
 
 ALL_DRAWN = 30  # values up to which every one is drawn
 MOST_OUTSIDE = 40  # of more than these, the most extreme are drawn

@@ -15,21 +15,6 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 40  # labels of more could not be read
 
 
-def at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise InputError(name, expected=f"at least {least:g}", got=f"{value:g}", fix="give a larger value")
-
-
-def at_most(name: str, value: float, most: float) -> None:
-    if not value <= most:
-        raise InputError(name, expected=f"at most {most:g}", got=f"{value:g}", fix="give a smaller value")
-
-
-def share_inside(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise InputError(name, expected="a share strictly between 0 and 1", got=f"{value:g}", fix="use 0.95")
-
-
 def require(figure: str, table: "pl.DataFrame", columns: Sequence[str], numeric: Sequence[str] = ()) -> None:
     """Refuse a table without rows or without these columns; those of `numeric` must hold numbers."""
     if missing := [column for column in columns if column not in table.columns]:

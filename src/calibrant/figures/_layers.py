@@ -1,11 +1,11 @@
-"""Pieces that several drawings share: the diagonal, axes in percent, one colour a model, panels side by side."""
+"""Pieces that several drawings share: the diagonal, axes in percent, one colour per model, panels side by side."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.theme import WIDTH
 from calibrant.figures._base import Row
-from calibrant.figures._theme import WIDTH
 
 if TYPE_CHECKING:
     import altair as alt
@@ -60,7 +60,7 @@ def names_in(rows: Sequence[Row], field: str = "model") -> list[str]:
 
 
 def colour(names: Sequence[str], field: str = "model", *, line: bool = False) -> "alt.Color":
-    """One colour a name, in order; no legend where there is nothing to tell apart."""
+    """One colour per name, in order; no legend where there is nothing to tell apart."""
     import altair as alt
 
     shape: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolOpacity": 1} if line else {}

@@ -59,7 +59,7 @@ def binned(row: Row, scheme: Scheme, level: float) -> Any:
         "confidence": "datum.score / datum.size",
         "accuracy": "datum.right / datum.size",
         "gap": "datum.confidence - datum.accuracy",
-        "side": "datum.gap > 0 ? 'too sure' : 'not sure enough'",
+        "side": "datum.gap > 0 ? 'overconfident' : 'underconfident'",
         "low_edge": edges[0],
         "high_edge": edges[1],
         "low": f"({centre} - {half}) / {below}",

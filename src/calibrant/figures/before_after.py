@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibrant.core.theme import dress
+from calibrant.core.wording import joined, significant
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, plain, require, some, text
 from calibrant.figures._layers import chart_of, names_in, side_by_side
-from calibrant.figures._theme import dress
-from calibrant.figures._words import listed, number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BeforeAfter(TableFigure):
-    """One panel a measure, one dot a model, lines for intervals: "uncalibrated" beside every calibrator.
+    """One panel per measure, one dot per model, lines for intervals: "uncalibrated" beside every calibrator.
 
     Columns `model`, `measure`, `value`; `low` and `high` where there are intervals, `better` ("lower" or "higher")
     where that is known. Overlapping intervals do not mean equal models: on the same rows use paired tests. Rows
@@ -51,10 +51,10 @@ class BeforeAfter(TableFigure):
         said = []
         for measure in names_in(rows, "measure"):
             own = [row for row in rows if row["measure"] == measure]
-            values = ", ".join(f"{row['model']} {number(row['value'])}" for row in own)
+            values = ", ".join(f"{row['model']} {significant(row['value'])}" for row in own)
             better = f" ({own[0]['better']} is better)" if own[0]["better"] else ""
             said.append(f"{measure}{better}: {values}")
-        return f"Measures of {len(names_in(rows))} models, lines are intervals where known. {listed(said)}."
+        return f"Measures of {len(names_in(rows))} models, lines are intervals where known. {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         models, measures = names_in(rows), names_in(rows, "measure")

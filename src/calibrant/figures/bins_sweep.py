@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Curve, Scheme
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import at_least
 from calibrant.figures._layers import chart_of, colour, names_in
-from calibrant.figures._theme import WIDTH, dress
-from calibrant.figures._words import listed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -62,7 +62,7 @@ class BinsSweep(PredictionFigure):
             for name in names_in(rows)
         ]
         drawn = f"ECE and MCE with {COUNTS[0]} to {COUNTS[-1]} equal-{self.scheme} bins"
-        return f"{drawn}; dotted, what a perfectly calibrated model would show. ECE goes for {listed(said)}."
+        return f"{drawn}; dotted, what a perfectly calibrated model would show. ECE goes for {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least, at_most, share_inside
 from calibrant.core.curve import Scheme
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wilson import wilson
+from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import at_least, at_most, share_inside
 from calibrant.figures._classes import class_bins, class_errors, worst
 from calibrant.figures._layers import chart_of, colour, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._theme import WIDTH, dress
-from calibrant.figures._wilson import wilson
-from calibrant.figures._words import listed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -82,7 +82,7 @@ class ClasswiseReliability(PredictionFigure):
             said.append(f"{name}: " + ", ".join(f"class {c} {error:.4f}" for c, error in errors.items()))
         shown = len(names_in(rows, "class"))
         drawn = f"Reliability of the {shown} worst classes" if shown > 1 else "Reliability of the worst class"
-        return f"{drawn} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {listed(said)}."
+        return f"{drawn} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, classes = names_in(rows), names_in(rows, "class")

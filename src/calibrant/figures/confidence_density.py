@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.checks import at_least
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import percent
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import at_least
 from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_x
-from calibrant.figures._theme import WIDTH, dress
 
 if TYPE_CHECKING:
     import altair as alt
@@ -60,7 +61,7 @@ class ConfidenceDensity(PredictionFigure):
         said = []
         for name in names_in(rows):
             facts = {row["outcome"]: row for row in rows if row["model"] == name}
-            each = [f"{row['count']:,} {key} with mean confidence {row['mean']:.1%}" for key, row in facts.items()]
+            each = [f"{row['count']:,} {key} with mean confidence {percent(row['mean'])}" for key, row in facts.items()]
             missing = [f"no {outcome} ones" for outcome in OUTCOMES if outcome not in facts]
             said.append(f"{name} has {' and '.join(each + missing)}.")
         return f"Densities of the confidence of correct and incorrect predictions. {' '.join(said)}"

@@ -1,4 +1,4 @@
-"""ROC of correctness: how well confidence tells right answers from wrong ones."""
+"""ROC of correctness: how well confidence tells right predictions from wrong ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import numpy as np
 
 from calibrant.core.curve import Curve
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, diagonal, names_in, unit_x, unit_y
-from calibrant.figures._theme import WIDTH, dress
 from calibrant.figures._thin import thin
-from calibrant.figures._words import listed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -41,9 +41,9 @@ class CorrectnessROC(PredictionFigure):
         known = [f"{name} {area:.4f}" for name, area in areas.items() if area is not None]
         unknown = [name for name, area in areas.items() if area is None]
         drawn = "Share of correct predictions kept against share of incorrect ones kept, as the threshold falls."
-        said = f" Area under the curve: {listed(known)}." if known else ""
+        said = f" Area under the curve: {joined(known)}." if known else ""
         if unknown:
-            said += f" Undefined for {listed(unknown)}: no error, or nothing but errors."
+            said += f" Undefined for {joined(unknown)}: no error, or nothing but errors."
         return drawn + said
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":

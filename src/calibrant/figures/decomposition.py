@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import significant
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, plain, require, some, text
 from calibrant.figures._layers import chart_of, colour, names_in
-from calibrant.figures._theme import WIDTH, dress
-from calibrant.figures._words import number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -60,13 +60,15 @@ class Decomposition(TableFigure):
         for score in names_in(rows, "score"):
             for model in names_in(rows):
                 own = [row for row in rows if (row["score"], row["model"]) == (score, model)]
-                parts = " + ".join(f"{row['part']} {number(row['value'])}" for row in own if row["part"] != WHOLE)
+                parts = " + ".join(f"{row['part']} {significant(row['value'])}" for row in own if row["part"] != WHOLE)
                 total = plain(sum(row["value"] for row in own if row["part"] != WHOLE))
                 whole = [
-                    f", where the base rate alone gives {number(row['value'])}" for row in own if row["part"] == WHOLE
+                    f", where the base rate alone gives {significant(row['value'])}"
+                    for row in own
+                    if row["part"] == WHOLE
                 ]
                 if parts and total is not None:
-                    said.append(f"{model}, {score}: {parts} = {number(total)}{''.join(whole)}.")
+                    said.append(f"{model}, {score}: {parts} = {significant(total)}{''.join(whole)}.")
         return f"Scores as sums of their parts; lower is better. {' '.join(said)}".rstrip()
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import joined, significant
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import chosen, numbers, require, some, text
 from calibrant.figures._layers import chart_of, colour, names_in, side_by_side
-from calibrant.figures._theme import WIDTH, dress
-from calibrant.figures._words import listed, number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,7 +22,7 @@ MOST_VALUES = 500  # of gamma
 
 @dataclass(frozen=True)
 class GammaSweep(TableFigure):
-    """One panel a column of numbers, against the column `gamma`; runs with the same gamma give a mean and a range.
+    """One panel per column of numbers, against the column `gamma`; runs with the same gamma give a mean and a range.
 
     Column `model` where there are several; `of=ece+nll` chooses the columns. The gamma with the lowest error on the
     data that chose it is optimistic. Missing values are left out.
@@ -77,8 +77,8 @@ class GammaSweep(TableFigure):
                     continue
                 least = min(own, key=lambda row: row["value"])
                 several = f" of {model}" if len(names_in(rows)) > 1 else ""
-                said.append(f"{measure}{several} is lowest, {number(least['value'])}, at gamma {least['gamma']:g}")
-        return f"Measures against gamma. In this sweep {listed(said)}."
+                said.append(f"{measure}{several} is lowest, {significant(least['value'])}, at gamma {least['gamma']:g}")
+        return f"Measures against gamma. In this sweep {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, measures = names_in(rows), names_in(rows, "measure")

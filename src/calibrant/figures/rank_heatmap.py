@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from calibrant.core.ranking import kendall, spearman
+from calibrant.core.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import chosen, numbers, plain
 from calibrant.figures._layers import chart_of, names_in
-from calibrant.figures._ranks import kendall, spearman
-from calibrant.figures._theme import dress
 
 if TYPE_CHECKING:
     import altair as alt

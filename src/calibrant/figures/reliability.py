@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from calibrant.core.checks import at_least, share_inside
 from calibrant.core.curve import Curve, Scheme, equal_width_edges
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wilson import wilson
+from calibrant.core.wording import level, percent, whole_percent
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import at_least, share_inside
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
 from calibrant.figures._slider import binned, cells, slider
-from calibrant.figures._theme import WIDTH, dress
-from calibrant.figures._wilson import wilson
-from calibrant.figures._words import percent
 
 if TYPE_CHECKING:
     import altair as alt
 
 PLAIN = 40  # bins up to which whiskers are drawn in full
-SIDES = ["not sure enough", "too sure"]
+SIDES = ["underconfident", "overconfident"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Reliability(PredictionFigure):
         return replace(self, slider=True)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        """A row a filled bin; with the slider, one more row a model that holds its cells as lists."""
+        """A row per filled bin; with the slider, one more row a model that holds its cells as lists."""
         rows = [row for name, p in models.items() for row in self._bins(name, p.top_label)]
         if self.slider:
             rows += [{"model": name, "part": "cells", **cells(p.top_label, self.scheme)} for name, p in models.items()]
@@ -63,7 +63,7 @@ class Reliability(PredictionFigure):
         kind = "equal-width" if self.scheme == "width" else "equal-mass"
         said = [_sentence(name, [row for row in _only("bin", rows) if row["model"] == name]) for name in names_in(rows)]
         bins = f"{self.bins} {kind} bins{' to begin with' if self.slider else ''}"
-        drawn = f"Accuracy against confidence in {bins}; whiskers are Wilson {self.level:.0%} intervals"
+        drawn = f"Accuracy against confidence in {bins}; whiskers are Wilson {level(self.level)} intervals"
         return f"{drawn}. {' '.join(said)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
@@ -163,6 +163,6 @@ def _sentence(name: str, rows: list[Row]) -> str:
     ece = sum(row["share"] * abs(row["gap"]) for row in rows)
     sure = sum(row["share"] for row in rows if row["gap"] > 0)
     return (
-        f"{name} says {said:.1%} on average and is right {right:.1%} of {n:,} times, ECE {ece:.4f}; "
-        f"{percent(sure)} of its rows are in bins that are too sure."
+        f"{name} says {percent(said)} on average and is right {percent(right)} of {n:,} times, ECE {ece:.4f}; "
+        f"{whole_percent(sure)} of its rows are in overconfident bins."
     )

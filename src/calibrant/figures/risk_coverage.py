@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import share_inside
 from calibrant.core.curve import Curve
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import joined, percent, whole_percent
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import share_inside
 from calibrant.figures._layers import chart_of, colour, names_in, unit_x
-from calibrant.figures._theme import WIDTH, dress
 from calibrant.figures._thin import thin
-from calibrant.figures._words import listed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -49,13 +49,14 @@ class RiskCoverage(PredictionFigure):
             own = [row for row in rows if row["model"] == name]
             at = min(own, key=lambda row: abs(row["coverage"] - self.coverage))
             said.append(
-                f"{name} errs in {own[-1]['risk']:.1%} of all rows and in {at['risk']:.1%} of the {at['coverage']:.0%} "
+                f"{name} errs in {percent(own[-1]['risk'])} of all rows and in {percent(at['risk'])} of the "
+                f"{whole_percent(at['coverage'])} "
                 f"it is most sure of (AURC {own[0]['aurc']:.4f})"
             )
         drawn = (
             "Error rate among the most confident predictions, against their share; dotted, the best possible ranking"
         )
-        return f"{drawn}. {listed(said)}."
+        return f"{drawn}. {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

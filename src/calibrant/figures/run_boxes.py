@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
+from calibrant.core.theme import dress
+from calibrant.core.wording import joined, significant
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._boxes import panel, rows_of
 from calibrant.figures._checks import MOST_COLUMNS, numbers, require, some, text
 from calibrant.figures._layers import names_in, side_by_side
-from calibrant.figures._theme import dress
-from calibrant.figures._words import listed, number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunBoxes(TableFigure):
-    """One box a group of runs, every run a dot (outliers only, above 30 runs).
+    """One box per group of runs, every run a dot (outliers only, above 30 runs).
 
     Columns `group` and `value`; `measure` where there are several, each in a panel of its own. With five runs the
     quartiles are nearly the runs themselves: look at the dots. Runs without a value are left out.
@@ -58,9 +58,9 @@ class RunBoxes(TableFigure):
         said = []
         for measure in names_in(rows, "measure"):
             own = [row for row in rows if row["part"] == "box" and row["measure"] == measure]
-            each = [f"{row['group']} {number(row['median'])} ({row['count']} runs)" for row in own]
+            each = [f"{row['group']} {significant(row['median'])} ({row['count']} runs)" for row in own]
             said.append(f"{measure}: {', '.join(each)}")
-        return f"Box plots over runs; medians of {listed(said)}."
+        return f"Box plots over runs; medians of {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         measures, groups = names_in(rows, "measure"), names_in(rows, "group")

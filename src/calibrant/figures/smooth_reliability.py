@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.checks import at_least, share_inside
 from calibrant.core.curve import Curve
 from calibrant.core.kernels import smooth_error
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import level, whole_percent
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import at_least, share_inside
 from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._theme import WIDTH, dress
-from calibrant.figures._words import percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -55,14 +55,15 @@ class SmoothReliability(PredictionFigure):
         return [row for name, p in models.items() for row in self._curve(name, p.top_label)]
 
     def words(self, rows: list[Row]) -> str:
-        drawn = f"Accuracy against confidence, both smoothed, with a {self.level:.0%} bootstrap band"
+        drawn = f"Accuracy against confidence, both smoothed, with a {level(self.level)} bootstrap band"
         said = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             mass = sum(row["density"] for row in own)
             sure = sum(row["density"] for row in own if row["confidence"] > row["high"]) / mass
             shy = sum(row["density"] for row in own if row["confidence"] < row["low"]) / mass
-            where = f"the band lies below the diagonal for {percent(sure)} of the rows and above it for {percent(shy)}"
+            below, above = whole_percent(sure), whole_percent(shy)
+            where = f"the band lies below the diagonal for {below} of the rows and above it for {above}"
             said.append(f"{name}: smooth calibration error {own[0]['smooth']:.4f}; {where}.")
         return f"{drawn}. {' '.join(said)}"
 

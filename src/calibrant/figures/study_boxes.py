@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
+from calibrant.core.theme import dress
+from calibrant.core.wording import joined, significant
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._boxes import panel, rows_of
 from calibrant.figures._checks import chosen, numbers, require, some, text
 from calibrant.figures._layers import names_in
-from calibrant.figures._theme import dress
-from calibrant.figures._words import listed, number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,7 +22,7 @@ MOST_KINDS = 8
 
 @dataclass(frozen=True)
 class StudyBoxes(TableFigure):
-    """One box a column, over all rows of the table; `by` names a column that splits each box, by data set for instance.
+    """One box per column, over all rows of the table; `by` names a column that splits each box.
 
     All boxes share one axis: choose columns of one kind with `of=ece_5+ece_15+ece_100`, else all columns of numbers are
     drawn. Missing values are left out of their column.
@@ -64,13 +64,13 @@ class StudyBoxes(TableFigure):
         boxes = [row for row in rows if row["part"] == "box"]
         several = len(names_in(rows, "by")) > 1
         each = [
-            f"{row['group']} for {row['by']} {number(row['median'])}"
+            f"{row['group']} for {row['by']} {significant(row['median'])}"
             if several
-            else f"{row['group']} {number(row['median'])}"
+            else f"{row['group']} {significant(row['median'])}"
             for row in boxes
         ]
         most = max((row["count"] for row in boxes), default=0)
-        return f"Box plots of columns over up to {most:,} rows. Medians: {listed(each)}."
+        return f"Box plots of columns over up to {most:,} rows. Medians: {joined(each)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -1,16 +1,17 @@
-"""Two columns of a study against each other, one dot a network."""
+"""Two columns of a study against each other, one dot per network."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least
 from calibrant.core.errors import InputError
+from calibrant.core.ranking import kendall
+from calibrant.core.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
-from calibrant.figures._checks import at_least, numbers, plain, require, some, text
+from calibrant.figures._checks import numbers, plain, require, some, text
 from calibrant.figures._layers import chart_of, colour, names_in
-from calibrant.figures._ranks import kendall
-from calibrant.figures._theme import WIDTH, dress
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,26 +6,33 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
+from calibrant.core.theme import WIDTH, dress
+from calibrant.core.wording import joined, significant
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, require, shorten, some, text
 from calibrant.figures._layers import chart_of, colour, names_in, side_by_side
-from calibrant.figures._theme import WIDTH, dress
 from calibrant.figures._thin import thin
-from calibrant.figures._words import listed, number
 
 if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
 SPLITS = ("train", "val", "test")
-ORDER = ("loss", "nll", "ece", "error", "auroc", "gamma")
-IN_WORDS = {"loss": "loss", "nll": "NLL", "ece": "ECE", "error": "error", "auroc": "AUROC", "gamma": "gamma"}
+ORDER = ("loss", "nll", "ece", "error", "auroc_correct", "gamma")
+IN_WORDS = {
+    "loss": "loss",
+    "nll": "NLL",
+    "ece": "ECE",
+    "error": "error",
+    "auroc_correct": "AUROC of correctness",
+    "gamma": "gamma",
+}
 PERCENT = ("ece", "error", "accuracy")
 
 
 @dataclass(frozen=True)
 class TrainingCurves(TableFigure):
-    """One panel a measure: every column named train_, val_ or test_ something, and gamma_mean with gamma_std as a band.
+    """One panel per measure: columns named train_, val_ or test_ something, and gamma_mean with gamma_std as a band.
 
     Column `epoch`, and `model` where the table holds several runs. A measure can be best at an epoch other than the
     last: choosing that epoch on the test part flatters it. Epochs without a value are left out of their curve.
@@ -71,9 +78,9 @@ class TrainingCurves(TableFigure):
             own = [row for row in rows if (row["measure"], row["split"], row["model"]) == key]
             several = f" of {key[2]}" if len(names_in(rows)) > 1 else ""
             name = " ".join(filter(None, (key[1], IN_WORDS.get(key[0], key[0]))))
-            said.append(f"{name}{several} {number(own[0]['value'])} to {number(own[-1]['value'])}")
+            said.append(f"{name}{several} {significant(own[0]['value'])} to {significant(own[-1]['value'])}")
         last = max((row["epoch"] for row in rows), default=0)
-        return f"Training curves to epoch {last:g}, first value to last: {listed(said)}."
+        return f"Training curves to epoch {last:g}, first value to last: {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         measures, names = names_in(rows, "measure"), names_in(rows)

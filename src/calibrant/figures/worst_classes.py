@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least, at_most
 from calibrant.core.curve import equal_width_edges
 from calibrant.core.predictions import Predictions
+from calibrant.core.theme import dress
+from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._checks import at_least, at_most
 from calibrant.figures._classes import class_bins, class_errors, worst
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_axis
-from calibrant.figures._theme import dress
-from calibrant.figures._words import listed
 
 if TYPE_CHECKING:
     import altair as alt
@@ -78,7 +78,7 @@ class WorstClasses(PredictionFigure):
             said.append(f"for {name} class {first} has the largest error, {errors[first]:.4f}")
         shown = len(names_in(rows, "class"))
         drawn = f"Gap between probability and frequency by class and bin, for {shown} classes with the largest errors"
-        return f"{drawn}; bins of fewer than {self.few} rows are pale. Of these, {listed(said)}."
+        return f"{drawn}; bins of fewer than {self.few} rows are pale. Of these, {joined(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, most = names_in(rows), max(row["error"] for row in rows)

@@ -25,6 +25,10 @@ class Loss(nn.Module):
 
     title: ClassVar[str]
     reference: ClassVar[str]
+    least_classes: ClassVar[int] = 2
+    sees_constants: ClassVar[bool] = False  # a constant added to a row of logits changes it
+    sees_order: ClassVar[bool] = False  # so does the order of samples in a batch
+    may_be_negative: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)

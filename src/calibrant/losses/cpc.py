@@ -32,6 +32,7 @@ class CPC(ClosedLoss):
 
     title: ClassVar[str] = "Calibrating by pairwise constraints"
     reference: ClassVar[str] = "Cheng, Vasconcelos, CVPR 2022"
+    least_classes: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -31,6 +31,7 @@ class CRL(Term):
 
     title: ClassVar[str] = "Correctness ranking loss"
     reference: ClassVar[str] = "Moon, Kim, Shin, Hwang, ICML 2020"
+    sees_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,7 +16,7 @@ from calibrant.losses._soft import entropy
 class ERL(ClosedLoss):
     """Cross-entropy - beta * entropy of the probabilities.
 
-    It lowers the confidence of wrong and right answers alike, and with it the power to tell them apart.
+    It lowers the confidence of wrong and right predictions alike, and with it the power to tell them apart.
 
     >>> z = torch.tensor([[0.0, 0.0]])
     >>> round(float(ERL(beta=0.1)(z, torch.tensor([0]))), 4)  # (1 - 0.1) ln 2
@@ -27,6 +27,7 @@ class ERL(ClosedLoss):
 
     title: ClassVar[str] = "Entropy-regularised loss (confidence penalty)"
     reference: ClassVar[str] = "Pereyra, Tucker, Chorowski, Kaiser, Hinton, ICLR workshop 2017"
+    may_be_negative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

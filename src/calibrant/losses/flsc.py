@@ -6,9 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from calibrant.core.torch.focal import focal_closed, focal_rows
 from calibrant.losses._base import require
 from calibrant.losses._closed import ClosedLoss
-from calibrant.losses._focal import focal_closed, focal_rows
 
 PAPER_EPOCHS = 350
 

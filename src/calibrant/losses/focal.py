@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from calibrant.core.torch.focal import focal_closed, focal_rows
 from calibrant.losses._base import require
 from calibrant.losses._closed import ClosedLoss
-from calibrant.losses._focal import focal_closed, focal_rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

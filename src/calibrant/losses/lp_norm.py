@@ -27,6 +27,7 @@ class LpNorm(RowLoss):
 
     title: ClassVar[str] = "Cross-entropy with an Lp norm of the logits"
     reference: ClassVar[str] = "Joo, Chung, 2020"
+    sees_constants: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

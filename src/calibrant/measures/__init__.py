@@ -1,9 +1,20 @@
-"""How calibrated, and how refined, is it? One file a measure; the file name is the name."""
+"""How calibrated, and how refined, is it? One file per measure; the file name is the name."""
 
-from calibrant.measures._base import Measure
-from calibrant.measures._catalogue import CATALOGUE
-from calibrant.measures._measure import Measurement, measure, measure_all
+from calibrant.core.catalogue import Catalogue
+from calibrant.measures._base import BinnedMeasure, ClassMeasure, CurveMeasure, Direction, Measure, RowMeasure
 
+CATALOGUE = Catalogue("calibrant.measures", Measure, "measure")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
-__all__ = ["CATALOGUE", "Measure", "Measurement", "find", "make", "measure", "measure_all", "names"]
+__all__ = [
+    "CATALOGUE",
+    "BinnedMeasure",
+    "ClassMeasure",
+    "CurveMeasure",
+    "Direction",
+    "Measure",
+    "RowMeasure",
+    "find",
+    "make",
+    "names",
+]

@@ -1,5 +1,6 @@
 """What a measure promises, and the three shapes measures come in: of rows, of the curve, of class curves."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -7,12 +8,14 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.catalogue import check_options
-from calibrant.core.curve import Bins, ClassCurves, Closed, Curve, Mass, Scheme
-from calibrant.core.errors import InputError
-from calibrant.core.intervals import one_sided
+from calibrant.core.curve import Bins, ClassCurves, Closed, Curve, Mass, Scheme, check_bins, equal_width_edges
+from calibrant.core.intervals import Interval, basic_interval
+from calibrant.core.noise import Entries, Noisy, Sampling, Spread
 from calibrant.core.predictions import Predictions
 
 SUSPECT_BIAS = 0.1  # of the value; a calibrated model shows about 0.4
+MOST_CELLS = 500_000  # bins x classes whose joint noise fits into memory
+FEW_ROWS, FEW_ELEMENTS = 100, 1_000_000  # rows a class that make noise normal; rows x classes that are soon simulated
 
 Direction = Literal["down", "up", "zero", "none"]
 
@@ -21,12 +24,16 @@ Direction = Literal["down", "up", "zero", "none"]
 class Measure:
     """A number about predictions: pure, blind to the order of rows and to a constant added to a row of logits."""
 
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
     title: ClassVar[str]
     reference: ClassVar[str]
     direction: ClassVar[Direction] = "down"  # which way is better
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     resamples: ClassVar[int] = 1000  # how many the interval takes unless told otherwise
+    covers: ClassVar[str] = ""  # what a 95 % interval covers, where that is not 93 to 99 %
     of_calibration: ClassVar[bool] = False  # zero for a perfectly calibrated model of infinitely many rows
+    needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong
+    fixed_maps: ClassVar[bool] = False  # fits maps, and resamples do not fit them again
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -53,23 +60,26 @@ class Measure:
         rng = np.random.default_rng(seed)
         return np.array([self.simulated(p, rng) for _ in range(resamples)])
 
-    def lower_bound(self, p: Predictions, draws: Array, confidence: float, seed: int) -> float:
-        """What the true value is above with this confidence, from draws of the bootstrap.
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        """The noise that sampling the rows gives the measure, where that is known without resampling them."""
+        return None
+
+    def rough(self, p: Predictions) -> bool:
+        """Are there too few rows for normal noise, and so few that calibrated worlds are soon simulated?"""
+        return False
+
+    def bootstrapped(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+        """The same from the measure on resampled rows, by the basic bootstrap.
 
         Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
         is ruled out only if models that are calibrated by construction rarely reach the value.
         """
         value = self(p)
-        low = min(one_sided(value, draws, confidence, self.bounds, "low"), value)
-        suspect = self.of_calibration and low > 0 and np.mean(draws) - value > SUSPECT_BIAS * value
-        if suspect and np.mean(self.under_calibration(p, len(draws), seed) >= value) > 1 - confidence:
-            return self.bounds[0]
-        return low
-
-    def upper_bound(self, p: Predictions, draws: Array, confidence: float) -> float:
-        """What the true value is below with this confidence."""
-        value = self(p)
-        return max(one_sided(value, draws, confidence, self.bounds, "high"), value)
+        found = basic_interval(value, drawn, 1 - 2 * tail, self.bounds)
+        suspect = self.of_calibration and found.low > 0 and np.mean(drawn) - value > SUSPECT_BIAS * value
+        if suspect and np.mean(self.under_calibration(p, len(drawn), seed) >= value) > tail:
+            return Interval(self.bounds[0], found.high)
+        return found
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,7 @@ class BinnedMeasure(CurveMeasure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("bins", self.bins, 1)
+        check_bins(self.bins)
 
     def of(self, bins: Bins) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
@@ -130,13 +140,22 @@ class BinnedMeasure(CurveMeasure):
     def on(self, curve: Curve) -> float:
         return self.of(self.make_bins(curve))
 
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        """From the noise of each bin's residuals (score minus hit, over n); None where that is not known."""
+        return None
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        curve = self.curve(p)
+        bins = self.make_bins(curve)
+        sums = rows.gather(curve.order, self._bin_of(curve), curve.scores - curve.hits, self.bins)
+        return self.spread_of(bins, Noisy((bins.score_sum - bins.hit_sum) / bins.n, sums.noise))
+
     def resampled(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme != "width":
             return super().resampled(p, counts)
         # Fixed bins: a row stays in its bin, so a resample is three weighted counts.
         bin_of = np.empty(p.n, dtype=np.int64)
-        size = self.make_bins(p.top_label).count.astype(np.int64)
-        bin_of[p.top_label.order] = np.repeat(np.arange(self.bins), size)
+        bin_of[p.top_label.order] = self._bin_of(p.top_label)
 
         def sums(weights: Array) -> Array:
             return np.bincount(bin_of, weights, minlength=self.bins).astype(np.float64)
@@ -146,6 +165,9 @@ class BinnedMeasure(CurveMeasure):
 
     def make_bins(self, curve: Curve | ClassCurves) -> Bins:
         return curve.bins(self.bins, self.scheme, closed=self.closed, em=self.em)
+
+    def _bin_of(self, curve: Curve) -> Ints:
+        return curve.bin_of(self.bins, self.scheme, closed=self.closed, em=self.em)
 
     @property
     def bins_in_words(self) -> str:
@@ -168,16 +190,65 @@ class ClassMeasure(BinnedMeasure):
 
     resamples: ClassVar[int] = 200
 
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        cells = self.bins * p.k
+        if cells > MOST_CELLS:
+            return None
+        sums, bins = rows.gather_jointly(self._entries(p), cells), self.class_bins(p)
+        return self.spread_of(bins, Noisy(((bins.score_sum - bins.hit_sum) / bins.n).ravel(), sums.noise))
+
+    def rough(self, p: Predictions) -> bool:
+        return p.n < FEW_ROWS * p.k and p.n * p.k <= FEW_ELEMENTS
+
+    def of_classes(self, bins: Bins) -> float:
+        """From bins of all classes at once, (k, bins)."""
+        raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of_classes")
+
+    @property
+    def above(self) -> float:
+        """Only probabilities above this are looked at."""
+        return -1.0
+
+    def curves(self, p: Predictions) -> Iterator[ClassCurves]:
+        return p.class_curves()
+
+    def class_bins(self, p: Predictions) -> Bins:
+        """The bins of all classes, (k, bins)."""
+        check_bins(self.bins, p.k)
+        none = np.zeros((1, self.bins))
+        made = [self.make_bins(c) if c.scores.size else Bins(none, none, none, 0) for c in self.curves(p)]
+        count, score_sum, hit_sum = (
+            np.concatenate([getattr(b, name) for b in made]) for name in ("count", "score_sum", "hit_sum")
+        )
+        return Bins(count, score_sum, hit_sum, p.n)
+
+    def inner_edges(self, p: Predictions) -> Array:
+        """What parts the bins of each class, (k, bins - 1)."""
+        none = np.ones((1, self.bins - 1))
+        made = [c.inner_edges(self.bins, self.scheme, self.em) if c.scores.size else none for c in self.curves(p)]
+        return np.concatenate(made)
+
+    def _entries(self, p: Predictions) -> Iterator[Entries]:
+        """Row, cell (class and bin) and residual of every probability."""
+        side: Literal["left", "right"] = "left" if self.closed == "right" else "right"
+        inner = equal_width_edges(self.bins)[1:-1] if self.scheme == "width" else self.inner_edges(p)
+        first = self.bins * np.arange(p.k)
+        for rows, probs in p.prob_rows():
+            if inner.ndim == 1:
+                place = inner.searchsorted(probs, side)
+            else:
+                place = np.stack([e.searchsorted(c, side) for e, c in zip(inner, probs.T, strict=True)], axis=1)
+            residual = probs.copy()
+            residual[np.arange(len(probs)), p.labels[rows]] -= 1.0
+            unit = np.broadcast_to(np.arange(rows.start, rows.start + len(probs))[:, None], probs.shape)
+            kept = probs > self.above
+            yield unit[kept], (place + first)[kept], residual[kept]
+
     def resampled(self, p: Predictions, counts: Ints) -> Array:
         return Measure.resampled(self, p, counts)
 
     def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
         return Measure.simulated(self, p, rng)
-
-
-def at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise InputError(name, expected=f"at least {least:g}", got=f"{value:g}", fix="give a larger value")
 
 
 def _draw_labels(p: Predictions, rng: np.random.Generator) -> Ints:

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Scheme
+from calibrant.core.curve import Bins, Scheme
+from calibrant.core.noise import Noisy, Spread, of_sum, per_share
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import ClassMeasure
 
@@ -27,8 +28,13 @@ class ACENixon(ClassMeasure):
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019"
 
     def __call__(self, p: Predictions) -> float:
-        total = sum(float(np.abs(self.make_bins(curves).gap).sum()) for curves in p.class_curves())
-        return total / (p.k * self.bins)
+        return self.of_classes(self.class_bins(p))
+
+    def of_classes(self, bins: Bins) -> float:
+        return float(np.abs(bins.gap).mean())
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        return of_sum(sums.scaled(per_share(bins) / bins.count.size))
 
     @property
     def definition(self) -> str:

@@ -1,11 +1,11 @@
-"""Average precision for finding the right answers."""
+"""Average precision for finding the right predictions."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curve import Curve
+from calibrant.core.ranking import average_precision
 from calibrant.measures._base import CurveMeasure, Direction
-from calibrant.measures._ranking import average_precision
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class AUPRSuccess(CurveMeasure):
     title: ClassVar[str] = "AUPR-success"
     reference: ClassVar[str] = "Hendrycks, Gimpel, ICLR 2017"
     direction: ClassVar[Direction] = "up"
+    needs_both: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
         hits, misses = curve.groups

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curve import Curve
+from calibrant.core.ranking import area_under_risk
 from calibrant.measures._base import CurveMeasure
-from calibrant.measures._ranking import area_under_risk
 
 
 @dataclass(frozen=True)

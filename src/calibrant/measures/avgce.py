@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins
+from calibrant.core.noise import Noisy, Spread, of_sum, per_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -25,6 +26,9 @@ class AvgCE(BinnedMeasure):
 
     def of(self, bins: Bins) -> float:
         return float(np.abs(bins.gap).sum() / max(bins.filled.sum(), 1))
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        return of_sum(sums.scaled(per_share(bins) / max(bins.filled.sum(), 1)))
 
     @property
     def definition(self) -> str:

@@ -14,7 +14,7 @@ from calibrant.measures.refinement import Refinement
 class Calibration(Refinement):
     """A proper loss minus what is left of it after cross-fitted recalibration.
 
-    Falls below 0 when recalibration hurts: then leave the model alone.
+    Falls below 0 when recalibration hurts: then the model needs no calibration.
 
     >>> p = Predictions.from_probs([[0.99, 0.01]] * 40, labels=[0, 1, 0, 0] * 10)
     >>> round(Calibration()(p), 1)  # 0.99 is claimed, 0.75 is true

@@ -6,9 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Bins, equal_width_edges
+from calibrant.core.checks import at_least
+from calibrant.core.curve import Bins, check_bins, equal_width_edges
+from calibrant.core.noise import Noisy, Spread, of_norm, of_sum, per_root_share
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import ClassMeasure, at_least
+from calibrant.measures._base import ClassMeasure
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Classwise(ClassMeasure):
         at_least("norm", self.norm, 1)
 
     def __call__(self, p: Predictions) -> float:
+        check_bins(self.bins, p.k)
         if self.scheme == "width" and self.norm == 1:
             return float(self.resampled(p, np.ones((1, p.n), dtype=np.int64))[0])  # needs no sort
         return self.on_curves(p)
@@ -45,7 +48,6 @@ class Classwise(ClassMeasure):
         return np.concatenate([self._powers(self.make_bins(curves)) for curves in p.class_curves()])
 
     def of_classes(self, bins: Bins) -> float:
-        """From bins of all classes at once, (k, bins)."""
         return self._root(self._powers(bins))
 
     def _powers(self, bins: Bins) -> Array:
@@ -60,6 +62,13 @@ class Classwise(ClassMeasure):
         if self.scheme == "width" and self.norm == 1:
             return _resampled_width(p, counts, equal_width_edges(self.bins)[1:-1], self.closed == "right")
         return super().resampled(p, counts)
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        if self.norm == 1:
+            return of_sum(sums.scaled(np.asarray(1 / len(bins.count))))
+        if self.norm == 2:
+            return of_norm(sums.scaled(per_root_share(bins) / np.sqrt(len(bins.count))))
+        return None
 
     @property
     def definition(self) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins, Scheme
+from calibrant.core.noise import Noisy, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -30,6 +31,9 @@ class Debiased(BinnedMeasure):
         a = bins.accuracy[enough]
         squared = bins.gap[enough] ** 2 - a * (1 - a) / (bins.count[enough] - 1)
         return float(np.sqrt(np.maximum(bins.share[enough] @ squared, 0.0)))
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        return of_norm(sums.scaled(per_root_share(bins)))
 
     @property
     def definition(self) -> str:

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Curve
+from calibrant.core.ranking import area_under_risk
 from calibrant.measures._base import CurveMeasure
-from calibrant.measures._ranking import area_under_risk
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Bins, Curve
 from calibrant.core.errors import InputError
+from calibrant.core.noise import Noisy, Sampling, Spread, of_norm, of_sum, per_root_share
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import BinnedMeasure, CurveMeasure, at_least
+from calibrant.measures._base import BinnedMeasure, CurveMeasure
 from calibrant.measures._dialects import DIALECTS, Dialect
 
 
@@ -46,6 +48,13 @@ class ECE(BinnedMeasure):
             return CurveMeasure.resampled(self, p, counts)
         return super().resampled(p, counts)
 
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        if self.dialect is None:
+            return super().spread(p, rows)
+        rule, curve = DIALECTS[self.dialect], p.top_label
+        bin_of = rule.bin_of(curve.scores.astype(rule.precision), self.bins)
+        return of_sum(rows.gather(curve.order, bin_of, curve.scores - curve.hits, self.bins + 1))
+
     def on(self, curve: Curve) -> float:
         if self.dialect is not None:
             return DIALECTS[self.dialect].ece(curve, self.bins)
@@ -53,8 +62,15 @@ class ECE(BinnedMeasure):
 
     def of(self, bins: Bins) -> float:
         if self.norm == 1:
-            return float(np.abs(bins.score_sum - bins.hit_sum).sum() / bins.n)
+            return bins.ece
         return float((bins.share @ np.abs(bins.gap) ** self.norm) ** (1 / self.norm))
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        if self.norm == 1:
+            return of_sum(sums)
+        if self.norm == 2:
+            return of_norm(sums.scaled(per_root_share(bins)))
+        return None
 
     @property
     def definition(self) -> str:

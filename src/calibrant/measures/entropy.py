@@ -27,11 +27,7 @@ class Entropy(RowMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     def rows(self, p: Predictions) -> Array:
-        values = np.empty(p.n)
-        for rows, probs in p.prob_rows():
-            logs = np.log(probs, out=np.zeros_like(probs), where=probs > 0)
-            values[rows] = -np.einsum("ik,ik->i", probs, logs)
-        return np.maximum(values, 0.0)
+        return p.entropy
 
     @property
     def definition(self) -> str:

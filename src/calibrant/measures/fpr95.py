@@ -12,12 +12,12 @@ from calibrant.measures._base import CurveMeasure
 
 @dataclass(frozen=True)
 class FPR95(CurveMeasure):
-    """Share of wrong answers let through by the strictest threshold that keeps 95 % of the right ones.
+    """Share of wrong predictions let through by the strictest threshold that keeps 95 % of the right ones.
 
     Reads one point of the ROC only, so it is noisier than the AUROC. NaN when all are right or all wrong.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]], labels=[0, 1, 0])
-    >>> FPR95()(p)  # the threshold 0.7 keeps both right answers and no wrong one
+    >>> FPR95()(p)  # the threshold 0.7 keeps both right predictions and no wrong one
     0.0
     """
 
@@ -25,6 +25,7 @@ class FPR95(CurveMeasure):
 
     title: ClassVar[str] = "FPR at 95 % TPR"
     reference: ClassVar[str] = "Liang, Li, Srikant, ICLR 2018"
+    needs_both: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,8 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Curve
-from calibrant.measures._base import CurveMeasure, at_least
+from calibrant.core.noise import Sampling, Spread, of_sum
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._fields import smoothed
 
 LOW, HIGH, POINTS = -0.6, 1.6, 1 << 14
 STEP = (HIGH - LOW) / (POINTS - 1)
@@ -18,7 +22,7 @@ NARROWEST = 0.001  # bandwidth when all confidences are (nearly) equal
 class KDE(CurveMeasure):
     """Gap between confidence and accuracy, both as smooth densities instead of bins.
 
-    Linear binning on a grid of step 1.3e-4 and an FFT: relative error about (step / bandwidth)^2. The answer
+    Linear binning on a grid of step 1.3e-4 and an FFT: relative error about (step / bandwidth)^2. The value
     depends on the bandwidth rule as an ECE depends on its bins.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]], labels=[0, 1, 0])
@@ -38,9 +42,7 @@ class KDE(CurveMeasure):
         at_least("norm", self.norm, 1)
 
     def on(self, curve: Curve) -> float:
-        right = curve.scores[curve.hits > 0]
-        spread = np.std(right if len(right) > 1 else curve.scores)
-        bandwidth = max(float(spread) * (2 * curve.n) ** -0.2, NARROWEST)
+        right, bandwidth = curve.scores[curve.hits > 0], _bandwidth(curve)
         t = np.linspace(LOW, HIGH, POINTS)
         f = _density(curve.scores, bandwidth, t)
         f_right = _density(right, bandwidth, t) if len(right) else np.zeros_like(f)
@@ -51,10 +53,22 @@ class KDE(CurveMeasure):
         inside = (t >= 0) & (t <= 1)
         return float(np.trapezoid(gap[inside], dx=STEP) / np.trapezoid(f[inside], dx=STEP))
 
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        if self.norm != 1:
+            return None
+        field = smoothed(p.top_label, _bandwidth(p.top_label), rows)
+        return of_sum(field).at(self(p))
+
     @property
     def definition(self) -> str:
         bandwidth = "bandwidth std(c of correct) (2n)^(-1/5)"
         return f"top-label KDE-ECE, triweight kernel, {bandwidth}, mirrored at 0 and 1, gap to the power {self.norm:g}"
+
+
+def _bandwidth(curve: Curve) -> float:
+    right = curve.scores[curve.hits > 0]
+    spread = float(np.std(right if len(right) > 1 else curve.scores))
+    return max(spread * float((2 * curve.n) ** -0.2), NARROWEST)
 
 
 def _density(values: Array, bandwidth: float, t: Array) -> Array:

@@ -5,10 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
+from calibrant.core.noise import Sampling, Spread, of_largest
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import CurveMeasure, at_least
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._fields import running
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class KS(CurveMeasure):
     def on(self, curve: Curve) -> float:
         ends = curve.group_ends
         return float(np.abs(curve.score_sum[ends] - curve.hit_sum[ends]).max() / curve.n)
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        return of_largest(running(self.curve(p), rows)).at(self(p))
 
     @property
     def definition(self) -> str:

@@ -5,8 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Bins
-from calibrant.measures._base import BinnedMeasure, at_least
+from calibrant.core.noise import Noisy, Spread, of_largest, per_share
+from calibrant.measures._base import BinnedMeasure
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class MCE(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         large = bins.count >= self.min_count
         return float(np.abs(bins.gap[large]).max(initial=0.0))
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        large = (bins.count >= self.min_count) & bins.filled
+        return of_largest(sums.scaled(np.where(large, per_share(bins), 0.0)))
 
     @property
     def definition(self) -> str:

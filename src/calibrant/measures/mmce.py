@@ -5,8 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Curve
-from calibrant.measures._base import CurveMeasure, at_least
+from calibrant.core.noise import Sampling, Spread, of_norm
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._fields import narrow_cells
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ class MMCE(CurveMeasure):
         before = np.cumsum(r * rise)
         pairs = r[1:] @ (before[:-1] / rise[1:])
         return float(np.sqrt(max(r @ r + 2 * pairs, 0.0)) / curve.n)
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        at, _, sums = narrow_cells(p.top_label, rows)
+        kernel = np.exp(-np.abs(at[:, None] - at) / self.width)
+        field = sums.through(np.linalg.cholesky(kernel))  # its squares add up to the kernel mean
+        return of_norm(field, self(p))
 
     @property
     def definition(self) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins
+from calibrant.core.noise import Noisy, Spread, of_sum
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -25,6 +26,9 @@ class Overconfidence(BinnedMeasure):
 
     def of(self, bins: Bins) -> float:
         return float(bins.share @ (bins.confidence * np.maximum(bins.gap, 0.0)))
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        return of_sum(sums.scaled(bins.confidence), above_only=True)
 
     @property
     def definition(self) -> str:

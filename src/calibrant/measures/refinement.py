@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.checks import at_least
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import By, recalibrated
-from calibrant.measures._base import RowMeasure, at_least
+from calibrant.measures._base import RowMeasure
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 
@@ -32,6 +33,7 @@ class Refinement(RowMeasure):
     title: ClassVar[str] = "Refinement loss"
     reference: ClassVar[str] = "Brocker, 2009; Berta et al., 2025"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    fixed_maps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

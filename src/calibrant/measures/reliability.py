@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curve import Bins
+from calibrant.core.noise import Noisy, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -23,6 +24,9 @@ class Reliability(BinnedMeasure):
 
     def of(self, bins: Bins) -> float:
         return float(bins.share @ bins.gap**2)
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        return of_norm(sums.scaled(per_root_share(bins))).squared()
 
     @property
     def definition(self) -> str:

@@ -1,4 +1,4 @@
-"""Resolution: how well the bins tell right answers from wrong ones."""
+"""Resolution: how well the bins tell right predictions from wrong ones."""
 
 from dataclasses import dataclass
 from typing import ClassVar

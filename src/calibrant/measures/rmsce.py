@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curve import Bins
+from calibrant.core.noise import Noisy, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -25,6 +26,9 @@ class RMSCE(BinnedMeasure):
 
     def of(self, bins: Bins) -> float:
         return float(np.sqrt(bins.share @ bins.gap**2))
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        return of_norm(sums.scaled(per_root_share(bins)))
 
     @property
     def definition(self) -> str:

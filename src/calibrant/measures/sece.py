@@ -6,9 +6,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.checks import at_least
 from calibrant.core.curve import Curve
 from calibrant.core.kernels import REACH, gauss_sums
-from calibrant.measures._base import CurveMeasure, at_least
+from calibrant.core.noise import Sampling, Spread, of_sum
+from calibrant.core.predictions import Predictions
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._fields import local_gaps
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class SECE(CurveMeasure):
         if self.leave_one_out:
             near, right = _without_self(c, a, near - 1, right - a, self.h)
         return float(np.abs(np.clip(right / near, 0, 1) - c).mean())
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        if self.form == "eq5":
+            return None
+        return of_sum(local_gaps(p.top_label, self.h, rows)).at(self(p))
 
     @property
     def definition(self) -> str:

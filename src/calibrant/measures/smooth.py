@@ -5,8 +5,11 @@ from typing import ClassVar, Literal
 
 from calibrant.core.curve import Curve
 from calibrant.core.kernels import smooth_error
+from calibrant.core.noise import Sampling, Spread, of_sum
+from calibrant.core.predictions import Predictions
 from calibrant.measures._base import CurveMeasure
 from calibrant.measures._dialects import RELPLOT_WORDS, relplot_smooth
+from calibrant.measures._fields import smoothed
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class Smooth(CurveMeasure):
         if self.dialect == "relplot":
             return relplot_smooth(curve.scores, residual)
         return smooth_error(curve.scores, residual)[0]
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        value = self(p)
+        field = smoothed(p.top_label, value, rows)
+        return of_sum(field).at(value)
 
     @property
     def definition(self) -> str:

@@ -1,28 +1,26 @@
 """Thresholded adaptive calibration error."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from calibrant.core.curve import ClassCurves, Scheme
+from calibrant.core.curve import ClassCurves
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import ClassMeasure
+from calibrant.measures.ace_nixon import ACENixon
 
 
 @dataclass(frozen=True)
-class TACE(ClassMeasure):
+class TACE(ACENixon):
     """As `ace_nixon`, but only probabilities above a threshold are looked at.
 
-    The answer depends strongly on the threshold; classes without a probability above it count as 0.
+    The value depends strongly on the threshold; classes without a probability above it count as 0.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> round(TACE(bins=1, threshold=0.5)(p), 3)  # class 0: |0.75 - 0.5|; class 1 has nothing above 0.5
     0.125
     """
 
-    scheme: Scheme = "mass"
     threshold: float = 0.01
 
     title: ClassVar[str] = "Thresholded adaptive calibration error"
@@ -33,15 +31,15 @@ class TACE(ClassMeasure):
         if not 0 <= self.threshold < 1:
             raise InputError("threshold", expected="a share in [0, 1)", got=f"{self.threshold:g}", fix="use 0.01")
 
-    def __call__(self, p: Predictions) -> float:
-        total = 0.0
+    @property
+    def above(self) -> float:
+        return self.threshold
+
+    def curves(self, p: Predictions) -> Iterator[ClassCurves]:
         for curves in p.class_curves():
             for scores, positives in zip(curves.scores, curves.positives, strict=True):
                 kept = scores[scores.searchsorted(self.threshold, side="right") :]
-                if len(kept):
-                    hits = positives[positives.searchsorted(self.threshold, side="right") :]
-                    total += np.abs(self.make_bins(ClassCurves(kept[None], [hits])).gap).sum()
-        return float(total / (p.k * self.bins))
+                yield ClassCurves(kept[None], [positives[positives.searchsorted(self.threshold, side="right") :]])
 
     @property
     def definition(self) -> str:

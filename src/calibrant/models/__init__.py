@@ -1,4 +1,4 @@
-"""Networks: one file a family; the file name is the name."""
+"""Networks: one file per family; the file name is the name."""
 
 from calibrant.models._base import Model, Network, Shape, count
 from calibrant.models._make import CATALOGUE, build

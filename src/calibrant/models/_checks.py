@@ -15,9 +15,10 @@ def known(what: str, value: int, choices: Iterable[int]) -> None:
         raise InputError(what, expected=f"one of {listed}", got=str(value), fix=f"did you mean {near}?")
 
 
-def at_least(what: str, value: int, least: int) -> None:
-    if value < least:
-        raise InputError(what, expected=f"at least {least}", got=str(value), fix=f"give {least} or more")
+def up_to(what: str, value: int, most: int) -> None:
+    """Each entry bounds its sizes well above the largest network published: beyond, a mistyped number fills memory."""
+    if not 1 <= value <= most:
+        raise InputError(what, expected=f"1 to {most:,}", got=str(value), fix="give a value in these bounds")
 
 
 def share(what: str, value: float) -> None:

@@ -30,6 +30,7 @@ def load(spec: str, shape: Shape) -> Network:
             num_labels=shape.classes,
             ignore_mismatched_sizes=True,
             use_safetensors=True,  # a pickle could run any code
+            trust_remote_code=False,  # left out, transformers asks on the terminal whether to run the repository's own
         )
     except Exception as error:
         fix = "check the name and the network, or save the weights as model.safetensors"

@@ -1,54 +1,33 @@
-"""The cells of NATS-Bench and the skeleton around them."""
+"""The cells of NATS-Bench and the skeleton around them; weights have the names of the benchmark's published files."""
 
-import re
 from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from calibrant.core.errors import InputError
+from calibrant.core.nats import EDGES
 from calibrant.models._base import Network, Shape
 from calibrant.models._blocks import conv, conv_bn
-
-OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
-EDGES = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3))  # from, to: the order of a cell's text
-BEST = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
-OPERATION = re.compile(r"(\w+)~(\d)")
-
-
-def read(cell: str) -> tuple[str, ...]:
-    """The six operations of a cell, in the order of EDGES."""
-    operations = tuple(name for name, _ in OPERATION.findall(cell))
-    if len(operations) != len(EDGES) or write(operations) != cell:
-        raise InputError(
-            "cell",
-            expected="six operations as |a~0|+|b~0|c~1|+|d~0|e~1|f~2|",
-            got=f"'{cell}'",
-            fix=f"write for instance {BEST}",
-        )
-    if unknown := [name for name in operations if name not in OPERATIONS]:
-        expected = f"operations out of {', '.join(OPERATIONS)}"
-        raise InputError("cell", expected=expected, got=f"'{unknown[0]}'", fix="correct that name")
-    return operations
-
-
-def write(operations: Sequence[str]) -> str:
-    """The text of a cell."""
-    nodes: dict[int, str] = {}
-    for name, (source, to) in zip(operations, EDGES, strict=True):
-        nodes[to] = f"{nodes.get(to, '|')}{name}~{source}|"
-    return "+".join(nodes.values())
 
 
 class CellNetwork(Network):
     """A 3x3 convolution, cells and residual blocks as given, norm, ReLU, global pool, linear head."""
 
-    def __init__(self, shape: Shape, first: int, layers: Sequence[nn.Module], last: int) -> None:
+    def __init__(self, shape: Shape, first: int, cells: Sequence[nn.Module], last: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(conv_bn(shape.channels, first), *layers, nn.BatchNorm2d(last), nn.ReLU())
-        self.head = nn.Linear(last, shape.classes)
+        self.stem = conv_bn(shape.channels, first)
+        self.cells = nn.ModuleList(cells)
+        self.lastact = nn.Sequential(nn.BatchNorm2d(last), nn.ReLU())
+        self.classifier = nn.Linear(last, shape.classes)
+
+    @property
+    def head(self) -> nn.Module:  # type: ignore[override]  # the benchmark calls it classifier
+        return self.classifier
 
     def features(self, x: Tensor) -> Tensor:
-        x = self.layers(x)
+        x = self.stem(x)
+        for cell in self.cells:
+            x = cell(x)
+        x = self.lastact(x)
         return x.mean((2, 3))
 
 
@@ -58,11 +37,11 @@ class Cell(nn.Module):
     def __init__(self, operations: Sequence[str], inside: int, outside: int) -> None:
         super().__init__()
         widths = [inside if source == 0 else outside for source, _ in EDGES]
-        self.edges = nn.ModuleList(_operation(*edge, outside) for edge in zip(operations, widths, strict=True))
+        self.layers = nn.ModuleList(_operation(*edge, outside) for edge in zip(operations, widths, strict=True))
 
     def forward(self, x: Tensor) -> Tensor:
         nodes: dict[int, Tensor] = {0: x}
-        for edge, (source, to) in zip(self.edges, EDGES, strict=True):
+        for edge, (source, to) in zip(self.layers, EDGES, strict=True):
             made: Tensor = edge(nodes[source])
             nodes[to] = nodes[to] + made if to in nodes else made
         return nodes[3]
@@ -73,16 +52,38 @@ class Halving(nn.Module):
 
     def __init__(self, inside: int, outside: int) -> None:
         super().__init__()
-        self.branch = nn.Sequential(
-            *(nn.ReLU(), conv_bn(inside, outside, stride=2)),
-            *(nn.ReLU(), conv_bn(outside, outside)),
-        )
+        self.conv_a = Convolution(inside, outside, 3, stride=2)
+        self.conv_b = Convolution(outside, outside, 3)
         # Rounded up as the stride is: the two must agree on images of odd size.
-        self.shortcut = nn.Sequential(nn.AvgPool2d(2, ceil_mode=True), conv(inside, outside, 1))
+        self.downsample = nn.Sequential(nn.AvgPool2d(2, ceil_mode=True), conv(inside, outside, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        halved: Tensor = self.shortcut(x) + self.branch(x)
+        halved: Tensor = self.downsample(x) + self.conv_b(self.conv_a(x))
         return halved
+
+
+class Convolution(nn.Module):
+    """ReLU, convolution, norm."""
+
+    def __init__(self, inside: int, outside: int, kernel: int, stride: int = 1) -> None:
+        super().__init__()
+        self.op = nn.Sequential(nn.ReLU(), *conv_bn(inside, outside, kernel, stride=stride))
+
+    def forward(self, x: Tensor) -> Tensor:
+        made: Tensor = self.op(x)
+        return made
+
+
+class Widening(nn.Module):
+    """What stands for a skip between different widths: a 1x1 convolution and a norm."""
+
+    def __init__(self, inside: int, outside: int) -> None:
+        super().__init__()
+        self.conv, self.bn = conv_bn(inside, outside, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        made: Tensor = self.bn(self.conv(x))
+        return made
 
 
 class Zero(nn.Module):
@@ -94,7 +95,7 @@ class Zero(nn.Module):
 
 def _operation(name: str, inside: int, outside: int) -> nn.Module:
     if name.startswith("nor_conv"):
-        return nn.Sequential(nn.ReLU(), conv_bn(inside, outside, int(name[-1])))
+        return Convolution(inside, outside, int(name[-1]))
     if name == "skip_connect":
-        return nn.Identity() if inside == outside else conv_bn(inside, outside, 1)
+        return nn.Identity() if inside == outside else Widening(inside, outside)
     return Zero() if name == "none" else nn.AvgPool2d(3, stride=1, padding=1, count_include_pad=False)

@@ -15,7 +15,7 @@ LAYERS = {121: (6, 12, 24, 16), 161: (6, 12, 36, 24), 169: (6, 12, 32, 32), 201:
 
 @dataclass(frozen=True)
 class DenseNet(Model):
-    """Four dense blocks with bottlenecks, halved in channels and size between; 3x3 stem; torch's own start.
+    """Four dense blocks with bottlenecks, halved in channels and size between; 3x3 stem; default initialisation.
 
     Memory grows with the square of the layers of a block: take smaller batches than for a ResNet of its size.
 
@@ -36,7 +36,7 @@ class DenseNet(Model):
     def __post_init__(self) -> None:
         super().__post_init__()
         check.known("densenet:depth", self.depth, LAYERS)
-        check.at_least("densenet:growth", self.growth, 1)
+        check.up_to("densenet:growth", self.growth, 256)  # published up to 48
 
     def build(self, shape: Shape) -> Network:
         check.image("densenet", shape, 8)

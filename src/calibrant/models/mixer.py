@@ -9,10 +9,12 @@ from calibrant.models import _checks as check
 from calibrant.models._base import Model, Network, Shape
 from calibrant.models._blocks import MLP, Patches, start_truncated
 
+MOST = {"patch": 256, "width": 8192, "depth": 100, "tokens": 8192, "mlp": 32768}  # Mixer-H: 14, 1280, 32, 640, 5120
+
 
 @dataclass(frozen=True)
 class Mixer(Model):
-    """MLP-Mixer-B/16 by default, made for images of 224; weights start truncated normal (0.02), biases zero.
+    """MLP-Mixer-B/16 by default, made for images of 224; initial weights truncated normal (0.02), biases zero.
 
     Its weights know the number of patches: a network built for one image size cannot take another.
 
@@ -32,8 +34,8 @@ class Mixer(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("patch", "width", "depth", "tokens", "mlp"):
-            check.at_least(f"mixer:{name}", getattr(self, name), 1)
+        for name, most in MOST.items():
+            check.up_to(f"mixer:{name}", getattr(self, name), most)
 
     def build(self, shape: Shape) -> Network:
         return MixerNetwork(shape, check.patches("mixer", shape, self.patch), self)

@@ -9,7 +9,7 @@ from calibrant.models.resnet_small import ResNetSmall
 
 @dataclass(frozen=True)
 class ResNet8(Model):
-    """The smallest residual network worth the name: one block a stage, shortcuts projected; started as `resnet_small`.
+    """The smallest residual network worth the name: one block per stage, shortcuts projected.
 
     For tries and tests: its calibration says little about that of the large networks of the papers.
 

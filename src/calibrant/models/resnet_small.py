@@ -13,7 +13,7 @@ from calibrant.models._blocks import Residual, basic, conv_bn, start_he
 
 @dataclass(frozen=True)
 class ResNetSmall(Model):
-    """Three stages of (depth - 2) / 6 basic blocks each; He's start (fan in) for every weight, head included.
+    """Three stages of (depth - 2) / 6 basic blocks each; He initialisation (fan in), head included.
 
     Not a cut-down `resnet`: three stages and a quarter of the channels, 1.7 million numbers at depth 110, not 46.
 
@@ -33,7 +33,8 @@ class ResNetSmall(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.at_least("resnet_small:width", self.width, 1)
+        check.up_to("resnet_small:width", self.width, 1024)  # 16 in the paper
+        check.up_to("resnet_small:depth", self.depth, 2000)  # published up to 1202
         if self.depth < 8 or self.depth % 6 != 2:
             near = max(8, 6 * round((self.depth - 2) / 6) + 2)
             raise InputError(

@@ -15,7 +15,7 @@ Head = Literal["linear", "4096", "confidnet"]
 
 @dataclass(frozen=True)
 class VGG(Model):
-    """Five stages of 3x3 convolutions (with bias) and batch norm, each ended by a max pool; torch's own start.
+    """Five stages of 3x3 convolutions (with bias) and batch norm, each ended by a max pool; default initialisation.
 
     "VGG-16" names three networks in the papers on calibration, of 14.7 to 33.6 million numbers: say the head.
 

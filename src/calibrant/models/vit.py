@@ -11,10 +11,12 @@ from calibrant.models import _checks as check
 from calibrant.models._base import Model, Network, Shape
 from calibrant.models._blocks import MLP, Patches, start_truncated
 
+MOST = {"patch": 256, "width": 8192, "depth": 100, "heads": 128, "mlp": 32768}  # ViT-22B: 14, 6144, 48, 48, 24576
+
 
 @dataclass(frozen=True)
 class ViT(Model):
-    """ViT-S/16 by default, made for images of 224; weights start truncated normal (0.02), biases zero.
+    """ViT-S/16 by default, made for images of 224; initial weights truncated normal (0.02), biases zero.
 
     Trained from nothing on little data it stays behind a ResNet. For images of 32 take `vit:patch=4` and less width.
 
@@ -34,8 +36,8 @@ class ViT(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("patch", "width", "depth", "heads", "mlp"):
-            check.at_least(f"vit:{name}", getattr(self, name), 1)
+        for name, most in MOST.items():
+            check.up_to(f"vit:{name}", getattr(self, name), most)
         if self.width % self.heads:
             expected, got = f"a divisor of the width {self.width}", str(self.heads)
             raise InputError("vit:heads", expected=expected, got=got, fix="give a width that the heads can share")

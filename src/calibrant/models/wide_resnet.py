@@ -14,7 +14,7 @@ from calibrant.models._blocks import conv, start_he
 
 @dataclass(frozen=True)
 class WideResNet(Model):
-    """Three stages of (depth - 4) / 6 blocks, of 16, 32 and 64 times `width` channels; He's start (fan out).
+    """Three stages of (depth - 4) / 6 blocks, of 16, 32 and 64 times `width` channels; He initialisation (fan out).
 
     `width` is a factor, not a number of channels: 10 means 640 at the end, and twice the width is four times the work.
 
@@ -35,8 +35,9 @@ class WideResNet(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.at_least("wide_resnet:width", self.width, 1)
+        check.up_to("wide_resnet:width", self.width, 64)  # published up to 20
         check.share("wide_resnet:dropout", self.dropout)
+        check.up_to("wide_resnet:depth", self.depth, 1000)
         if self.depth < 10 or self.depth % 6 != 4:
             near = max(10, 6 * round((self.depth - 4) / 6) + 4)
             expected = "6 m + 4, for instance 10, 16, 22, 28, 40"

@@ -1,0 +1,42 @@
+"""Networks of a space trained and measured as units: what a second worker brings."""
+
+import tempfile
+from pathlib import Path
+from time import monotonic
+
+from benchmarks._page import Section, Target, show, table
+from calibrant.studying.engine import Standing, run_units
+from calibrant.studying.nas import train_units
+from calibrant.studying.pool import LocalPool
+from calibrant.studying.store import Store
+
+DATA = "fashion_mini:shrink=2"
+WORDS = (
+    "Networks of the topology space at the scale of `calibrant nas train --scale small` (a smoke run: smaller), "
+    "trained and measured one after another by one worker of one thread and by two. The first network of each worker, "
+    "which loads everything, does not count."
+)
+
+
+def run(*, smoke: bool) -> Section:
+    count, scale = (4, "smoke") if smoke else (10, "small")
+    rates = {workers: _rate(count, scale, workers) for workers in (1, 2)}
+    gain = rates[2] / rates[1]
+    targets = [Target("networks trained by two workers, times one worker's", gain, "least", 1.8)]
+    rows = [[str(workers), f"**{show(60 * rate)}**"] for workers, rate in rates.items()]
+    return Section("Networks trained", WORDS, targets, [table(["workers", "networks a minute"], rows)])
+
+
+def _rate(count: int, scale: str, workers: int) -> float:
+    """Networks a second after the warm-up; every worker count trains the same ones."""
+    ends: list[float] = []
+
+    def note(p: Standing) -> None:
+        if p.last is not None:
+            ends.append(monotonic())
+
+    with tempfile.TemporaryDirectory() as place:
+        store = Store(Path(place))
+        units = train_units("topology", count, [DATA], scale=scale)
+        run_units(units, store, LocalPool(store.folder, workers), on_progress=note)
+    return (len(ends) - workers) / (ends[-1] - ends[workers - 1])

@@ -1,0 +1,67 @@
+"""The mean NLL of softmax(W z + b) with its gradients, in chunks of rows, and an objective that remembers."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.parallel import pieces, run_pieces
+from calibrant.core.predictions import CHUNK_ELEMENTS
+
+SHARES = 8  # sums of their own, added in order: so the number of threads changes no digit
+
+Precision = type[np.floating[Any]]
+Objective = Callable[[Array, Array], tuple[float, Array, Array]]  # (weight, bias) -> value and both gradients
+
+
+def mean_nll(
+    z: Floats, labels: Ints, weight: Array, bias: Array, precision: Precision = np.float64
+) -> tuple[float, Array, Array]:
+    """Mean NLL and its gradients, in chunks of rows spread over threads."""
+    n, k = z.shape
+    chunks = pieces(n, max(1, CHUNK_ELEMENTS // k))
+    size = math.ceil(len(chunks) / SHARES)
+    shares = pieces(len(chunks), size)
+    total, gw, gb = np.zeros(len(shares)), np.zeros((len(shares), *weight.shape)), np.zeros((len(shares), k))
+    weight_here, bias_here = weight.astype(precision), bias.astype(precision)
+
+    def work(share: slice) -> None:
+        i = share.start // size
+        for rows in chunks[share]:
+            x = z[rows].astype(precision, copy=False)  # (b, k)
+            u = x @ weight_here.T if weight.ndim == 2 else x * weight_here
+            u += bias_here
+            u -= u.max(axis=1, keepdims=True)
+            at = np.arange(len(u)), labels[rows]
+            true = u[at]
+            e = np.exp(u, out=u)
+            norm = e.sum(axis=1)
+            e /= norm[:, None]
+            e[at] -= 1.0
+            total[i] += (np.log(norm) - true).sum(dtype=np.float64)
+            gw[i] += e.T @ x if weight.ndim == 2 else np.einsum("ik,ik->k", e, x)
+            gb[i] += e.sum(axis=0)
+
+    run_pieces(work, shares, z.size)
+    return float(total.sum()) / n, gw.sum(axis=0) / n, gb.sum(axis=0) / n
+
+
+class Remembered:
+    """An objective that is not computed again where it was computed last."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.at: tuple[Array, Array] | None = None
+
+    def __call__(self, w: Array, b: Array) -> tuple[float, Array, Array]:
+        if self.at is None or not (np.array_equal(w, self.at[0]) and np.array_equal(b, self.at[1])):
+            self.at, self.found = (w.copy(), b.copy()), self.objective(w, b)
+        return self.found
+
+
+def largest_entry(objective: Objective, w: Array, b: Array) -> float:
+    """Of both gradients at a point."""
+    _, gw, gb = objective(w, b)
+    return float(max(np.abs(gw).max(), np.abs(gb).max()))

@@ -1,0 +1,152 @@
+"""Commands that ask a table of networks: nas ask, nas search."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli._app import Json, print_json
+from calibrant.cli.nas import commands
+from calibrant.core.errors import InputError, visible
+
+if TYPE_CHECKING:
+    from calibrant.questions import Answer
+    from calibrant.studying.search import Found
+
+SHOWN = 24  # numbers of an answer on the terminal
+
+Tables = Annotated[
+    list[Path] | None,
+    typer.Option("--table", help="networks: .parquet, or the .csv files of the study's authors (repeat for more)"),
+]
+
+
+@commands.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="all, or e.g. bin-size, bin_size:resamples=500")],
+    table: Tables = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write the answers: .html a page, .md a block of Markdown")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask a table of networks one of the seven questions of the benchmark study, or all."""
+    from calibrant.studying.answers import answer_all, markdown, read_networks, save_page
+
+    if out is not None and out.suffix not in (".html", ".md"):
+        raise InputError(str(out), expected="a name that ends in .html or .md", got=f"'{out.suffix}'", fix="rename it")
+    networks = read_networks(table or ())
+    answers = answer_all(networks, None if question == "all" else [_spec(question)])
+    if out is not None:
+        save_page(answers, networks, out) if out.suffix == ".html" else markdown(answers, out)
+    if as_json:
+        return print_json([facts(answer) for answer in answers])
+    for answer in answers:
+        typer.echo(text(answer, short=question == "all"))
+    if out is not None:
+        typer.echo(f"Written to {visible(str(out))}.")
+
+
+@commands.command()
+def search(
+    table: Tables = None,
+    goal: Annotated[str, typer.Option("--for", help="accuracy, ece or hcs (both in one number)")] = "hcs",
+    budget: Annotated[int, typer.Option(min=1, help="networks that a search may look at")] = 50,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="random, evolution or local (repeat; default: all)")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=2, help="how often each search is run")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="the first one: same seed, same numbers")] = 0,
+    space: Annotated[str, typer.Option(help="topology or size")] = "topology",
+    data: Annotated[str | None, typer.Option(help="a data set of the table (default: its first)")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="draw accuracy against ECE with the Pareto front")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search a table for architectures that are accurate and calibrated, over many seeds."""
+    from calibrant.plotting.draw import check_out
+    from calibrant.searches import names
+    from calibrant.studying.answers import read_networks
+    from calibrant.studying.search import draw_front, front, search_table
+
+    if out is not None:
+        check_out(out)
+    networks = read_networks(table or ())
+    chosen = by or sorted(names(), key="random".__ne__)
+    found = search_table(
+        networks,
+        by=chosen,
+        goal=goal,  # type: ignore[arg-type]  # checked there
+        budget=budget,
+        seeds=seeds,
+        seed=seed,
+        space=space,
+        data=data,
+    )
+    best = front(networks, space=space, data=data)
+    if out is not None:
+        draw_front(networks, out, space=space, data=data)
+    if as_json:
+        return print_json({"found": [asdict(one) for one in found], "front": best})
+    typer.echo(f"{'search':14}{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)")
+    for one in found:
+        typer.echo(f"{one.search:14}{_line(one)}")
+    typer.echo(f"\nPareto front of accuracy against ECE: {len(best)} networks")
+    for row in best:
+        typer.echo(f"  accuracy {100 * row['accuracy']:5.2f} %  ECE {100 * row['ece']:5.2f} %  {visible(row['arch'])}")
+    if out is not None:
+        typer.echo(f"Written to {visible(str(out))}.")
+
+
+def facts(answer: "Answer") -> dict[str, Any]:
+    """An answer as JSON: pictures by title only, their numbers are in the table."""
+    numbers = [asdict(n) | {"verdict": n.verdict} for n in answer.numbers]
+    return {
+        "question": answer.question,
+        "sentence": answer.sentence,
+        "published": answer.published,
+        "verdict": answer.verdict,
+        "claims": [asdict(claim) for claim in answer.claims],
+        "numbers": numbers,
+        "networks": [asdict(population) for population in answer.populations],
+        "pictures": [picture.title for picture in answer.pictures],
+        "note": answer.note,
+    }
+
+
+def text(answer: "Answer", *, short: bool) -> str:
+    """An answer for a terminal; the short form leaves the numbers out."""
+    from calibrant.questions import find, shown
+
+    lines = [f"{find(answer.question).title}  [{answer.verdict}]", f"  {answer.sentence}"]
+    for claim in answer.claims:
+        lines += [f"  - {claim.verdict}: {claim.says}", f"      {claim.because}"]
+    if not short:
+        for n in answer.numbers[:SHOWN]:
+            beside = f"   published {n.published:g}: {n.verdict}" if n.published is not None else ""
+            lines.append(f"  {n.name:42} {shown(n):28} {n.where} ({n.networks:,} networks){beside}")
+        if len(answer.numbers) > SHOWN:
+            lines.append(f"  ... and {len(answer.numbers) - SHOWN} more: --json or --out answers.html")
+        lines += [f"  {_counted(answer)}", f"  {answer.note}"]
+    return "\n".join(map(visible, lines)) + "\n"
+
+
+def _counted(answer: "Answer") -> str:
+    parts = [
+        f"{p.data}: {p.networks:,} networks of the {p.space} space, {p.unique:,} unique ({p.constant:,} constant)"
+        for p in answer.populations
+    ]
+    return "; ".join(parts) + "."
+
+
+def _line(one: "Found") -> str:
+    return (
+        f"{one.mean:.4f} ({one.low:.4f} to {one.high:.4f})   best of all {one.best.value:.4f}  {visible(one.best.arch)}"
+    )
+
+
+def _spec(question: str) -> str:
+    name, colon, options = question.partition(":")
+    return name.replace("-", "_") + colon + options

@@ -1,0 +1,259 @@
+"""Commands on the networks of NATS-Bench: nas spaces, show, train, measure, accuracy, query."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli._app import Json, Seed, app, bar, needs_train, print_json
+from calibrant.core.errors import InputError
+
+if TYPE_CHECKING:
+    from calibrant.spaces import Space
+    from calibrant.studying.engine import Standing
+    from calibrant.studying.unit import Unit
+
+commands = typer.Typer(help="Calibration over neural architectures: spaces, networks, tables of many networks.")
+app.add_typer(commands, name="nas")
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="the folder: nas.parquet is the table, units what is finished")]
+On = Annotated[str, typer.Option(help="local, local:N, ray, ray://HOST:PORT or shard:3/64")]
+Limit = Annotated[float, typer.Option(help="seconds that one network may take; 0 is no limit")]
+Retry = Annotated[bool, typer.Option("--retry", help="try networks that failed again")]
+TableFile = Annotated[
+    Path | None, typer.Option("--table", help="a table of nas train or nas measure (default: the one of calibrant)")
+]
+SHOWN = ("data", "seed", "accuracy", "pre_ECE_15", "post_ECE_15", "T", "hcs")
+
+
+@commands.command("spaces")
+def list_spaces(as_json: Json = False) -> None:
+    """Show both spaces: how many networks, how many different ones, how many that ignore the image."""
+    from calibrant import spaces
+
+    rows = [_space_facts(name, spaces.make(name)) for name in spaces.names()]
+    pairs = sum(row["unique"] for row in rows) * 3
+    if as_json:
+        return print_json({"spaces": rows, "pairs": pairs})
+    for row in rows:
+        typer.echo(f"{row['name']:10}{row['title']}")
+        typer.echo(f"{'':10}{row['networks']:,} networks, {row['unique']:,} different, {row['constant']:,} constant")
+    typer.echo(f"\n{pairs:,} pairs of a different network and one of three data sets.")
+
+
+@commands.command()
+def show(
+    arch: Annotated[str, typer.Argument(help="a cell |...|, five widths 8:8:8:16:32, or an index")],
+    space: Annotated[str, typer.Option(help="of an index: topology or size; options make it smaller")] = "",
+    classes: Annotated[int, typer.Option(min=2)] = 10,
+    size: Annotated[int, typer.Option(min=4, help="pixels a side")] = 32,
+    table: TableFile = None,
+    svg: Annotated[Path | None, typer.Option(help="write a picture of the cell to this file")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show one network: its cell, index, parameters, FLOPs, class, and its numbers in the table."""
+    from calibrant import spaces
+    from calibrant.core.disk import write_whole
+    from calibrant.core.nats import BEST
+    from calibrant.studying.nas_picture import cell_svg, cell_text, size_text
+
+    made = spaces.make(space or _space_of(arch))
+    text = made.find(arch)
+    cell = text if text.startswith("|") else BEST
+    facts = _network_facts(made, text, classes, size)
+    facts["rows"] = _numbers(made, text, table)
+    if svg is not None:
+        write_whole(svg, lambda stream: stream.write(cell_svg(cell).encode()))
+    if as_json:
+        return print_json(facts)
+    typer.echo(f"{text}\n")
+    if cell is BEST and cell != text:
+        typer.echo(f"{size_text(text)}\n")
+    typer.echo(f"{cell_text(cell)}\n")
+    _print_facts(facts, classes, size)
+
+
+@commands.command()
+def train(
+    out: Out,
+    space: Annotated[str, typer.Option(help="topology or size; with options, topology:width=8,cells=1")] = "topology",
+    sample: Annotated[int, typer.Option(min=1, help="how many networks, extremes first")] = 200,
+    data: Annotated[str, typer.Option(help="data sets with their options, joined by commas")] = "fashion_mini:shrink=2",
+    scale: Annotated[str, typer.Option(help="smoke (seconds), small (half a minute a network) or paper")] = "small",
+    seed: Seed = 0,
+    on: On = "local",
+    limit: Limit = 0.0,
+    retry: Retry = False,
+    as_json: Json = False,
+) -> None:
+    """Train sampled networks and measure every column; interrupted, the same command goes on."""
+    with needs_train():
+        from calibrant.studying.nas import data_sets, train_units
+
+        units = train_units(space, sample, data_sets(data), scale=scale, seed=seed)
+    _run(units, out, on, limit, retry, as_json)
+
+
+@commands.command()
+def measure(
+    weights: Annotated[Path, typer.Option(help="a folder of NATS-Bench of the kind `full`")],
+    out: Out,
+    data: Annotated[str, typer.Option(help="cifar10, cifar100 or imagenet16_120, with options")] = "cifar10",
+    epochs: Annotated[int, typer.Option(min=0, help="of the training; 0 is the longest one")] = 0,
+    seed: Annotated[int, typer.Option(min=-1, help="of the training; -1 is the lowest")] = -1,
+    robust: Annotated[int, typer.Option(min=0, help="images for corruptions and attacks; 0 leaves them out")] = 0,
+    space: Annotated[str, typer.Option(help="where weights are of a smaller version: topology:width=8,cells=1")] = "",
+    on: On = "local",
+    limit: Limit = 0.0,
+    retry: Retry = False,
+    as_json: Json = False,
+) -> None:
+    """Measure every column of networks with published weights; damaged files are skipped and counted."""
+    with needs_train():
+        from calibrant.studying.nas import measure_units
+
+        units = measure_units(weights, data, epochs=epochs, seed=seed, robust=robust, space=space)
+    _run(units, out, on, limit, retry, as_json)
+
+
+@commands.command()
+def accuracy(
+    folder: Annotated[Path, typer.Argument(help="a folder of NATS-Bench, simple or full")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="the .parquet file to write")],
+    as_json: Json = False,
+) -> None:
+    """Write the accuracies, losses and sizes that NATS-Bench's files hold to a table."""
+    from calibrant.core.disk import write_whole
+    from calibrant.studying.nas_files import accuracies, network_files
+
+    with bar("files", len(network_files(folder)), quiet=as_json) as step:
+        made = accuracies(folder, on_file=step)
+    if made.table.height == 0:
+        why = next(iter(made.skipped.values()), "none")
+        raise InputError(str(folder), expected="files of NATS-Bench", got=why, fix="get the folder again")
+    write_whole(out, made.table.write_parquet)
+    facts = {"out": str(out), "files": made.files, "rows": made.table.height, "skipped": made.skipped}
+    if as_json:
+        return print_json(facts)
+    typer.echo(f"{made.table.height:,} trainings of {made.files - len(made.skipped):,} networks written to {out}.")
+    for name, why in list(made.skipped.items())[:10]:
+        typer.echo(f"  skipped {name}: {why}", err=True)
+    if made.skipped:
+        typer.echo(f"{len(made.skipped):,} of {made.files:,} files were skipped.", err=True)
+
+
+@commands.command()
+def query(
+    sql: Annotated[str, typer.Argument(help='a SELECT from the table nas: "select arch, accuracy from nas limit 5"')],
+    table: TableFile = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write to a .parquet or .csv file")] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask the table of networks in SQL; nothing can be written or read by it."""
+    from calibrant.core.disk import write_whole
+    from calibrant.core.query import query as ask
+    from calibrant.studying.nas_table import open_table
+
+    found = ask(open_table(table), sql)
+    if out is not None:
+        write_whole(out, found.write_csv if out.suffix == ".csv" else found.write_parquet)
+    if as_json:
+        return print_json(found.to_dicts())
+    import polars as pl
+
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=100, tbl_hide_column_data_types=True, tbl_width_chars=200):
+        typer.echo(found)
+
+
+def _run(units: "list[Unit]", out: Path, on: str, limit: float, retry: bool, quiet: bool) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from calibrant.studying.nas import run_networks
+
+    columns = (TextColumn("networks"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=quiet) as shown:
+        task = shown.add_task("", total=None)
+
+        def on_progress(p: "Standing") -> None:
+            left = "" if p.left is None else f"about {p.left / 60:.0f} min left"
+            words = f"{p.failed} failed, {left}" if p.failed else left
+            shown.update(task, total=p.total, completed=p.done + p.failed, description=words)
+
+        try:
+            made = run_networks(units, out, on=on, limit=limit, retry=retry, on_progress=on_progress)
+        except KeyboardInterrupt:
+            typer.echo(f"stopped; finished networks are kept: the same command goes on ({out})", err=True)
+            raise typer.Exit(130) from None
+    ended = made.standing
+    facts = {"total": ended.total, "done": ended.done, "reused": ended.reused, "failed": ended.failed}
+    if quiet:
+        print_json({**facts, "table": str(made.file), "rows": made.table.height, "failures": made.failures})
+    else:
+        typer.echo(
+            f"{ended.done:,} of {ended.total:,} networks done ({ended.reused:,} before), {ended.failed:,} failed."
+        )
+        for name, why in list(made.failures.items())[:10]:
+            typer.echo(f"  skipped {name}: {why}", err=True)
+        typer.echo(f"{made.table.height:,} rows written to {made.file}.")
+        typer.echo(f'\n  calibrant nas query "select arch, accuracy, pre_ECE_15 from nas limit 5" --table {made.file}')
+    raise typer.Exit(1 if ended.failed else 0)
+
+
+def _space_of(arch: str) -> str:
+    return "size" if ":" in arch or ("-" in arch and "|" not in arch) else "topology"
+
+
+def _space_facts(name: str, space: "Space") -> dict[str, Any]:
+    constant = sum(map(space.is_constant, space.archs()))
+    return {
+        "name": name,
+        "title": space.title,
+        "networks": len(space),
+        "unique": len(space.uniques()),
+        "constant": constant,
+        "reference": space.reference,
+    }
+
+
+def _network_facts(space: "Space", arch: str, classes: int, size: int) -> dict[str, Any]:
+    return {
+        "space": space.spec,
+        "arch": arch,
+        "index": space.index(arch),
+        "unique": space.index(space.unique(arch)),
+        "constant": space.is_constant(arch),
+        "params": space.params(arch, classes=classes),
+        "flops": space.flops(arch, classes=classes, size=size),
+        "model": space.model(arch),
+    }
+
+
+def _numbers(space: "Space", arch: str, table: Path | None) -> list[dict[str, Any]]:
+    """The rows of the table that are of this network; none where there is no table of the package yet."""
+    from calibrant.data import NAS
+    from calibrant.studying.nas_table import open_table
+
+    if table is None and not NAS.exists():
+        return []
+    found = open_table(table)
+    if "arch" not in found.columns:
+        raise InputError(str(table), expected="a column arch", got="none", fix="give a table that calibrant nas wrote")
+    rows = found.filter(found["arch"] == arch)
+    return rows.select([name for name in SHOWN if name in found.columns]).to_dicts()
+
+
+def _print_facts(facts: dict[str, Any], classes: int, size: int) -> None:
+    typer.echo(f"index       {facts['index']} of the space {facts['space']}")
+    same = "the first of its class" if facts["unique"] == facts["index"] else f"computes the same as {facts['unique']}"
+    typer.echo(f"class       {same}")
+    if facts["constant"]:
+        typer.echo("constant    it ignores the image: its calibration means nothing")
+    typer.echo(f"parameters  {facts['params']:,} ({classes} classes)")
+    typer.echo(f"FLOPs       {facts['flops']:.8g} million multiply-adds ({size} x {size} pixels)")
+    typer.echo(f"model       {facts['model']}")
+    for row in facts["rows"]:
+        words = [
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items()
+        ]
+        typer.echo(f"measured    {', '.join(words)}")

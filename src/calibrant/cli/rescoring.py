@@ -1,0 +1,291 @@
+"""Commands that give a trained network another confidence: clamp, confidnet, trust-score, density-ratio."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, print_json
+from calibrant.core.errors import InputError
+from calibrant.core.files import SUFFIXES
+
+if TYPE_CHECKING:
+    from calibrant.core.predictions import Predictions
+    from calibrant.rescoring.clamping import ClampedRun
+    from calibrant.rescoring.rescored import Rescored
+
+RunOrFile = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run, or predictions with features")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="write the predictions here (.npz, .parquet, .csv)")]
+PartName = Annotated[str, typer.Option("--part", help="part of the run: test, val or train")]
+Fit = Annotated[Path | None, typer.Option("--fit", help="held-out predictions instead of the run's val.npz")]
+
+
+@app.command()
+def clamp(
+    run: Annotated[
+        str, typer.Argument(help="the folder of a training, or a network: package.module:callable, hf:NAME")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="the folder for the clamp and the predictions")],
+    data: Annotated[str | None, typer.Option(help="calibrate on this data set instead of the run's own")] = None,
+    root: Annotated[str, typer.Option(help="where its files are")] = "",
+    part: Annotated[str, typer.Option(help="the part to calibrate on; val may be half of test (docs)")] = "val",
+    split_seed: Annotated[int, typer.Option(min=0, help="of the halves of test")] = 0,
+    weights: Annotated[
+        Path | None, typer.Option(help="weights (safetensors) for a network that is not a calibrant run")
+    ] = None,
+    mean: Annotated[str, typer.Option(help="of pixels, for such a network: 0.5 or 0.5,0.5,0.5")] = "",
+    std: Annotated[str, typer.Option(help="of pixels, likewise (default: as the data set says)")] = "",
+    gamma: Annotated[float, typer.Option(help="of the focal loss; 0 is cross-entropy")] = 1.0,
+    gamma_pool: Annotated[bool, typer.Option("--gamma-pool", help="try 0, 0.05 .. 1, take the lowest ECE")] = False,
+    init: Annotated[str, typer.Option(help="random, data, logit_grad or zero")] = "random",
+    by: Annotated[str, typer.Option(help="lbfgs, sgd (the paper's recipe) or efficient (three passes)")] = "lbfgs",
+    what: Annotated[str, typer.Option(help="fit both, delta or T")] = "both",
+    keep: Annotated[str, typer.Option(help="of a joint fit: both, delta or T")] = "both",
+    lam: Annotated[float | None, typer.Option(help="weight of the penalty (default: by --lambda-rule)")] = None,
+    lambda_rule: Annotated[str, typer.Option(help="loss, term, ece or cv (held-out calibration images)")] = "loss",
+    folds: Annotated[int, typer.Option(help="of --lambda-rule cv")] = 5,
+    norm: Annotated[str, typer.Option(help="of the penalty: squared, or plain as in the toolkit")] = "squared",
+    keep_inside: Annotated[bool, typer.Option("--keep-inside", help="images stay between black and white")] = False,
+    passes: Annotated[int, typer.Option(help="over the calibration images, at most")] = 25,
+    epochs: Annotated[int, typer.Option(help="of sgd")] = 100,
+    rate: Annotated[float, typer.Option(help="learning rate of sgd")] = 0.001,
+    momentum: Annotated[float, typer.Option(help="of sgd")] = 0.9,
+    batch: Annotated[int, typer.Option(min=1, help="images at a time, and in a step of sgd")] = 512,
+    onnx: Annotated[Path | None, typer.Option(help="write network and clamp to this ONNX file")] = None,
+    allow_code: AllowCode = False,
+    device: Device = "auto",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Neural Clamping: learn an input perturbation and a temperature for a trained network."""
+    with needs_train():
+        from calibrant.rescorers.clamping import NeuralClamping
+        from calibrant.rescoring.clamping import Images
+        from calibrant.rescoring.clamping import clamp as clamped_by
+
+    options = NeuralClamping(
+        gamma=gamma,
+        gamma_pool="paper" if gamma_pool else None,
+        init=init,  # type: ignore[arg-type]  # here and below: it checks the words
+        by=by,  # type: ignore[arg-type]
+        what=what,  # type: ignore[arg-type]
+        keep=keep,  # type: ignore[arg-type]
+        lam=lam,
+        lambda_rule=lambda_rule,  # type: ignore[arg-type]
+        folds=folds,
+        norm=norm,  # type: ignore[arg-type]
+        keep_inside=keep_inside,
+        seed=seed,
+        passes=passes,
+        epochs=epochs,
+        rate=rate,
+        momentum=momentum,
+        batch=batch,
+    )
+    images = Images(data, root, part, split_seed, _numbers("--mean", mean), _numbers("--std", std), batch)
+    with bar("passes (at most)", options.most_passes, quiet=as_json) as step, _interrupted("nothing was written"):
+        made = clamped_by(
+            run,
+            options,
+            images,
+            weights=weights,
+            device=device,
+            allow_code=allow_code,
+            on_pass=lambda _: step(1),
+        )
+    exported = None if onnx is None else made.clamped.export_onnx(onnx)
+    made.save(out)
+    if as_json:
+        facts = {"folder": str(out), "onnx": None if exported is None else str(exported.path)}
+        return print_json(facts | {"measures": made.measures, "report": asdict(made.clamped.report)})  # type: ignore[arg-type]
+    _tell_clamp(made, out, onnx)
+
+
+@app.command()
+def confidnet(
+    run: Annotated[Path, typer.Argument(help="the folder of a training")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="a folder; a fit that was interrupted there continues")],
+    stages: Annotated[int, typer.Option(min=1, max=2, help="2: train a clone of the network as well")] = 1,
+    epochs: Annotated[int, typer.Option(min=1, help="at most, of stage 1")] = 500,
+    clone_epochs: Annotated[int, typer.Option(min=1, help="at most, of stage 2")] = 50,
+    patience: Annotated[
+        int, typer.Option(min=0, help="stop a stage after this many epochs without improvement; 0: never")
+    ] = 50,
+    learn: Annotated[str, typer.Option(help="from which images of the run: train or val")] = "train",
+    augment: Annotated[bool, typer.Option("--augment", help="crop and flip as in training; slower")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="start over instead of continuing")] = False,
+    allow_code: AllowCode = False,
+    seed: Seed = 0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Learn a confidence from the features of a trained network. Interrupted by Ctrl-C, run it again to continue."""
+    with needs_train():
+        from calibrant.rescorers.confidnet import ConfidNet
+        from calibrant.rescoring.confidnet import rescore_by_confidnet
+
+    options = ConfidNet(stages=stages, epochs=epochs, clone_epochs=clone_epochs, patience=patience, seed=seed)
+    if out.suffix in SUFFIXES:
+        raise InputError("--out", expected="a folder", got=str(out), fix=f"use for instance {out.with_suffix('')}")
+    most = epochs + (clone_epochs if stages == 2 else 0)
+    continues = f"run the same command again to continue from the last epoch saved in {out}"
+    with bar("epochs, at most", most, quiet=as_json) as step, _interrupted(continues):
+        made = rescore_by_confidnet(
+            run,
+            options,
+            out,
+            learn=learn,
+            augment=augment,
+            restart=restart,
+            device=device,
+            allow_code=allow_code,
+            on_epoch=lambda _: step(1),
+        )
+    facts = {name: made.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
+    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(made.fitted.facts["log"])}
+    if as_json:
+        return print_json(facts | _facts(made, out / "test.npz", "test"))
+    typer.echo(_told_confidnet(facts))
+    _show(made, out / "test.npz")
+
+
+@app.command()
+def trust_score(
+    run: RunOrFile,
+    out: Out,
+    part: PartName = "test",
+    raw: Annotated[bool, typer.Option("--raw", help="write score / (1 + score), not a probability")] = False,
+    neighbour: Annotated[str, typer.Option(help="neighbour of each class that counts: second or first")] = "second",
+    alpha: Annotated[float, typer.Option(help="share of outlying training rows to drop per class")] = 0.0,
+    fit: Fit = None,
+    train: Annotated[Path | None, typer.Option("--train", help="predictions of the training images")] = None,
+    allow_code: AllowCode = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Confidence from distances to training images: predicted class against all others."""
+    from calibrant.rescorers.trust_score import TrustScore
+    from calibrant.rescoring.trust_score import rescore_by_trust_score
+
+    options = TrustScore(neighbour=neighbour, alpha=alpha)  # type: ignore[arg-type]  # it checks the word
+    with needs_train():
+        made = rescore_by_trust_score(
+            run,
+            options,
+            part=part,
+            probability=not raw,
+            fit=fit,
+            train=train,
+            device=device,
+            allow_code=allow_code,
+            bar=partial(bar, quiet=as_json),
+        )
+    made.after.save(out)
+    slope, offset = made.fitted.slope, made.fitted.offset
+    if as_json:
+        facts = {"probability": not raw, "neighbour": neighbour, "alpha": alpha, "slope": slope, "offset": offset}
+        return print_json(facts | _facts(made, out, _name(run, part)))
+    typer.echo(f"TrustScore from {len(made.fitted.known):,} training rows, {neighbour} neighbours")
+    if raw:
+        typer.echo("The score only ranks. It is not a probability: ECE and NLL mean nothing here.")
+    else:
+        typer.echo(f"confidence = sigmoid({slope:.3g} ln(score) {offset:+.3g}), from held-out rows")
+    _show(made, out)
+
+
+@app.command()
+def density_ratio(
+    run: RunOrFile,
+    out: Out,
+    part: PartName = "test",
+    neighbours: Annotated[int, typer.Option(min=1, help="how many held-out neighbours a row is compared with")] = 10,
+    fit: Fit = None,
+    allow_code: AllowCode = False,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Confidence from held-out rows with similar confidence and similar distance to their neighbours."""
+    from calibrant.rescorers.density_ratio import DensityRatio
+    from calibrant.rescoring.density_ratio import rescore_by_density_ratio
+
+    options, shown = DensityRatio(neighbours=neighbours), partial(bar, quiet=as_json)
+    with needs_train():
+        made = rescore_by_density_ratio(
+            run, options, part=part, fit=fit, device=device, allow_code=allow_code, bar=shown
+        )
+    made.after.save(out)
+    if as_json:
+        facts = {"neighbours": neighbours, "fitted_on": made.fitted.n}
+        return print_json(facts | _facts(made, out, _name(run, part)))
+    typer.echo(f"Density ratio from {made.fitted.n:,} held-out rows, {neighbours} neighbours")
+    _show(made, out)
+
+
+# -- what goes in -----------------------------------------------------------------------------------
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        fix = f"write {option} 0.5, or one number a channel: 0.5,0.5,0.5"
+        raise InputError(option, expected="numbers", got=f"'{text}'", fix=fix) from None
+
+
+def _name(run: Path, part: str) -> str:
+    return part if run.is_dir() else run.stem
+
+
+@contextmanager
+def _interrupted(then: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; {then}", err=True)
+        raise typer.Exit(130) from None
+
+
+# -- what comes out ---------------------------------------------------------------------------------
+
+
+def _tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
+    r = made.clamped.report
+    assert r is not None
+    columns = next(iter(made.measures.values()))
+    typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
+    for name, values in made.measures.items():
+        shown = (f"{v:11.4f}" if m == "entropy" else f"{v:11.2%}" for m, v in values.items())
+        typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
+    typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
+    for line in r.diagnosis.split(". "):
+        typer.echo(line if line.endswith(".") else f"{line}.")
+    typer.echo(f"Written to {out}{'' if onnx is None else f' and {onnx}'}.")
+
+
+def _told_confidnet(facts: dict[str, Any]) -> str:
+    chosen, where = facts["chosen"], f"held-out {facts['learned_from']} images"
+    lines = [f"ConfidNet after {facts['epochs']} epochs; chosen: epoch {chosen['epoch']} of stage {chosen['stage']},"]
+    if chosen["by"] == "aupr_error":
+        lines += [f"which has the best AUPR-error on {where}."]
+    else:
+        lines += [f"which has the lowest loss on {where} (fewer than 30 errors)."]
+    return "\n".join([*lines, f"There the network gives the true class {facts['mean_target']:.3f} on average."])
+
+
+def _facts(made: "Rescored[Any]", file: Path, part: str) -> dict[str, Any]:
+    after: Predictions = made.after
+    counts = {"n": after.n, "k": after.k, "seen": after.extras.seen}
+    return {"file": str(file), "part": part, **counts, "measures": made.measures()}
+
+
+def _show(made: "Rescored[Any]", file: Path) -> None:
+    from calibrant.core.wording import number
+
+    typer.echo(f"\n{'measure':14}{'before':>10}{'after':>10}")
+    for row in made.measures():
+        typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")
+    typer.echo(f"\n{made.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")

@@ -1,0 +1,216 @@
+"""Commands that run whole studies: study plan, run, status, retry, table, claims, page."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from calibrant.cli._app import AllowCode, Json, app, needs_train, print_json
+from calibrant.core.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from calibrant.studying.engine import Standing
+    from calibrant.studying.study import Study
+
+FORMATS = ("text", "markdown", "latex", "csv", "parquet")
+
+commands = typer.Typer(help="Run whole studies: a plan of trainings, what they show, and which claims hold.")
+app.add_typer(commands, name="study")
+
+PlanName = Annotated[
+    str, typer.Argument(metavar="PLAN", help="a plan of calibrant's (study plans lists them) or a .toml file")
+]
+Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="the folder of a study")]
+Scale = Annotated[str, typer.Option(help="smoke (seconds), small (hours on two cores) or paper")]
+
+
+@commands.command()
+def plans(as_json: Json = False) -> None:
+    """List the plans that come with calibrant."""
+    from calibrant.studying.plan import plan_names, read_plan
+
+    rows = [(name, read_plan(name).title) for name in plan_names()]
+    if as_json:
+        return print_json([{"name": name, "title": title} for name, title in rows])
+    for name, title in rows:
+        typer.echo(f"{name:24}{title}")
+
+
+@commands.command()
+def plan(
+    name: PlanName,
+    scale: Scale = "paper",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="the study's folder: count what is done there")
+    ] = None,
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a plan would run, what is shared, and how long it would take, before anything starts."""
+    with needs_train():
+        from calibrant.studying.estimate import estimate
+        from calibrant.studying.plan import find_plan, read_plan
+        from calibrant.studying.trainings import check_code
+
+    made = read_plan(name, scale=scale)
+    check_code(made, find_plan(name), allow=allow_code)  # to tell how long it takes, its networks are built
+    found = estimate(made, None if out is None else out.parent / "units")
+    if as_json:
+        return print_json(found.to_dict())
+    typer.echo(found.words())
+
+
+@commands.command()
+def run(
+    name: PlanName,
+    out: Annotated[Path, typer.Option("--out", "-o", help="the study's folder")],
+    scale: Scale = "paper",
+    on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
+    shard: Annotated[str, typer.Option(help="only a part, for job arrays: 3/64")] = "",
+    limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
+    store: Annotated[Path | None, typer.Option(help="where units are kept (default: units beside the study)")] = None,
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Run a plan; interrupted at any point, the same command continues and computes only what is missing."""
+    with needs_train():
+        from calibrant.studying.study import open_plan, recomputed
+
+    if shard and on != "local":
+        raise InputError("--shard", expected="no --on beside it", got=f"--on {on}", fix="leave one of them out")
+    unused = recomputed(name, out, scale=scale)
+    study = open_plan(name, out, scale=scale, store=store, allow_code=allow_code)
+    if unused and not as_json:
+        typer.echo(f"The plan has changed: {unused} finished units are no longer part of it, others are computed anew.")
+    _run(study, f"shard:{shard}" if shard else on, limit, as_json)
+
+
+@commands.command()
+def retry(
+    folder: Folder,
+    failed: Annotated[bool, typer.Option("--failed", help="only what failed (and what waited for it)")] = True,
+    on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
+    limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Try failed units again."""
+    with needs_train():
+        from calibrant.studying.study import open_study
+
+    _run(open_study(folder, allow_code=allow_code), on, limit, as_json, retry=failed)
+
+
+@commands.command()
+def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
+    """Show how far a study is, and what failed."""
+    with needs_train():
+        from calibrant.studying.study import open_study
+
+    found = open_study(folder, allow_code=allow_code).status()
+    if as_json:
+        return print_json(vars(found))
+    state = "running" if found.running else "finished" if found.done == found.total else "not running"
+    typer.echo(f"{found.done} of {found.total} units done, {found.failed} failed, {found.missing} missing; {state}.")
+    for name, why in found.failures.items():
+        typer.echo(f"  {name}: {why}")
+    if found.failures:
+        typer.echo(f"\n  calibrant study retry {folder} --failed")
+
+
+@commands.command()
+def table(
+    folder: Folder,
+    measure: Annotated[str, typer.Option("--measure", "-m")] = "ece",
+    by: Annotated[str, typer.Option(help="columns of the plan, with commas")] = "entry,data",
+    where: Annotated[str, typer.Option(help="a condition in SQL: \"data = 'cifar10'\"")] = "",
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex, csv or parquet")] = "text",
+    rows: Annotated[bool, typer.Option("--rows", help="every single value instead of means")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write to this file (needed for parquet)")] = None,
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Means and standard deviations over seeds, or all rows."""
+    with needs_train():
+        from calibrant.studying.study import open_study
+        from calibrant.studying.tables import written
+
+    if form not in FORMATS:
+        raise unknown_name("--format", form, FORMATS)
+    study = open_study(folder, allow_code=allow_code)
+    found = study.rows(where) if rows else study.table(measure, tuple(by.split(",")), where)
+    if as_json:
+        return print_json(found.to_dicts())
+    text = written(found, form, out)
+    if text:
+        typer.echo(text)
+
+
+@commands.command()
+def claims(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
+    """Judge every claim of the plan: held, did not hold, or cannot be told."""
+    with needs_train():
+        from calibrant.studying.study import open_study
+        from calibrant.studying.tables import claims_in_words
+
+    study = open_study(folder, allow_code=allow_code)
+    if as_json:
+        return print_json([finding.to_dict() for finding in study.claims()])
+    typer.echo(claims_in_words(study))
+
+
+@commands.command()
+def page(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", help="the HTML file to write")],
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Write one page: tables with the published numbers beside ours, claims with verdicts, figures."""
+    with needs_train():
+        from calibrant.studying.page import save_page
+        from calibrant.studying.study import open_study
+
+    save_page(open_study(folder, allow_code=allow_code), out)
+    if as_json:
+        return print_json({"out": str(out)})
+    typer.echo(f"Written to {out}.")
+
+
+def _run(study: "Study", on: str, limit: float, quiet: bool, *, retry: bool = False) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    error = Console(stderr=True)
+    columns = (TextColumn("units"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, TimeElapsedColumn(), console=error, transient=True, disable=quiet) as shown:
+        task = shown.add_task("", total=None)
+
+        def on_progress(p: "Standing") -> None:
+            left = "" if p.left is None else f"about {_time(p.left)} left"
+            words = f"{p.failed} failed, {left}" if p.failed else left
+            shown.update(task, total=p.total, completed=p.done + p.failed + p.blocked, description=words)
+
+        try:
+            ended = study.run(on, limit=limit, retry=retry, on_progress=on_progress)
+        except KeyboardInterrupt:
+            typer.echo(f"stopped; finished units are kept: the same command continues ({study.folder})", err=True)
+            raise typer.Exit(130) from None
+    facts = {"total": ended.total, "done": ended.done, "failed": ended.failed, "blocked": ended.blocked}
+    if quiet:
+        print_json(facts | {"reused": ended.reused, "folder": str(study.folder)})
+    else:
+        waiting = f", {ended.blocked} wait for those" if ended.blocked else ""
+        typer.echo(f"{ended.done} of {ended.total} units done ({ended.reused} before), {ended.failed} failed{waiting}.")
+        typer.echo(f"\n  calibrant study page {study.folder} --out study.html")
+    raise typer.Exit(1 if ended.failed else 0)
+
+
+def _time(seconds: float) -> str:
+    return (
+        f"{seconds / 3600:.1f} h"
+        if seconds > 5400
+        else f"{seconds / 60:.0f} min"
+        if seconds > 90
+        else f"{seconds:.0f} s"
+    )

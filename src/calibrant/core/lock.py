@@ -1,0 +1,99 @@
+"""One process at a time in a folder: a lock that ends with the process that holds it, however it ends."""
+
+import errno
+import os
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from calibrant.core.errors import InputError
+
+NAME = ".lock"
+
+
+@contextmanager
+def locked(folder: str | Path) -> Iterator[None]:
+    """Hold a folder, which is made if need be; where another process holds it, an InputError says which one.
+
+    The system keeps the lock and drops it when the process ends, so a killed one leaves no lock, only the small file
+    `.lock`, which says who had it. A folder that was made here and is still empty in the end is removed. A file system
+    without locks (some clusters) gives a warning instead.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, locked(folder):
+    ...     try:
+    ...         with locked(folder):
+    ...             pass
+    ...     except InputError as error:
+    ...         print("no other process" in str(error))
+    True
+    """
+    file = Path(folder) / NAME
+    new = not file.parent.exists()
+    handle = _take(file)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows keeps a file that is open; without a lock on it, it does no harm
+            file.unlink()
+        os.close(handle)
+        if new:
+            with suppress(OSError):  # not empty
+                file.parent.rmdir()
+
+
+def _take(file: Path) -> int:
+    """The open file, locked."""
+    while True:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            got, fix = error.strerror or str(error), "choose another folder"
+            raise InputError(str(file.parent), expected="a folder that can be written", got=got, fix=fix) from None
+        if not _lock(handle, file):
+            holder = os.read(handle, 200).decode(errors="replace").strip()
+            os.close(handle)
+            raise InputError(
+                str(file.parent),
+                expected="a folder in which no other process is at work",
+                got=f"one that {holder or 'another process'} holds",
+                fix="wait until it has ended, or choose another folder",
+            )
+        if _is_still(handle, file):
+            break
+        os.close(handle)  # the holder before removed the file after we had opened it: a lock on it is worth nothing
+    os.ftruncate(handle, 0)
+    os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+    return handle
+
+
+def _lock(handle: int, file: Path) -> bool:
+    """Whether the lock is ours now."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            os.lseek(handle, 1 << 30, os.SEEK_SET)  # a byte that nobody reads: Windows forbids reading a locked one
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+            os.lseek(handle, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            os.lseek(handle, 0, os.SEEK_SET)
+            return False
+        words = f"{file.parent}: its file system has no locks; make sure that no other process works in this folder"
+        warnings.warn(words, stacklevel=5)
+    return True
+
+
+def _is_still(handle: int, file: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), file.stat())
+    except FileNotFoundError:
+        return False

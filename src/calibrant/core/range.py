@@ -1,0 +1,49 @@
+"""The range of logits: finite, and no farther below the largest of their row than anything can tell."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats
+
+F = TypeVar("F", bound=np.floating[Any])
+
+FARTHEST = 1e30  # logits this far below the largest are as unlikely as any that are farther
+
+
+def hold(logits: npt.NDArray[F]) -> npt.NDArray[F]:
+    """The same logits, those of rows that reach beyond 1e30 counted from the largest and cut off there.
+
+    Sums and squares of logits then stay finite, and no probability changes.
+
+    >>> hold(np.array([[1e308, -1e308], [3.0, 1.0]])).tolist()
+    [[0.0, -1e+30], [3.0, 1.0]]
+    """
+    if logits.size == 0 or (logits.min() >= -FARTHEST and logits.max() <= FARTHEST):
+        return logits
+    far = np.flatnonzero(np.abs(logits).max(axis=1) > FARTHEST)
+    with np.errstate(over="ignore"):
+        below = logits[far] - logits[far].max(axis=1, keepdims=True)
+    made = logits.copy()
+    made[far] = np.maximum(below, -FARTHEST)
+    return made
+
+
+def scale(z: Floats, weight: Array, bias: Array) -> Array:
+    """weight z + bias in float64, held in range; weight is a number, one per class (k,), or a matrix (k, k)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = np.asarray((z @ weight.T if weight.ndim == 2 else z * weight) + bias, dtype=np.float64)
+        wide = ~np.isfinite(made).all(axis=1) if not np.isfinite(made.sum()) else np.zeros(0, dtype=bool)
+        if wide.any():
+            made[wide] = _overflown(z[wide].astype(np.float64), weight, bias)
+    return hold(made)
+
+
+def _overflown(z: Array, weight: Array, bias: Array) -> Array:
+    """The same for rows that overflow, in units in which they do not; only differences inside a row are kept."""
+    rows = np.maximum(np.abs(z).max(axis=1, keepdims=True), 1.0)
+    all_rows = max(float(np.abs(weight).max()), float(np.abs(bias).max()), 1.0)
+    x, w = z / rows, weight / all_rows
+    made = (x @ w.T if w.ndim == 2 else x * w) + bias / all_rows / rows
+    return np.asarray(np.maximum((made - made.max(axis=1, keepdims=True)) * rows * all_rows, -FARTHEST))

@@ -1,0 +1,162 @@
+"""Tables on disk, Parquet and CSV, whole or in batches. Files are read by handle: no name is a pattern for others."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from calibrant.core.errors import InputError
+from calibrant.core.limits import BATCH_CELLS, LINE_BYTES, check_unpacked
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CELL_BYTES = 8  # of a number in memory
+COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"PK\x03\x04": "zip",
+}
+COMPRESSED |= {b"x\x01": "zlib", b"x\x9c": "zlib", b"x\xda": "zlib"}
+
+
+def read_table(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
+    """A Parquet or CSV file, or some columns of it."""
+    import polars as pl
+
+    with readable(file), file.open("rb") as stream:
+        if file.suffix == ".parquet":
+            with _quiet():
+                lazy = pl.scan_parquet(stream)
+                names = lazy.collect_schema().names() if columns is None else columns
+                check_unpacked(file, lazy.select(pl.len()).collect().item() * len(names) * CELL_BYTES)
+                return lazy.select(names).collect()
+        _check_csv(file, stream)
+        return pl.read_csv(stream, columns=columns, infer_schema_length=None)
+
+
+def column_names(file: Path) -> list[str]:
+    """The names of the columns of a Parquet or CSV file."""
+    import polars as pl
+
+    with readable(file), file.open("rb") as stream:
+        if file.suffix == ".parquet":
+            with _quiet():
+                return pl.scan_parquet(stream).collect_schema().names()
+        return pl.read_csv(BytesIO(_header(file, stream)), n_rows=0).columns
+
+
+def table_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
+    """At most `rows` rows at a time, fewer where rows are long, in constant memory."""
+    yield from _parquet_batches(file, rows) if file.suffix == ".parquet" else _csv_batches(file, rows)
+
+
+@contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Whatever Polars says inside as the error of a damaged file."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            str(file),
+            expected=f"a readable {file.suffix} file",
+            got=f"a damaged one ({reason})",
+            fix="write the file again",
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back what is written to stderr, and drop it if an error ends this: on a damaged file Polars prints pages
+    of Rust, past Python, before it says what is wrong."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        held.seek(0)
+        if said := held.read():
+            os.write(2, said)
+
+
+def _parquet_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
+    import polars as pl
+
+    with readable(file), file.open("rb") as stream:
+        with _quiet():
+            lazy = pl.scan_parquet(stream)
+            total = lazy.select(pl.len()).collect().item()
+            step = _step(rows, len(lazy.collect_schema()))
+        for start in range(0, total, step):
+            with _quiet():
+                frame = lazy.slice(start, step).collect()
+            yield frame
+
+
+def _csv_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
+    """Blocks of lines, each parsed with the header in front: the file is read once, from top to bottom."""
+    import polars as pl
+
+    with readable(file), file.open("rb") as stream:
+        header = _header(file, stream)
+        for block in _blocks(file, stream, _step(rows, header.count(b",") + 1)):
+            yield pl.read_csv(BytesIO(header + block), infer_schema_length=None)
+
+
+def _step(rows: int, columns: int) -> int:
+    return max(1, min(rows, BATCH_CELLS // max(columns, 1)))
+
+
+def _blocks(file: Path, stream: IO[bytes], rows: int) -> Iterator[bytes]:
+    """So many lines at a time, or as many as fill LINE_BYTES; a line break inside quotes ends no line."""
+    lines: list[bytes] = []
+    size = quoted = 0  # bytes in the block, and since a quote was opened
+    while line := stream.readline(LINE_BYTES):
+        lines.append(line)
+        size += len(line)
+        closed = line.count(b'"') % 2 == (quoted > 0)
+        quoted = 0 if closed else quoted + len(line)
+        if quoted >= LINE_BYTES or len(line) == LINE_BYTES:
+            raise InputError(
+                str(file),
+                expected=f"lines and quoted cells of less than {LINE_BYTES >> 20} MiB",
+                got="a longer one; is a quote not closed?" if quoted else "a longer one",
+                fix="correct the file",
+            )
+        if closed and (len(lines) >= rows or size >= LINE_BYTES):
+            yield b"".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield b"".join(lines)
+
+
+def _header(file: Path, stream: IO[bytes]) -> bytes:
+    """The first line of plain text; a compressed file, which Polars would unpack without a limit, is refused."""
+    start = stream.read(6)
+    if kind := next((kind for mark, kind in COMPRESSED.items() if start.startswith(mark)), None):
+        raise InputError(str(file), expected="plain text", got=f"a {kind} archive", fix="unpack it first")
+    stream.seek(0)
+    return next(_blocks(file, stream, 1), b"")
+
+
+def _check_csv(file: Path, stream: IO[bytes]) -> None:
+    """Rows may be shorter than the header: what they become in memory is not what they are on disk."""
+    columns = _header(file, stream).count(b",") + 1
+    lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")) + 1
+    check_unpacked(file, lines * columns * CELL_BYTES)
+    stream.seek(0)

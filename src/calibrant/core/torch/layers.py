@@ -1,0 +1,55 @@
+"""A network looked at from outside: frozen, its last layer found by name, what goes into it heard."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import Tensor, nn
+
+from calibrant.core.errors import InputError
+
+
+@contextmanager
+def frozen(network: nn.Module) -> Iterator[None]:
+    """The network in evaluation mode, its parameters without gradients; restored afterwards."""
+    modes = [(module, module.training) for module in network.modules()]
+    wanted = [(parameter, parameter.requires_grad) for parameter in network.parameters()]
+    try:
+        network.eval()
+        for parameter, _ in wanted:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+        for parameter, requires in wanted:
+            parameter.requires_grad_(requires)
+
+
+def layer(network: nn.Module, name: str, method: str) -> nn.Module:
+    """The layer of this name (`head`, `fc`, `classifier.2`), whose input is what `method` calls features."""
+    try:
+        return network.get_submodule(name)
+    except AttributeError:
+        layers = [found for found, module in network.named_modules() if isinstance(module, nn.Linear)]
+        have = f"its linear layers are {', '.join(layers[-4:])}" if layers else "it has no linear layer"
+        raise InputError(
+            type(network).__name__,
+            expected=f"a last layer named {name}: {method} needs the features that go into it",
+            got=f"no such layer; {have}",
+            fix="say which one it is, for instance head='fc'",
+        ) from None
+
+
+@contextmanager
+def listening(head: nn.Module) -> Iterator[list[Tensor]]:
+    """A list that holds the input of the layer after every call of the network."""
+    heard: list[Tensor] = []
+
+    def hear(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        heard[:] = [inputs[0]]
+
+    hook = head.register_forward_pre_hook(hear)
+    try:
+        yield heard
+    finally:
+        hook.remove()

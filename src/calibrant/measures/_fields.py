@@ -1,0 +1,43 @@
+"""Noise of measures that read the whole curve: residuals in fine cells, from which any smooth field is made."""
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.curve import Curve
+from calibrant.core.noise import Noisy, Sampling
+
+CELLS = 500
+
+
+def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, Noisy]:
+    """Middles of cells of equal width, the share of rows in each, and the noisy residuals in each."""
+    cell = np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1)
+    share = np.bincount(cell, minlength=CELLS) / curve.n
+    middles = (np.arange(CELLS) + 0.5) / CELLS
+    return middles, share, rows.gather(curve.order, cell, curve.scores - curve.hits, CELLS)
+
+
+def running(curve: Curve, rows: Sampling) -> Noisy:
+    """The running sum of residuals at up to CELLS places, equally many rows apart."""
+    cells = min(CELLS, curve.n)
+    sums = rows.gather(curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.hits, cells)
+    return Noisy(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
+
+
+def smoothed(curve: Curve, sigma: float, rows: Sampling) -> Noisy:
+    """Residuals smoothed by a Gaussian reflected at 0 and 1: the sum over points is the integral."""
+    at, _, sums = narrow_cells(curve, rows)
+    kernel = _gauss(at, at, sigma) + _gauss(at, -at, sigma) + _gauss(at, 2 - at, sigma)
+    return sums.through(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+def local_gaps(curve: Curve, h: float, rows: Sampling) -> Noisy:
+    """Residuals averaged over the neighbourhood of each cell by a Gaussian, weighed by the rows in the cell."""
+    at, share, sums = narrow_cells(curve, rows)
+    kernel = _gauss(at, at, h)
+    return sums.through(kernel * np.divide(share, share @ kernel, out=np.zeros(CELLS), where=share > 0))
+
+
+def _gauss(a: Array, b: Array, sigma: float) -> Array:
+    """Between every source (rows) and target (columns); the narrowest reaches at least through its own cell."""
+    return np.asarray(np.exp(-0.5 * ((b[:, None] - a[None, :]) / max(sigma, 0.5 / CELLS)) ** 2))

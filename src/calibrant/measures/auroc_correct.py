@@ -1,0 +1,40 @@
+"""AUROC of correctness: do right predictions get more confidence than wrong ones?"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curve import Curve
+from calibrant.measures._base import CurveMeasure, Direction
+
+
+@dataclass(frozen=True)
+class AUROCCorrect(CurveMeasure):
+    """Chance that a correct prediction has more confidence than an incorrect one, ties counting half.
+
+    Undefined (NaN) when every prediction is right or every one is wrong. Blind to calibration. Not the ROC AUC of a
+    class: `auroc`, its old name, reads like that.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]], labels=[0, 1, 0])
+    >>> AUROCCorrect()(p)  # both correct ones (0.9, 0.7) outrank the wrong one (0.6)
+    1.0
+    """
+
+    aliases: ClassVar[tuple[str, ...]] = ("auroc",)
+    title: ClassVar[str] = "AUROC of correctness"
+    reference: ClassVar[str] = "Hendrycks, Gimpel, ICLR 2017"
+    direction: ClassVar[Direction] = "up"
+    needs_both: ClassVar[bool] = True
+
+    def on(self, curve: Curve) -> float:
+        hits, misses = curve.groups
+        positives, negatives = hits.sum(), misses.sum()
+        if positives == 0 or negatives == 0:
+            return float("nan")
+        below = np.cumsum(misses) - misses
+        return float(hits @ (below + misses / 2) / (positives * negatives))
+
+    @property
+    def definition(self) -> str:
+        return "area under the ROC of confidence as a score for being correct, mid-ranks for ties"

@@ -1,0 +1,172 @@
+"""Two models on the same rows: the difference of a measure, with a paired interval and test."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.core import wording
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError
+from calibrant.core.intervals import OnDone, basic_interval, check_confidence, draw, p_value
+from calibrant.core.noise import Spread, difference_draws
+from calibrant.core.plain import plain
+from calibrant.core.predictions import Predictions
+from calibrant.measures import Measure
+from calibrant.measuring.limits import affordable, check_resamples, half_width, in_parts, sampling, values_on_parts
+from calibrant.measuring.measure import What, resolve
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """b minus a. The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample."""
+
+    measure: str
+    a: float
+    b: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    better: str  # "a", "b" or "neither": what the data show
+    n: int
+    k: int
+    definition: str
+
+    def to_dict(self) -> dict[str, Any]:
+        made: dict[str, Any] = plain(self)
+        return made
+
+    def __str__(self) -> str:
+        return (
+            f"{self.measure}: {' against '.join(wording.apart([self.a, self.b], 4))}, difference "
+            f"{wording.number(self.difference, sign=True)} {wording.bracket(self.low, self.high, sign=True)}, "
+            f"{wording.chance(self.p_value)}"
+        )
+
+
+def compare(
+    a: Predictions,
+    b: Predictions,
+    what: What = "ece",
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Comparison:
+    """Both share the noise of their rows, so that what both find hard cancels.
+
+    >>> a = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], labels=[0, 1, 1])
+    >>> compare(a, a, "brier", resamples=50).difference
+    0.0
+    """
+    check_confidence(confidence)
+    check_resamples(resamples, least=1)
+    chosen, name = resolve(what)
+    b = same_rows(a, b)
+    values = chosen(a), chosen(b)
+    found = _find_difference(chosen, a, b, *values, (1 - confidence) / 2, resamples, seed, progress)
+    return compared(chosen, name, a, *values, found, confidence)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The interval and the test of b minus a."""
+
+    low: float
+    high: float
+    p_value: float
+
+    @classmethod
+    def of_spreads(cls, a: Spread, b: Spread, tail: float) -> "Difference":
+        """Of two calibration errors: each end takes the bias of both from the side that is safe."""
+        difference, (lower, upper) = b.value - a.value, difference_draws(a, b)
+        low, high = difference - np.quantile(lower, 1 - tail), difference - np.quantile(upper, tail)
+        return cls(float(low), float(high), p_value(difference, difference + lower, difference + upper))
+
+    @classmethod
+    def of_draws(cls, difference: float, draws: Array, tail: float) -> "Difference":
+        """By the basic bootstrap, from differences on the same resampled rows."""
+        span = basic_interval(difference, draws, 1 - 2 * tail)
+        return cls(span.low, span.high, p_value(difference, draws))
+
+    @classmethod
+    def of_parts(cls, difference: float, parts: Array, tail: float) -> "Difference":
+        """By the differences on many parts of very many rows."""
+        from scipy.stats import t
+
+        half = half_width(parts, tail)
+        error = half_width(parts, 0.16)  # any tail would do: it cancels
+        chance = 2 * t.sf(abs(difference) / error * t.isf(0.16, len(parts) - 1), len(parts) - 1) if error > 0 else 1.0
+        return cls(difference - half, difference + half, float(chance))
+
+
+def compared(
+    m: Measure, name: str, p: Predictions, a: float, b: float, found: Difference, confidence: float
+) -> Comparison:
+    """What the values of two models on the rows of p, and the difference found, come to."""
+    difference = b - a
+    low, high, chance = min(found.low, difference), max(found.high, difference), found.p_value
+    if not np.isfinite(difference):
+        low = high = chance = np.nan
+    better = _better(m, a, b) if chance < 1 - confidence else "neither"
+    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, m.definition)
+
+
+def _find_difference(
+    m: Measure,
+    a: Predictions,
+    b: Predictions,
+    value_a: float,
+    value_b: float,
+    tail: float,
+    resamples: int | None,
+    seed: int,
+    progress: OnDone | None,
+) -> Difference:
+    rows = sampling(a, seed, paired=True)
+    of_a = m.spread(a, rows)
+    of_b = None if of_a is None else m.spread(b, rows)
+    if of_a is not None and of_b is not None:
+        return Difference.of_spreads(of_a, of_b, tail)
+    if in_parts(m, a, resamples):
+        return Difference.of_parts(value_b - value_a, values_on_parts(m, b, seed) - values_on_parts(m, a, seed), tail)
+    size = affordable(m, a.n) if resamples is None else resamples
+    draws = draw(lambda counts: m.resampled(b, counts) - m.resampled(a, counts), a.n, size, seed, progress)
+    return Difference.of_draws(value_b - value_a, draws, tail)
+
+
+def same_rows(a: Predictions, b: Predictions) -> Predictions:
+    """b in the order of a; an error when they are not about the same rows."""
+    if a.ids is not None and b.ids is not None and a.n == b.n:
+        order_a, order_b = np.argsort(a.ids, kind="stable"), np.argsort(b.ids, kind="stable")
+        if not np.array_equal(a.ids[order_a], b.ids[order_b]):
+            raise InputError("ids", expected="the same in both", got="different ids", fix="predict the same rows")
+        back = np.empty(a.n, dtype=np.int64)
+        back[order_a] = order_b
+        b = b.take(back)
+    if a.n != b.n or a.k != b.k:
+        raise InputError(
+            "compare",
+            expected="the same rows and classes in both",
+            got=f"{a.n} x {a.k} and {b.n} x {b.k}",
+            fix="predict the same data set with both models",
+        )
+    different = np.flatnonzero(a.labels != b.labels)
+    if len(different):
+        raise InputError(
+            "labels",
+            expected="the same in both, row by row",
+            got=f"{len(different)} different ones, the first in row {different[0]}",
+            fix="write both files in the same order, or give ids",
+        )
+    return b
+
+
+def _better(chosen: Measure, a: float, b: float) -> str:
+    if chosen.direction == "none":
+        return "neither"
+    cost = {"down": 1.0, "up": -1.0}.get(chosen.direction)
+    a, b = (abs(a), abs(b)) if cost is None else (cost * a, cost * b)
+    return "a" if a < b else "b"

@@ -1,0 +1,73 @@
+"""Decompositions of the loss: exact for the Brier score, never an identity for the ECE."""
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.curve import Curve, Scheme
+from calibrant.core.predictions import Predictions
+from calibrant.measures.brier import Brier
+from calibrant.measures.nll import NLL
+from calibrant.measures.refinement import Refinement
+
+
+def brier_terms(curve: Curve, bins: int = 15, scheme: Scheme = "width") -> dict[str, float]:
+    """mean (c - a)^2 = reliability - resolution + uncertainty + within_variance - within_covariance, exactly.
+
+    Reliability is the calibration part; refinement = uncertainty - resolution is what bins see of the ranking.
+    """
+    size = curve.bins(bins, scheme).count
+    bin_of = np.repeat(np.arange(bins), size.astype(np.int64))
+    c, a, rate = curve.scores, curve.hits, curve.hits.mean()
+    confidence, accuracy = (np.bincount(bin_of, v, minlength=bins) / np.maximum(size, 1) for v in (c, a))
+    share, from_mean = size / curve.n, c - confidence[bin_of]
+    uncertainty, resolution = rate * (1 - rate), share @ (accuracy - rate) ** 2
+    return {
+        "brier_top": float(((c - a) ** 2).mean()),
+        "reliability": float(share @ (confidence - accuracy) ** 2),
+        "resolution": float(resolution),
+        "uncertainty": float(uncertainty),
+        "within_variance": float((from_mean**2).mean()),
+        "within_covariance": float(2 * (from_mean * (a - accuracy[bin_of])).mean()),
+        "refinement": float(uncertainty - resolution),
+    }
+
+
+def ece_terms(p: Predictions, bins: int = 15) -> dict[str, float]:
+    """The terms of "ECE = alpha - beta - gamma" (Singh et al. 2021, Eq. 9) beside what the ECE really is.
+
+    Not an identity: Eq. 9 equates the accuracy of a detector with the accuracy of the model. Only if every
+    non-empty bin is overconfident is the ECE mean confidence minus accuracy.
+    """
+    from calibrant.measures.auroc_correct import AUROCCorrect
+
+    n, right = p.n, int(p.correct.sum())
+    wrong = n - right
+    b = p.top_label.bins(bins)
+    alpha = float(p.confidence.mean())
+    beta = 2 * AUROCCorrect()(p) * right * wrong / n**2 if right and wrong else 0.0
+    gamma = (right**2 + wrong**2) / (2 * n**2)
+    return {
+        "alpha": alpha,
+        "beta": beta,
+        "gamma": gamma,
+        "alpha_minus_beta_minus_gamma": alpha - beta - gamma,
+        "gap": alpha - right / n,
+        "ece": b.ece,
+        "overconfident_bins": float((b.gap[b.filled] >= 0).mean()),
+    }
+
+
+def loss_terms(p: Predictions) -> dict[str, dict[str, float]]:
+    """Each proper loss as calibration + refinement, by temperature and by isotonic recalibration."""
+    terms = {}
+    for loss, whole in (("nll", NLL()(p)), ("brier", Brier()(p))):
+        for by in ("temperature", "isotonic"):
+            left = Refinement(loss=loss, by=by)(p)  # type: ignore[arg-type]
+            terms[f"{loss}, {by}"] = {"loss": whole, "calibration": whole - left, "refinement": left}
+    return terms
+
+
+def decompose(p: Predictions, *, bins: int = 15) -> dict[str, Any]:
+    """All decompositions: of the proper losses, of the top-label Brier score, and the terms of the ECE."""
+    return {"losses": loss_terms(p), "brier": brier_terms(p.top_label, bins), "ece": ece_terms(p, bins)}

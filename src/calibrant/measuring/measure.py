@@ -1,0 +1,136 @@
+"""A measure applied to predictions: the value, its interval, and what it is in words."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.core.catalogue import spec_of
+from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.intervals import OnDone, check_confidence
+from calibrant.core.plain import plain
+from calibrant.core.predictions import Predictions
+from calibrant.core.wording import whole_percent
+from calibrant.measures import CATALOGUE, Measure
+from calibrant.measuring.function import FunctionMeasure
+from calibrant.measuring.limits import check_resamples, find_limits
+
+What = str | Measure | Callable[[Predictions], float]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A number that says what it is."""
+
+    measure: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    k: int
+    definition: str
+    interval: str | None = None  # how it was found
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None else f" [{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.measure} {self.value:.4f}{interval} ({self.definition}; n = {self.n}, k = {self.k})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = {"value": f"{self.value:.4f}"}
+        if self.low is not None:
+            rows["interval"] = f"{self.low:.4f} to {self.high:.4f} ({self.interval})"
+        rows |= {"definition": self.definition, "rows, classes": f"{self.n:,}, {self.k:,}"}
+        cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>{escape(self.measure)}</caption>{cells}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: undefined numbers become None."""
+        made: dict[str, Any] = plain(self)
+        return made
+
+
+def measure(
+    p: Predictions,
+    what: What = "ece",
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Measurement:
+    """One measure with its interval; `resamples=0` for the value alone. A function of predictions is a measure too.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> print(measure(p, "ece:bins=2", resamples=0))
+    ece:bins=2 0.2500 (top-label ECE, 2 equal-width right-closed bins, L1; n = 2, k = 2)
+    """
+    check_confidence(confidence)
+    check_resamples(resamples)
+    warn_of_leak(p)
+    chosen, name = resolve(what)
+    value = chosen(p)
+    if resamples == 0:
+        return Measurement(name, value, None, None, p.n, p.k, chosen.definition)
+    tail = (1 - confidence) / 2
+    found = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
+    return Measurement(name, value, found.low, found.high, p.n, p.k, chosen.definition, found.how)
+
+
+def measure_all(
+    p: Predictions,
+    what: str | Sequence[What] = "standard",
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> list[Measurement]:
+    """Several measures of the same predictions, or a named set of them: "standard" or "benchmark102" (values alone).
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> [m.measure for m in measure_all(p, ["ece", "brier"], resamples=0)]
+    ['ece', 'brier']
+    """
+    from calibrant.measuring.battery import STANDARD, benchmark102
+
+    if isinstance(what, str) and what == "benchmark102":
+        return benchmark102(p)
+    chosen: Sequence[What] = what if not isinstance(what, str) else STANDARD if what == "standard" else [what]
+    options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
+    return [measure(p, one, **options) for one in chosen]
+
+
+def warn_of_leak(p: Predictions) -> None:
+    if p.extras.seen:
+        warnings.warn(
+            f"the map that made these predictions was fitted on about {whole_percent(p.extras.seen)} of them: "
+            "these numbers flatter it. Measure on other rows, or fit with --cross-fit.",
+            LeakWarning,
+            stacklevel=3,
+        )
+
+
+def resolve(what: What) -> tuple[Measure, str]:
+    """The measure and the name of its results."""
+    if isinstance(what, str):
+        name, colon, options = what.partition(":")
+        known = name if name.endswith(".py") else CATALOGUE.called(name.strip())
+        return CATALOGUE.make(what), f"{known}{colon}{options}"
+    if isinstance(what, FunctionMeasure):
+        return what, what.name
+    if isinstance(what, Measure):
+        return what, spec_of(what)
+    if isinstance(what, type) or not callable(what):
+        is_measure = isinstance(what, type) and issubclass(what, Measure)
+        raise InputError(
+            "measure",
+            expected='a name ("ece:bins=30"), a measure (ECE(bins=30)) or a function of predictions',
+            got=f"the class {what.__name__}" if isinstance(what, type) else type(what).__name__,
+            fix=f"write {what.__name__}()" if is_measure else "give one of these",
+        )
+    return resolve(FunctionMeasure(what))

@@ -1,1 +1,0 @@
-"""Maps as parts of a network, and exports of maps to where networks run."""

@@ -1,0 +1,1 @@
+"""Figures drawn into files and pages."""

@@ -1,0 +1,1 @@
+"""Calibrators applied: fit one, choose one, judge it, and ship the map."""

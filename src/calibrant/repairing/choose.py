@@ -1,0 +1,104 @@
+"""Choose a calibrator on the rows it would be fitted on: cross-fitted losses of several, and the rule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibrant.calibrators import CATALOGUE, Calibrator
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.map import Map, put_together
+from calibrant.core.predictions import Predictions
+from calibrant.core.recalibrate import check_folds
+from calibrant.measures.nll import NLL
+from calibrant.repairing.fit import fit
+from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Candidate, Judged, Ruling, decide
+
+CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen map, and why."""
+
+    map: Map
+    ruling: Ruling
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """What every candidate reached."""
+        return self.ruling.candidates
+
+    @property
+    def verdict(self) -> str:
+        """The choice and its reasons in words."""
+        return self.ruling.words
+
+
+def choose(
+    p: Predictions,
+    candidates: Sequence[str] = CANDIDATES,
+    *,
+    folds: int | None = None,  # five, or as many as there are rows
+    keep_argmax: bool = KEEP_ARGMAX,
+    seed: int = 0,
+) -> Choice:
+    """The calibrator that the rule chooses by cross-fitted losses, fitted on all rows.
+
+    "identity", which changes nothing, is always a candidate and wins where no other is shown to be better. With
+    `keep_argmax` only calibrators that cannot change a prediction are tried.
+    """
+    names = [name for name in with_identity(candidates) if _may_take_part(chain_of(name), p.k, keep_argmax)]
+    judged = [judge(name, _cross_fitted(p, name, folds, seed)) for name in names]
+    ruling = decide(judged, keep_argmax=keep_argmax, seed=seed)
+    m = fit(p, ruling.chosen)
+    why = f"{m.fit.diagnosis}; chosen from {len(names)} candidates by cross-fitting"
+    return Choice(replace(m, fit=replace(m.fit, diagnosis=why)), ruling)
+
+
+def judge(name: str, q: Predictions) -> Judged:
+    """What the rule asks of a calibrator, given the predictions it made."""
+    chain = chain_of(name)
+    keeps = all(one.keeps_argmax for one in chain)
+    return Judged(name, NLL().rows(q), max(one.complexity for one in chain), keeps)
+
+
+def _may_take_part(chain: list[Calibrator], k: int, keep_argmax: bool) -> bool:
+    return (k == 2 or not any(c.binary for c in chain)) and (not keep_argmax or all(c.keeps_argmax for c in chain))
+
+
+def chain_of(name: str) -> list[Calibrator]:
+    """The calibrators of a chain such as "temperature+isotonic"."""
+    return [CATALOGUE.make(one.strip()) for one in name.split("+")]
+
+
+def with_identity(names: Sequence[str]) -> list[str]:
+    """Each once, and no calibration first."""
+    return list(dict.fromkeys((UNCALIBRATED, *names)))
+
+
+def cross_fit(p: Predictions, what: str, *, folds: int | None = None, seed: int = 0) -> tuple[Predictions, Array]:
+    """Every row calibrated by a map fitted on the other folds, and ln p(true class) of each row.
+
+    Five folds, or one for each row where there are fewer.
+    """
+    folds = min(FOLDS, max(2, p.n)) if folds is None else folds
+    check_folds(folds, p.n)
+    fold = _folds(p, folds, seed)
+    rows = [np.flatnonzero(fold == f) for f in range(folds)]
+    made = put_together(p, [(i, fit(p.take(fold != f), what).apply(p.take(i))) for f, i in enumerate(rows)])
+    return made, made.true_log_prob
+
+
+def _cross_fitted(p: Predictions, name: str, folds: int | None, seed: int) -> Predictions:
+    return p if name == UNCALIBRATED else cross_fit(p, name, folds=folds, seed=seed)[0]
+
+
+def _folds(p: Predictions, folds: int, seed: int) -> Ints:
+    """Folds at random, but with its share of every class in each."""
+    shuffled = np.random.default_rng(seed).permutation(p.n)
+    order = shuffled[np.argsort(p.labels[shuffled], kind="stable")]
+    fold = np.empty(p.n, dtype=np.int64)
+    fold[order] = np.arange(p.n) % folds
+    return fold

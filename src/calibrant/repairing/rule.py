@@ -1,0 +1,192 @@
+"""The one rule that chooses a calibrator, from losses row by row to a winner and its reasons.
+
+Whoever asks which calibrator is best asks here: `choose`, `fit --with auto` and the report. The rows may be
+cross-fitted or other rows; the rule does not know.
+
+1. Only a calibrator whose loss is shown to be lower than that of the uncalibrated predictions may win: the 95 %
+   interval of the difference, by a paired bootstrap, leaves out zero. If there is none, predictions stay uncalibrated.
+2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
+   first in the list.
+3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal
+
+import numpy as np
+
+from calibrant.core import wording
+from calibrant.core.arrays import Array
+from calibrant.core.intervals import basic_interval, p_value, resample_counts
+
+CONFIDENCE = 0.95
+RESAMPLES = 200
+KEEP_ARGMAX = False  # the default of everybody who asks
+UNCALIBRATED = "identity"
+TOO_MANY = 100  # times the rows there are: a difference that takes more to show does not matter
+
+Shown = Literal["better", "worse", "neither"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one calibrator reached: the loss of every row it is judged on."""
+
+    calibrator: str
+    losses: Array  # (n,)
+    complexity: int
+    keeps_argmax: bool
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Mean loss (NLL) of one calibrator, and the difference from no calibration with a 95 % interval."""
+
+    calibrator: str
+    nll: float
+    difference: float
+    low: float
+    high: float
+    shown: Shown  # what the rows show; better and worse only where the interval leaves out zero
+    keeps_argmax: bool
+
+
+@dataclass(frozen=True)
+class Rival:
+    """The nearest other candidate, where the rows cannot tell it from the chosen one."""
+
+    calibrator: str
+    rows: int  # in all, that would tell them apart
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The winner and its reasons. `otherwise` wins with the opposite `keep_argmax`."""
+
+    chosen: str
+    otherwise: str
+    keep_argmax: bool
+    candidates: tuple[Candidate, ...]
+    rival: Rival | None
+    n: int
+
+    def of(self, calibrator: str) -> Candidate:
+        return next(c for c in self.candidates if c.calibrator == calibrator)
+
+    @property
+    def words(self) -> str:
+        return " ".join(part for part in (self.choice_words, self.option_words, self.rival_words) if part)
+
+    @property
+    def choice_words(self) -> str:
+        """What to do and why."""
+        if self.chosen != UNCALIBRATED:
+            return f"Use {self.chosen}: it lowers the loss, {_change(self.of(self.chosen), self.of(UNCALIBRATED))}."
+        others = [
+            c for c in self.candidates if c.calibrator != UNCALIBRATED and (c.keeps_argmax or not self.keep_argmax)
+        ]
+        if not others:
+            return "No calibration: there was no calibrator to try."
+        nearest = min(others, key=lambda c: c.nll)
+        return (
+            "No calibration needed: no calibrator is shown to lower the loss. The nearest is "
+            f"{nearest.calibrator}, {_change(nearest, self.of(UNCALIBRATED))}."
+        )
+
+    @property
+    def option_words(self) -> str:
+        """Whether predictions were allowed to change, and what the other option would choose."""
+        used = "Only calibrators that keep every prediction took part" if self.keep_argmax else "Predictions may change"
+        if all(c.keeps_argmax for c in self.candidates):  # the other option had nothing else to choose from
+            return f"{used}." if self.keep_argmax else ""
+        other = "if predictions may change" if self.keep_argmax else "if every prediction must stay"
+        if self.otherwise == self.chosen:
+            return f"{used}; {other}, the choice is the same."
+        name = "no calibration" if self.otherwise == UNCALIBRATED else self.otherwise
+        return f"{used}; {other}, the choice is {name} (NLL {wording.number(self.of(self.otherwise).nll)})."
+
+    @property
+    def rival_words(self) -> str:
+        """What is still open, and how many rows would settle it."""
+        if self.rival is None:
+            return ""
+        pair = " and ".join("no calibration" if c == UNCALIBRATED else c for c in (self.chosen, self.rival.calibrator))
+        if self.rival.rows > TOO_MANY * self.n:
+            return f"Between {pair} these {wording.count(self.n, 'row')} show no difference that matters."
+        more = wording.count(max(_two_figures(self.rival.rows) - self.n, 1))
+        return f"Between {pair} these {wording.count(self.n, 'row')} cannot tell; about {more} more would."
+
+
+def decide(
+    judged: Sequence[Judged], *, keep_argmax: bool = KEEP_ARGMAX, resamples: int = RESAMPLES, seed: int = 0
+) -> Ruling:
+    """The winner among these; the first must be "identity", which is no calibration.
+
+    >>> rng = np.random.default_rng(0)
+    >>> base = rng.exponential(size=500)
+    >>> better, noise = base - 0.1 + 0.01 * rng.normal(size=500), base + 0.01 * rng.normal(size=500)
+    >>> rows = [Judged("identity", base, 0, True), Judged("sms", better, 3, False), Judged("beta", noise, 1, True)]
+    >>> decide(rows).chosen, decide(rows).otherwise
+    ('sms', 'identity')
+    """
+    candidates = _candidates(judged, resamples, seed)
+    chosen, otherwise = (_winner(judged, candidates, keep) for keep in (keep_argmax, not keep_argmax))
+    allowed = [one for one in judged if one.keeps_argmax or not keep_argmax]
+    return Ruling(chosen, otherwise, keep_argmax, candidates, _rival(allowed, chosen), len(judged[0].losses))
+
+
+def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Candidate, ...]:
+    """All of them on the same resamples, which are also those of `compare`."""
+    gains = np.stack([one.losses - judged[0].losses for one in judged], axis=1)  # (n, candidates)
+    n = len(gains)
+    drawn = np.concatenate([counts @ gains / n for counts in resample_counts(n, resamples, seed)])
+    made = []
+    for one, gain, draws in zip(judged, gains.T, drawn.T, strict=True):
+        difference = float(gain.mean())
+        span = basic_interval(difference, draws, CONFIDENCE)
+        sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high
+        shown: Shown = "neither" if not sure else "better" if difference < 0 else "worse"
+        nll = float(one.losses.mean())
+        made.append(Candidate(one.calibrator, nll, difference, span.low, span.high, shown, one.keeps_argmax))
+    return tuple(made)
+
+
+def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argmax: bool) -> str:
+    shown = {c.calibrator for c in candidates if c.shown == "better" and (c.keeps_argmax or not keep_argmax)}
+    able = [one for one in judged if one.calibrator in shown]
+    if not able:
+        return UNCALIBRATED
+    lowest = min(able, key=lambda one: float(one.losses.mean()))
+    near = [one for one in able if _within_one_error(one.losses - lowest.losses)]
+    return min(near, key=lambda one: one.complexity).calibrator  # of equally simple ones the first in the list
+
+
+def _within_one_error(difference: Array) -> bool:
+    return bool(difference.mean() <= difference.std() / np.sqrt(len(difference)))
+
+
+def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
+    """None where the rows tell the chosen one from the best of the others."""
+    winner = next(one for one in allowed if one.calibrator == chosen)
+    others = [one for one in allowed if one is not winner]
+    if not others:
+        return None
+    other = min(others, key=lambda one: float(one.losses.mean()))
+    gap = other.losses - winner.losses
+    mean, half = float(gap.mean()), 1.96 * float(gap.std()) / np.sqrt(len(gap))
+    if abs(mean) > half or mean == 0:
+        return None
+    return Rival(other.calibrator, ceil(len(gap) * (half / mean) ** 2))
+
+
+def _change(c: Candidate, before: Candidate) -> str:
+    low, high = wording.apart([c.low, c.high], 4, sign=True)
+    return f"NLL {wording.from_to(before.nll, c.nll)} (change {low} to {high})"
+
+
+def _two_figures(rows: int) -> int:
+    """Rounded up: more digits would promise too much."""
+    step = int(10 ** max(0, len(str(rows)) - 2))
+    return ceil(rows / step) * step

@@ -1,0 +1,178 @@
+"""A scikit-learn classifier whose probabilities are calibrated by any calibrator of the catalogue."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.errors import InputError
+from calibrant.core.map import Map
+from calibrant.core.predictions import PROBABILITY_FLOOR, Predictions
+from calibrant.repairing.fit import fit
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.utils import _safe_indexing, assert_all_finite, indexable
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
+except ImportError as error:
+    raise ImportError('calibrant.repairing.sklearn needs scikit-learn: pip install "calibrant[sklearn]"') from error
+
+ROWS_PER_WEIGHT = 10  # rows that stand for the mean weight, where weights are not whole numbers
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Fits the estimator on all rows, and a map on predictions for rows that the estimator had not seen.
+
+    The map learns from `cv` cross-fitted models: a number of folds (fewer where a class is smaller), a splitter, or
+    splits. With "prefit" the estimator is not fitted again, and all rows of `fit` must be new to it. Scores are
+    `predict_proba`, or `decision_function` where there is none. `predict` is the class of the largest calibrated
+    probability, as in scikit-learn: maps that reorder classes can change it. Sample weights reach the map as repeated
+    rows: exactly for whole numbers, otherwise to a tenth of the mean weight.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = np.array([[-3.0], [-1.0], [1.0], [3.0]] * 10), np.array(["no", "no", "yes", "yes"] * 10)
+    >>> CalibratedClassifier(GaussianNB(), method="temperature", cv=4).fit(X, y).predict([[2.0]])
+    array(['yes'], dtype='<U3')
+    """
+
+    map_: Map
+    classes_: npt.NDArray[Any]
+
+    def __init__(self, estimator: Any = None, *, method: str = "temperature", cv: Any = 5) -> None:
+        self.estimator = estimator  # None: logistic regression
+        self.method = method
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CalibratedClassifier":
+        X, y = indexable(X, y)
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if weights is not None and ((weights < 0).any() or not weights.any()):
+            raise InputError("sample_weight", expected="some above 0, none below", got="others", fix="check them")
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            check_is_fitted(self.estimator)
+            self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
+            labels = _coded(y, self.classes_)
+            scores, rows = _scores(self.estimator_, X, len(self.classes_)), np.arange(len(labels))
+        else:
+            self.classes_, labels = np.unique(y, return_inverse=True)
+            if len(np.unique(labels if weights is None else labels[weights > 0])) < 2:
+                raise ValueError("CalibratedClassifier needs samples of at least 2 classes, and got one class")
+            scores, rows = self._cross_fitted(X, y, labels, weights)
+            self.estimator_ = _fitted(self._base(), X, y, weights)
+        rows = rows if weights is None else rows[_repeated(weights[rows])]
+        self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.kind), self.method)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated probabilities (n, k), columns in the order of `classes_`."""
+        check_is_fitted(self, "map_")
+        probs = self.map_.apply(_scores(self.estimator_, X, len(self.classes_))).probs
+        return np.asarray(probs / probs.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        return np.log(np.maximum(self.predict_proba(X), PROBABILITY_FLOOR))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        check_is_fitted(self, "map_")
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags, inner = super().__sklearn_tags__(), get_tags(self._base())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.string = inner.input_tags.string
+        tags.input_tags.categorical = inner.input_tags.categorical
+        return tags
+
+    def _base(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression()
+
+    def _cross_fitted(self, X: Any, y: Any, labels: Ints, weights: Array | None) -> tuple[Predictions, Ints]:
+        """Scores of every row by a model that had not seen it, and the rows that were ever held out."""
+        from sklearn.model_selection import check_cv
+
+        k = len(self.classes_)
+        cv = self.cv
+        if isinstance(cv, int):
+            fewest = int(np.bincount(labels).min())
+            if fewest < 2:
+                name = self.classes_[np.bincount(labels).argmin()]
+                raise InputError(
+                    "y", expected="at least 2 samples of every class", got=f"1 of class {name}", fix="use cv='prefit'"
+                )
+            cv = min(cv, fewest)
+        values, held_out, kind = np.zeros((len(labels), k)), np.zeros(len(labels), dtype=bool), "probs"
+        for train, test in check_cv(cv, y, classifier=True).split(X, y):
+            part = None if weights is None else weights[train]
+            model = _fitted(clone(self._base()), _safe_indexing(X, train), y[train], part)
+            if len(model.classes_) < k:
+                raise InputError(
+                    "cv", expected="every class in every fold", got="a fold without one", fix="use stratified folds"
+                )
+            scores = _scores(model, _safe_indexing(X, test), k)
+            values[test], kind = scores.values, scores.kind
+            held_out[test] = True
+        return _predictions(values, labels, kind), np.flatnonzero(held_out)
+
+
+def _fitted(model: Any, X: Any, y: Any, weights: Array | None) -> Any:
+    model = clone(model)
+    if weights is not None and has_fit_parameter(model, "sample_weight"):
+        return model.fit(X, y, sample_weight=weights)
+    return model.fit(X, y)
+
+
+def _scores(model: Any, X: Any, k: int) -> Predictions:
+    """What the model says of rows whose labels play no part."""
+    if hasattr(model, "predict_proba"):
+        values = np.asarray(model.predict_proba(X), dtype=np.float64)
+        kind = "probs"
+    else:
+        values, kind = np.asarray(model.decision_function(X), dtype=np.float64), "logits"
+        if values.ndim == 1:  # the margin of the second of two classes: sigmoid(margin) is its probability
+            values = np.stack([np.zeros_like(values), values], axis=1)
+    if values.ndim != 2 or values.shape[1] != k:
+        raise InputError(
+            type(model).__name__,
+            expected=f"scores of {k} classes",
+            got=f"shape {values.shape}",
+            fix="use one column each",
+        )
+    return _predictions(values, np.zeros(len(values), dtype=np.int64), kind)
+
+
+def _predictions(values: Floats, labels: Ints, kind: str) -> Predictions:
+    make = Predictions.from_probs if kind == "probs" else Predictions.from_logits
+    return make(values, labels, few_rows=True)
+
+
+def _coded(y: Any, classes: npt.NDArray[Any]) -> Ints:
+    """Labels as places in `classes`."""
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise InputError("y", expected="classes the estimator knows", got=f"{unknown[0]!r}", fix="check the labels")
+    order = np.argsort(classes)
+    return np.asarray(order[np.searchsorted(classes, y, sorter=order)], dtype=np.int64)
+
+
+def _repeated(weights: Array) -> Ints:
+    """Rows, each as often as its weight says."""
+    whole = (weights == np.floor(weights)).all() and weights.sum() <= ROWS_PER_WEIGHT * len(weights)
+    counts = weights if whole else np.rint(weights / weights.mean() * ROWS_PER_WEIGHT)
+    return np.repeat(np.arange(len(weights)), counts.astype(np.int64))

@@ -1,0 +1,1 @@
+"""What people read: one page about predictions, and the tables of the terminal."""

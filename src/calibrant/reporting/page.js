@@ -1,0 +1,193 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  const SVG = "http://www.w3.org/2000/svg";
+  const percent = (x, digits = 2) => (x === null ? "undefined" : `${(100 * x).toFixed(digits)}\u00a0%`);
+  const signed = (x) => `${x < 0 ? "\u2212" : "+"}${Math.abs(100 * x).toFixed(2)}`;
+
+  /* Groups of rows with one confidence, and running sums over them; reporting/curves.py says how they are packed. */
+  const unpack = (text) => {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    let at = 0, code = 0;
+    const next = () => {
+      let number = 0, weight = 1, byte;
+      do { byte = bytes[at++]; number += (byte & 127) * weight; weight *= 128; } while (byte > 127);
+      return number;
+    };
+    const value = [], rows = [0], said = [0], hits = [0];
+    while (at < bytes.length) {
+      code += next();
+      const first = next();
+      const [count, right] = first < 2 ? [1, first] : [first, next()];
+      const last = rows.length - 1;
+      value.push(code / data.scale);
+      rows.push(rows[last] + count);
+      said.push(said[last] + count * (code / data.scale));
+      hits.push(hits[last] + right);
+    }
+    return { value, rows, said, hits, n: rows[rows.length - 1] };
+  };
+
+  /* How many entries of an ascending list are at most (or, if `below`, smaller than) x. */
+  const search = (list, x, below) => {
+    let low = 0, high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (below ? list[middle] < x : list[middle] <= x) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
+
+  const sumsAt = (curve, group, share) => ["rows", "said", "hits"].map((name) =>
+    curve[name][group] + (share ? share * (curve[name][group + 1] - curve[name][group]) : 0));
+
+  const cutsOfWidth = (curve, bins) => Array.from({ length: bins + 1 }, (_, m) =>
+    sumsAt(curve, m === 0 ? 0 : m === bins ? curve.value.length : search(curve.value, m / bins), 0));
+
+  /* Cut by position; rows of one confidence that a cut divides share their hits evenly. */
+  const cutsOfMass = (curve, bins) => {
+    const size = Math.floor(curve.n / bins), more = curve.n % bins;
+    return Array.from({ length: bins + 1 }, (_, m) => {
+      const place = m * size + Math.min(m, more);
+      const group = Math.min(search(curve.rows, place) - 1, curve.value.length);
+      const inside = place - curve.rows[group];
+      return sumsAt(curve, group, inside && inside / (curve.rows[group + 1] - curve.rows[group]));
+    });
+  };
+
+  const binned = (curve, bins, scheme) => {
+    const cuts = (scheme === "width" ? cutsOfWidth : cutsOfMass)(curve, bins);
+    const made = [];
+    let error = 0, largest = 0;
+    for (let m = 0; m < bins; m++) {
+      const [count, said, hits] = [0, 1, 2].map((i) => cuts[m + 1][i] - cuts[m][i]);
+      if (!count) continue;
+      const says = said / count, right = hits / count;
+      error += Math.abs(said - hits) / curve.n;
+      largest = Math.max(largest, Math.abs(says - right));
+      const first = scheme === "width" ? m / bins : curve.value[search(curve.rows, cuts[m][0]) - 1];
+      const last = scheme === "width" ? (m + 1) / bins : curve.value[search(curve.rows, cuts[m + 1][0], true) - 1];
+      made.push({ low: first, high: last, count, says, right, hits });
+    }
+    return { bins: made, ece: error, mce: largest };
+  };
+
+  const wilson = (rate, n) => {
+    const z = 1.96, scale = 1 + z * z / n, middle = (rate + z * z / (2 * n)) / scale;
+    const half = z / scale * Math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n));
+    return [Math.max(0, middle - half), Math.min(1, middle + half)];
+  };
+
+  const put = (parent, tag, attributes, text) => {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text !== undefined) made.textContent = text;
+    parent.appendChild(made);
+    return made;
+  };
+
+  const words = (b) => `From ${percent(b.low, 1)} to ${percent(b.high, 1)}: says ${percent(b.says, 1)}, ` +
+    `is right ${percent(b.right, 1)} (${Math.round(b.count).toLocaleString("en")} rows).`;
+
+  const draw = (found, scheme) => {
+    const host = $("diagram"), width = Math.max(280, Math.min(host.clientWidth || 640, 760));
+    const left = 46, right = 10, top = 10, tall = Math.round(Math.min(width * 0.72, 440)), gap = 12, low = 84;
+    const height = top + tall + gap + low + 42;
+    const x = (v) => left + v * (width - left - right), y = (v) => top + (1 - v) * tall;
+    const floor = top + tall + gap + low, most = Math.max(...found.bins.map((b) => b.count));
+    const svg = document.createElementNS(SVG, "svg");
+    for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "sentence" }))
+      svg.setAttribute(name, value);
+    for (const v of [0, 0.25, 0.5, 0.75, 1]) {
+      put(svg, "line", { x1: x(0), x2: x(1), y1: y(v), y2: y(v), class: "grid" });
+      put(svg, "text", { x: left - 8, y: y(v) + 4, class: "axis end" }, `${100 * v}`);
+      put(svg, "text", { x: x(v), y: floor + 18, class: `axis ${v === 1 ? "end" : "middle"}` }, `${100 * v}${v === 1 ? "\u00a0%" : ""}`);
+    }
+    put(svg, "text", { x: x(0.5), y: floor + 36, class: "axis middle" }, "what it says (confidence)");
+    put(svg, "text", { transform: `translate(12 ${y(0.5)}) rotate(-90)`, class: "axis middle" }, "how often it is right, %");
+    put(svg, "text", { x: x(0.03), y: y(0.93), class: "side" }, "underconfident");
+    put(svg, "text", { x: x(0.97), y: y(0.05), class: "side end" }, "overconfident");
+    const thin = found.bins.length > 60;
+    for (const b of found.bins) {
+      const x1 = x(b.low), wide = Math.max(x(b.high) - x1, 1.5), inset = thin || wide < 4 ? 0 : 0.75;
+      const weight = 0.3 + 0.6 * Math.sqrt(b.count / most);
+      put(svg, "rect", {
+        x: x1 + inset, width: wide - 2 * inset, y: Math.min(y(b.says), y(b.right)),
+        height: Math.abs(y(b.says) - y(b.right)), class: b.says > b.right ? "over" : "under", opacity: weight,
+      });
+      put(svg, "line", { x1: x1 + inset, x2: x1 + wide - inset, y1: y(b.right), y2: y(b.right), class: "right", opacity: thin ? weight : 1 });
+      if (!thin) {
+        const [from, to] = wilson(b.right, b.count);
+        put(svg, "line", { x1: x1 + wide / 2, x2: x1 + wide / 2, y1: y(from), y2: y(to), class: "whisker" });
+      }
+      const bar = low * b.count / most, wrong = low * (b.count - b.hits) / most;
+      put(svg, "rect", { x: x1 + inset, width: wide - 2 * inset, y: floor - bar, height: bar, class: "rows" });
+      put(svg, "rect", { x: x1 + inset, width: wide - 2 * inset, y: floor - wrong, height: wrong, class: "wrong" });
+    }
+    put(svg, "line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "honest" });
+    put(svg, "line", { x1: x(0), x2: x(1), y1: floor, y2: floor, class: "base" });
+    put(svg, "text", { x: left - 8, y: floor - low + 10, class: "axis end" }, Math.round(most).toLocaleString("en"));
+    put(svg, "text", { x: left - 8, y: floor - 1, class: "axis end" }, "rows");
+    for (const b of found.bins) {
+      const area = put(svg, "rect", { x: x(b.low), width: Math.max(x(b.high) - x(b.low), 1.5), y: top, height: floor - top, class: "area" });
+      put(area, "title", {}, words(b));
+      area.addEventListener("mouseenter", () => { $("readout").textContent = words(b); });
+    }
+    host.replaceChildren(svg);
+    $("readout").textContent = $("readout").dataset.rest;
+  };
+
+  const curves = new Map();
+  const chosen = () => {
+    const model = data.models[$("model") ? $("model").selectedIndex : 0];
+    const radio = document.querySelector(`[name="calibrator-${data.models.indexOf(model)}"]:checked`);
+    return { model, tried: model.tried[Number(radio.value)], scheme: document.querySelector("[name=scheme]:checked").value,
+      bins: Number($("bins").value) };
+  };
+
+  const show = () => {
+    const { model, tried, scheme, bins } = chosen();
+    if (!curves.has(tried)) curves.set(tried, unpack(tried.atoms));
+    const curve = curves.get(tried), found = binned(curve, bins, scheme);
+    const says = curve.said[curve.said.length - 1] / curve.n, right = curve.hits[curve.hits.length - 1] / curve.n;
+    const shown = { says: percent(says), right: percent(right), gap: `${signed(says - right)} points`,
+      ece: percent(found.ece), mce: percent(found.mce), ...tried.numbers };
+    for (const [id, text] of Object.entries(shown)) $(id).textContent = text;
+    $("learned").textContent = tried.learned;
+    $("sentence").textContent = `${data.models.length > 1 ? `${model.name}, ${tried.label}` : tried.label[0].toUpperCase() + tried.label.slice(1)}, ${bins} bins of equal ${scheme}: ` +
+      `says ${percent(says, 1)} on average and is right ${percent(right, 1)}. Calibration error (ECE) ${percent(found.ece)}, ` +
+      `largest gap of a bin (MCE) ${percent(found.mce)}.`;
+    const body = document.createElement("tbody");
+    for (const b of found.bins) {
+      const row = body.insertRow();
+      for (const text of [`${percent(b.low, 1)} to ${percent(b.high, 1)}`, Math.round(b.count).toLocaleString("en"),
+        percent(b.says), percent(b.right), signed(b.says - b.right)]) row.insertCell().textContent = text;
+    }
+    $("bin-rows").tBodies[0].replaceWith(body);
+    draw(found, scheme);
+  };
+
+  const setBins = (value) => {
+    const bins = Math.min(500, Math.max(5, Math.round(Number(value)) || data.bins));
+    $("bins").value = $("bins-number").value = bins;
+    show();
+  };
+  $("bins").addEventListener("input", (event) => setBins(event.target.value));
+  $("bins-number").addEventListener("change", (event) => setBins(event.target.value));
+  for (const input of document.querySelectorAll("#controls input[type=radio]")) input.addEventListener("change", show);
+  if ($("model")) $("model").addEventListener("change", () => {
+    document.querySelectorAll("[data-model]").forEach((set, i) => { set.hidden = i !== $("model").selectedIndex; });
+    show();
+  });
+
+  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const label = () => { $("theme").textContent = dark() ? "Light" : "Dark"; };
+  $("theme").addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
+  let width = 0;
+  new ResizeObserver(() => { if ($("diagram").clientWidth !== width) { width = $("diagram").clientWidth; show(); } }).observe($("diagram"));
+  document.documentElement.classList.add("live");
+  label();
+  setBins(data.bins);
+})();

@@ -1,0 +1,162 @@
+"""One HTML file: the report drawn, interactive without a server, with no request to any network."""
+
+import base64
+import hashlib
+import html
+from importlib.resources import files
+from typing import Any
+
+from calibrant.core import wording
+from calibrant.core.plain import in_script
+from calibrant.reporting import pictures, verdict
+from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack
+from calibrant.reporting.report import Model, Number, Report, Tried
+from calibrant.reporting.request import ece_spec
+
+BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
+BROAD = 420  # pixels: figures of two panels get the whole width
+SIDE_BY_SIDE = ("ece", "gap", "nll", "accuracy", "auroc_correct")
+LABELS = {"identity": "uncalibrated"}
+SHORT = {
+    "ece": "ECE",
+    "gap": "gap",
+    "nll": "loss (NLL)",
+    "accuracy": "accuracy",
+    "auroc_correct": "AUROC",
+    "brier": "Brier",
+}
+
+
+def page(r: Report) -> str:
+    """The whole file as text."""
+    script = _asset("page.js")
+    data = page_data(r)
+    environment = _environment()
+    figures = [(one, _safe(pictures.svg(one))) for one in r.figures]
+    return str(
+        environment.get_template("page").render(
+            r=r,
+            ece=ece_spec(r.bins),
+            data=data,
+            json=_safe(in_script(data)),
+            css=_safe(_asset("page.css")),
+            theme=_safe(pictures.theme_css()),
+            script=_safe(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            figures=figures,
+        )
+    )
+
+
+def frame(r: Report) -> str:
+    """For notebooks: the page in a frame of its own, where its styles stay inside."""
+    return (
+        f'<iframe title="{html.escape(r.title)}" srcdoc="{html.escape(page(r))}" sandbox="allow-scripts" '
+        'style="width:100%;height:80vh;min-height:30rem;border:1px solid #8884" loading="lazy"></iframe>'
+    )
+
+
+def page_data(r: Report) -> dict[str, Any]:
+    """What the script reads: for every model and calibrator the sorted confidences and the ready numbers."""
+    models, notes = [], []
+    for m in r.models:
+        packed = _packed(m, BUDGET // len(r.models))
+        kept = [t for t in m.tried if t.calibrator in packed]
+        if left_out := [label(t.calibrator) for t in m.tried if t.curve is not None and t not in kept]:
+            notes.append(f"{m.name}: {wording.listed(left_out)} left out of the diagram, to keep this file small.")
+        tried = [
+            {"label": label(t.calibrator), "learned": t.learned, "atoms": packed[t.calibrator], "numbers": _ready(t)}
+            for t in kept
+        ]
+        models.append({"name": m.name, "tried": tried})
+    if any(m.n > EXACT_ROWS for m in r.models):
+        notes.append(
+            f"More than {EXACT_ROWS:,} rows: bins of equal width are exact; bins of equal numbers of rows are read "
+            "from pools of neighbouring rows and may differ in the last digit."
+        )
+    return {"scale": SCALE, "bins": r.bins, "models": models, "notes": notes}
+
+
+def _packed(m: Model, budget: int) -> dict[str, str]:
+    """Curves of as many calibrators as fit, the most important first; the first always."""
+    packed: dict[str, str] = {}
+    for t in sorted(m.tried, key=lambda t: (t.calibrator != "identity", t.calibrator != m.best)):
+        atoms = "" if t.curve is None else pack(t.curve)
+        if atoms and (not packed or sum(map(len, packed.values())) + len(atoms) <= budget):
+            packed[t.calibrator] = atoms
+    return packed
+
+
+def _ready(t: Tried) -> dict[str, str]:
+    return {name: wording.value(name, t.values[name]) for name in ("nll", "brier", "auroc_correct")}
+
+
+def label(calibrator: str) -> str:
+    return LABELS.get(calibrator, calibrator)
+
+
+def side_by_side(m: Model) -> list[Number]:
+    """One number per column, the first of its measure."""
+    by_stem: dict[str, Number] = {}
+    for n in m.numbers:
+        by_stem.setdefault(n.measure.partition(":")[0], n)
+    return [by_stem[stem] for stem in SIDE_BY_SIDE]
+
+
+def _environment() -> Any:
+    from jinja2 import DictLoader, Environment, StrictUndefined
+
+    made = Environment(
+        loader=DictLoader({"page": _asset("page.html.jinja")}), autoescape=True, undefined=StrictUndefined
+    )
+    made.filters |= {"nb": _no_break, "first_sentence": _first, "other_sentences": _others}
+    made.globals |= {
+        "percent": wording.percent,
+        "value": lambda *a: _minus(wording.value(*a)),
+        "change": lambda *a: _minus(wording.change(*a)),
+        "interval": lambda *a: _minus(wording.interval(*a)),
+        "change_interval": lambda *a: _minus(wording.change_interval(*a)),
+        "between": lambda low, high: " to ".join(wording.apart([low, high], 4)),
+        "number": wording.number,
+        "count": wording.count,
+        "chance": wording.chance,
+        "short": lambda measure: SHORT[measure.partition(":")[0]],
+        "label": label,
+        "judged": verdict.judged,
+        "to_do": verdict.to_do,
+        "shown_numbers": side_by_side,
+        "most_ece": lambda m: max(v for t in m.tried for name, v in t.values.items() if name.startswith("ece")) or 1,
+        "broad": lambda svg: float(svg.partition('width="')[2].partition('"')[0]) > BROAD,
+        "at": lambda share: f"{100 * share:.2f}%",
+    }
+    return made
+
+
+def _no_break(text: str) -> Any:
+    """Keeps a number and its unit on one line."""
+    from markupsafe import escape
+
+    return escape(text).replace(" %", "\N{NO-BREAK SPACE}%").replace(" points", "\N{NO-BREAK SPACE}points")
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _first(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".") + "."
+
+
+def _others(text: str) -> str:
+    return text.partition(". ")[2]
+
+
+def _safe(text: str) -> Any:
+    """Marked as ours: not escaped again."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _asset(name: str) -> str:
+    return files("calibrant.reporting").joinpath(name).read_text(encoding="utf-8")

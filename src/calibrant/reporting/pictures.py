@@ -1,0 +1,128 @@
+"""Figures that stand still on the page: rows computed by `calibrant.figures`, drawn once, coloured by the page."""
+
+import html
+import re
+from collections.abc import Callable, Mapping
+
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.core.theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
+from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure
+from calibrant.measures.nll import NLL
+from calibrant.measures.refinement import Refinement
+from calibrant.plotting.draw import spec
+from calibrant.reporting.report import Drawn
+
+WANTED = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
+DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
+FOLDS = 5
+MOST_POINTS = 130  # of one curve
+MOST_MODELS = 8  # as many as figures have colours
+
+# The drawing is made in the light theme; names of colours let the page turn it dark without drawing it again.
+VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "--grid"} | {
+    colour: f"--c{i}" for i, colour in enumerate(COLOURS["light"])
+}
+
+
+def compute(models: Mapping[str, Predictions]) -> tuple[Drawn, ...]:
+    """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
+    drawn = []
+    for name in WANTED:
+        figure = CATALOGUE.make(name)
+        assert isinstance(figure, PredictionFigure)
+        try:
+            rows = figure.data(models)
+            drawn.append(Drawn(name, figure.title, figure.words(rows), rows))
+        except InputError:  # for instance a ROC where every prediction is right
+            continue
+    if all(p.n * p.k <= DECOMPOSED_ELEMENTS and p.n >= FOLDS for p in models.values()):
+        drawn.append(_decomposition(models))
+    return tuple(drawn)
+
+
+def _decomposition(models: Mapping[str, Predictions]) -> Drawn:
+    """The loss as what calibration costs and what no repair takes away."""
+    import polars as pl
+
+    parts = []
+    for name, p in models.items():
+        whole, left = NLL()(p), Refinement(folds=FOLDS)(p)
+        parts += [("NLL", name, "calibration", whole - left), ("NLL", name, "refinement", left)]
+    figure = CATALOGUE.make("decomposition")
+    assert isinstance(figure, TableFigure)
+    rows = figure.data(pl.DataFrame(parts, schema=["score", "model", "part", "value"], orient="row"))
+    return Drawn("decomposition", figure.title, figure.words(rows), rows)
+
+
+def svg(drawn: Drawn) -> str:
+    """A figure of the report as inline SVG."""
+    return inline(drawn.figure, _thinned(drawn.rows), drawn.words, name=drawn.figure)
+
+
+def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
+    """Inline SVG: no background, colours by name, ids that nothing else of another name on the page has."""
+    import altair as alt
+    import vl_convert
+
+    chart = spec(figure, rows)
+    chart["config"] = chart["config"] | {"background": "transparent"}
+    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+    text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
+    return _one_image(_own_ids(_named_colours(text[text.index("<svg") :]), name), words)
+
+
+def _thinned(rows: list[Row]) -> list[Row]:
+    """Long curves with every few points: Altair copies each row many times, and nobody sees more than this."""
+    curves: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        curves.setdefault(tuple(v for v in row.values() if isinstance(v, str)), []).append(row)
+    kept = []
+    for curve in curves.values():
+        step = -(-len(curve) // MOST_POINTS)
+        kept += curve[:-1:step] + curve[-1:]
+    return kept
+
+
+def _named_colours(text: str) -> str:
+    def named(match: re.Match[str]) -> str:
+        return f'{match[1]}="var({VARIABLES[match[2].lower()]})"'
+
+    colour = re.compile(rf'\b(fill|stroke)="({"|".join(map(re.escape, VARIABLES))})"', re.IGNORECASE)
+    return _in_tags(text, lambda tag: colour.sub(named, tag))
+
+
+def _one_image(text: str, words: str) -> str:
+    """To a screen reader one image with its sentence, not hundreds of marks."""
+    text = _in_tags(text, lambda tag: re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", tag))
+    return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(words)}" ', 1)
+
+
+def _own_ids(text: str, prefix: str) -> str:
+    own = re.compile(r'\b(id="|href="#|[a-z-]+="url\(#)')
+    return _in_tags(text, lambda tag: own.sub(rf"\g<1>{prefix}-", tag))
+
+
+def _in_tags(text: str, change: Callable[[str], str]) -> str:
+    """Change the tags of an SVG alone: what stands between them are names, which may look like attributes."""
+    return re.sub(r'<(?:[^<>"]|"[^"]*")*>', lambda tag: change(tag[0]), text)
+
+
+def theme_css() -> str:
+    """The colours of the figures as names, light and dark, so that page and figures are of one piece."""
+    light, dark = _variables("light"), _variables("dark")
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        "@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}\n"
+        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {dark} }} }}"
+    )
+
+
+def _variables(theme: Theme) -> str:
+    named = {"--page": PAGE[theme], "--ink": INK[theme], "--quiet": QUIET[theme], "--grid": GRID[theme]}
+    named |= {f"--c{i}": colour for i, colour in enumerate(COLOURS[theme])}
+    # Letters need more contrast than bars.
+    named["--good"] = {"light": "#00704f", "dark": COLOURS["dark"][2]}[theme]
+    named["--worse"] = {"light": "#ad4300", "dark": COLOURS["dark"][1]}[theme]
+    return " ".join(f"{name}: {colour};" for name, colour in named.items())

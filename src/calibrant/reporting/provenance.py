@@ -1,0 +1,78 @@
+"""How a report came about: versions, command, seed, and a fingerprint of the data that anyone can check."""
+
+import hashlib
+import os
+import platform
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from calibrant.core.errors import InputError, visible
+from calibrant.core.predictions import Predictions
+from calibrant.reporting.report import Made, SourceFile
+
+PACKAGES = ("calibrant", "numpy", "scipy", "polars", "altair")
+BLOCK = 1 << 20
+
+
+def how_made(sources: Sequence[SourceFile], command: str | None, seed: int, resamples: int | None) -> Made:
+    words = "100 to 1,000, by measure and rows" if resamples is None else f"{resamples:,}"
+    return Made(today(), command, seed, words, _versions(), tuple(sources))
+
+
+def today() -> str:
+    """The date; from SOURCE_DATE_EPOCH where it is set, so that pages can be made again byte for byte."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        return datetime.now(UTC).date().isoformat()
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise InputError("SOURCE_DATE_EPOCH", expected="seconds since 1970", got=f"'{epoch}'", fix="unset it") from None
+
+
+def source_of(p: Predictions, name: str, role: str, file: Path | None = None) -> SourceFile:
+    return SourceFile(visible(name), role, p.n, p.k, p.kind, _of_file(file) if file else _of_numbers(p))
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """What was typed, with no folder of this machine in it.
+
+    >>> command_line(["report", "/home/me/test.npz", "--title", "my net"])
+    "calibrant report test.npz --title 'my net'"
+    """
+    return visible(shlex.join(["calibrant", *map(_without_folder, arguments)]))
+
+
+def _without_folder(argument: str) -> str:
+    option, equals, text = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{Path(text).name if Path(text).is_absolute() else text}"
+
+
+def _of_file(file: Path) -> str:
+    total = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(BLOCK):
+            total.update(block)
+    return total.hexdigest()
+
+
+def _of_numbers(p: Predictions) -> str:
+    total = hashlib.sha256(f"{p.kind} {p.n} {p.k} {p.values.dtype}".encode())
+    for array in (p.values, p.labels):
+        total.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return total.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return dict(sorted(found.items(), key=lambda item: item[0] != "calibrant"))

@@ -1,0 +1,92 @@
+"""Several models on the same rows, each with its calibration: from the best down, and which differences are shown."""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from calibrant.core import wording
+from calibrant.core.predictions import Predictions
+from calibrant.measures import make
+from calibrant.measuring.compare import Comparison
+from calibrant.measuring.resampled import Draws, compared
+from calibrant.reporting.report import Pair, Ranking
+from calibrant.reporting.request import OnStep
+
+BY = "nll"  # proper: it rewards being right and being calibrated at once
+
+
+def rank(
+    before: Mapping[str, Predictions],
+    after: Mapping[str, Predictions],
+    *,
+    ece: str,
+    resamples: int,
+    seed: int,
+    on_step: OnStep | None = None,
+) -> Ranking:
+    """Order by the loss with the recommended calibration; test every pair on the same resampled rows."""
+    measures = (BY, ece, "accuracy", "auroc_correct")
+    drawn = {}
+    for name, p in after.items():
+        if on_step:
+            on_step(name)
+        drawn[name] = Draws.of(p, dict.fromkeys(measures, resamples), seed)
+    later = {name: drawn[name].values[BY] for name in after}
+    sooner = {name: make(BY)(p) for name, p in before.items()}
+    order = tuple(sorted(after, key=lambda name: later[name]))
+    first = next(iter(after.values()))
+    pairs = tuple(Pair(a, b, compared(drawn[a], drawn[b], first)) for a, b in combinations(order, 2))
+    return Ranking(BY, order, pairs, _words(order, pairs, sooner, later, first.n))
+
+
+def _words(
+    order: tuple[str, ...], pairs: tuple[Pair, ...], sooner: Mapping[str, float], later: Mapping[str, float], n: int
+) -> str:
+    top = [pair for pair in pairs if pair.a == order[0]]
+    told = [pair.b for pair in top if pair.changes[0].better == "a"]
+    tied = [pair.b for pair in top if pair.b not in told]
+    numbers = f"NLL {wording.number(later[order[0]])}, uncalibrated {wording.number(sooner[order[0]])}"
+    words = f"With the calibration recommended for each, {order[0]} has the lowest loss ({numbers})"
+    if not tied:
+        words += ", shown against every other."
+    elif not told:
+        words += f", but these rows cannot tell it from {wording.listed(tied)}."
+    else:
+        words += f"; these rows cannot tell it from {wording.listed(tied)}, and it beats {wording.listed(told)}."
+    ahead = min(sooner, key=lambda name: sooner[name])
+    if ahead != order[0]:
+        words += (
+            f" Uncalibrated, {ahead} is ahead (NLL {wording.number(sooner[ahead])}, calibrated "
+            f"{wording.number(later[ahead])})."
+        )
+    by_ece = _best(pairs, 1)
+    if by_ece is not None and by_ece != order[0]:
+        words += f" The smallest calibration error (ECE) after calibration has {by_ece}."
+    open_pair = next((pair for pair in top if pair.changes[0].better == "neither"), None)
+    return words + (_more_rows(open_pair, n) if open_pair else "")
+
+
+def _best(pairs: tuple[Pair, ...], at: int) -> str | None:
+    """The model that no other beats in the measure at this place, if it beats some other."""
+    wins: dict[str, int] = {}
+    for pair in pairs:
+        side = pair.changes[at].better
+        if side != "neither":
+            winner, loser = (pair.a, pair.b) if side == "a" else (pair.b, pair.a)
+            wins[winner] = wins.get(winner, 0) + 1
+            wins[loser] = wins.get(loser, 0) - len(pairs)
+    return max(wins, key=lambda name: wins[name]) if wins and max(wins.values()) > 0 else None
+
+
+def _more_rows(pair: Pair, n: int) -> str:
+    c: Comparison = pair.changes[0]
+    half = (c.high - c.low) / 2
+    if not np.isfinite(half) or c.difference == 0:
+        return ""
+    wanted = n * (half / c.difference) ** 2
+    if wanted > 100 * n:
+        return f" Between {pair.a} and {pair.b} the difference is too small to matter here."
+    step = 10 ** max(0, len(str(int(wanted))) - 2)
+    more = int(np.ceil(max(wanted - n, 1) / step) * step)
+    return f" About {more:,} more rows would settle {pair.a} against {pair.b}."

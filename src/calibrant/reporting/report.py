@@ -1,0 +1,244 @@
+"""What a report holds: plain values, frozen, ready for JSON. `build` makes them; pages and tables only read them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from calibrant.core.curve import Curve
+from calibrant.core.plain import NOT_IN_JSON, plain
+from calibrant.measuring.compare import Comparison
+from calibrant.repairing.rule import Ruling
+
+VERSION = 1
+
+CalibrationState = Literal["honest", "close", "unsure", "leaning over", "leaning under", "over", "under", "mixed"]
+Outcome = Literal["uncalibrated", "helped", "no difference shown", "made it worse", "failed"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """One measure with its interval, what exactly it is, and what it means to somebody who never saw it."""
+
+    measure: str
+    title: str
+    value: float
+    low: float | None
+    high: float | None
+    better: str
+    definition: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What chance alone does: ECE and gap of a perfectly calibrated model on as many rows."""
+
+    observed: float
+    expected: float
+    upper: float  # 95 of 100 perfectly calibrated models stay below
+    p_value: float  # how often chance alone makes an ECE as large
+    gap_p_value: float  # how often it makes a gap as large
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The page in one line and one paragraph."""
+
+    state: CalibrationState
+    headline: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One calibrator: what it learned, and what it changed on the rows it is judged on."""
+
+    calibrator: str
+    outcome: Outcome
+    words: str
+    learned: str
+    parameters: dict[str, float]
+    keeps_argmax: bool
+    predictions_changed: int
+    values: dict[str, float]
+    changes: tuple[Comparison, ...]  # a is before, b is after
+    curve: Curve | None = field(default=None, metadata=NOT_IN_JSON, compare=False)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One bar of the reliability diagram."""
+
+    low: float
+    high: float
+    n: int
+    says: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Some of the rows: what the model says there and how often it is right."""
+
+    name: str
+    n: int
+    says: float
+    right: float
+    gap: float
+    low: float
+    high: float
+    p_value: float
+    beyond_noise: bool
+    gap_after: float | None  # with the repair, where there is one
+
+
+@dataclass(frozen=True)
+class Segments:
+    """All segments of one kind, the worst first."""
+
+    by: str
+    words: str
+    beyond_noise: int
+    rows: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """What using these probabilities costs per row: expected by the model's own confidence, and in fact."""
+
+    calibrator: str
+    accepted: float  # share of rows whose prediction is used
+    error: float  # share of the accepted predictions that are wrong; NaN where none is accepted
+    expected_cost: float
+    actual_cost: float
+    low: float  # of the actual cost
+    high: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    rule: str
+    words: str
+    threshold: float | None
+    rows: tuple[CostRow, ...]
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How sure the numbers are, and how many rows would settle what is open."""
+
+    half_width: float  # of the interval of the gap
+    rows_wanted: int | None  # in all, to settle the open question or to sharpen the number
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that stands still: its rows, and what it shows in words."""
+
+    figure: str
+    title: str
+    words: str
+    rows: list[dict[str, Any]] = field(metadata=NOT_IN_JSON, compare=False)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything about the predictions of one model."""
+
+    name: str
+    n: int
+    k: int
+    says: float
+    right: float
+    verdict: Verdict
+    numbers: tuple[Number, ...]
+    noise: Noise
+    judged_on: str
+    tried: tuple[Tried, ...]  # "identity" first
+    best: str  # the calibrator to use; "identity" is no calibration
+    ruling: Ruling  # why
+    not_tried: tuple[str, ...]  # candidates that would have taken too long here
+    bins: tuple[Bin, ...]
+    classes: Segments
+    groups: Segments | None
+    cost: Cost | None
+    certainty: Certainty
+    cautions: tuple[str, ...]
+
+    def after(self, calibrator: str) -> Tried:
+        return next(t for t in self.tried if t.calibrator == calibrator)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models on the same rows, one comparison per measure."""
+
+    a: str
+    b: str
+    changes: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models from the best down by their loss with the recommended calibration; pairs are compared with it too."""
+
+    measure: str
+    order: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A set of rows that went in. `sha256` is of the file, or of the numbers where there was none."""
+
+    name: str
+    role: str
+    n: int
+    k: int
+    kind: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """How the report came about: enough to make it again and to see that it is the same."""
+
+    date: str
+    command: str | None
+    seed: int
+    resamples: str
+    versions: dict[str, str]
+    sources: tuple[SourceFile, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """One page about one model or several. `save` writes it; in a notebook it shows itself."""
+
+    title: str
+    bins: int
+    models: tuple[Model, ...]
+    ranking: Ranking | None
+    figures: tuple[Drawn, ...]
+    made: Made
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: undefined numbers are None, and what only pages draw from is left out."""
+        made: dict[str, Any] = {"calibrant_report": VERSION, **plain(self)}
+        return made
+
+    def save(self, path: str | Path) -> None:
+        """To .html, .pdf, .md or .json, whole or not at all."""
+        from calibrant.reporting.write import save
+
+        save(self, path)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{m.name}: {m.verdict.headline} {m.verdict.text}" for m in self.models)
+
+    def _repr_html_(self) -> str:
+        from calibrant.reporting.page import frame
+
+        return frame(self)

@@ -1,0 +1,187 @@
+"""Terminal output: tables of 80 columns, plain in pipes."""
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from calibrant.calibrators import Calibrator
+from calibrant.core.map import Map
+from calibrant.core.wording import bracket, level, number, p_value
+from calibrant.measures import Measure, make
+from calibrant.measuring.check import Check
+from calibrant.measuring.compare import Comparison
+from calibrant.measuring.limits import MANY_ROWS
+from calibrant.measuring.measure import Measurement
+from calibrant.repairing.judge import Entry, Repair
+from calibrant.repairing.rule import UNCALIBRATED, Candidate
+
+ARROWS = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}
+
+
+def console() -> Console:
+    return Console(highlight=False, markup=False, emoji=False)  # names of files and classes are no markup
+
+
+def show(*parts: RenderableType) -> None:
+    """Print; in a pipe without the blanks that pad a table."""
+    out = console()
+    if out.is_terminal:
+        out.print(*parts)
+        return
+    with out.capture() as captured:
+        out.print(*parts)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def measurements(rows: Sequence[Measurement], confidence: float) -> Text:
+    """Two lines a measure: the numbers, then what they are."""
+    width = max(len("measure"), *(len(m.measure) for m in rows)) + 2
+    text = Text(f"{'measure':{width}}{'value':11}{f'{level(confidence)} interval':20}better\n", style="bold")
+    for m in rows:
+        better = ARROWS[make(m.measure).direction]
+        numbers = f"{m.measure:{width}}{number(m.value):11}{bracket(m.low, m.high):20}{better}"
+        text.append(f"{numbers.rstrip()}\n", style="not bold")
+        said = f"{m.definition}; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else m.definition
+        lines = wrap(said, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
+        text.append("\n".join([*lines, ""]), style="not bold dim")
+    text.rstrip()
+    return text
+
+
+def benchmark(rows: Sequence[Measurement]) -> Table:
+    """The columns of the study, before and after temperature scaling side by side."""
+    values = {m.measure: m.value for m in rows}
+    table = table_of("column", "pre_", "post_")
+    for name in values:
+        if name.startswith("pre_"):
+            column = name.removeprefix("pre_")
+            table.add_row(column, number(values[name]), number(values[f"post_{column}"]))
+        elif not name.startswith("post_"):
+            table.add_row(name, number(values[name]), "")
+    return table
+
+
+def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Table:
+    table = table_of("measure", *names, "difference", f"{level(confidence)} interval", "p", "better")
+    for c in rows:
+        better = {"a": names[0], "b": names[1], "neither": "cannot tell"}[c.better]
+        table.add_row(
+            c.measure,
+            number(c.a),
+            number(c.b),
+            number(c.difference, sign=True),
+            bracket(c.low, c.high, sign=True),
+            p_value(c.p_value),
+            better,
+        )
+    return table
+
+
+def checks(rows: Sequence[Check], confidence: float) -> Table:
+    table = table_of("measure", "value", f"{level(confidence)} bounds", "limit", "result")
+    words = {"kept": "holds", "open": "not shown to be violated", "broken": "VIOLATED"}
+    for v in rows:
+        sign = "<=" if v.side == "max" else ">="
+        table.add_row(v.measure, number(v.value), bracket(v.low, v.high), f"{sign} {v.limit:g}", words[v.state])
+    return table
+
+
+def catalogue(entries: Sequence[tuple[str, Measure]]) -> Table:
+    table = table_of("name", "better", "what it is, how it is computed by default, reference")
+    for name, m in entries:
+        table.add_row(name, ARROWS[m.direction], f"{_summary(m)}\n{m.definition}\n{m.reference}")
+    return table
+
+
+def calibrator_catalogue(entries: Sequence[tuple[str, Calibrator]]) -> Table:
+    table = table_of("name", "predictions", "what it is, reference")
+    for name, c in entries:
+        table.add_row(name, "kept" if c.keeps_argmax else "may change", f"{_summary(c)}\n{c.reference}")
+    return table
+
+
+def plain_catalogue(rows: Sequence[tuple[str, object, str]]) -> Table:
+    """Names, and what they are: the first line of the class, and one line more."""
+    table = table_of("name", "what it is, reference")
+    for name, entry, more in rows:
+        table.add_row(name, f"{_summary(entry)}\n{more}".rstrip())
+    return table
+
+
+def names_and_titles(rows: Sequence[tuple[str, str]]) -> Table:
+    table = table_of("name", "what it is")
+    for name, title in rows:
+        table.add_row(name, title)
+    return table
+
+
+def _summary(entry: object) -> str:
+    return (type(entry).__doc__ or "").strip().splitlines()[0]
+
+
+def repair(r: Repair) -> Table:
+    table = table_of("measure", "before", "after", "change", "95 % interval", "")
+    for c in r.changes:
+        word = {"a": "worse", "b": "better", "neither": ""}[c.better]
+        if c.better == "neither" and c.difference == 0:
+            word = "unchanged"
+        table.add_row(
+            c.measure,
+            number(c.a),
+            number(c.b),
+            number(c.difference, sign=True),
+            bracket(c.low, c.high, sign=True),
+            word,
+        )
+    return table
+
+
+def fitted(m: Map) -> str:
+    """One paragraph: what was fitted, how sure it is, and the proof."""
+    p = m.parameters
+    if "T" in p and "T_low" in p and m.fit.converged:
+        words = f"T = {p['T']:.4f} [{p['T_low']:.4f}, {p['T_high']:.4f}]"
+    elif "T_low" in p:
+        words = f"T = {p['T']:g}, the end of the range"
+    else:
+        shown = [f"{k} = {v:.4g}" for k, v in p.items() if isinstance(v, float) and abs(v) < float("inf")]
+        words = ", ".join(shown) or f"{len(m.steps)} steps"
+    proof = "" if m.fit.gradient is None else f" (largest gradient entry {m.fit.gradient:.1e})"
+    keeps = "Cannot change a prediction." if m.keeps_argmax else "May change predictions."
+    return f"{m.calibrator}: {words}. {m.fit.diagnosis[0].upper()}{m.fit.diagnosis[1:]}{proof}. {keeps}"
+
+
+def every(entries: Sequence[Entry]) -> Table:
+    columns = ("nll", "ece", "classwise", "brier", "accuracy", "auroc_correct")
+    table = table_of("calibrator", *columns, "fit s")
+    for e in entries:
+        values = [number(e.values[c]) if c in e.values else "failed" for c in columns]
+        table.add_row(e.calibrator, *values, f"{e.seconds:.2f}")
+    return table
+
+
+def candidates(rows: Sequence[Candidate]) -> Table:
+    table = table_of("candidate", "cross-fitted NLL", "change", "95 % interval", "predictions")
+    for c in sorted(rows, key=lambda c: c.nll):
+        change = number(c.difference, sign=True), bracket(c.low, c.high, sign=True)
+        numbers = ("", "") if c.calibrator == UNCALIBRATED else change
+        table.add_row(c.calibrator, number(c.nll), *numbers, "kept" if c.keeps_argmax else "may change")
+    return table
+
+
+def terms(title: str, rows: dict[str, float]) -> Table:
+    table = table_of(title, "value")
+    for name, value in rows.items():
+        table.add_row(name.replace("_", " "), number(value))
+    return table
+
+
+def table_of(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        loose = column.startswith("what it is")
+        table.add_column(column, no_wrap=not loose, overflow="fold")
+    return table

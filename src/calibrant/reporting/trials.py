@@ -1,0 +1,179 @@
+"""What helps and what does not: several calibrators on the same rows, accuracy and refinement beside calibration."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibrant.core import wording
+from calibrant.core.errors import InputError
+from calibrant.core.map import Map
+from calibrant.core.predictions import Predictions
+from calibrant.measures import make
+from calibrant.measuring.compare import Comparison
+from calibrant.measuring.resampled import Draws, compared
+from calibrant.repairing.choose import CANDIDATES, FOLDS, cross_fit, judge, with_identity
+from calibrant.repairing.fit import fit
+from calibrant.repairing.rule import UNCALIBRATED, Ruling, Shown, decide
+from calibrant.reporting.report import Outcome, Tried
+from calibrant.reporting.request import OnStep
+
+QUICK = ("temperature", "beta", "isotonic", "histogram")  # of one score at a time: fast for any number of classes
+SLOW = {"sms": 1 << 18, "svs": 1 << 20, "ets": 1 << 20}  # tried up to this many rows x classes x fits
+RESAMPLES = 200
+OUTCOMES: dict[Shown, Outcome] = {"better": "helped", "worse": "made it worse", "neither": "no difference shown"}
+
+Look = Callable[[str, Predictions], None]  # sees every calibrated set once: they are too large to keep
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All calibrators tried, which of them to use and why, and what that one makes of the rows."""
+
+    rows: tuple[Tried, ...]
+    ruling: Ruling
+    after: Predictions  # by the chosen one
+    judged_on: str
+    caution: str
+
+    @property
+    def best(self) -> str:
+        return self.ruling.chosen
+
+
+def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1) -> tuple[str, ...]:
+    """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
+    elements = models * (p.n * p.k * FOLDS if fit_on is None else fit_on.n * fit_on.k)
+    return tuple(name for name in CANDIDATES[1:] if name in QUICK or elements <= SLOW[name])
+
+
+def try_all(
+    p: Predictions,
+    fit_on: Predictions | None,
+    calibrators: Sequence[str],
+    *,
+    ece: str,
+    before: Draws,
+    keep_argmax: bool,
+    resamples: int,
+    seed: int,
+    on_step: OnStep | None = None,
+    look: Look | None = None,
+) -> Trial:
+    """Fit each on other rows, or cross-fitted where there are none, and compare it with no calibration."""
+    measures = ("nll", "brier", ece, "accuracy", "auroc_correct")
+    before = before.first(measures, resamples)
+    rows, judged, maps, seen = [_uncalibrated(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
+    if look:
+        look(UNCALIBRATED, p)
+    for name in with_identity(calibrators)[1:]:
+        if on_step:
+            on_step(name)
+        try:
+            m, q = _calibrated(p, fit_on, name, seed)
+        except InputError as error:
+            rows.append(_failed(name, error))
+            continue
+        if fit_on is not None and m.fingerprint is not None:
+            seen = max(seen, m.fingerprint.seen(p))
+        changes = compared(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
+        rows.append(_tried(name, m, p, q, changes, ece))
+        judged.append(judge(name, q))
+        maps[name] = m
+        if look:
+            look(name, q)
+    ruling = decide(judged, keep_argmax=keep_argmax, resamples=resamples, seed=seed)
+    after = p
+    if ruling.chosen != UNCALIBRATED:
+        after = maps[ruling.chosen].apply(p) if fit_on is not None else _calibrated(p, None, ruling.chosen, seed)[1]
+    judged_on, caution = _judged_on(fit_on, seen)
+    return Trial(tuple(_with_outcome(t, ruling) for t in rows), ruling, after, judged_on, caution)
+
+
+def _calibrated(p: Predictions, fit_on: Predictions | None, name: str, seed: int) -> tuple[Map, Predictions]:
+    if fit_on is not None:
+        m = fit(fit_on, name)
+        return m, m.apply(p)
+    return fit(p, name), cross_fit(p, name, folds=min(FOLDS, p.n), seed=seed)[0]
+
+
+def _judged_on(fit_on: Predictions | None, seen: float) -> tuple[str, str]:
+    if fit_on is None:
+        return "cross-fitted rows", ""
+    if seen > 0:
+        return "the fitting rows", (
+            f"About {wording.whole_percent(seen)} of the rows the calibrators are judged on are among those they were "
+            "fitted on, so the numbers after calibration flatter them. Fit on other rows."
+        )
+    return "other rows", ""
+
+
+def _uncalibrated(p: Predictions, before: Draws, ece: str) -> Tried:
+    values = before.values | _more_values(p, ece)
+    return Tried(UNCALIBRATED, "uncalibrated", "No calibration.", "", {}, True, 0, values, (), p.top_label)
+
+
+def _more_values(p: Predictions, ece: str) -> dict[str, float]:
+    mce = ece.replace("ece", "mce")
+    found = {name: make(name)(p) for name in ("gap", mce, "classwise")}
+    return found | {"says": float(p.confidence.mean())}
+
+
+def _tried(name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Comparison, ...], ece: str) -> Tried:
+    """Everything but the outcome, which is for the rule to say."""
+    values = {c.measure: c.b for c in changes} | _more_values(q, ece)
+    changed = int((q.predicted != p.predicted).sum())
+    return Tried(
+        name,
+        "no difference shown",
+        "",
+        learned(m),
+        _parameters(m),
+        m.keeps_argmax,
+        changed,
+        values,
+        changes,
+        q.top_label,
+    )
+
+
+def _failed(name: str, error: InputError) -> Tried:
+    return Tried(name, "failed", str(error), "", {}, False, 0, {}, ())
+
+
+def _with_outcome(t: Tried, ruling: Ruling) -> Tried:
+    """The loss decides, by the numbers the rule decides by; what else moved is said beside it."""
+    if t.outcome in ("uncalibrated", "failed"):
+        return t
+    outcome = OUTCOMES[ruling.of(t.calibrator).shown]
+    sides = {c.measure.partition(":")[0]: c.better for c in t.changes}
+    notes = []
+    for measure, what, words in (
+        ("ece", "the ECE", {"a": "rose", "b": "fell"}),
+        ("accuracy", "accuracy", {"a": "fell", "b": "rose"}),
+        ("auroc_correct", "refinement (AUROC)", {"a": "fell", "b": "rose"}),
+    ):
+        if sides[measure] != "neither":
+            notes.append(f"{what} {words[sides[measure]]}")
+    said = wording.sentence(outcome) + (" in the loss" if outcome == "no difference shown" else "")
+    return replace(t, outcome=outcome, words=f"{said}; {', '.join(notes)}." if notes else f"{said}.")
+
+
+def learned(m: Map) -> str:
+    """What was fitted, in one line, and why where the fit ended badly.
+
+    >>> learned(fit(Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1]), "temperature"))
+    'T = 1.82 [0.23, 14.28]'
+    """
+    p = m.parameters
+    if "T_low" in p and m.fit.converged:
+        words = f"T = {p['T']:.2f} [{p['T_low']:.2f}, {p['T_high']:.2f}]"
+    else:
+        numbers = [f"{k} = {v:.3g}" for k, v in p.items() if isinstance(v, float) and np.isfinite(v)]
+        words = ", ".join(n for n in numbers if not n.startswith("objective"))
+    diagnosis = "" if m.fit.converged else m.fit.diagnosis
+    return "; ".join(part for part in (words, diagnosis) if part)
+
+
+def _parameters(m: Map) -> dict[str, float]:
+    return {name: float(v) for name, v in m.parameters.items() if isinstance(v, float) and np.isfinite(v)}

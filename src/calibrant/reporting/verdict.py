@@ -1,0 +1,213 @@
+"""The verdict: one line and one paragraph that somebody who never heard of calibration understands.
+
+Every sentence about predictions and repairs that a page, a terminal or a command prints is written here, and the one
+about the choice of a calibrator by the rule itself (`repairing/rule.py`).
+"""
+
+from calibrant.core import wording
+from calibrant.measuring.compare import Comparison
+from calibrant.repairing.rule import UNCALIBRATED, Ruling
+from calibrant.reporting.finding import NOISY, Finding
+from calibrant.reporting.report import Bin, CalibrationState, Tried, Verdict
+
+MEANINGS = {
+    "accuracy": "How often the prediction is right.",
+    "gap": "What it says on average minus how often it is right: above zero is overconfident.",
+    "ece": "How far what it says is from how often it is right, on average over its levels of confidence.",
+    "ece:scheme=mass": "The same with bins that hold equally many rows.",
+    "mce": "The same in the worst bin; a bin with few rows can decide it.",
+    "classwise": "The same for the probability of every class, not only of the predicted one.",
+    "smooth": "The same without bins: it cannot depend on their number.",
+    "nll": "How surprised it is by the truth; rewards being right and being calibrated at once.",
+    "brier": "Squared distance of the probabilities from the truth; rewards the same two things.",
+    "auroc_correct": (
+        "Refinement: how often a right prediction has more confidence than a wrong one. Blind to calibration."
+    ),
+    "aurc": "Error rate when the least confident predictions are left out one by one.",
+}
+TITLES = {  # what people call them, where the name alone says little
+    "ets": "an ensemble of temperatures (ets)",
+    "svs": "structured vector scaling (svs)",
+    "sms": "structured matrix scaling (sms)",
+    "isotonic": "isotonic regression",
+    "beta": "beta calibration",
+    "histogram": "histogram binning",
+    "platt": "Platt scaling",
+    "vector": "vector scaling",
+    "matrix": "matrix scaling",
+}
+
+
+def of_predictions(found: Finding) -> Verdict:
+    """Without a word about repairs: what `calibrant measure` says."""
+    return Verdict(found.state, _headline(found), _finding(found))
+
+
+def write(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> Verdict:
+    """With what the calibrators tried did, and which to use."""
+    parts = [
+        _finding(found),
+        _repair(found.state, tried, ruling, judged_on),
+        _other_option(tried, ruling),
+        _harm(tried),
+    ]
+    return Verdict(found.state, _headline(found), " ".join(part for part in parts if part))
+
+
+def to_do(best: str) -> str:
+    """The recommendation in one line."""
+    return "no calibration needed" if best == UNCALIBRATED else f"use {best}"
+
+
+def judged(judged_on: str, not_tried: tuple[str, ...] = ()) -> str:
+    """How the calibrators were fitted and judged."""
+    how = {
+        "other rows": "Each calibrator was fitted on other rows and judged on these.",
+        "cross-fitted rows": "No other rows were given, so each row is calibrated by a map fitted on the other four "
+        "fifths of the rows (cross-fitting); the parameters shown are of a fit on all rows.",
+    }
+    flattering = "The calibrators were fitted on rows they are judged on: these numbers flatter them."
+    words = how.get(judged_on, flattering)
+    if not_tried:
+        words += f" Not tried, because it takes long on so many rows and classes: {wording.listed(not_tried)}."
+    return words
+
+
+def _headline(found: Finding) -> str:
+    size = wording.points(abs(found.gap))
+    ending = {
+        "honest": "its confidence can be taken at face value",
+        "close": f"close to calibrated, off by {size}",
+        "unsure": f"{wording.count(found.n, 'row')} are too few to tell",
+        "leaning over": f"perhaps overconfident, by {size}",
+        "leaning under": f"perhaps underconfident, by {size}",
+        "over": f"overconfident by {size}",
+        "under": f"underconfident by {size}",
+        "mixed": "calibrated on average, not in detail",
+    }[found.state]
+    return f"Says {wording.percent(found.says)}, is right {wording.percent(found.right)}: {ending}."
+
+
+def _finding(found: Finding) -> str:
+    noise, state = found.noise, found.state
+    error, chance, rows = wording.percent(noise.observed), wording.percent(noise.upper), wording.count(found.n, "row")
+    if state == "honest":
+        return f"Its calibration error (ECE) of {error} is no more than chance makes on {rows} ({chance})."
+    if state == "unsure" and noise.upper <= NOISY:
+        return f"Its calibration error (ECE) is {error}, but {rows} prove little either way."
+    if state == "unsure":
+        return (
+            f"Its calibration error (ECE) is {error}, but on so few rows a perfectly calibrated model shows up to "
+            f"{chance} by chance. Nothing can be concluded either way."
+        )
+    if state.startswith("leaning"):
+        return (
+            f"The average gap is more than chance explains; the error over all bins is not (ECE {error}, where "
+            f"{chance} can be chance)."
+        )
+    if state == "close":
+        return f"With {rows} the error is beyond doubt, and small: ECE {error}."
+    if state == "mixed":
+        return (
+            "Overconfident in places and underconfident in others, which cancels on average but not in detail: ECE "
+            f"{error}, of which chance explains at most {chance}. {_where(found.bins, (1, -1))}"
+        )
+    return f"{_where(found.bins)} Its calibration error (ECE) is {error}, where chance alone stays below {chance}."
+
+
+def _where(bins: tuple[Bin, ...], sides: tuple[int, ...] = (0,)) -> str:
+    """The bins that add most to the error, as examples: one of any side, or one of each (1 is overconfident)."""
+    found = []
+    for side in sides:
+        there = [b for b in bins if b.n and (not side or (b.says - b.right) * side > 0)]
+        if there:
+            worst = max(there, key=lambda b: b.n * abs(b.says - b.right))
+            says, right = wording.percent(worst.says, 0), wording.percent(worst.right, 0)
+            found.append(
+                f"where it says about {says}, it is right {right} of the time ({wording.count(worst.n, 'row')})"
+            )
+    return f"{wording.sentence('; '.join(found))}."
+
+
+def _repair(state: CalibrationState, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> str:
+    others = [t.calibrator for t in tried[1:] if t.outcome != "failed"]
+    if not others:
+        return ""
+    if ruling.chosen == UNCALIBRATED:
+        which = "keeps every prediction and is shown" if ruling.keep_argmax else "is shown"
+        none = f"none of the calibrators tried ({wording.listed(others, most=8)}) {which} to lower the loss"
+        return f"No calibration needed: {none}." if state in ("honest", "close") else f"{wording.sentence(none)}."
+    t = _find(tried, ruling.chosen)
+    changes = _changes(t)
+    rows = {"other rows": "fitted on other rows,", "cross-fitted rows": "cross-fitted,"}
+    name = f"{_name(t)}, {rows.get(judged_on, 'fitted on these very rows (which flatters it),')}"
+    loss = f"lowers the loss (NLL {wording.from_to(changes['nll'].a, changes['nll'].b)})"
+    if state in ("over", "under", "mixed", "close"):
+        loss += f" and {_how_much(changes['ece'])}"
+    return f"{name} {loss}. {_predictions(t, changes['accuracy'])}; {_refinement(changes['auroc_correct'])}."
+
+
+def _other_option(tried: tuple[Tried, ...], ruling: Ruling) -> str:
+    """What would be chosen if predictions might not change, or might."""
+    if ruling.otherwise == ruling.chosen:
+        return ""
+    if ruling.otherwise == UNCALIBRATED:
+        return "Among calibrators that keep every prediction, none is shown to lower the loss."
+    t = _find(tried, ruling.otherwise)
+    changes = _changes(t)
+    condition = "If predictions may change" if ruling.keep_argmax else "To keep every prediction"
+    name, loss = _name(t), wording.from_to(changes["nll"].a, changes["nll"].b)
+    said = f"{condition}, use {name[0].lower()}{name[1:]} (NLL {loss})."
+    return f"{said} {_predictions(t, changes['accuracy'])}." if ruling.keep_argmax else said
+
+
+def _find(tried: tuple[Tried, ...], calibrator: str) -> Tried:
+    return next(t for t in tried if t.calibrator == calibrator)
+
+
+def _changes(t: Tried) -> dict[str, Comparison]:
+    return {c.measure.partition(":")[0]: c for c in t.changes}
+
+
+def _name(t: Tried) -> str:
+    if t.calibrator == "temperature" and "T" in t.parameters:
+        end = "" if "T_high" in t.parameters else " (the end of its range)"
+        return f"A temperature of {t.parameters['T']:.3g}{end}"
+    return wording.sentence(TITLES.get(t.calibrator, t.calibrator))
+
+
+def _how_much(ece: Comparison) -> str:
+    numbers = f"(ECE {wording.percent_from_to(ece.a, ece.b)})"
+    if ece.better == "a":
+        return f"raises the calibration error {numbers}"
+    if ece.better == "neither":
+        return f"has no shown effect on the calibration error {numbers}"
+    share = 1 - ece.b / ece.a
+    amount = "nearly all" if share >= 0.8 else "most" if share >= 0.5 else "part" if share >= 0.2 else "a little"
+    return f"removes {amount} of the calibration error {numbers}"
+
+
+def _predictions(t: Tried, accuracy: Comparison) -> str:
+    if t.keeps_argmax or not t.predictions_changed:
+        return "It changes no prediction"
+    rates = f"accuracy ({wording.percent_from_to(accuracy.a, accuracy.b)})"
+    word = {"a": "which lowers", "b": "which raises"}.get(accuracy.better, "with no shown effect on")
+    return f"It changes {wording.count(t.predictions_changed, 'prediction')}, {word} {rates}"
+
+
+def _refinement(auroc: Comparison) -> str:
+    if auroc.a != auroc.a or auroc.b != auroc.b:
+        return "refinement (AUROC) is undefined here"
+    if auroc.better == "neither":
+        same = abs(auroc.difference) < 0.005
+        return f"refinement (AUROC) is unchanged{'' if same else ' as far as these rows tell'}"
+    slightly = "slightly " if abs(auroc.difference) < 0.005 else ""
+    word = f"gets {slightly}worse" if auroc.better == "a" else f"improves{' slightly' if slightly else ''}"
+    return f"refinement (AUROC) {word}, {wording.from_to(auroc.a, auroc.b)}"
+
+
+def _harm(tried: tuple[Tried, ...]) -> str:
+    worse = [t.calibrator for t in tried if t.outcome == "made it worse"]
+    return (
+        f"The loss is raised by {wording.listed([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""
+    )

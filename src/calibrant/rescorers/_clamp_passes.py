@@ -1,0 +1,153 @@
+"""Passes of a frozen network over calibration batches: logits at a perturbation, gradients by it, and their count."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from calibrant.core.arrays import Ints
+from calibrant.core.errors import InputError
+from calibrant.core.torch.loader import NO_ITERATOR, Loader, Rows, pairs
+
+OnPass = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the network says with a perturbation: logits before any temperature."""
+
+    delta: Tensor  # of one input's shape; float64, with the digits that the network's number type keeps
+    logits: npt.NDArray[np.float64]  # (n, k)
+    labels: Ints  # (n,)
+
+
+class Passes:
+    """A network and batches that are gone through again and again; `count` says how often.
+
+    Perturbations and gradients are kept in float64 on the CPU: adding up small steps needs the digits.
+    """
+
+    def __init__(self, network: nn.Module, loader: Loader, on_pass: OnPass | None = None) -> None:
+        self.network, self.loader, self.on_pass, self.count = network, loader, on_pass, 0
+        like = next(network.parameters(), torch.zeros(()))
+        self.dtype, self.device = like.dtype, like.device
+        self._rows: Rows | None = None
+        self.low, self.high = torch.empty(0), torch.empty(0)  # of the inputs, coordinate by coordinate
+        self.zero = self._first()
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of one input."""
+        return self.low.shape
+
+    def rows(self, size: int) -> Rows:
+        """The same rows by number, in batches of another size."""
+        if self._rows is None:
+            self._rows = Rows.of(self.loader, size)
+        return replace(self._rows, size=size)
+
+    def look(self, delta: Tensor, at: Loader | None = None) -> Look:
+        """Forward only: one pass, over other rows where they are given. Logits may be infinite or NaN."""
+        held = delta.to(self.device, self.dtype)
+        logits, labels = [], []
+        with torch.no_grad():
+            for x, y in self.batches(at):
+                logits.append(wide(self.network(x + held)).cpu())
+                labels.append(y.cpu())
+        return Look(held.cpu().double(), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
+
+    def gradient(self, delta: Tensor, of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Forward and backward: one pass. The gradient by delta of the mean over rows of `of(logits, labels)` (B,)."""
+        held = delta.to(self.device, self.dtype, copy=True).requires_grad_()
+        total, n = torch.zeros(self.shape, dtype=torch.float64), 0
+        for x, y in self.batches():
+            with torch.enable_grad():
+                value = of(wide(self.network(x + held)), y).sum()
+            (part,) = torch.autograd.grad(value, held)
+            total += part.cpu().double()
+            n += len(y)
+        return total / n
+
+    def batches(self, at: Loader | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        """Inputs and labels where the network is; at the end the pass is counted."""
+        some = False
+        for x, y in pairs(self.loader if at is None else at, self.network):
+            check_inputs(x, self.shape)
+            some = True
+            yield x, y
+        if not some:
+            got = "none in this one"
+            raise InputError("loader", expected="the same batches in every pass", got=got, fix=NO_ITERATOR)
+        self.counted()
+
+    def counted(self) -> None:
+        self.count += 1
+        if self.on_pass is not None:
+            self.on_pass(self.count)
+
+    def _first(self) -> Look:
+        """The pass without a perturbation, which learns shapes and ranges and refuses what cannot be calibrated."""
+        logits: list[Tensor] = []
+        labels: list[Tensor] = []
+        for x, y in pairs(self.loader, self.network):
+            if not logits:
+                self.low = torch.full(x.shape[1:], torch.inf, dtype=torch.float64)
+                self.high = -self.low
+            check_inputs(x, self.shape)
+            with torch.no_grad():
+                logits.append(_checked(self.network(x), y))
+            labels.append(y.cpu())
+            self.low = torch.minimum(self.low, x.amin(0).cpu().double())
+            self.high = torch.maximum(self.high, x.amax(0).cpu().double())
+        if not logits:
+            raise InputError("loader", expected="calibration batches", got="none", fix="give inputs and labels")
+        self.counted()
+        look = Look(self.low.new_zeros(self.shape), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
+        seen = np.unique(look.labels)
+        if len(seen) < 2:
+            got = f"only class {seen[0]} in {len(look.labels)} rows"
+            raise InputError("labels", expected="at least two classes", got=got, fix="calibrate on rows of every class")
+        return look
+
+
+def check_inputs(x: Tensor, shape: torch.Size) -> None:
+    """Inputs that a perturbation of this shape can be added to."""
+    if not x.is_floating_point():
+        raise InputError(
+            "inputs",
+            expected="floating-point numbers, to which a perturbation can be added",
+            got=str(x.dtype).removeprefix("torch."),
+            fix="normalise images, embed tokens first, and clamp the network that comes after it",
+        )
+    if x.shape[1:] != shape:
+        got, expected = f"{tuple(x.shape[1:])}", f"inputs of the shape {tuple(shape)}, as the perturbation has"
+        raise InputError("inputs", expected=expected, got=got, fix="pad or cut all inputs to one shape")
+    if not len(x):
+        raise InputError("inputs", expected="rows in every batch", got="an empty batch", fix="leave empty batches out")
+    if not torch.isfinite(x).all():
+        raise InputError("inputs", expected="finite numbers", got="NaN or infinity", fix="clean the inputs")
+
+
+def wide(logits: Tensor) -> Tensor:
+    """Logits with all digits the device has: losses of confident rows need them."""
+    return logits.float() if logits.device.type == "mps" else logits.double()
+
+
+def _checked(logits: object, labels: Tensor) -> Tensor:
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] < 2:
+        got = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
+        fix = "wrap the network so that it returns its logits alone"
+        raise InputError("network", expected="logits (rows, classes)", got=got, fix=fix)
+    if labels.shape != logits.shape[:1]:
+        got = f"labels of shape {tuple(labels.shape)} for {len(logits)} rows"
+        raise InputError("labels", expected="one class number a row", got=got, fix="check the batches")
+    if not torch.isfinite(logits).all():
+        raise InputError("network", expected="finite logits", got="NaN or infinity", fix="check its weights and inputs")
+    k = logits.shape[1]
+    if labels.min() < 0 or labels.max() >= k:
+        got = f"{int(labels.min())} to {int(labels.max())}"
+        raise InputError("labels", expected=f"integers in 0..{k - 1}", got=got, fix="count classes from 0")
+    return wide(logits).cpu()

@@ -1,0 +1,159 @@
+"""The fits of Neural Clamping: one for every gamma and weight of the penalty that is tried."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from calibrant.core.errors import InputError
+from calibrant.rescorers._clamp_cv import HeldOut, held_out_losses
+from calibrant.rescorers._clamp_fit import (
+    Box,
+    Objective,
+    Pairs,
+    Point,
+    Sgd,
+    by_sgd,
+    data_driven,
+    descend,
+    logit_gradient,
+)
+from calibrant.rescorers._clamp_passes import Look, Passes
+from calibrant.rescorers._focal_temperature import focal_mean
+
+if TYPE_CHECKING:
+    from calibrant.rescorers.clamping import NeuralClamping
+
+LAM_SHARE = 0.1  # of the loss before: the paper's "1/10 of the initial loss"
+LAM_POOL = (0.01, 0.1, 1.0)  # shares that lambda_rule="ece" tries
+CV_POOL = (0.01, 0.1, 1.0, 10.0, 100.0)  # and "cv", beside no perturbation at all
+NEXT = 12  # fits for the next gamma start where the last one ended, and get this part of the passes
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One fit: where it ended and why, and where it would be without a perturbation."""
+
+    gamma: float
+    lam: float | None  # None: rows left out of the fits were served best by no perturbation
+    point: Point
+    nothing: Point
+    why: str = ""
+    held_out: tuple[HeldOut, ...] = ()
+
+
+@dataclass
+class _Warm:
+    """Where the fit for the next gamma begins, and what it need not learn again."""
+
+    start: Tensor
+    limit: int  # passes, counted from the beginning of all
+    look: Look | None = None
+    pairs: Pairs = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """Of the penalty; None: no perturbation at all. The same `share` of the loss makes fits that are alike."""
+
+    share: float
+    lam: float | None
+    held_out: tuple[HeldOut, ...] = ()
+
+
+class Search:
+    """The fits of one call, on one network."""
+
+    def __init__(self, options: "NeuralClamping", passes: Passes, box: Box | None) -> None:
+        self.options, self.passes = options, passes
+        wide = torch.full(passes.shape, torch.inf, dtype=torch.float64)
+        self.walls = box if box is not None and options.keep_inside else Box(-wide, wide)
+        self.start = self.walls.project(self._start(box))
+        self.spent = passes.count
+
+    def fits(self) -> Iterator[Fitted]:
+        warm: dict[float, _Warm] = {}
+        for gamma in self.options.gammas:
+            for weight in self._weights(gamma):
+                objective = self._objective(gamma, weight.lam or 0.0)
+                found, why = nothing, _ = objective.point(self.passes.zero), ""
+                if weight.lam is not None:
+                    last = warm.setdefault(weight.share, self._warm(self.passes))
+                    found, why = self._one(self.passes, objective, last)
+                yield Fitted(gamma, weight.lam, found, nothing, why, weight.held_out)
+
+    def _one(self, passes: Passes, objective: Objective, warm: _Warm) -> tuple[Point, str]:
+        """The best point of one fit, and why it ended there."""
+        o, nothing = self.options, objective.point(passes.zero)
+        if o.by == "sgd":
+            begin = passes.zero.delta if o.what == "T" else warm.start
+            recipe = Sgd(o.epochs, o.rate, o.momentum, o.batch, o.seed, o.what)
+            return by_sgd(passes, objective, begin, self.walls, recipe), ""
+        if o.what == "T":
+            return nothing, ""
+        found = objective.point(warm.look or passes.look(warm.start))
+        if o.by == "efficient":  # the perturbation is fixed: only T is fitted
+            warm.look = found.look
+            return found, ""
+        found, why = descend(passes, objective, found, self.walls, warm.pairs, limit=warm.limit, tolerance=o.tolerance)
+        warm.limit, warm.look = passes.count + o.next_passes, found.look
+        return min(found, nothing, key=lambda point: point.objective), why
+
+    # -- where it starts ------------------------------------------------------------------------
+
+    def _warm(self, passes: Passes) -> _Warm:
+        spent = self.spent if passes is self.passes else 1
+        return _Warm(self.start, passes.count + self.options.passes - spent, None if self.start.any() else passes.zero)
+
+    def _start(self, box: Box | None) -> Tensor:
+        o, passes = self.options, self.passes
+        if o.by == "efficient" and o.what != "T":
+            return data_driven(passes, box, o.init_scale)
+        if o.init == "zero" or (o.what == "T" and o.lambda_rule != "term"):
+            return passes.zero.delta
+        if o.init == "data":
+            return data_driven(passes, box, o.init_scale)
+        if o.init == "logit_grad":
+            return logit_gradient(passes)
+        generator = torch.Generator().manual_seed(o.seed)
+        return o.init_scale * torch.randn(passes.shape, generator=generator, dtype=torch.float64)
+
+    # -- how much the penalty weighs ------------------------------------------------------------
+
+    def _objective(self, gamma: float, lam: float) -> Objective:
+        return Objective(gamma, lam, self.options.norm, self.options.what != "delta")
+
+    def _weights(self, gamma: float) -> list[_Weight]:
+        """The weight of the penalty, or several to choose from."""
+        o, zero = self.options, self.passes.zero
+        if o.by == "efficient":  # nothing is weighed against a perturbation that is fixed
+            return [_Weight(0.0, 0.0)]
+        if o.lam is not None:
+            return [_Weight(0.0, o.lam)]
+        loss = focal_mean(zero.logits, zero.labels, gamma)
+        if o.lambda_rule == "ece" and o.what != "T":
+            return [_Weight(share, share * loss) for share in LAM_POOL]
+        if o.lambda_rule == "cv" and o.what != "T":
+            return [self._validated(gamma, loss)]
+        return [_Weight(LAM_SHARE, LAM_SHARE * loss / (self._term(gamma) if o.lambda_rule == "term" else 1.0))]
+
+    def _term(self, gamma: float) -> float:
+        term = float(self._objective(gamma, 1.0).penalty(self.start))
+        if not term:
+            fix = "use lambda_rule='loss', or another init"
+            raise InputError("lambda_rule='term'", expected="a start other than 0", got="one at 0", fix=fix)
+        return term
+
+    def _validated(self, gamma: float, loss: float) -> _Weight:
+        """The weight that serves rows best which were left out of the fit."""
+
+        def fits(passes: Passes, lams: Sequence[float]) -> list[Point]:
+            return [self._one(passes, self._objective(gamma, lam), self._warm(passes))[0] for lam in lams]
+
+        o, lams = self.options, [share * loss for share in CV_POOL]
+        tried = held_out_losses(self.passes, gamma, lams, fits, folds=o.folds, seed=o.seed, batch=o.batch)
+        best = int(np.argmin([one.loss for one in tried]))
+        return _Weight(CV_POOL[best - 1], tried[best].lam, tuple(tried))

@@ -1,0 +1,254 @@
+"""How ConfidNet is fitted: features looked at, two stages of epochs, the best one kept, a state to continue from."""
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.core.ranking import average_precision
+from calibrant.core.torch import checkpoint
+from calibrant.core.torch.loader import Loader, pairs
+from calibrant.rescorers._confidnet_rows import Rows, aims, look, rows_of
+from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, OnEpoch, fingerprint
+
+LEAST_ERRORS = 30  # AUPR-error of fewer is mostly chance: the loss selects instead
+
+# Options that no epoch so far has looked at, by the stage that a state is in: a fit may continue with others.
+LATER = {1: {"epochs", "patience", "stages", "clone_epochs", "clone_lr"}, 2: {"clone_epochs", "patience"}}
+
+
+@dataclass
+class FitState:
+    """How far a fit is."""
+
+    stage: int = 1
+    epoch: int = 0  # of the stage
+    waited: int = 0  # epochs of the stage since the best one
+    best: float | None = None
+    best_stage: int = 1
+    best_epoch: int = 0
+    log: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Fitting:
+    """One fit. The classifier is frozen while it runs; every epoch starts from random numbers of its own."""
+
+    def __init__(
+        self,
+        options: ConfidNet,
+        network: nn.Module,
+        train_loader: Loader,
+        val_loader: Loader,
+        augmented: bool,
+        file: str | Path | None,
+        on_epoch: OnEpoch | None,
+    ) -> None:
+        self.options, self.network, self.on_epoch = options, network, on_epoch
+        self.train_loader, self.val_loader = train_loader, val_loader
+        self.file = None if file is None else Path(file)
+        self.dropouts = [m for m in network.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.p > 0]
+        self.keeps = not augmented and not self.dropouts  # the same features in every epoch
+        self.kept: Rows | None = None
+        self.val = self.rows(val_loader, "the images that select")
+        wrong = int((self.val.logits.argmax(1) != self.val.labels).sum())
+        self.by = "aupr_error" if LEAST_ERRORS <= wrong < len(self.val.labels) else "loss"
+        with self.seeded(0, 0):
+            made = ConfidenceHead(self.val.features.shape[1], options.width, options.depth)
+        self.head = made.to(self.val.features.device, self.val.features.dtype)
+        self.clone: nn.Module | None = None
+        self.optimizer = self.adam()
+        self.state, self.best = FitState(), self.tensors()
+        self.network_hash = fingerprint(network)
+        # The labels stand for the images that select, whose features may differ in the last bit on another device.
+        self.images_hash = hashlib.sha256(self.val.labels.cpu().numpy().tobytes()).hexdigest() + "+" * augmented
+
+    def run(self) -> FittedConfidNet:
+        if self.file is not None and self.file.exists():
+            self.resume(self.file)
+        if self.state.stage == 1:
+            self.run_stage(self.options.epochs, self.train_head)
+        if self.options.stages == 2:
+            if self.state.stage == 1:
+                self.begin_clone()
+            self.run_stage(self.options.clone_epochs, self.train_clone)
+        self.put(self.best)
+        for module in (self.head, self.clone):
+            if module is not None:
+                module.eval().requires_grad_(False)
+        return FittedConfidNet(self.network, self.head, self.clone, self.facts())
+
+    def run_stage(self, epochs: int, train: Callable[[int], float]) -> None:
+        state, patience = self.state, self.options.patience
+        while state.epoch < epochs and not 0 < patience <= state.waited:
+            with self.seeded(state.stage, state.epoch + 1):
+                loss = train(state.epoch)
+            self.end_epoch(loss)
+
+    def end_epoch(self, loss: float) -> None:
+        state, (aupr, val_loss) = self.state, self.judge()
+        value = aupr if self.by == "aupr_error" else -val_loss
+        better = state.best is None or value > state.best
+        state.epoch += 1
+        state.waited = 0 if better else state.waited + 1
+        if better:
+            state.best, state.best_stage, state.best_epoch = value, state.stage, state.epoch
+            self.best = self.tensors()
+        row = {"stage": state.stage, "epoch": state.epoch, "loss": loss, "val_loss": val_loss, "best": better}
+        state.log.append({**row, "val_aupr_error": None if np.isnan(aupr) else aupr})
+        if self.file is not None:
+            self.save(self.file)
+        if self.on_epoch is not None:
+            self.on_epoch(state.log[-1])
+
+    # -- the two stages -------------------------------------------------------------------------
+
+    def train_head(self, epoch: int) -> float:
+        """One epoch of the head on features of frozen layers, in a new order."""
+        rows = self.kept or self.learned(epoch)
+        if self.keeps:
+            self.kept = rows
+        n, total = len(rows.targets), 0.0
+        order = np.random.default_rng([self.options.seed, epoch]).permutation(n)
+        for start in range(0, n, self.options.batch):
+            taken = torch.from_numpy(order[start : start + self.options.batch]).to(rows.targets.device)
+            total += self.step(rows.features[taken], rows.targets[taken], rows.weights[taken]) * len(taken)
+        return total / n
+
+    def learned(self, epoch: int) -> Rows:
+        """Features and targets of the training images, of one pass with the classifier's dropout on."""
+        self.tell(0 if self.keeps else epoch)
+        for module in self.dropouts:
+            module.train()
+        try:
+            return self.rows(self.train_loader, "the images to learn from")
+        finally:
+            for module in self.dropouts:
+                module.eval()
+
+    def begin_clone(self) -> None:
+        self.put(self.best)
+        self.clone = copy.deepcopy(self.network).requires_grad_(True).eval()
+        self.optimizer = self.adam()
+        self.state.stage, self.state.epoch, self.state.waited = 2, 0, 0
+        self.best = self.tensors()
+
+    def train_clone(self, epoch: int) -> float:
+        """One epoch of head and clone; the targets are still those of the classifier itself."""
+        assert self.clone is not None
+        self.tell(epoch)
+        n, total = 0, 0.0
+        for x, labels in pairs(self.train_loader, self.network):
+            with torch.no_grad():
+                logits = look(self.network, self.options.head, x)[0]
+                targets, weights = aims(logits, labels, self.options.error_weight)
+            features = look(self.clone, self.options.head, x)[1]
+            total += self.step(features, targets, weights) * len(labels)
+            n += len(labels)
+        return total / n
+
+    def step(self, features: Tensor, targets: Tensor, weights: Tensor) -> float:
+        loss = (weights * (self.head(features).sigmoid() - targets) ** 2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return float(loss.detach())
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def rows(self, loader: Loader, what: str) -> Rows:
+        return rows_of(self.network, self.options.head, loader, self.options.error_weight, what)
+
+    def judge(self) -> tuple[float, float]:
+        """AUPR-error and loss on the images that select."""
+        val = self.val
+        with torch.no_grad():
+            features = val.features
+            if self.clone is not None:
+                loader = pairs(self.val_loader, self.network)
+                features = torch.cat([look(self.clone, self.options.head, x)[1] for x, _ in loader])
+            q = self.head(features).sigmoid()
+            loss = float((val.weights * (q - val.targets) ** 2).mean())
+        p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), few_rows=True)
+        hits, misses = p.with_confidence(q.cpu().double().numpy()).top_label.groups
+        return average_precision(misses, hits), loss
+
+    def tell(self, epoch: int) -> None:
+        set_epoch = getattr(self.train_loader, "set_epoch", None)
+        if set_epoch is not None:
+            set_epoch(epoch)
+
+    @contextmanager
+    def seeded(self, stage: int, epoch: int) -> Iterator[None]:
+        like = next(self.network.parameters(), torch.zeros(()))
+        number = np.random.SeedSequence([self.options.seed, stage, epoch]).generate_state(1, np.uint64)[0]
+        with torch.random.fork_rng([like.device] if like.is_cuda else []):
+            torch.manual_seed(int(number >> np.uint64(1)))
+            yield
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def adam(self) -> torch.optim.Adam:
+        if self.clone is None:
+            return torch.optim.Adam(self.head.parameters(), lr=self.options.lr)
+        return torch.optim.Adam([*self.clone.parameters(), *self.head.parameters()], lr=self.options.clone_lr)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """A copy of what is trained."""
+        owners = {"head": self.head} if self.clone is None else {"head": self.head, "clone": self.clone}
+        return {
+            f"{owner}.{name}": tensor.detach().clone()
+            for owner, module in owners.items()
+            for name, tensor in module.state_dict().items()
+        }
+
+    def put(self, tensors: dict[str, Tensor]) -> None:
+        self.head.load_state_dict(checkpoint.under("head", tensors))
+        if self.clone is not None:
+            self.clone.load_state_dict(checkpoint.under("clone", tensors))
+
+    def facts(self) -> dict[str, Any]:
+        chosen = {"stage": self.state.best_stage, "epoch": self.state.best_epoch, "by": self.by}
+        return {
+            "options": asdict(self.options),
+            "network": self.network_hash,
+            "features": self.val.features.shape[1],
+            "mean_target": float(self.val.targets.cpu().double().mean()),
+            "chosen": chosen,
+            "log": self.state.log,
+        }
+
+    def save(self, file: Path) -> None:
+        tensors = checkpoint.named("optimizer", checkpoint.optimizer_tensors(self.optimizer))
+        tensors |= checkpoint.named("now", self.tensors()) | checkpoint.named("best", self.best)
+        checkpoint.save(file, tensors, {"state": asdict(self.state), "images": self.images_hash, **self.facts()})
+
+    def resume(self, file: Path) -> None:
+        tensors, facts = checkpoint.load(file)
+        if "state" not in facts or "images" not in facts:
+            raise InputError(str(file), expected="the state of a ConfidNet", got="another file", fix="delete it")
+        then, now = facts["options"], asdict(self.options)
+        later = LATER[facts["state"]["stage"]]
+        changed = [f"{k} = {then[k]} then, {now[k]} now" for k in now if k not in later and then[k] != now[k]]
+        if facts["images"] != self.images_hash:
+            changed = ["other images", *changed]
+        if facts["network"] != self.network_hash:
+            changed = ["another network", *changed]
+        if changed:
+            fix = "use the same, or delete the file to start over"
+            got = ", ".join(changed[:3])
+            raise InputError(str(file), expected="what its fit began with", got=got, fix=fix)
+        if facts["state"]["stage"] == 2:
+            self.begin_clone()
+        self.state = FitState(**facts["state"])
+        self.put(checkpoint.under("now", tensors))
+        self.best = {n: t.to(self.val.features.device) for n, t in checkpoint.under("best", tensors).items()}
+        checkpoint.put_optimizer(self.optimizer, checkpoint.under("optimizer", tensors))

@@ -1,0 +1,24 @@
+"""Density-ratio calibration of a part of a run, fitted on its validation part."""
+
+from pathlib import Path
+
+from calibrant.core.predictions import Predictions
+from calibrant.rescorers.density_ratio import DensityRatio
+from calibrant.rescoring.rescored import Bar, Rescored, held_out_of, no_bar, predictions_of
+
+
+def rescore_by_density_ratio(
+    source: Path,
+    options: DensityRatio,
+    *,
+    part: str = "test",
+    fit: Path | None = None,
+    device: str = "auto",
+    allow_code: bool = False,
+    bar: Bar = no_bar,
+) -> Rescored[Predictions]:
+    """A run or a file of predictions with features, rescored; `fitted` are the held-out predictions."""
+    before, val = predictions_of(source, part, device=device, allow_code=allow_code, bar=bar), held_out_of(source, fit)
+    with bar("distances", None):
+        after = options.fit(val).predict(before)
+    return Rescored(before, after, val)

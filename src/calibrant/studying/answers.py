@@ -1,0 +1,117 @@
+"""Answers about a table of networks: read the table, ask, write a page or a block of Markdown."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant import questions
+from calibrant.core.disk import write_whole
+from calibrant.core.errors import InputError
+from calibrant.core.tables import read_table
+from calibrant.figures import CATALOGUE, TableFigure
+from calibrant.questions import Answer, Picture, find, shown
+from calibrant.reporting import pictures
+from calibrant.studying.networks import in_our_columns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MARKERS = ("<!-- answers: written by calibrant nas ask all --out -->\n", "<!-- end of answers -->")
+MOST_NUMBERS = 12  # of an answer that are shown at once on the page; the others can be opened
+
+
+def read_networks(paths: Sequence[Path] = ()) -> "pl.DataFrame":
+    """One table of all files, in our columns; without a file the table that comes with calibrant."""
+    import polars as pl
+
+    chosen = list(paths) or [Path(str(files("calibrant.data") / "nas.parquet"))]
+    for path in chosen:
+        if path.suffix not in (".parquet", ".csv"):
+            raise InputError(str(path), expected=".parquet or .csv", got=f"'{path.suffix}'", fix="convert the table")
+        if not path.exists():
+            raise InputError(path.name, expected="a table of networks", got="no such file", fix="give --table FILE")
+    return pl.concat([in_our_columns(read_table(path), path.stem) for path in chosen], how="diagonal_relaxed")
+
+
+def answer_all(table: "pl.DataFrame", specs: Sequence[str] | None = None) -> list[Answer]:
+    """The answers, in the order of the study; every question is checked before the first is asked."""
+    asked = [questions.make(spec) for spec in (questions.names() if specs is None else specs)]
+    for question in asked:
+        question.check(table)
+    return [question(table) for question in sorted(asked, key=lambda question: question.order)]
+
+
+def save_page(answers: Sequence[Answer], table: "pl.DataFrame", out: str | Path) -> None:
+    text = page(answers, table)
+    write_whole(out, lambda stream: stream.write(text.encode()))
+
+
+def page(answers: Sequence[Answer], table: "pl.DataFrame") -> str:
+    """One HTML file without a script."""
+    from jinja2 import DictLoader, Environment, StrictUndefined
+    from markupsafe import Markup
+
+    template = (files("calibrant.studying") / "answers.html.jinja").read_text()
+    environment = Environment(loader=DictLoader({"page": template}), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("page").render(
+        answers=[
+            (a, find(a.question), [_figure(p, f"{a.question}-{i}") for i, p in enumerate(a.pictures)]) for a in answers
+        ],
+        networks=table.height,
+        verdicts={v: sum(a.verdict == v for a in answers) for v in ("agrees", "differs", "cannot be told")},
+        populations=_populations(answers),
+        most=MOST_NUMBERS,
+        shown=shown,
+        css=Markup((files("calibrant.reporting") / "page.css").read_text()),
+        theme=Markup(pictures.theme_css()),
+    )
+
+
+def markdown(answers: Sequence[Answer], out: str | Path) -> None:
+    """Write the answers between the markers of a page, or as a page of their own where there is none."""
+    file = Path(out)
+    before = file.read_text() if file.exists() else "".join(MARKERS)
+    if any(marker not in before for marker in MARKERS):
+        raise InputError(
+            str(out), expected=f"the lines {MARKERS[0].strip()} and {MARKERS[1]}", got="none", fix="add them"
+        )
+    head, rest = before.split(MARKERS[0], 1)
+    text = head + MARKERS[0] + "\n" + block(answers) + "\n" + MARKERS[1] + rest.partition(MARKERS[1])[2]
+    write_whole(file, lambda stream: stream.write(text.encode()))
+
+
+def block(answers: Sequence[Answer]) -> str:
+    """The answers as a table, and how many networks were asked."""
+    lines = ["| question | published | these networks | |", "|---|---|---|---|"]
+    for a in answers:
+        lines.append(f"| {find(a.question).title} | {a.published} | {_cell(a)} | **{a.verdict}** |")
+    counted = [
+        f"{p['data']} ({p['space']}): {p['networks']:,}, {p['unique']:,} unique, {p['constant']:,} constant"
+        for p in _populations(answers)
+    ]
+    return "\n".join([*lines, "", f"Networks: {'; '.join(counted)}. {answers[0].note}", ""])
+
+
+def _cell(a: Answer) -> str:
+    return " ".join([a.sentence, *(f"({claim.because}.)" for claim in a.claims if claim.main)]).replace("|", "\\|")
+
+
+def _populations(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    found = {(p.space, p.data): vars(p) for a in answers for p in a.populations}
+    return list(found.values())
+
+
+def _figure(picture: Picture, name: str) -> dict[str, Any]:
+    """A picture as inline SVG, or the reason why the table has nothing to draw."""
+    from markupsafe import Markup
+
+    figure = CATALOGUE.make(picture.figure)
+    assert isinstance(figure, TableFigure)
+    try:
+        rows = figure.data(picture.table)
+    except InputError as error:  # for instance a column without a value
+        return {"title": picture.title, "words": str(error), "svg": ""}
+    words = picture.words or figure.words(rows)
+    drawn = pictures.inline(picture.figure, rows, words, name=name)
+    return {"title": picture.title, "words": words, "svg": Markup(drawn)}

@@ -1,0 +1,171 @@
+"""Many networks of a space, trained or read from files, into one table: units on the study engine."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant import spaces
+from calibrant.core.disk import write_whole
+from calibrant.core.errors import InputError, unknown_name
+from calibrant.studying.engine import Standing, run_units
+from calibrant.studying.nas_files import network_files, read_network, require_weights
+from calibrant.studying.store import Store
+from calibrant.studying.study import executor_for
+from calibrant.studying.unit import Row, Unit, work_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLE = "nas.parquet"
+NATS_NORMALISED = ("cifar10", "cifar100")  # have the benchmark's constants as an option
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much a network is trained and shown."""
+
+    spaces: Mapping[str, str]  # space -> the version of it that is trained
+    recipe: Mapping[str, Any]  # keys of a recipe
+    images: int  # trained on; 0 is all
+    test: int  # images measured; 0 is all
+    spoilt: int  # of these, shown under every corruption
+    attacked: int  # and under every attack
+
+
+SGD = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}
+SCALES = {
+    "smoke": Scale(
+        {"topology": "topology:width=2,cells=1", "size": "size:width=1"},
+        {"epochs": 1, "batch": 32, "optimizer": SGD, "schedule": {"name": "cosine"}},
+        *(64, 64, 16, 8),
+    ),
+    "small": Scale(
+        {"topology": "topology:width=8,cells=1", "size": "size:width=2"},
+        {"epochs": 10, "batch": 64, "optimizer": SGD, "schedule": {"name": "cosine"}},
+        *(5000, 0, 1000, 300),
+    ),
+    "paper": Scale(
+        {"topology": "topology", "size": "size"},
+        {"epochs": 200, "batch": 256, "optimizer": SGD, "schedule": {"name": "cosine"}},
+        *(0, 0, 2000, 1000),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a run of many networks ended."""
+
+    table: "pl.DataFrame"
+    file: Path
+    standing: Standing
+    failures: dict[str, str] = field(default_factory=dict)  # network -> the last line of what went wrong
+
+
+def train_units(space: str, sample: int, data: list[str], *, scale: str = "small", seed: int = 0) -> list[Unit]:
+    """A unit for each sampled network and data set; each network has a seed of its own."""
+    from calibrant.studying.nas_columns import ood_for
+
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    chosen = SCALES[scale]
+    name = space if ":" in space else chosen.spaces.get(space, space)
+    made = spaces.make(name)
+    shown = {key: value for key, value in asdict(chosen).items() if key in ("recipe", "images", "test", "spoilt")}
+    return [
+        Unit(
+            "nas_train",
+            {
+                **{"space": made.spec, "arch": arch, "data": spec, "seed": seed * 1_000_000 + made.index(arch)},
+                **shown,
+                **{"attacked": chosen.attacked, "ood": list(ood)},
+            },
+        )
+        for spec, ood in {spec: ood_for(spec) for spec in data}.items()
+        for arch in made.sample(sample, seed=seed)
+    ]
+
+
+def measure_units(
+    folder: str | Path, data: str, *, epochs: int = 0, seed: int = -1, robust: int = 0, space: str = ""
+) -> list[Unit]:
+    """A unit for each file with weights; the first readable one decides whether there are any."""
+    from calibrant.studying.nas_columns import ood_for
+
+    files = network_files(folder)
+    first = next(_readable(files))
+    require_weights(first[1][0], first[0])
+    name, colon, options = data.partition(":")
+    if name in NATS_NORMALISED and "normalise" not in options:
+        data = f"{name}:normalise=nats{',' if colon else ''}{options}"
+    options_of_all = {"data": data, "epochs": epochs, "seed": seed, "space": space or first[1][0].space}
+    shown = {"test": 0, "spoilt": robust, "attacked": robust, "ood": list(ood_for(data))}
+    return [Unit("nas_measure", {"file": str(file.resolve()), **options_of_all, **shown}) for file in files]
+
+
+def _readable(files: list[Path]) -> Iterator[tuple[Path, Any]]:
+    """Files that are whole, with what they say; the last error where there is none."""
+    last: InputError | None = None
+    for file in files:
+        try:
+            if trainings := read_network(file):
+                yield file, trainings
+        except InputError as error:
+            last = error
+    if last is not None:
+        raise last
+
+
+def run_networks(
+    units: list[Unit],
+    out: str | Path,
+    *,
+    on: str = "local",
+    limit: float = 0.0,
+    retry: bool = False,
+    on_progress: Callable[[Standing], None] | None = None,
+) -> Made:
+    """Compute what is missing and write the table of everything that is finished in this folder for these units."""
+    folder = Path(out)
+    store = Store(folder / "units")
+    executor, mine, driver = executor_for(on, units, store, limit)
+    if retry:
+        store.forget_failures()
+    ended = run_units(mine, store, executor, driver=driver, retry=retry, on_progress=on_progress)
+    keys = [unit.key for unit in units]
+    table = store.rows(units[0].kind, keys).drop("unit")
+    write_whole(folder / TABLE, table.write_parquet)
+    failed = store.failures()
+    named = {_name(unit): failed[unit.key].failed.strip().splitlines()[-1] for unit in units if unit.key in failed}
+    return Made(table, folder / TABLE, ended, named)
+
+
+def remake(row: Mapping[str, Any]) -> Row:
+    """Train the network of a row again, by the seed and configuration that the row holds."""
+    with tempfile.TemporaryDirectory() as place:
+        return work_of("nas_train").run(json.loads(row["configuration"]), [], Path(place) / "run")[0]
+
+
+def data_sets(text: str) -> list[str]:
+    """Data sets with their options, all joined by commas.
+
+    >>> data_sets("fashion_mini:shrink=2,cifar10:shrink=2,root=/data,digits")
+    ['fashion_mini:shrink=2', 'cifar10:shrink=2,root=/data', 'digits']
+    """
+    found: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        if "=" in part.partition(":")[0]:
+            if not found:
+                raise InputError("--data", expected="a data set first", got=f"'{part}'", fix=f"write NAME:{part}")
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
+
+
+def _name(unit: Unit) -> str:
+    options = unit.options
+    return Path(options["file"]).name if "file" in options else f"{options['arch']} on {options['data']}"

@@ -1,0 +1,96 @@
+"""A table of networks in the columns that questions know: ours, or the CSV files of the benchmark study's authors."""
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+from calibrant.measuring.hcs import harmonic_score
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NAMES = {"config": "index", "acc": "accuracy"}
+FGSM = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 255.0)  # eps x 255 of the elements of a cell
+OTHERS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 8.0)
+ATTACKS = {"fgsm": FGSM, "pgd": OTHERS, "apgd": OTHERS, "square": OTHERS}
+CORRUPTIONS = (
+    *("brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost", "gaussian_noise", "glass_blur"),
+    *("impulse_noise", "jpeg_compression", "motion_blur", "pixelate", "shot_noise", "snow", "zoom_blur"),
+)
+SEVERITY = 3  # of the five in a cell
+SPACES = {"tss": "topology", "topology": "topology", "sss": "size", "size": "size"}
+DATA = {"cifar100": "cifar100", "cifar10": "cifar10", "imagenet": "ImageNet16-120"}
+
+
+def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
+    """The table with the names, shares and marks that questions expect; a file's name may say space and data set."""
+    import polars as pl
+
+    table = table.rename({old: new for old, new in NAMES.items() if old in table.columns and new not in table.columns})
+    for column in table.columns:
+        table = _spread(table, column)
+    for key, known in (("space", SPACES), ("data", DATA)):
+        if key not in table.columns:
+            table = table.with_columns(pl.lit(_in_name(name, key, known)).alias(key))
+    shares = [c for c in table.columns if c == "accuracy" or re.match(r"(fgsm|pgd|apgd|square|corrupt)_", c)]
+    for column in shares:
+        most = table[column].max() if table[column].dtype.is_numeric() else None
+        if isinstance(most, int | float) and most > 1:  # no share is: percent
+            table = table.with_columns(pl.col(column) / 100)
+    if "unique" in table.columns and table["unique"].dtype.is_integer():  # the class of a network: its first one counts
+        first = pl.struct("space", "data", "unique").is_first_distinct()
+        table = table.with_columns(first.alias("unique"))
+    if "hcs" not in table.columns and {"accuracy", "pre_ECE_15"} <= set(table.columns):
+        values = [table[c].cast(pl.Float64).fill_null(0.0).to_numpy() for c in ("accuracy", "pre_ECE_15")]
+        table = table.with_columns(pl.Series("hcs", np.asarray(harmonic_score(*values))))
+    return table
+
+
+def _spread(table: "pl.DataFrame", column: str) -> "pl.DataFrame":
+    """A column of lists, one element a strength, as columns; another column under our name."""
+    import polars as pl
+
+    stem = column.removeprefix("aa_").partition("@")[0].removesuffix("-ce")
+    if stem in CORRUPTIONS:
+        named = {SEVERITY - 1: f"corrupt_{stem}"}
+    elif re.fullmatch(rf"({'|'.join(ATTACKS)})_\d+", column):  # pgd_1: the strength as a whole number
+        return table.rename({column: f"{column}.0"})
+    elif stem in ATTACKS:
+        named = {i: f"{stem}_{eps}" for i, eps in enumerate(ATTACKS[stem])}
+    else:
+        return table
+    if table[column].dtype.is_numeric():  # one strength, already chosen
+        return table.rename({column: named[SEVERITY - 1]}) if stem in CORRUPTIONS else table
+    cells = [_list(cell, column) for cell in table[column].to_list()]
+    made = [
+        pl.Series(name, [cell[i] if i < len(cell) else None for cell in cells], dtype=pl.Float64)
+        for i, name in named.items()
+    ]
+    return table.drop(column).with_columns(made)
+
+
+def _list(cell: Any, column: str) -> list[float]:
+    if cell is None:
+        return []
+    try:
+        found = json.loads(cell) if isinstance(cell, str) else list(cell)
+        return [float(value) for value in found]
+    except (ValueError, TypeError):
+        raise InputError(
+            f"table, column {column}", expected="lists of numbers", got=f"'{cell}'", fix="check the cells"
+        ) from None
+
+
+def _in_name(name: str, key: str, known: dict[str, str]) -> str:
+    for word, value in known.items():
+        if word in name.lower():
+            return value
+    raise InputError(
+        f"table {name}",
+        expected=f"a column {key}, or a file name that says it ({', '.join(known)})",
+        got="neither",
+        fix="add the column or rename the file",
+    )

@@ -1,0 +1,122 @@
+"""A pool of processes on this machine: a worker that dies or hangs costs its unit, never the study."""
+
+import contextlib
+import multiprocessing
+import os
+import threading
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from calibrant.core.parallel import cores
+from calibrant.studying.unit import Outcome, Unit
+from calibrant.studying.work import do
+
+TRIES = 2  # a worker that was killed from outside took its unit with it once
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    unit: Unit | None = None
+    began: float = 0.0
+
+
+class LocalPool:
+    """As many processes as told, each with its share of the cores."""
+
+    def __init__(self, folder: Path, workers: int = 0, *, limit: float = 0.0) -> None:
+        self.folder, self.limit = folder, limit
+        self.slots = workers or cores()
+        self._threads = max(1, cores() // self.slots)
+        self._workers: list[_Worker] = []
+        self._tries: dict[str, int] = {}
+
+    def start(self, unit: Unit) -> None:
+        """Give a unit to a free worker; there is one while fewer than `slots` are under way."""
+        free = next((w for w in self._workers if w.unit is None), None)
+        if free is None:
+            free = self._started()
+            self._workers.append(free)
+        free.unit, free.began = unit, time.monotonic()
+        self._tries[unit.key] = self._tries.get(unit.key, 0) + 1
+        with contextlib.suppress(OSError):  # it has just died: `wait` sees that
+            free.pipe.send(unit)
+
+    def wait(self) -> list[Outcome]:
+        """Outcomes of units that have ended, at least one; units of dead workers are tried again first."""
+        while True:
+            busy = [w for w in self._workers if w.unit is not None]
+            wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], timeout=self._patience(busy))
+            found = [outcome for w in busy if (outcome := self._look(w)) is not None]
+            if found:
+                return found
+
+    def close(self) -> None:
+        for w in self._workers:
+            w.process.kill() if w.unit is not None else w.pipe.close()
+        for w in self._workers:
+            w.process.join(timeout=5)
+        self._workers = []
+
+    def _look(self, w: _Worker) -> Outcome | None:
+        unit = w.unit
+        assert unit is not None
+        try:
+            if w.pipe.poll():
+                outcome: Outcome = w.pipe.recv()
+                w.unit = None
+                self._tries.pop(unit.key, None)
+                return outcome
+        except (EOFError, OSError):
+            pass
+        seconds = time.monotonic() - w.began
+        late = self.limit > 0 and seconds > self.limit
+        if not late and w.process.is_alive():
+            return None
+        w.process.kill()
+        w.process.join()
+        self._workers.remove(w)
+        if late:
+            return Outcome(
+                unit.key, unit.kind, failed=f"stopped at the time limit of {self.limit:g} s", seconds=seconds
+            )
+        if self._tries[unit.key] < TRIES:
+            self.start(unit)
+            return None
+        code = w.process.exitcode
+        why = f"signal {-code} (killed, or out of memory)" if code is not None and code < 0 else f"exit code {code}"
+        return Outcome(unit.key, unit.kind, failed=f"its process ended with {why}, {TRIES} times", seconds=seconds)
+
+    def _patience(self, busy: list[_Worker]) -> float | None:
+        if not self.limit:
+            return None
+        return max(0.05, min(w.began for w in busy) + self.limit - time.monotonic())
+
+    def _started(self) -> _Worker:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, str(self.folder), self._threads), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+
+def _serve(pipe: Connection, folder: str, threads: int) -> None:
+    """Units in, outcomes out, until the driver is gone."""
+    os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            pipe.send(do(pipe.recv(), folder))
+
+
+def _watch(parent: int) -> None:
+    """A worker without its driver ends at once: the next driver will begin its unit."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

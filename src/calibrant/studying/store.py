@@ -1,0 +1,169 @@
+"""Where finished units are kept: rows in Parquet parts, files in folders named by the unit's key.
+
+```text
+units/
+  rows/KIND/part-*.parquet      written whole and renamed
+  journal/DRIVER/units.jsonl     units finished since the last part: a line each, lost only if it was not whole
+  files/KEY/                    what a unit left for others, renamed into place when it was finished
+  work/KEY/                     what a unit is writing now; a resumed unit finds it again
+```
+
+Several studies share one store, and so do several drivers: each has a journal of its own.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from calibrant.core.disk import write_whole
+from calibrant.studying.unit import Outcome, Row
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PART_UNITS = 2000  # units in a part
+PART_SECONDS = 600.0  # after which a journal becomes a part, so that people can keep what there is
+
+
+class Store:
+    """Rows and files of finished units, by key."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def files(self, key: str) -> Path:
+        return self.folder / "files" / key
+
+    def work(self, key: str) -> Path:
+        return self.folder / "work" / key
+
+    def finish_files(self, key: str) -> None:
+        """What the unit has written becomes what others read, at once."""
+        work, files = self.work(key), self.files(key)
+        if work.exists():
+            files.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(files, ignore_errors=True)
+            os.replace(work, files)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def rows(self, kind: str, keys: Iterable[str] | None = None) -> "pl.DataFrame":
+        """Rows of finished units of a kind, with their key in the column `unit`; a unit counts once."""
+        import polars as pl
+
+        wanted = None if keys is None else set(keys)
+        tables = [_part(file) for file in self._parts(kind)]
+        lately = [o for o in self._journals() if o.kind == kind and not o.failed]
+        tables += [_table(lately)] if lately else []
+        if not tables:
+            return pl.DataFrame({"unit": []}, schema={"unit": pl.String})
+        found, seen = [], set[str]()
+        for table in tables:  # a unit that is in a part and in a journal is the same unit
+            new = set(table["unit"].unique()) - seen
+            new = new if wanted is None else new & wanted
+            found.append(table.filter(pl.col("unit").is_in(list(new))))
+            seen |= new
+        return pl.concat(found, how="diagonal_relaxed")
+
+    def done(self) -> set[str]:
+        """Keys of all finished units."""
+        import polars as pl
+
+        keys = {o.key for o in self._journals() if not o.failed}
+        for file in self._parts("*"):
+            keys |= set(pl.read_parquet(file, columns=["unit"], glob=False)["unit"].unique())
+        return keys
+
+    def failures(self) -> dict[str, Outcome]:
+        """The last failure of every unit that has not been finished since."""
+        done = self.done()
+        failed = [Outcome(**state) for file in self.folder.glob("failed/*.jsonl") for state in _lines(file)]
+        failed += [o for o in self._journals() if o.failed]
+        return {o.key: o for o in failed if o.key not in done}
+
+    def forget_failures(self) -> None:
+        for file in self.folder.glob("failed/*.jsonl"):
+            file.unlink()
+
+    def _parts(self, kind: str) -> list[Path]:
+        return sorted(self.folder.glob(f"rows/{kind}/part-*.parquet"))
+
+    def _journals(self) -> Iterator[Outcome]:
+        for file in sorted(self.folder.glob("journal/*/units.jsonl")):
+            for state in _lines(file):
+                yield Outcome(**state)
+
+
+class Journal:
+    """Finished units of one driver, each in a line of its own as soon as it is known; now and then a part."""
+
+    def __init__(self, store: Store, driver: str) -> None:
+        self.store, self.file = store, store.folder / "journal" / driver / "units.jsonl"
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.compact()
+        self.stream: IO[str] = self.file.open("a")
+        self.count, self.began = 0, time.monotonic()
+
+    def add(self, outcome: Outcome) -> None:
+        self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
+        self.stream.flush()  # a killed driver has lost nothing
+        self.count += 1
+        if self.count >= PART_UNITS or time.monotonic() - self.began > PART_SECONDS:
+            self.stream.close()
+            self.compact()
+            self.stream, self.count, self.began = self.file.open("a"), 0, time.monotonic()
+
+    def close(self) -> None:
+        self.stream.close()
+        self.compact()
+
+    def compact(self) -> None:
+        """The journal as parts; killed in between, its units are in both and count once."""
+        if not self.file.exists():
+            return
+        outcomes = [Outcome(**state) for state in _lines(self.file)]
+        for kind in sorted({o.kind for o in outcomes if not o.failed}):
+            of_kind = [o for o in outcomes if o.kind == kind and not o.failed]
+            table, folder = _table(of_kind), self.store.folder / "rows" / kind
+            write_whole(folder / f"part-{of_kind[0].key}-{len(of_kind)}.parquet", table.write_parquet)
+        failed = [o for o in outcomes if o.failed]
+        if failed:
+            text = "".join(json.dumps(vars(o)) + "\n" for o in failed)
+            place = self.store.folder / "failed" / f"{failed[0].key}-{len(failed)}.jsonl"
+            write_whole(place, lambda stream: stream.write(text.encode()))
+        self.file.unlink()
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    """The whole lines of a journal: the last one may have been cut by a kill."""
+    states = []
+    try:
+        text = file.read_text()
+    except FileNotFoundError:  # made into a part while we looked
+        return []
+    for line in text.splitlines():
+        try:
+            states.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return states
+
+
+def _table(outcomes: list[Outcome]) -> "pl.DataFrame":
+    """Rows with the key and the seconds of their unit; a unit without rows has one that says so."""
+    import polars as pl
+
+    rows: list[Row] = []
+    for o in outcomes:
+        rows += [{"unit": o.key, "seconds": o.seconds, **row} for row in o.rows or [{}]]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _part(file: Path) -> "pl.DataFrame":
+    import polars as pl
+
+    return pl.read_parquet(file, glob=False)

@@ -1,0 +1,272 @@
+"""A study on disk: its plan, the units it is made of, and what they have found so far."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant.core.disk import write_whole
+from calibrant.core.errors import InputError
+from calibrant.core.lock import locked
+from calibrant.studying.engine import Executor, Standing, run_units
+from calibrant.studying.plan import Plan, find_plan, read_plan
+from calibrant.studying.store import Store
+from calibrant.studying.trainings import Cell, cells_of, check_code, units_of
+from calibrant.studying.unit import Unit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from calibrant.studying.claims import Finding
+
+VERSION = 1
+LABELS = ("rescorer", "calibrator", "set", "measure", "value", "n", "k", "why")
+
+
+@dataclass(frozen=True)
+class Status:
+    """How many units there are, and how they stand."""
+
+    total: int
+    done: int
+    failed: int
+    missing: int
+    running: bool
+    failures: dict[str, str]  # what failed -> the last line of its traceback
+
+
+@dataclass(frozen=True)
+class Study:
+    """A plan and the folder of its results. Units are kept in a store that studies beside it share."""
+
+    folder: Path
+    plan: Plan
+    store: Store
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return list(cells_of(self.plan))
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        return list(units_of(self.plan))
+
+    def run(
+        self,
+        on: str = "local",
+        *,
+        limit: float = 0.0,
+        retry: bool = False,
+        on_progress: Callable[[Standing], None] | None = None,
+    ) -> Standing:
+        """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`."""
+        executor, units, driver = executor_for(on, self.units, self.store, limit)
+        if retry:
+            self.store.forget_failures()
+        return run_units(units, self.store, executor, driver=driver, retry=retry, on_progress=on_progress)
+
+    def status(self) -> Status:
+        keys = {unit.key for unit in self.units}
+        done, failed = self.store.done() & keys, {k: o for k, o in self.store.failures().items() if k in keys}
+        names = {unit.key: self._name(unit) for unit in self.units if unit.key in failed}
+        failures = {names[key]: outcome.failed.strip().splitlines()[-1] for key, outcome in failed.items()}
+        missing = len(keys) - len(done) - len(failed)
+        return Status(len(keys), len(done), len(failed), missing, _running(self.store.folder), failures)
+
+    def rows(self, where: str = "") -> "pl.DataFrame":
+        """One row for each training, entry, set and measure; `where` is a condition in SQL."""
+        import polars as pl
+
+        judged = self.store.rows("judge", [cell.judge.key for cell in self.cells])
+        labels = pl.DataFrame(
+            [{"unit": cell.judge.key, "method": cell.method, **cell.place} for cell in self.cells],
+            infer_schema_length=None,
+        )
+        if judged.height == 0:
+            columns = [*labels.columns, *LABELS]
+            return pl.DataFrame({name: [] for name in columns}, schema=dict.fromkeys(columns, pl.String))
+        made = labels.join(judged.select("unit", *LABELS), on="unit", how="inner")
+        rows = self.plan.rows
+        names = {(e.method, e.rescorer, e.calibrator): name for name, e in rows.items()}
+        keys = made.select("method", "rescorer", "calibrator").rows()
+        made = made.with_columns(pl.Series("entry", [names.get(key, "") for key in keys], dtype=pl.String))
+        return filtered(made, where)
+
+    def table(self, measure: str, by: tuple[str, ...] = ("entry", "data"), where: str = "") -> "pl.DataFrame":
+        """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""
+        import polars as pl
+
+        rows = self.rows(where).filter((pl.col("measure") == measure) & (pl.col("set") == "test"))
+        for name in by:
+            if name not in rows.columns:
+                raise InputError("by", expected=f"some of {', '.join(rows.columns)}", got=name, fix="name a column")
+        rows = rows.filter(pl.col("entry") != "") if "entry" in by else rows
+        value = pl.col("value")
+        return (
+            rows.group_by(*by, maintain_order=True)
+            .agg(value.mean().alias("mean"), value.std().alias("sd"), value.count().alias("runs"))
+            .sort(*by)
+        )
+
+    def claims(self) -> "list[Finding]":
+        """Every claim of the plan: held, did not hold, or cannot be told, with the number."""
+        from calibrant.studying.claims import judge_all
+
+        return judge_all(self.plan, self.rows())
+
+    def _name(self, unit: Unit) -> str:
+        cell = next(cell for cell in self.cells if any(one.key == unit.key for one in cell.units))
+        place = ", ".join(f"{key} {value}" for key, value in cell.place.items())
+        more = "" if unit.kind in ("train", "judge") else f" {unit.options.get('rescorer') or unit.options.get('set')}"
+        return f"{unit.kind}{more} of {cell.method} ({place})"
+
+
+def study(
+    plan: str | Path,
+    out: str | Path,
+    *,
+    scale: str = "paper",
+    on: str = "local",
+    store: str | Path | None = None,
+    run: bool = True,
+    allow_code: bool = False,
+) -> Study:
+    """Run a plan into a folder; what is finished there, or in a study beside it, is not computed again.
+
+    A plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe, is refused
+    unless `allow_code` says that it is trusted; this is remembered until one of them changes.
+    """
+    made = open_plan(plan, out, scale=scale, store=store, allow_code=allow_code)
+    if run:
+        made.run(on)
+    return made
+
+
+def open_plan(
+    plan: str | Path,
+    out: str | Path,
+    *,
+    scale: str = "paper",
+    store: str | Path | None = None,
+    allow_code: bool = False,
+) -> Study:
+    """The study of a plan in a folder, a new one or one that was begun with the same plan."""
+    folder, file = Path(out), find_plan(plan)
+    made = read_plan(file, scale=scale)
+    check_code(made, file, allow=allow_code)
+    place = Path(store) if store is not None else folder.parent / "units"
+    if (folder / "study.json").exists():
+        known = _facts(folder)
+        if known["title"] != made.title or known["scale"] != scale:
+            raise InputError(
+                str(folder),
+                expected=f"a new folder, or that of '{made.title}' at scale {scale}",
+                got=f"the study '{known['title']}' at scale {known['scale']}",
+                fix="choose another --out",
+            )
+    text = file.read_bytes()
+    write_whole(folder / "plan.toml", lambda stream: stream.write(text))
+    facts = {"version": VERSION, "title": made.title, "scale": scale, "store": _relative(place, folder)}
+    write_whole(folder / "study.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
+    return Study(folder, made, Store(place))
+
+
+def open_study(folder: str | Path, *, allow_code: bool = False) -> Study:
+    """A study that was begun before; `allow_code`: see `study`."""
+    found = _found(Path(folder))
+    check_code(found.plan, found.folder / "plan.toml", allow=allow_code)
+    return found
+
+
+def _found(folder: Path) -> Study:
+    facts = _facts(folder)
+    plan = read_plan(folder / "plan.toml", scale=facts["scale"])
+    return Study(folder, plan, Store(folder / facts["store"]))
+
+
+def recomputed(plan: str | Path, out: str | Path, *, scale: str = "paper") -> int | None:
+    """How many finished units of the folder's earlier plan the plan does not use; None where there is no study."""
+    folder = Path(out)
+    if not (folder / "study.json").exists():
+        return None
+    before = _found(folder)  # only names are looked at: nothing of it is built
+    now = {unit.key for unit in units_of(read_plan(plan, scale=scale))}
+    return len(({unit.key for unit in before.units} & before.store.done()) - now)
+
+
+def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tuple[Executor, list[Unit], str]:
+    """Where units run, which of them, and the name of their journal."""
+    from calibrant.studying.pool import LocalPool
+
+    kind, _, rest = on.partition(":")
+    if kind == "ray":
+        from calibrant.studying.on_ray import RayTasks
+
+        return RayTasks(store.folder, on if rest else "", limit=limit), units, "ray"
+    if kind == "local" and (not rest or (rest.isdigit() and int(rest) > 0)):
+        return LocalPool(store.folder, int(rest or 0), limit=limit), units, "local"
+    if kind == "shard":
+        number, _, count = rest.partition("/")
+        if number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count):
+            chosen = shard(units, int(number), int(count))
+            return LocalPool(store.folder, limit=limit), chosen, f"shard-{number}-of-{count}"
+    raise InputError(
+        "on", expected="local, local:2, ray, ray://HOST:PORT or shard:3/16", got=f"'{on}'", fix="use local"
+    )
+
+
+def shard(units: list[Unit], number: int, count: int) -> list[Unit]:
+    """A part of the units: those that belong together by what they need are in one part."""
+
+    def root(unit: Unit) -> str:
+        return root(unit.needs[0]) if unit.needs else unit.key
+
+    return [unit for unit in units if int(root(unit), 16) % count == number - 1]
+
+
+def filtered(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":
+    """Rows for which a condition holds; only a condition, so nothing can be read or written by it."""
+    import polars as pl
+
+    if not where:
+        return rows
+    try:
+        return rows.filter(pl.sql_expr(where))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = str(error).splitlines()[0]
+        fix = f"columns are {', '.join(rows.columns)}; write for instance \"data = 'cifar10'\""
+        raise InputError("--where", expected="a condition in SQL", got=f"'{where}' ({reason})", fix=fix) from None
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    file = folder / "study.json"
+    try:
+        facts: dict[str, Any] = json.loads(file.read_text())
+        if facts["version"] != VERSION or not all(isinstance(facts[k], str) for k in ("title", "scale", "store")):
+            raise ValueError("another version, or other values")
+    except FileNotFoundError:
+        raise InputError(
+            str(folder), expected="the folder of a study", got="no study.json in it", fix="give the folder of --out"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(str(file), expected="a study.json", got=str(error), fix="run the plan again") from None
+    return facts
+
+
+def _relative(place: Path, folder: Path) -> str:
+    """The store as seen from the study, so that both can be moved together."""
+    return os.path.relpath(place.resolve(), folder.resolve())
+
+
+def _running(folder: Path) -> bool:
+    """Whether a driver is at work on the store."""
+    for place in folder.glob("journal/*"):
+        try:
+            with locked(place):
+                pass
+        except InputError:
+            return True
+    return False

@@ -1,0 +1,159 @@
+"""From a plan to units: a training for every cell, then shifts, rescorers and the judging of everything."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from calibrant.core import trust
+from calibrant.core.errors import unknown_name
+from calibrant.core.layered import Found, choose, combinations, load
+from calibrant.core.toml import Table
+from calibrant.studying.plan import Label, Plan
+from calibrant.studying.unit import Unit
+from calibrant.training.recipe import Recipe, named, recipe_of, recipes_folder
+
+NOT_DECISIVE = ("title", "paper", "scale")  # words about a recipe: they change no result
+AXES = ("data", "model")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training of a study and what is done with it; `judge` gives the rows."""
+
+    method: str
+    place: dict[str, Label]
+    recipe: Recipe
+    units: tuple[Unit, ...]  # in an order in which they can run
+    judge: Unit
+
+
+def cells_of(plan: Plan) -> Iterator[Cell]:
+    for method, place in plan.cells():
+        if _offered(plan, method, place):
+            yield _cell(plan, method, place, recipe_in(plan, method, place))
+
+
+def check_code(plan: Plan, file: Path, *, allow: bool = False) -> None:
+    """Refuse a plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe.
+
+    `allow` says that it is trusted; this is remembered until one of them changes.
+    """
+    named_so: dict[tuple[str, str], str] = {}  # key and what it names -> where, once each
+    for cell in cells_of(plan):
+        for key, spec in named(cell.recipe).items():
+            named_so.setdefault((key, spec), f"methods.{cell.method} ({_words(cell.place)}).{key}")
+    specs = {place: spec for (_, spec), place in named_so.items()}
+    lists = {"calibrators": plan.after.calibrators, "measures": plan.after.measures}
+    tables = {"rescorers": plan.after.rescorers, "shifts": plan.after.shifts}
+    specs |= {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
+    specs |= {f"after.{key}.{name}": spec for key, some in tables.items() for name, spec in some.items()}
+    trust.check(file, [asdict(plan), specs], specs, allow=allow)
+
+
+def _words(place: dict[str, Label]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in place.items())
+
+
+def units_of(plan: Plan) -> Iterator[Unit]:
+    """All units, each once."""
+    seen = set()
+    for cell in cells_of(plan):
+        for unit in cell.units:
+            if unit.key not in seen:
+                seen.add(unit.key)
+                yield unit
+
+
+def _offered(plan: Plan, method: str, place: dict[str, Label]) -> bool:
+    """Whether the base recipe has this combination, where all of it is the recipe's own choice."""
+    table = _base(plan.base)
+    axes = table.at("choices").values
+    asked = {**{axis: str(place.get(axis)) for axis in AXES}, "method": plan.methods[method].choice}
+    chosen = {axis: asked.get(axis, "") for axis in axes}
+    if any(chosen[axis] not in axes[axis] for axis in axes):
+        return True
+    return "-".join(chosen.values()) in _combinations(plan.base)
+
+
+@cache
+def _combinations(base: str) -> set[str]:
+    return set(combinations(_base(base)))
+
+
+def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
+    """The base recipe with the choices and changes of a cell."""
+    table, chosen = _base(plan.base), plan.methods[method]
+    axes = table.at("choices").values
+    choices = {axis: str(place[axis]) for axis in AXES if place.get(axis) in axes.get(axis, {})}
+    if chosen.choice:
+        if chosen.choice not in axes.get("method", {}):
+            raise unknown_name(f"methods.{method}.choice", chosen.choice, axes.get("method", {}))
+        choices["method"] = chosen.choice
+    where = f"method {method}"
+    asked = Table(chosen.recipe, {(): where}).over(Table(plan.recipe, {(): "recipe"}))
+    for key, value in place.items():
+        if key not in choices:
+            path = {"data": "data.name"}.get(key, key)
+            asked = Table(_nested(path.split("."), value), {(): f"grid.{key}"}).over(asked)
+    made = choose(table, {axis: choices[axis] for axis in axes if axis in choices})
+    scale = plan.scale if plan.scale in made.at("scale").values else "paper"
+    return recipe_of(made, asked, scale)
+
+
+def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> Cell:
+    after = plan.after
+    options = {key: value for key, value in unusual(recipe).items() if key not in NOT_DECISIVE}
+    trained = Unit("train", options)
+    shifted = {name: Unit("shift", {"set": spec}, (trained,)) for name, spec in after.shifts.items()}
+    asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
+    rescored = {
+        name: Unit("rescore", {"rescorer": spec}, (trained,)) for name, spec in after.rescorers.items() if name in asked
+    }
+    judge = Unit(
+        "judge",
+        {
+            "calibrators": after.calibrators,
+            "measures": after.measures,
+            "shifts": list(shifted),
+            "rescorers": list(rescored),
+        },
+        (trained, *shifted.values(), *rescored.values()),
+    )
+    return Cell(method, place, recipe, (trained, *shifted.values(), *rescored.values(), judge), judge)
+
+
+@cache
+def _base(name: str) -> Table:
+    return load(Found(_file(name)), [recipes_folder()])
+
+
+def _file(name: str) -> Path:
+    if name.endswith(".toml"):
+        return Path(name)
+    file = recipes_folder() / f"{name}.toml"
+    if not file.exists():
+        raise unknown_name("base", name, [f.stem for f in recipes_folder().glob("*.toml")])
+    return file
+
+
+def _nested(keys: list[str], value: Any) -> dict[str, Any]:
+    first, *rest = keys
+    return {first: _nested(rest, value) if rest else value}
+
+
+def unusual(entry: Any) -> dict[str, Any]:
+    """What is not as by default, as JSON has it: an option that is added later leaves finished units as they are.
+
+    >>> unusual(Recipe(epochs=3)), unusual(Recipe())
+    ({'epochs': 3}, {})
+    """
+    made = {}
+    for one in fields(entry):
+        value, usual = getattr(entry, one.name), one.default
+        if is_dataclass(value):
+            value, usual = unusual(value), {}
+        if value != usual:
+            made[one.name] = list(value) if isinstance(value, tuple) else value
+    return made

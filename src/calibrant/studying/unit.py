@@ -1,0 +1,57 @@
+"""A unit of a study: one piece of work, known by a hash of everything that decides its result."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+Row = dict[str, Any]  # numbers and words: what JSON and a table can hold
+
+
+class Work(Protocol):
+    """What a file in `studying/units/` defines; its name is the kind of the unit."""
+
+    VERSION: int  # goes up when the same options would give other numbers: finished units are then computed again
+
+    def run(self, options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
+        """Do the work: read what needed units left in their folders, leave files in `folder`, return rows."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Work of one kind with all its options, and the units whose files it reads.
+
+    >>> a, b = Unit("nothing", {"x": 1}), Unit("nothing", {"x": 1.0})
+    >>> a.key == b.key, len(a.key), Unit("nothing", {"x": 2}).key == a.key
+    (False, 20, False)
+    """
+
+    kind: str
+    options: Mapping[str, Any]
+    needs: tuple["Unit", ...] = field(default=(), repr=False)
+
+    @cached_property
+    def key(self) -> str:
+        """The same in every study and on every machine: what is shared is computed once."""
+        facts = [self.kind, work_of(self.kind).VERSION, self.options, [unit.key for unit in self.needs]]
+        text = json.dumps(facts, sort_keys=True, allow_nan=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a unit ended: with rows, or with the traceback of what went wrong."""
+
+    key: str
+    kind: str
+    rows: list[Row] = field(default_factory=list)
+    failed: str = ""
+    seconds: float = 0.0
+
+
+def work_of(kind: str) -> Work:
+    return cast("Work", import_module(f"calibrant.studying.units.{kind}"))

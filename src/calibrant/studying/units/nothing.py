@@ -1,0 +1,26 @@
+"""No work at all: what the engine itself costs is measured with it, and faults are tried on it."""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.studying.unit import Row
+
+VERSION = 1
+
+
+def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
+    """One row; told so, it takes its time, leaves a file, fails, or ends its process."""
+    time.sleep(options.get("seconds", 0.0))
+    if "file" in options:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / options["file"]).write_text("here")
+    if "die_unless" in options and not Path(options["die_unless"]).exists():
+        Path(options["die_unless"]).touch()
+        os._exit(9)
+    if "fail_unless" in options and not Path(options["fail_unless"]).exists():
+        raise ValueError("told to fail")
+    found = sum(len(list(need.iterdir())) for need in needs if need.exists())
+    return [{"number": options.get("number", 0), "square": options.get("number", 0) ** 2, "found": found}]

@@ -1,0 +1,1 @@
+"""Train a network and get its predictions: a recipe, a loop to read from top to bottom, files at the end."""

@@ -1,0 +1,245 @@
+"""The two-level step: move the network's regulariser so that the network's next step helps held-out data.
+
+One look-ahead step theta+ = theta - eta c grad L(theta, phi) makes the objective V(theta+) a function of what is
+learned, phi; c clips the gradient as the network's own is, and is held constant. The gradient in phi is -eta c d/dphi
+of the slope of L along v = grad V(theta+). That slope needs the logits' slope only, which one forward-mode pass gives:
+no second-order graph of the network is ever built.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from calibrant import losses
+from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.torch.layers import layer, listening
+from calibrant.training.forward_mode import Given, Remembered, slope_along
+from calibrant.training.learned import Learned, Reduction
+
+Weights = dict[str, Tensor]
+
+CHOICES = {"lookahead": ("head", "full"), "lookahead_step": ("taken", "raw"), "by": ("jvp", "double_backward")}
+
+
+class Stepped(NamedTuple):
+    """What a step gives: back-propagate `loss`, then move the network."""
+
+    loss: Tensor  # of the training batch, with the regulariser as it is now
+    logits: Tensor
+    features: Tensor
+    objective: Tensor  # on the meta batch, after the look-ahead
+    objective_before: Tensor  # and before: where it is lower, the step ahead is too long to learn from
+
+
+class MetaStep:
+    """One step of meta-regularisation, for anybody's loop.
+
+        step = MetaStep(network, GammaNet(features=512, heads=10), objective="ce + 0.5*sece")
+        for (x, labels), (meta_x, meta_labels) in zip(train, endless(meta)):
+            optimizer.zero_grad()
+            step(x, labels, meta_x, meta_labels, lr=0.1).loss.backward()
+            optimizer.step()  # a loop that clips gradients says so: MetaStep(..., clip_norm=2.0)
+
+    `objective` is a loss or a sum of losses, as it is written: "sece" is calibration alone, the paper's equation.
+    The regulariser moves by its own Adam (`step.optimizer`), the network by yours. `lookahead` goes through the last
+    layer (`head`, by name) or through all weights ("full"); `by="double_backward"` is the reference that the fast way
+    is tested against. The step ahead is plain gradient descent, without momentum and weight decay;
+    `lookahead_step="taken"` clips its gradient to `clip_norm`, as your loop does (0 is no clipping). Three habits of
+    the authors' code can be switched on: `lookahead_step="raw"` never clips it, `leak_meta_grad` adds the gradient of
+    the meta batch to the network's own, and `update_statistics` lets the meta batch into batch norm's averages.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        learned: Learned,
+        *,
+        objective: str = "ce + 0.5*sece",
+        lookahead: Literal["head", "full"] = "head",
+        lookahead_step: Literal["taken", "raw"] = "taken",
+        clip_norm: float = 0.0,
+        by: Literal["jvp", "double_backward"] = "jvp",
+        lr: float = 1e-3,
+        reduction: Reduction = "mean",
+        head: str = "head",
+        leak_meta_grad: bool = False,
+        update_statistics: bool = False,
+        forward: Callable[[Tensor], Tensor] | None = None,
+        autocast: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        average: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        """`forward`, `autocast` and `average` are for several processes and mixed precision: how to call the network
+        so that gradients are shared, in which precision, and how processes share another tensor."""
+        for value, (name, known) in zip((lookahead, lookahead_step, by), CHOICES.items(), strict=True):
+            if value not in known:
+                raise unknown_name(name, value, known)
+        if not lr > 0:
+            raise InputError("MetaStep.lr", expected="more than 0", got=f"{lr:g}", fix="use 1e-3")
+        if not clip_norm >= 0:
+            fix = "use the norm that your loop clips gradients to, or 0 for none"
+            raise InputError("MetaStep.clip_norm", expected="0 or more", got=f"{clip_norm:g}", fix=fix)
+        self.network, self.learned = network, learned
+        self.head = layer(network, head, "meta-regularisation")
+        self._prefix = f"{head}."
+        self.objective = losses.make(objective, partner=False)  # a term alone is meant
+        self.lookahead, self.by, self.reduction = lookahead, by, reduction
+        self.clip_norm = clip_norm if lookahead_step == "taken" else 0.0
+        self.leak_meta_grad, self.update_statistics = leak_meta_grad, update_statistics
+        self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)
+        self._forward = forward or network
+        self._autocast, self._average = autocast, average or (lambda tensor: tensor)
+
+    def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> Stepped:
+        """`lr` is the network's rate in this step. Gradients of the network are added to: clear them before."""
+        self.objective.to(x.device)
+        kind = next(self.network.parameters()).dtype
+        x, meta_x = x.to(kind), meta_x.to(kind)
+        seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
+        batch = _Batch(x, labels, meta_x, meta_labels, lr, seed)
+        slopes, objectives, seen = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
+        for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
+            parameter.grad = self._average(slope)
+        self.optimizer.step()
+        self.learned.settle()
+        self.learned.requires_grad_(False)  # the network's own step does not move it
+        head = dict(self.head.named_parameters())
+        loss = self.learned.loss(seen.logits, labels, seen.features, head, self.reduction)
+        self.learned.requires_grad_(True)
+        return Stepped(loss, seen.logits, seen.features, *objectives)
+
+    # -- the gradient of the objective with respect to what is learned -----------------------------
+
+    def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_Seen"]:
+        full, remembered = self.lookahead == "full", Remembered()
+        with remembered if full else nullcontext():
+            seen = self._look(batch, count=not full)
+        weights = self._looking_ahead()
+        moved, rate = self._ahead(batch, seen, weights)
+        ahead = {name: w.detach().requires_grad_() for name, w in moved.items()}
+        if full:
+            del seen  # the graph of the training batch goes before that of the meta batch comes
+        objective, before, at = self._held_out(batch, ahead)
+        v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
+        weights = {name: w.detach() for name, w in weights.items()}
+        # In full precision: forward mode and autocast do not go together.
+        if full:
+            with Given(remembered.kept):
+                seen = self._look(batch, count=True)
+            torch.manual_seed(batch.seed)
+            along = slope_along(lambda w: self._call(w, batch.x), weights, v, remembered.kept)  # (B, k)
+        else:
+            along = slope_along(lambda w: functional_call(self.head, w, (seen.features,)), weights, v, [])
+        # The slope of the training loss along v, as a function of what is learned.
+        head = {name: w.requires_grad_() for name, w in self._of_head(weights).items()}
+        logits = seen.logits.detach().requires_grad_()
+        loss = self.learned.loss(logits, batch.labels, seen.features, head, self.reduction)
+        slopes = torch.autograd.grad(loss, [logits, *head.values()], create_graph=True, materialize_grads=True)
+        along_v = [along.to(logits.dtype), *self._of_head(v).values()]
+        slope = torch.stack([(slope * a).sum() for slope, a in zip(slopes, along_v, strict=True)]).sum()
+        return _slopes(-rate * slope, self.learned.parameters()), (objective.detach(), before), seen
+
+    def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_Seen"]:
+        seen = self._look(batch, count=True)
+        ahead, _ = self._ahead(batch, seen, self._looking_ahead(), second_order=True)
+        objective, before, at = self._held_out(batch, ahead)
+        slopes = self._slopes(objective, at, self.learned.parameters(), keep=True)
+        return slopes, (objective.detach(), before), seen
+
+    def _look(self, batch: "_Batch", *, count: bool) -> "_Seen":
+        """The network on the training batch; batch norm counts it, or not."""
+        torch.manual_seed(batch.seed)
+        with listening(self.head) as heard, self._autocast():
+            logits = self._forward(batch.x) if count else self._call(dict(self.network.named_parameters()), batch.x)
+        return _Seen(logits, heard[0].detach().to(batch.x.dtype))
+
+    def _looking_ahead(self) -> Weights:
+        """The weights that take the look-ahead step."""
+        if self.lookahead == "full":
+            return {name: w for name, w in self.network.named_parameters() if w.requires_grad}
+        return {name: w.detach().requires_grad_() for name, w in self.head.named_parameters()}
+
+    def _ahead(
+        self, batch: "_Batch", seen: "_Seen", weights: Weights, second_order: bool = False
+    ) -> tuple[Weights, Tensor | float]:
+        """Where one step takes them, without momentum and weight decay; and the rate of that step, clipping counted."""
+        logits = seen.logits
+        if self.lookahead == "head":
+            with self._autocast():
+                logits = functional_call(self.head, weights, (seen.features,))
+        loss = self.learned.loss(logits, batch.labels, seen.features, self._of_head(weights), self.reduction)
+        found = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
+        slopes = [self._average(slope) for slope in found]
+        rate: Tensor | float = batch.lr
+        if self.clip_norm:
+            norm = torch.stack([slope.detach().norm() for slope in slopes]).norm()
+            rate *= (self.clip_norm / (norm + 1e-6)).clamp_max(1)  # as torch clips
+        return {name: w - rate * slope for (name, w), slope in zip(weights.items(), slopes, strict=True)}, rate
+
+    def _held_out(self, batch: "_Batch", ahead: Weights) -> tuple[Tensor, Tensor, Weights]:
+        """The objective on the meta batch at the weights ahead, the same before, and all weights ahead."""
+        full, x = self.lookahead == "full", batch.meta_x
+        at = dict(self.network.named_parameters()) | {("" if full else self._prefix) + n: w for n, w in ahead.items()}
+        with self._autocast():
+            torch.manual_seed(batch.seed + 1)  # dropout falls on the same units before and after
+            with torch.no_grad(), listening(self.head) as heard:
+                now = self._call({}, x, count=self.update_statistics and not full and not self.leak_meta_grad)
+                before = self.objective(now, batch.meta_labels)
+            if full or self.leak_meta_grad:
+                torch.manual_seed(batch.seed + 1)
+                logits = self._call(at, x, count=self.update_statistics)
+            else:  # only the last layer needs a gradient
+                logits = functional_call(self.head, ahead, (heard[0],))
+        return self.objective(logits, batch.meta_labels), before, at
+
+    def _slopes(
+        self, objective: Tensor, at: Weights, parameters: Iterable[Tensor], *, keep: bool = False
+    ) -> list[Tensor]:
+        """Gradients of the objective; where it may leak, those of the network are added to its own."""
+        wanted = list(parameters)
+        own = {name: w for name, w in self.network.named_parameters() if w.requires_grad} if self.leak_meta_grad else {}
+        found = _slopes(objective, [*wanted, *(at[name] for name in own)], keep=keep)
+        for weight, leak in zip(own.values(), found[len(wanted) :], strict=True):
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+            weight.grad += leak
+        return found[: len(wanted)]
+
+    def _call(self, weights: Weights, x: Tensor, *, count: bool = False) -> Tensor:
+        """The network with other weights; batch norm counts into copies unless told otherwise."""
+        copies = {} if count else {name: buffer.clone() for name, buffer in self.network.named_buffers()}
+        logits: Tensor = functional_call(self.network, {**weights, **copies}, (x,))
+        return logits
+
+    def _of_head(self, weights: Weights) -> Weights:
+        """The weights of the last layer, by their names in it."""
+        if self.lookahead == "head":
+            return weights
+        start = len(self._prefix)
+        return {name[start:]: w for name, w in weights.items() if name.startswith(self._prefix)}
+
+
+_Objectives = tuple[Tensor, Tensor]  # on the meta batch: after the look-ahead, and before
+
+
+class _Batch(NamedTuple):
+    x: Tensor
+    labels: Tensor
+    meta_x: Tensor
+    meta_labels: Tensor
+    lr: float
+    seed: int
+
+
+class _Seen(NamedTuple):
+    """What the network says of the training batch."""
+
+    logits: Tensor  # with the graph of the network
+    features: Tensor  # (B, d), without
+
+
+def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) -> list[Tensor]:
+    """Gradients; 0 for a parameter that the value does not see."""
+    return list(torch.autograd.grad(value, list(parameters), retain_graph=keep, materialize_grads=True))

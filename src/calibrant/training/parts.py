@@ -1,0 +1,70 @@
+"""What moves while a network trains: each part from its line in the recipe."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from calibrant import losses
+from calibrant.core.torch import checkpoint
+from calibrant.losses import Loss
+from calibrant.losses.mixup import Mixup
+from calibrant.models import Network, Shape, build
+from calibrant.training.learned import make_learned
+from calibrant.training.meta import MetaStep
+from calibrant.training.optimize import make_optimizer
+from calibrant.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that a state on disk must hold to go on."""
+
+    network: Network
+    wrapped: nn.Module  # the same network, as the devices call it
+    optimizer: torch.optim.Optimizer
+    loss: Loss
+    scaler: Any
+    meta: MetaStep | None = None
+
+
+def make_parts(recipe: Recipe, shape: Shape, images: int, fabric: Any) -> Parts:
+    """The parts of a training on so many images, as they are before its first step."""
+    torch.manual_seed(recipe.seed)
+    network = build(recipe.model, shape)
+    if recipe.weights:
+        weights = checkpoint.load(Path(recipe.weights))[0]
+        checkpoint.put(network, checkpoint.under("network", weights) or weights, recipe.weights)
+    if recipe.channels_last:
+        network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    loss = losses.make(recipe.loss, recipe.reduction)
+    loss = Mixup(alpha=recipe.mixup, base=loss, reduction=recipe.reduction) if recipe.mixup else loss
+    loss.start(images, recipe.epochs)
+    loss = loss.to(fabric.device)
+    wrapped, optimizer = fabric.setup(network, make_optimizer(recipe, network))
+    meta = _meta_step(recipe, network, wrapped, fabric) if recipe.meta.learn else None
+    return Parts(network, wrapped, optimizer, loss, fabric.strategy.precision, meta)
+
+
+def _meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabric: Any) -> MetaStep:
+    """The step of a recipe with a table [meta]."""
+    m, several = recipe.meta, fabric.world_size > 1
+    learned = make_learned(recipe, network).to(fabric.device)
+    return MetaStep(
+        network,
+        learned.double() if recipe.precision == "64-true" else learned,
+        objective=m.objective,
+        lookahead=m.lookahead,
+        lookahead_step=m.lookahead_step,
+        clip_norm=recipe.optimizer.clip_norm,
+        by=m.by,
+        lr=m.lr,
+        reduction=recipe.reduction,
+        leak_meta_grad=m.leak_meta_grad,
+        update_statistics=m.update_statistics,
+        forward=wrapped if several else None,
+        autocast=fabric.autocast,
+        average=fabric.all_reduce if several else None,
+    )

@@ -1,0 +1,232 @@
+"""A recipe says everything about a training: a TOML file on disk, a frozen value in the program."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from calibrant.core import trust
+from calibrant.core.changes import nested, read_changes
+from calibrant.core.config import Bounds, Count, NotNegative, Positive, Seed, build, check_fields
+from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.layered import Found, ask_for_choices, combinations, find, load
+from calibrant.core.toml import Table
+
+MOST_EPOCHS = 1_000_000  # one is less than a second of a small network: beyond it a number was mistyped
+MOST_BATCH = 65_536  # images at once
+Epoch = Annotated[int, Bounds(0, MOST_EPOCHS)]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Which images, and what is done to them on the way in."""
+
+    name: str = "fashion_mini"  # `calibrant list datasets`
+    root: str = ""  # where its files are
+    split: str = "8:1:1"  # train:val:meta; see datasets/_splits.py
+    split_seed: Seed = 0  # one split for every training seed
+    limit: Count = 0  # use only so many training images; 0 is all
+    test_limit: Count = 0  # and so many for validation and for the test
+    augment: Literal["none", "flip", "crop", "resized"] = "crop"  # crop after padding, or a random window resized
+    pad: Annotated[int, Bounds(0, 512)] = 4  # black pixels on every side before cropping
+    flip: bool = True  # mirror half of the images, unless augment is none
+    test_normalise: Literal["same", "imagenet"] = "same"  # by ImageNet's constants is a slip of published code
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """How weights move."""
+
+    name: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: Positive = 0.1
+    momentum: Annotated[float, Bounds(least=0, below=1)] = 0.9
+    nesterov: bool = False
+    weight_decay: NotNegative = 5e-4
+    clip_norm: NotNegative = 0.0  # of the whole gradient; 0 is no clipping
+    accumulate: Annotated[int, Bounds(1, 65_536)] = 1  # passes that share one batch, to fit it in memory
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.name == "sgd" and self.nesterov and not self.momentum:
+            fix = "give momentum, or say nesterov = false"
+            raise InputError("momentum", expected="more than 0 where nesterov is true", got="0", fix=fix)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the learning rate falls."""
+
+    name: Literal["constant", "step", "cosine"] = "step"
+    milestones: tuple[Epoch, ...] = ()  # epochs at which a step schedule falls
+    factor: Annotated[float, Bounds(above=0, most=1)] = 0.1
+    warmup: Epoch = 0  # epochs in which the rate rises from 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Whether a regulariser is learned on the part `meta` while the network trains, and how."""
+
+    learn: Literal["", "gamma", "l2", "smoothing", "class_smoothing", "pair_smoothing"] = ""  # "" is nothing
+    objective: str = "ce + 0.5*sece"  # on the meta batch, after the look-ahead
+    lookahead: Literal["head", "full"] = "head"  # one step of the last layer, or of all weights
+    lookahead_step: Literal["taken", "raw"] = "taken"  # clipped as the network's step is; or never, the authors' code
+    by: Literal["jvp", "double_backward"] = "jvp"  # the same gradient; the second is slow, to check the first
+    lr: Positive = 1e-3  # of the regulariser's Adam
+    batch: Annotated[int, Bounds(0, MOST_BATCH)] = 0  # meta images in a step; 0 is as many as training images
+    heads: Annotated[int, Bounds(0, 10_000)] = 0  # of gamma-Net; 0 is one per class
+    tau: Positive = 0.01
+    cap: Positive = 20.0  # the largest gamma
+    reshuffle: bool = True  # the meta images each time they begin again; false is a habit of the authors' code
+    leak_meta_grad: bool = False  # another one: the meta batch trains the network as well
+    update_statistics: bool = False  # another one: the meta batch counts in batch norm's running averages
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training, whole. Every key of the TOML file is a field here, with one comment each."""
+
+    title: str = ""
+    paper: str = ""  # whose training it is: authors, title, year, table
+    model: str = "resnet8"  # `calibrant list models`, package.module:callable?arg=value, hf:NAME
+    loss: str = "ce"  # `calibrant list losses`, or a sum of them
+    reduction: Literal["mean", "sum"] = "mean"
+    mixup: Annotated[float, Bounds(0, 1000)] = 0.0  # alpha of the Beta distribution; 0 is no mixup
+    epochs: Annotated[int, Bounds(1, MOST_EPOCHS)] = 30
+    batch: Annotated[int, Bounds(2, MOST_BATCH)] = 128
+    seed: Seed = 0
+    select: Literal["last", "best", "refinement"] = "last"  # which epoch's weights count: last, or lowest
+    # validation error, or lowest validation NLL after a temperature ("refine, then calibrate")
+    patience: Epoch = 0  # stop when the selected number has not improved for so many epochs; 0 is never
+    test_each_epoch: bool = False  # log measures of the test part too; never used for selection
+    precision: Literal["32-true", "16-mixed", "bf16-mixed", "64-true"] = "32-true"
+    channels_last: bool = False
+    weights: str = ""  # safetensors to start from, for instance another run's best.safetensors
+    scale: str = "paper"  # the preset that was used
+    data: Data = field(default_factory=Data)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    schedule: Schedule = field(default_factory=Schedule)
+    meta: Meta = field(default_factory=Meta)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.patience and self.select == "last":
+            raise InputError(
+                "patience", expected="select best or refinement", got="last", fix='say select = "refinement" too'
+            )
+        if self.meta.learn:
+            self._check_meta()
+
+    def _check_meta(self) -> None:
+        """What a learned regulariser does not go together with."""
+        learn = self.meta.learn
+        loss = "focal" if learn == "gamma" else "ce" if learn.endswith("smoothing") else self.loss
+        for key, value, expected in (
+            ("loss", self.loss, loss),
+            ("mixup", self.mixup, 0.0),
+            ("optimizer.accumulate", self.optimizer.accumulate, 1),
+        ):
+            if value != expected:
+                fix = f"say --set {key}={expected}, or leave out meta.learn"
+                raise InputError(key, expected=f"{expected} where meta.learn is {learn}", got=f"{value}", fix=fix)
+        if self.precision == "16-mixed":
+            fix = "use bf16-mixed, which needs no scaled gradients"
+            raise InputError("precision", expected="not 16-mixed where meta.learn is set", got="16-mixed", fix=fix)
+
+    @property
+    def reduced(self) -> bool:
+        """Made smaller than the paper's: its numbers are not the paper's."""
+        return self.scale != "paper"
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "recipe") -> "Recipe":
+        return build(cls, Table(values, {(): where}))
+
+
+def read_recipe(recipe: str | Path | Found, changes: Iterable[str] = (), *, allow_code: bool = False) -> Recipe:
+    """A recipe from its name or its file, with changes such as `epochs=5`, `data.root=...` or `scale=small`.
+
+    A file may start from another recipe (`extends = "meta/cifar10-resnet18-ce"`, or the path of a file), offer choices
+    (see core/layered.py), and hold presets (`[scale.small]`) whose keys replace its own. Milestones are epochs of the
+    file's own `epochs`: where only `epochs` is changed, they move along. The file names entries of catalogues; code
+    (`./mine.py`, `package.module:callable`, `hf:NAME`) belongs in the changes, or is allowed by `allow_code`, which is
+    remembered until the file changes.
+    """
+    found = recipe if isinstance(recipe, Found) else find_recipe(recipe)
+    table = load(found, [recipes_folder()])
+    if "choices" in table.values:
+        raise ask_for_choices(table, found.file.stem)
+    asked = read_changes(Recipe, changes)
+    made = recipe_of(table, asked, asked.values.get("scale", "paper"))
+    from_file = {key: spec for key, spec in named(made).items() if tuple(key.split(".")) not in asked.places}
+    trust.check(found.file, table.values, from_file, allow=allow_code)
+    return made
+
+
+def named(recipe: Recipe) -> dict[str, str]:
+    """The entries of catalogues that a recipe names, by key."""
+    keys = {"model": recipe.model, "loss": recipe.loss, "data.name": recipe.data.name}
+    return {**keys, "meta.objective": recipe.meta.objective}
+
+
+def recipe_of(table: Table, asked: Table, scale: object = "paper") -> Recipe:
+    """The recipe of a table whose choices are made, at a scale, with what was asked for on top."""
+    presets = table.at("scale")
+    if not isinstance(scale, str) or scale not in ("paper", *presets.values):
+        raise unknown_name("scale", str(scale), ["paper", *presets.values])
+    top = asked.over(presets.at(scale))
+    own = Table({**table.values, "scale": scale}, table.places)
+    made = build(Recipe, top.over(own))
+    epochs = own.values.get("epochs", Recipe.epochs)
+    if "milestones" not in top.at("schedule").values and isinstance(epochs, int) and epochs > 0:
+        moved = tuple(round(m * (made.epochs / epochs)) for m in made.schedule.milestones)
+        made = replace(made, schedule=replace(made.schedule, milestones=moved))
+    return made
+
+
+def change(recipe: Recipe, **changes: Any) -> Recipe:
+    """The recipe with some values changed: `change(recipe, loss="focal", **{"data.name": "digits"})`."""
+    table = Table(recipe.to_dict())
+    for key, value in changes.items():
+        table = Table(nested(key.split("."), value)).over(table)
+    return build(Recipe, table)
+
+
+def recipes_folder() -> Path:
+    """The recipes that come with calibrant: beside the package when installed, at the root of a clone."""
+    package = Path(__file__).parents[1]
+    return package / "recipes" if (package / "recipes").exists() else package.parents[1] / "recipes"
+
+
+def find_recipe(name: str | Path) -> Found:
+    """A recipe by path, or by its name among those that come with calibrant (`demo`, `recipes/demo.toml`)."""
+    name = Path(name).as_posix()
+    found = find(name, [Path()]) or find(name.removeprefix("recipes/"), [recipes_folder()])
+    if found is None:
+        files = ", ".join(sorted(file.stem for file in recipes_folder().glob("*.toml")))
+        asked, expected = name.removeprefix("recipes/").removesuffix(".toml"), f"a TOML file, or a recipe of {files}"
+        raise unknown_name("recipe", asked, recipe_names(), expected)
+    return found
+
+
+def recipe_names() -> list[str]:
+    """Every recipe that comes with calibrant, each combination of a file's choices by itself."""
+    names: list[str] = []
+    for file in recipes_folder().glob("*.toml"):
+        table = load(Found(file), [recipes_folder()])
+        names += (
+            [f"{file.stem}/{choice}" for choice in combinations(table)] if "choices" in table.values else [file.stem]
+        )
+    return sorted(names)

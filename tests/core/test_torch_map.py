@@ -1,0 +1,137 @@
+"""Torch modules and torch.export programs of maps against the maps; the dispatcher of all exports."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+from export_maps import HAND_BUILT, NAMES, K, damaged_map, fresh, group_map, map_of, softmax
+
+pytest.importorskip("torch")
+import torch
+from torch import nn
+
+from calibrant.calibrators import names
+from calibrant.core.errors import InputError
+from calibrant.core.steps import Step
+from calibrant.core.torch.map import TorchMap
+from calibrant.repairing.export import export
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parity(name):
+    m = map_of(name)
+    logits, probs = fresh(m)
+    found = m.to_torch()(torch.tensor(logits).double())
+    np.testing.assert_allclose(softmax(found.numpy()), probs, atol=1e-9)
+    assert m.to_torch()(torch.tensor(logits)).dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", ["number", "vector", "matrix", "line top", "mix"])
+def test_the_logits_are_the_maps_logits(name):
+    from calibrant.core.predictions import Predictions
+
+    m = map_of(name)
+    logits, _ = fresh(m)
+    expected = m.apply(Predictions.from_logits(logits, np.zeros(len(logits)))).logits
+    np.testing.assert_allclose(m.to_torch()(torch.tensor(logits).double()).numpy(), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", HAND_BUILT)
+def test_gradients_flow_and_are_finite(name):
+    z = torch.tensor(np.concatenate([fresh(map_of(name))[0], 50 * np.eye(K, dtype=np.float32)]), requires_grad=True)
+    TorchMap(map_of(name))(z).square().sum().backward()
+    assert torch.isfinite(z.grad).all()
+    if name in ("number", "matrix", "line classes", "sigmoid logits top", "mix"):
+        assert (z.grad != 0).any()
+
+
+def test_in_a_network():
+    backbone = nn.Linear(3, K)
+    net = nn.Sequential(backbone, map_of("stair top").to_torch())
+    assert [name for name, _ in net.named_parameters()] == ["0.weight", "0.bias"]
+    assert net(torch.zeros(5, 3)).shape == (5, K)
+    assert copy.deepcopy(net)(torch.zeros(0, 3)).shape == (0, K)
+
+
+@pytest.mark.parametrize("name", ["matrix", "stair classes", "line top", "sigmoid probs classes", "everything"])
+def test_any_leading_shape(name):
+    module, z = TorchMap(map_of(name)), torch.randn(6, K, generator=torch.Generator().manual_seed(0))
+    flat = module(z)
+    torch.testing.assert_close(module(z.reshape(2, 3, K)), flat.reshape(2, 3, K))
+    torch.testing.assert_close(module(z[0]), flat[0])
+
+
+@pytest.mark.parametrize("name", ["matrix", "stair classes", "sigmoid probs top"])
+def test_casting_the_network_keeps_the_map_exact(name):
+    module, z = TorchMap(map_of(name)), torch.randn(20, K, generator=torch.Generator().manual_seed(0))
+    expected = module(z)
+    for cast in (module.half(), module.float(), module.to(torch.bfloat16), module.to("cpu", torch.float16)):
+        torch.testing.assert_close(cast(z), expected, rtol=0, atol=0)
+    assert module.half()(z.half()).dtype == torch.float16
+    assert all(b.device.type == "meta" for b in module.to("meta").buffers())
+
+
+def test_state_dict_round_trip(tmp_path):
+    first, second = TorchMap(map_of("stair classes")), TorchMap(map_of("stair classes"))
+    for buffer in second.buffers():
+        buffer.zero_()
+    torch.save(first.state_dict(), tmp_path / "m.pt")
+    second.load_state_dict(torch.load(tmp_path / "m.pt", weights_only=True))
+    z = torch.tensor(fresh(map_of("stair classes"))[0])
+    torch.testing.assert_close(first(z), second(z), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", [*names(), "sharp", "jump classes", "zeros top", "top, linear, top"])
+def test_the_exported_program(name, tmp_path):
+    m = map_of(name)
+    done = export(m, "torch", tmp_path / "m.pt2")
+    logits, probs = fresh(m)
+    program = torch.export.load(tmp_path / "m.pt2").module()
+    for rows in (1, 7, len(logits)):  # any batch size
+        np.testing.assert_allclose(softmax(program(torch.tensor(logits[:rows])).numpy()), probs[:rows], atol=1e-5)
+    assert done.format == "torch"
+    assert done.largest_difference < 1e-6
+
+
+def test_damaged_input(tmp_path):
+    with pytest.raises(InputError, match="one per group"):
+        group_map().to_torch()
+    with pytest.raises(InputError, match="a whole map"):
+        damaged_map().to_torch()
+    with pytest.raises(InputError, match="4 classes"):
+        map_of("number").to_torch()(torch.zeros(2, 3))
+
+    class New(Step):
+        def __call__(self, p):
+            return p
+
+    from calibrant.core.map import Map
+
+    with pytest.raises(InputError, match="update calibrant"):
+        TorchMap(Map("new", K, (New(),)))
+
+
+def test_the_dispatcher(tmp_path):
+    pytest.importorskip("onnxruntime")
+    for to in ("onnx", "python", "torch"):
+        done = export(map_of("number"), to, tmp_path / "folder" / f"m.{to}")
+        assert done.path.stat().st_size > 100
+        assert done.format == to
+    with pytest.raises(InputError, match="did you mean 'onnx'"):
+        export(map_of("number"), "onxx", tmp_path / "m")
+    with pytest.raises(InputError, match="the format onnx"):
+        export(map_of("number"), "torch", tmp_path / "m", append_to="net.onnx")
+    with pytest.raises(InputError, match="a classifier to append to"):
+        export(map_of("number"), "onnx", tmp_path / "m", output="logits")
+    with pytest.raises(InputError, match="a folder"):
+        export(map_of("number"), "python", tmp_path)
+    with pytest.raises(InputError, match="one per group"):
+        export(group_map(), "torch", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_torch_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InputError, match="pip install torch"):
+        export(map_of("number"), "torch", tmp_path / "m")

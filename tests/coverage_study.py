@@ -1,0 +1,98 @@
+"""How often an interval holds the truth: sets of rows whose true probabilities are known, seven ways to be wrong."""
+
+from functools import cache
+
+import numpy as np
+
+from calibrant.core.curve import Bins
+from calibrant.core.predictions import Predictions
+from calibrant.measures import ClassMeasure, CurveMeasure, RowMeasure
+from calibrant.measures.kde import KDE
+from calibrant.measures.refinement import Refinement
+from calibrant.measuring.limits import find_limits
+
+KINDS = {
+    "logits x 1.25": 1.25,
+    "logits x 2": 2.0,
+    "logits x 0.8": 0.8,
+    "calibrated": 1.0,
+    "too sure by 2 points": 0.02,
+    "too sure by 5 points": 0.05,
+    "a wave of 6 points": None,
+}
+SIZES = (500, 1000, 10_000)
+REFERENCE = 1_000_000  # rows of the set that stands for infinitely many
+
+
+def drawn(kind, n, seed, k=5):
+    """Logits, and the true probability of every class (n, k)."""
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.normal(size=(n, k))
+    honest = _softmax(logits)
+    how = KINDS[kind]
+    if kind.startswith("logits") or kind == "calibrated":
+        return how * logits, honest
+    top, rows = honest.argmax(axis=1), np.arange(n)
+    c = honest[rows, top]
+    right = np.clip(c - (0.06 * np.sin(4 * np.pi * c) if how is None else how), 0, 1)
+    true = honest * ((1 - right) / (1 - c))[:, None]
+    true[rows, top] = right
+    return logits, true
+
+
+def labelled(logits, true, seed):
+    below = true.cumsum(axis=1) < np.random.default_rng([seed, 1]).random((len(true), 1)) * true.sum(axis=1)[:, None]
+    return Predictions.from_logits(logits, below.sum(axis=1))
+
+
+def sets(kind, n, count, k=5):
+    for seed in range(count):
+        yield labelled(*drawn(kind, n, seed, k), seed)
+
+
+@cache
+def _reference(kind, k):
+    logits, true = drawn(kind, REFERENCE, 2**31, k)
+    return labelled(logits, true, 2**31), true
+
+
+def truth(m, kind, k=5):
+    """The measure on infinitely many rows: labels take part by their true probabilities, so they add no noise."""
+    if m.of_calibration and kind == "calibrated":
+        return 0.0
+    p, true = _reference(kind, k)
+    if isinstance(m, ClassMeasure):
+        return m.of_classes(_class_bins(m, p, true))
+    if isinstance(m, RowMeasure) and not isinstance(m, Refinement):
+        each = [m.rows(Predictions(p.values, np.full(p.n, label), p.kind)) for label in range(k)]
+        return float(np.einsum("ni,in->", true, np.array(each)) / p.n)
+    if isinstance(m, CurveMeasure) and not isinstance(m, KDE):
+        curve, hits = p.top_label, true[np.arange(p.n), p.predicted]
+        return m.on(curve.with_hits(hits[curve.order]))
+    return m(p)  # kde, refinement and calibration need labels
+
+
+def _class_bins(m, p, true):
+    sums = np.zeros((3, p.k * m.bins))
+    entries = m._entries(p)
+    for rows, probs in p.prob_rows():
+        kept = probs > m.above
+        _, cell, _ = next(entries)
+        for total, values in zip(sums, (np.ones(len(cell)), probs[kept], true[rows][kept]), strict=True):
+            total += np.bincount(cell, values, minlength=len(total))
+    return Bins(*(total.reshape(p.k, m.bins) for total in sums), n=p.n)
+
+
+def coverage(m, kind, n, count, *, confidence=0.95, resamples=200, k=5):
+    """The share of sets whose interval holds the truth, and the mean width."""
+    true, found = truth(m, kind, k), []
+    for seed, p in enumerate(sets(kind, n, count, k)):
+        ends = find_limits(m, p, tail=(1 - confidence) / 2, resamples=resamples, seed=seed)
+        found.append((ends.low <= true + 1e-9 and true <= ends.high + 1e-9, ends.high - ends.low))
+    held, width = np.array(found).T
+    return float(held.mean()), float(width.mean())
+
+
+def _softmax(logits):
+    e = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)

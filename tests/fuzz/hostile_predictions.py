@@ -1,0 +1,125 @@
+"""Files of predictions of every format: right ones, odd ones and damaged ones, by a seeded generator."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from mutate_bytes import mutated
+
+from calibrant.core.predictions import Predictions
+
+SUFFIXES = (".npz", ".parquet", ".csv")
+ODD_ARRAYS = [
+    np.array(["x", "é", "[/a]"]), np.array([b"\xc3\xa9", b"\xff"]), np.array([1 + 2j]), np.array([np.nan, np.inf]),
+    np.array(["2020-01-01"], dtype="M8[D]"), np.array([-1, 2**62]), np.array([2**64 - 1], dtype=np.uint64),
+    np.zeros((2, 2, 2)), np.array(3), np.array([]), np.array([True, False]), np.array([1.5, 0.0]),
+    np.zeros(3, dtype=[("a", "f4")]), np.full(3, 0x11FFFF, dtype=np.uint32).view("<U1"), np.float16([1e4, 6e4]),
+    np.longdouble([1, 2]), np.array([1e308, -1e308]), np.array(["\x00\x1b[2J", "a\nb", "\u202e"]),
+]  # fmt: skip
+ODD_COLUMNS = [
+    ["x", "é", '"', "a,b", ""], [b"\xff", b"a"], [None, 1], [True, False], [[1.0], [1.0, 2.0]], [[1.0, 2.0]],
+    [{"a": 1}], [1e308, -1e308], [float("nan")], [float("inf")], [-1, 5], [2**63], ["2020-01-01"], [0.1, 0.9],
+]  # fmt: skip
+NAMES = [
+    "label", "labels", "logits", "probs", "logit_0", "logit_1", "prob_0", "prob_1", "prob_²", "logit_01", "id", "group",
+    "predicted", "seen", "feature_0", "features", "ids", "groups", "prob_" + "9" * 5000, "", " label", "LABEL",
+]  # fmt: skip
+
+
+def right_predictions(rng: np.random.Generator) -> Predictions:
+    """Predictions that every command accepts, with some of what else may be known."""
+    n, k = int(rng.integers(8, 40)), int(rng.integers(2, 6))
+    scores = rng.normal(size=(n, k)) * rng.choice([0.1, 3.0, 30.0])
+    labels = rng.integers(0, k, n)
+    extras = {
+        "ids": [None, np.arange(n), np.array([f"row {i}" for i in range(n)])][rng.integers(3)],
+        "groups": [None, np.array(["a", "b"])[np.arange(n) % 2]][rng.integers(2)],
+        "features": [None, rng.normal(size=(n, 2))][rng.integers(2)],
+    }
+    if rng.integers(2):
+        return Predictions.from_logits(scores, labels, **extras)
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return Predictions.from_probs(e / e.sum(axis=1, keepdims=True), labels, **extras)
+
+
+def write_odd(p: Predictions, file: Path, rng: np.random.Generator) -> None:
+    """The predictions with one to three of their parts replaced, renamed, added or left out."""
+    if file.suffix == ".npz":
+        arrays = {p.kind: p.values, "labels": p.labels, **p.extras.arrays()}
+        for _ in range(rng.integers(1, 4)):
+            names = ("logits", "probs", "labels", "ids", "groups", "predicted", "seen", "features")
+            name = names[rng.integers(len(names))]
+            odd = ODD_ARRAYS[rng.integers(len(ODD_ARRAYS))]
+            arrays[name] = np.resize(odd, p.n) if rng.integers(2) and odd.size else odd
+            if rng.integers(4) == 0:
+                arrays.pop(list(arrays)[rng.integers(len(arrays))])
+        np.savez(file, **arrays)
+        return
+    p.save(file)
+    frame = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
+    for _ in range(rng.integers(1, 4)):
+        odd = ODD_COLUMNS[rng.integers(len(ODD_COLUMNS))]
+        name = NAMES[rng.integers(len(NAMES))]
+        values = [odd[i % len(odd)] for i in range(frame.height)]
+        try:
+            frame = frame.with_columns(pl.Series(name, values, strict=False))
+            if rng.integers(4) == 0 and frame.width > 1:
+                frame = frame.drop(frame.columns[rng.integers(frame.width)])
+        except pl.exceptions.PolarsError:
+            continue
+    if rng.integers(5) == 0:
+        frame = frame.head(int(rng.integers(3)))
+    if file.suffix == ".parquet":
+        frame.write_parquet(file)
+        return
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype in (pl.Binary, pl.Object)]
+    frame.drop(nested).write_csv(file)
+
+
+def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[Path, Predictions | None]:
+    """A file, and what it holds where it has not been damaged."""
+    p = right_predictions(rng)
+    file = folder / f"p{suffix}"
+    kind = rng.integers(5)
+    if kind == 0:
+        p.save(file)
+        return file, p
+    if kind == 1:
+        write_odd(p, file, rng)
+        return file, None
+    if kind == 2:  # the right bytes under another name
+        p.save(folder / f"q{SUFFIXES[rng.integers(3)]}")
+        saved = next(folder.glob("q.*"))
+        data = saved.read_bytes()
+        saved.unlink()
+    else:
+        p.save(file)
+        data = file.read_bytes()
+    file.write_bytes(mutated(data, rng))
+    return file, None
+
+
+def same(p: Predictions, q: Predictions) -> bool:
+    """Whether q is p, up to names of digits that CSV reads as numbers."""
+    names = [(p.ids, q.ids), (p.groups, q.groups)]
+    return (
+        np.array_equal(p.values, q.values)
+        and np.array_equal(p.labels, q.labels)
+        and p.kind == q.kind
+        and all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in names)
+        and (p.features is None) == (q.features is None)
+        and (p.features is None or np.array_equal(p.features, q.features))
+    )
+
+
+def is_valid(p: Predictions) -> bool:
+    """What every Predictions promises, computed anew."""
+    scores = np.asarray(p.values, dtype=np.float64)
+    if not np.isfinite(scores).all() or not ((p.labels >= 0) & (p.labels < p.k)).all():
+        return False
+    if p.kind == "probs" and (abs(scores.sum(axis=1) - 1).max() > 2e-3 or scores.min() < 0 or scores.max() > 1):
+        return False
+    buffer = io.BytesIO()
+    np.savez(buffer, **p.extras.arrays())  # plain arrays all of them
+    return 0 <= p.extras.seen <= 1 and bool(np.isfinite(p.confidence).all())

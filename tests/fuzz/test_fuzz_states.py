@@ -1,0 +1,184 @@
+"""Damaged maps, accumulators and fitted rescorers: a clear error, or something that still gives probabilities."""
+
+import functools
+import tempfile
+import warnings
+from collections import Counter
+from dataclasses import fields, replace
+from pathlib import Path
+
+import mutate_json as mutate
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+
+import calibrant as cal
+from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.fingerprint import Fingerprint
+from calibrant.core.predictions import Predictions
+from calibrant.rescorers.clamping import Clamped, ClampReport, ClampRow, load_clamped
+from calibrant.rescorers.density_ratio import DensityRatio, FittedDensityRatio
+from calibrant.rescorers.trust_score import FittedTrustScore, TrustScore
+
+FEW, MANY = 300, 10_000
+
+
+@functools.cache
+def rows(n: int = 60, k: int = 3) -> Predictions:
+    rng = np.random.default_rng(n)
+    z = 2 * rng.normal(size=(n, k))
+    labels = np.where(rng.random(n) < 0.7, z.argmax(axis=1), rng.integers(0, k, n))
+    names = np.array(["a", "b"])[rng.integers(0, 2, n)]
+    return Predictions.from_logits(z, labels, features=rng.normal(size=(n, 2)), groups=names, ids=np.arange(n))
+
+
+@functools.cache
+def whole_maps() -> tuple[str, ...]:
+    specs = ("temperature", "isotonic", "beta", "svs", "ets+isotonic_ovr", "histogram")
+    fits = [cal.fit(rows(), spec) for spec in specs]
+    return tuple(m.to_json() for m in (*fits, cal.fit(rows(), "temperature", by_group=True)))
+
+
+@functools.cache
+def whole_accumulator() -> str:
+    made = cal.Accumulator(["accuracy", "nll", "ece:bins=5", "classwise:bins=3", "gap"])
+    for first in range(0, 60, 20):
+        made.update(rows().take(np.arange(first, first + 20)))
+    return made.to_json()
+
+
+@functools.cache
+def whole_archives() -> dict[str, bytes]:
+    trust = replace(TrustScore().fit(rows().features, rows().labels), slope=0.7, offset=-0.1)
+    with tempfile.TemporaryDirectory() as folder:
+        DensityRatio(neighbours=3).fit(rows()).save(Path(folder) / "density.npz")
+        replace(trust, fingerprint=Fingerprint.of(rows())).save(Path(folder) / "trust.npz")
+        return {file.stem: file.read_bytes() for file in Path(folder).iterdir()}
+
+
+@functools.cache
+def whole_clamp() -> tuple[str, bytes]:
+    row = ClampRow(1.0, 0.1, 1.5, 0.2, 0.9, 1.0, 0.05, 1.1, "converged")
+    numbers = dict.fromkeys((f.name for f in fields(ClampReport) if f.type in (float, "float")), 0.5)
+    known = {"n": 60, "k": 3, "passes": 4, "helped": True, "diagnosis": "it helped", "options": {"passes": 8}}
+    report = ClampReport(**numbers | {"lam": 0.1} | known, rows=(row,))
+    with tempfile.TemporaryDirectory() as folder:
+        Clamped(network(), torch.zeros(4), 1.5, report=report).save(folder)
+        return (Path(folder) / "clamp.json").read_text(), (Path(folder) / "clamp.safetensors").read_bytes()
+
+
+def network() -> nn.Module:
+    return nn.Linear(4, 3)
+
+
+def check_probabilities(q: Predictions) -> None:
+    assert np.isfinite(q.values).all()
+    assert (q.probs >= 0).all()
+    np.testing.assert_allclose(q.probs.sum(axis=1), 1, atol=1e-9)
+
+
+def try_map(file: Path) -> None:
+    m = cal.load_map(file)
+    groups = rows().take(np.arange(20)) if m.k == 3 else rows(60, m.k) if m.k <= 50 else None
+    if groups is not None:
+        check_probabilities(m(groups))
+    assert cal.Map.from_dict(m.to_dict()).to_json() == m.to_json()
+
+
+def try_accumulator(file: Path) -> None:
+    a = cal.Accumulator.load(file)
+    if a.n == 0:
+        return
+    for spec in a.specs:
+        found = a.measure(spec)
+        low, high = cal.measures.make(spec).bounds
+        assert low - 1e-6 <= found.value <= high + 1e-6, found
+        assert np.isfinite([found.value, found.low, found.high]).all(), found
+        assert found.low <= found.high
+    assert sum(part.sum() for part in a.histogram) == a.n
+    assert cal.Accumulator.from_json(a.to_json()).to_json() == a.to_json()
+
+
+def try_density(file: Path) -> None:
+    check_rescored(FittedDensityRatio.load(file))
+
+
+def try_trust(file: Path) -> None:
+    check_rescored(FittedTrustScore.load(file))
+
+
+def try_clamp(file: Path) -> None:
+    """The file holds clamp.json; clamp.safetensors beside it is whole, or damaged every third time."""
+    clamped = load_clamped(file.parent, network())
+    if tuple(clamped.delta.shape) in ((4,), (1,)):
+        assert torch.isfinite(clamped(torch.ones(2, 4))).all()
+
+
+def check_rescored(fitted: FittedDensityRatio | FittedTrustScore) -> None:
+    if fitted.known.shape[1] == 2:
+        check_probabilities(fitted.predict(rows(40)))
+
+
+def damaged(kind: str, rng: np.random.Generator) -> bytes:
+    if kind == "map":
+        return mutate.mutated_text(whole_maps()[int(rng.integers(0, len(whole_maps())))], rng)
+    if kind == "accumulator":
+        return mutate.mutated_text(whole_accumulator(), rng)
+    if kind == "clamp":
+        return mutate.mutated_text(whole_clamp()[0], rng)
+    return mutate.mutated_npz(whole_archives()[kind], rng)
+
+
+TRY = {
+    "map": try_map,
+    "accumulator": try_accumulator,
+    "density": try_density,
+    "trust": try_trust,
+    "clamp": try_clamp,
+}
+
+
+def fuzz(kind: str, times: int, folder: Path) -> Counter[str]:
+    """How many were refused, and how many were accepted and still right; anything else fails."""
+    counts: Counter[str] = Counter()
+    (folder / "evil.py").write_text("open('it ran', 'w')")
+    file = folder / ("clamp.json" if kind == "clamp" else "damaged")
+    for seed in range(times):
+        rng = np.random.default_rng([seed, len(kind)])
+        file.write_bytes(damaged(kind, rng))
+        if kind == "clamp":
+            tensors = whole_clamp()[1]
+            (folder / "clamp.safetensors").write_bytes(tensors if seed % 3 else mutate.mutated_bytes(tensors, rng))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LeakWarning)
+                TRY[kind](file)
+        except InputError as error:
+            counts["refused" if str(folder) in str(error) else "refused without its name"] += 1
+        except Exception as error:
+            pytest.fail(f"{kind}, seed {seed}: {type(error).__name__}: {error}")
+        else:
+            counts["accepted"] += 1
+    assert not (folder / "it ran").exists()
+    assert not counts["refused without its name"]
+    return counts
+
+
+@pytest.mark.parametrize("kind", TRY)
+def test_damage_is_refused_or_harmless(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts = fuzz(kind, FEW, tmp_path)
+    assert counts["refused"] > FEW / 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TRY)
+def test_damage_is_refused_or_harmless_ten_thousand_times(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts = fuzz(kind, MANY, tmp_path)
+    print(kind, dict(counts))
+    assert sum(counts.values()) == MANY

@@ -1,0 +1,117 @@
+"""What may be asked for: names, measures, functions, sets; and what is refused with a reason."""
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.measures.ece import ECE
+from calibrant.measuring.battery import STANDARD
+
+
+@pytest.fixture
+def p():
+    rng = np.random.default_rng(0)
+    logits = 2 * rng.normal(size=(150, 4))
+    return cal.Predictions.from_logits(logits, (logits + rng.gumbel(size=logits.shape)).argmax(axis=1))
+
+
+def very_sure(p):
+    """Share of rows with a confidence above 0.9."""
+    return (p.confidence > 0.9).mean()
+
+
+def test_all_standard_measures_unless_told_otherwise(p):
+    plain, named = cal.measure_all(p, resamples=20), cal.measure_all(p, "standard", resamples=20)
+    assert [m.measure for m in plain] == list(STANDARD)
+    assert plain == named
+    assert plain == cal.measure_all(p, STANDARD, resamples=20)
+
+
+def test_the_set_of_the_benchmark_study(p):
+    assert cal.measure_all(p, "benchmark102") == cal.benchmark102(p)
+
+
+def test_one_name_is_a_list_of_one(p):
+    assert cal.measure_all(p, "ece") == [cal.measure(p, "ece")]
+    with pytest.raises(cal.InputError, match="measure: expected one of"):
+        cal.measure_all(p, "standart")
+
+
+def test_a_function_is_a_measure(p):
+    m = cal.measure(p, very_sure, resamples=200)
+    assert m.measure == "very_sure"
+    assert m.definition == "Share of rows with a confidence above 0.9"
+    assert m.low < m.value == very_sure(p) < m.high
+    assert cal.check(p, very_sure, limit=0.99).state == "kept"
+    assert cal.compare(p, p.tempered(3), very_sure, resamples=50).better == "neither"  # nobody said which way is better
+    assert [m.measure for m in cal.measure_all(p, ["ece", very_sure], resamples=0)] == ["ece", "very_sure"]
+
+
+def test_a_function_must_return_a_number(p):
+    with pytest.raises(cal.InputError, match=r"one number, got ndarray\. To fix it: return a float"):
+        cal.measure(p, lambda p: p.confidence)
+
+
+def test_a_class_is_not_a_measure(p):
+    with pytest.raises(cal.InputError, match=r"got the class ECE\. To fix it: write ECE\(\)"):
+        cal.measure(p, ECE)
+    with pytest.raises(cal.InputError, match="got int"):
+        cal.measure(p, 3)
+
+
+def test_the_old_name_of_the_auroc_of_correctness_still_works(p):
+    m = cal.measure(p, "auroc", resamples=0)
+    assert m == cal.measure(p, "auroc_correct", resamples=0)
+    assert m.measure == "auroc_correct"
+    assert "auroc" not in cal.measures.names()
+
+
+@pytest.mark.parametrize("spec", ["ece:bins=1000000000", "mce:bins=100001", "classwise:bins=1000000000", "ece:bins=0"])
+def test_bins_have_bounds(p, spec):
+    with pytest.raises(cal.InputError, match="bins: expected 1 to 100,000"):
+        cal.measure(p, spec)
+
+
+def test_bins_of_many_classes_have_lower_bounds():
+    wide = cal.Predictions.from_logits(np.zeros((3, 1000)), [0, 1, 2], few_rows=True)
+    for spec in ("classwise:bins=50000", "classwise:bins=50000,scheme=mass", "ace_nixon:bins=50000"):
+        with pytest.raises(cal.InputError, match=r"expected 1 to 20,000 \(for 1,000 classes\)"):
+            cal.measure(wide, spec, resamples=0)
+
+
+def test_decomposition_has_the_same_bounds(p):
+    with pytest.raises(cal.InputError, match="1 to 100,000"):
+        cal.decompose(p, bins=10**9)
+
+
+def test_nll_is_exact_from_logits_and_floored_from_probabilities():
+    logits = np.array([[0.0, 100.0], [0.0, 0.0]])
+    p = cal.Predictions.from_logits(logits, [0, 0])
+    exact = (100 + np.log(2)) / 2
+    assert cal.measure(p, "nll", resamples=0).value == pytest.approx(exact, rel=1e-14)
+    floored = cal.Predictions.from_probs([[0.0, 1.0], [0.5, 0.5]], [0, 0])
+    assert cal.measure(floored, "nll", resamples=0).value == pytest.approx((-np.log(1e-12) + np.log(2)) / 2)
+    assert "exact from logits, probabilities floored at 1e-12" in cal.measures.make("nll").definition
+
+
+def test_cross_fitted_losses_of_maps_that_give_logits_are_exact():
+    """One row is wrong by 200 nats: floored it would count 27.6."""
+    from calibrant.repairing.choose import cross_fit
+
+    logits = np.zeros((40, 3))
+    logits[:, 0] = 2.0
+    logits[0] = [0.0, 200.0, 0.0]
+    p = cal.Predictions.from_logits(logits, np.zeros(40, dtype=int))
+    made, logs = cross_fit(p, "identity")
+    assert made.kind == "logits"
+    assert logs[0] == pytest.approx(-200)
+
+
+def test_fit_knows_auto_and_the_names_that_others_use(p):
+    chosen = cal.fit(p, "auto")
+    assert chosen.to_dict() == cal.choose(p).map.to_dict()
+    assert cal.fit(p, "sigmoid").to_dict() == cal.fit(p, "platt").to_dict()
+    with pytest.raises(cal.InputError, match="one map per group"):
+        cal.fit(p, "auto", by_group=True)
+    with pytest.raises(cal.InputError, match=r"write Platt\(\)"):
+        cal.fit(p, cal.calibrators.find("platt"))

@@ -1,0 +1,192 @@
+"""The honest choice: identity may win, simpler is preferred, the verdict has numbers, and nothing leaks."""
+
+import re
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.repairing.choose import CANDIDATES, cross_fit
+
+CHANGE = r"NLL \d\.\d{3,} to \d\.\d{3,} \(change [+-]\d\.\d{4,} to [+-]\d\.\d{4,}\)"
+FEW = ("identity", "temperature", "isotonic", "svs")
+
+
+def drawn(n=600, k=3, seed=0, *, sharpness=1.0):
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(n, k))
+    return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=(n, k))).argmax(axis=1))
+
+
+def noise(n=400, k=4, seed=0):
+    """Labels that have nothing to do with the scores."""
+    rng = np.random.default_rng(seed)
+    return Predictions.from_logits(rng.normal(size=(n, k)), rng.integers(0, k, size=n))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_calibrated_data_needs_no_calibration(seed):
+    choice = cal.choose(drawn(seed=seed), FEW)
+    assert choice.map.calibrator == "identity"
+    assert choice.verdict.startswith("No calibration needed")
+    p = drawn(seed=9)
+    np.testing.assert_allclose(choice.map.apply(p).probs, p.probs, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_overconfident_data_gets_one_number(seed):
+    p = drawn(seed=seed, sharpness=2.5)
+    choice = cal.choose(p)
+    assert choice.map.calibrator == "temperature"  # of one number; beyond noise no other is better
+    assert re.match(rf"Use temperature: it lowers the loss, {CHANGE}", choice.verdict)
+    assert "chosen from 8 candidates by cross-fitting" in choice.map.fit.diagnosis
+    assert [c.calibrator for c in choice.candidates] == list(CANDIDATES)
+    chosen = next(c for c in choice.candidates if c.calibrator == choice.map.calibrator)
+    assert chosen.high < 0
+    assert chosen.low <= chosen.difference <= chosen.high
+    assert f"(change {chosen.low:+.4f} to {chosen.high:+.4f})" in choice.verdict
+
+
+def test_differences_are_from_identity():
+    choice = cal.choose(drawn(seed=1, sharpness=2.5), FEW)
+    identity = choice.candidates[0]
+    assert (identity.calibrator, identity.difference, identity.low, identity.high) == ("identity", 0.0, 0.0, 0.0)
+    for c in choice.candidates:
+        assert c.difference == pytest.approx(c.nll - identity.nll, abs=1e-12)
+    assert identity.nll == pytest.approx(-drawn(seed=1, sharpness=2.5).true_log_prob.mean(), abs=1e-9)
+
+
+def test_identity_is_always_a_candidate_and_the_map_is_fitted_on_all_rows():
+    p = drawn(seed=1, sharpness=2.5)
+    choice = cal.choose(p, ("temperature",))
+    assert [c.calibrator for c in choice.candidates] == ["identity", "temperature"]
+    assert choice.map.parameters == cal.fit(p, "temperature").parameters
+    assert choice.map.fingerprint.seen(p) == 1.0
+
+
+def test_keep_argmax_restricts_the_candidates():
+    choice = cal.choose(drawn(seed=1, sharpness=2.5), ("temperature", "isotonic", "svs", "vector"), keep_argmax=True)
+    assert {c.calibrator for c in choice.candidates} == {"identity", "temperature", "isotonic"}
+    assert all(c.keeps_argmax for c in choice.candidates)
+    assert choice.map.keeps_argmax
+
+
+def test_two_class_candidates_are_for_two_classes():
+    names = ("temperature", "affine")
+    assert [c.calibrator for c in cal.choose(drawn(k=3), names).candidates] == ["identity", "temperature"]
+    assert [c.calibrator for c in cal.choose(drawn(k=2), names).candidates] == ["identity", *names]
+
+
+def test_chains_are_candidates():
+    choice = cal.choose(drawn(seed=1, sharpness=2.5), ("temperature+isotonic",))
+    assert [c.calibrator for c in choice.candidates] == ["identity", "temperature+isotonic"]
+
+
+def test_a_tie_says_how_many_rows_would_settle_it():
+    choice = cal.choose(drawn(200, seed=2, sharpness=2.5), FEW)
+    found = re.search(r"Between temperature and (\w+) these 200 rows cannot tell; about ([\d,]+) more", choice.verdict)
+    assert found, choice.verdict
+    assert found[1] in FEW
+    assert int(found[2].replace(",", "")) >= 1
+    calm = cal.choose(drawn(4000, seed=1, sharpness=4.0), ("temperature",))
+    assert "cannot tell" not in calm.verdict
+
+
+def test_no_calibration_names_the_nearest():
+    verdicts = [cal.choose(drawn(150, seed=seed), FEW).verdict for seed in range(8)]
+    alone = [v for v in verdicts if v.startswith("No calibration needed")]
+    assert len(alone) >= 6
+    assert all(re.search(rf"The nearest is \w+, {CHANGE}", v) for v in alone)
+
+
+def test_helps_is_said_only_where_the_interval_leaves_out_zero():
+    """Of 40 calibrated data sets about one in forty may look improved, and then its interval says so too."""
+    choices = [cal.choose(drawn(150, seed=seed), ("temperature", "beta")) for seed in range(40)]
+    helped = [c for c in choices if c.map.calibrator != "identity"]
+    assert len(helped) <= 5
+    for choice in helped:
+        assert choice.ruling.of(choice.map.calibrator).high < 0
+    assert all("lowers the loss" not in c.verdict for c in choices if c not in helped)
+
+
+def test_same_seed_same_choice():
+    p = drawn(200, seed=4, sharpness=1.3)
+    first, again, other = (cal.choose(p, FEW, seed=seed) for seed in (0, 0, 1))
+    assert first.verdict == again.verdict
+    assert first.candidates == again.candidates
+    assert first.map.to_json() == again.map.to_json()
+    assert first.candidates != other.candidates
+
+
+@pytest.mark.parametrize("name", ["matrix", "vector", "isotonic_ovr"])
+def test_cross_fitting_does_not_leak(name):
+    """Where there is nothing to learn beyond the rates, in-sample fits look good and cross-fitted ones do not."""
+    p = noise(80, 4)
+    base = cal.fit(p, "temperature").apply(p)  # the honest answer: know nothing
+    inside = -cal.fit(p, name).apply(p).true_log_prob + base.true_log_prob
+    honest = -cross_fit(p, name)[1] + base.true_log_prob
+    assert inside.mean() < 0
+    assert honest.mean() > inside.mean() + 0.02
+    assert honest.mean() > -2 * honest.std() / np.sqrt(p.n)
+
+
+def test_cross_fit_rows_are_those_of_maps_fitted_on_the_others():
+    p = drawn(100, seed=5, sharpness=2.5)
+    q, logs = cross_fit(p, "temperature", folds=4, seed=3)
+    shares = np.log(q.probs[:, :1] / q.probs[:, 1:2])[:, 0] / (p.logits[:, 0] - p.logits[:, 1])  # 1 / T of each row
+    assert len(np.unique(shares.round(6))) == 4
+    for beta in np.unique(shares.round(6)):
+        others = p.take(np.abs(shares - beta) > 1e-6)
+        assert others.n == 75
+        assert 1 / cal.fit(others, "temperature").parameters["T"] == pytest.approx(beta, abs=2e-6)
+    np.testing.assert_allclose(logs, np.log(q.true_prob), atol=1e-12)
+    assert np.array_equal(q.labels, p.labels)
+
+
+def test_cross_fit_keeps_every_fold_its_share_of_each_class():
+    labels = np.repeat([0, 1, 2], [60, 30, 10])
+    rng = np.random.default_rng(0)
+    p = Predictions.from_logits(rng.normal(size=(100, 3)), labels)
+    from calibrant.repairing.choose import _folds
+
+    fold = _folds(p, 5, 0)
+    for c, size in enumerate([60, 30, 10]):
+        assert np.bincount(fold[labels == c], minlength=5).tolist() == [size // 5] * 5
+
+
+def test_cross_fit_carries_predictions_of_top_maps():
+    p = drawn(100, seed=5, sharpness=2.5)
+    assert np.array_equal(cross_fit(p, "isotonic")[0].predicted, p.predicted)
+
+
+@pytest.mark.parametrize("folds", [0, 1, 101])
+def test_folds_out_of_range_are_refused(folds):
+    with pytest.raises(InputError, match="folds"):
+        cross_fit(drawn(100), "temperature", folds=folds)
+    with pytest.raises(InputError, match="folds"):
+        cal.choose(drawn(100), FEW, folds=folds)
+
+
+def test_unknown_candidates_are_refused():
+    with pytest.raises(InputError, match="did you mean 'temperature'"):
+        cal.choose(drawn(50), ("temperatur",))
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        Predictions.from_logits([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]] * 4, [0, 1, 0] * 4),
+        Predictions.from_logits([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]] * 4, [1, 0, 1] * 4),
+        Predictions.from_logits(np.zeros((12, 2)), [0, 1] * 6),
+        Predictions.from_logits(np.tile([1.0, 0.0], (12, 1)), [0] * 12),
+    ],
+    ids=["all correct", "all wrong", "constant", "one class"],
+)
+def test_hard_rows_still_give_a_choice(p):
+    choice = cal.choose(p)
+    assert choice.verdict
+    assert "nan" not in choice.verdict
+    assert np.isfinite(choice.map.apply(p).probs).all()
+    choice.map.to_json()

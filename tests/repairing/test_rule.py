@@ -1,0 +1,119 @@
+"""The one rule: what it needs to let a calibrator win, which of several it takes, and what it says about it."""
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.core.predictions import Predictions
+from calibrant.data import DEMO_TEST, DEMO_VAL
+from calibrant.repairing.choose import judge
+from calibrant.repairing.rule import Judged, decide
+from calibrant.reporting.build import build
+
+N = 400
+BASE = np.random.default_rng(0).exponential(size=N)
+
+
+def judged(name, mean, spread, complexity=1, keeps_argmax=True, seed=1):
+    """Losses that differ from the base by this mean exactly, with this spread."""
+    noise = np.random.default_rng(seed).normal(size=N)
+    noise = spread * (noise - noise.mean()) / noise.std()
+    return Judged(name, BASE + mean + noise, complexity, keeps_argmax)
+
+
+IDENTITY = Judged("identity", BASE, 0, True)
+
+
+def test_a_lower_loss_within_noise_does_not_win():
+    """1.5 standard errors below: closer to the lowest than the old rule asked for, but not shown."""
+    tempting = judged("temperature", -1.5 / np.sqrt(N), 1.0)
+    ruling = decide([IDENTITY, tempting])
+    assert ruling.chosen == "identity"
+    assert ruling.of("temperature").low < 0 < ruling.of("temperature").high
+    assert ruling.of("temperature").shown == "neither"
+    assert "no calibrator is shown to lower the loss" in ruling.words
+    assert "lowers the loss" not in ruling.words
+
+
+def test_a_shown_gain_wins_and_is_said_with_its_interval():
+    ruling = decide([IDENTITY, judged("temperature", -0.2, 1.0)])
+    chosen = ruling.of("temperature")
+    assert ruling.chosen == "temperature"
+    assert chosen.shown == "better"
+    assert chosen.high < 0
+    assert ruling.choice_words.startswith(f"Use temperature: it lowers the loss, NLL {BASE.mean():.3f} to ")
+    assert f"(change {chosen.low:+.4f} to {chosen.high:+.4f})" in ruling.words
+
+
+def test_harm_is_called_worse_and_never_wins():
+    ruling = decide([IDENTITY, judged("isotonic", 0.2, 1.0)])
+    assert ruling.of("isotonic").shown == "worse"
+    assert (ruling.chosen, ruling.otherwise) == ("identity", "identity")
+
+
+def test_the_simplest_near_the_lowest_wins():
+    free = judged("sms", -0.300, 0.1, complexity=3, seed=2)
+    near = judged("svs", -0.298, 0.1, complexity=2, seed=3)  # within one standard error, 0.1 * sqrt(2) / 20
+    far = judged("temperature", -0.25, 0.1, complexity=1, seed=4)
+    assert decide([IDENTITY, far, near, free]).chosen == "svs"
+    assert decide([IDENTITY, far, free]).chosen == "sms"
+
+
+def test_of_equally_simple_ones_the_first_wins():
+    first, second = judged("temperature", -0.299, 0.1, seed=2), judged("ets", -0.3, 0.1, seed=3)
+    assert decide([IDENTITY, first, second]).chosen == "temperature"
+    assert decide([IDENTITY, second, first]).chosen == "ets"
+
+
+def test_keeping_predictions_is_an_option_and_the_other_choice_is_said():
+    kept, free = judged("temperature", -0.2, 0.1), judged("sms", -0.3, 0.1, 3, keeps_argmax=False, seed=2)
+    free_to_change, keeping = (decide([IDENTITY, kept, free], keep_argmax=keep) for keep in (False, True))
+    assert (free_to_change.chosen, free_to_change.otherwise) == ("sms", "temperature")
+    assert (keeping.chosen, keeping.otherwise) == ("temperature", "sms")
+    assert "if every prediction must stay, the choice is temperature" in free_to_change.words
+    assert "if predictions may change, the choice is sms" in keeping.words
+    assert decide([IDENTITY, kept]).option_words == ""
+
+
+def test_what_is_open_is_said_with_the_rows_that_would_settle_it():
+    first, second = judged("temperature", -0.3, 0.1, seed=2), judged("ets", -0.296, 0.1, seed=3)
+    ruling = decide([IDENTITY, first, second])
+    gap = second.losses - first.losses
+    assert ruling.rival.calibrator == "ets"
+    assert ruling.rival.rows == pytest.approx((1.96 * gap.std() / gap.mean()) ** 2, abs=1)
+    assert "cannot tell" in ruling.rival_words
+    assert decide([IDENTITY, first]).rival is None
+
+
+def test_intervals_are_those_of_compare():
+    rng = np.random.default_rng(3)
+    z = 1.5 * rng.normal(size=(300, 3))
+    p = Predictions.from_logits(2 * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
+    q = p.tempered(1.7)
+    found = decide([judge("identity", p), judge("temperature", q)], resamples=100, seed=5).of("temperature")
+    expected = cal.compare(p, q, "nll", resamples=100, seed=5)
+    assert (found.difference, found.low, found.high) == pytest.approx(
+        (expected.difference, expected.low, expected.high)
+    )
+    assert found.shown == {"a": "worse", "b": "better", "neither": "neither"}[expected.better]
+
+
+@pytest.mark.parametrize("keep_argmax", [False, True])
+def test_auto_and_the_report_agree_on_the_demo(keep_argmax):
+    val, test = cal.Predictions.load(DEMO_VAL), cal.Predictions.load(DEMO_TEST)
+    by_auto = cal.choose(val, keep_argmax=keep_argmax).map.calibrator
+    by_report = build(test, fit_on=val, keep_argmax=keep_argmax, resamples=200).models[0]
+    assert by_report.best == by_auto == ("temperature" if keep_argmax else "sms")
+    assert by_report.ruling.otherwise == ("sms" if keep_argmax else "temperature")
+    assert by_report.ruling.keep_argmax is keep_argmax
+
+
+def test_every_default_is_the_same():
+    import inspect
+
+    from calibrant.cli.repairing import fit
+    from calibrant.cli.reporting import report
+    from calibrant.repairing.rule import KEEP_ARGMAX
+
+    for asks in (cal.choose, cal.report, build, decide, fit, report):
+        assert inspect.signature(asks).parameters["keep_argmax"].default is KEEP_ARGMAX, asks

@@ -1,0 +1,104 @@
+"""The scikit-learn estimator: scikit-learn's own list of promises, and ours."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from calibrant.core.errors import InputError
+from calibrant.repairing.sklearn import CalibratedClassifier, _repeated
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(900, 12, n_informative=6, n_redundant=6, n_classes=3, random_state=0)
+    return train_test_split(X, np.array(["cat", "dog", "eel"])[y], random_state=0)
+
+
+@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), cv=3)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Can't check:UserWarning")
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", ["temperature", "isotonic_ovr", "vector", "temperature+isotonic_ovr"])
+def test_it_repairs_naive_bayes(data, method):
+    X, X_test, y, y_test = data
+    before = log_loss(y_test, GaussianNB().fit(X, y).predict_proba(X_test))
+    made = CalibratedClassifier(GaussianNB(), method=method).fit(X, y)
+    probs = made.predict_proba(X_test)
+    np.testing.assert_allclose(probs.sum(1), 1, atol=1e-12)
+    assert log_loss(y_test, probs) < before
+    assert set(made.predict(X_test)) <= {"cat", "dog", "eel"}
+
+
+def test_the_estimator_sees_all_rows_and_the_map_only_unseen_ones(data):
+    X, X_test, y, _ = data
+    made = CalibratedClassifier(RandomForestClassifier(20, random_state=0), cv=3).fit(X, y)
+    alone = RandomForestClassifier(20, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(made.estimator_.predict_proba(X_test), alone.predict_proba(X_test))
+    # on its own rows a forest is nearly always right: a map fitted there would make it surer
+    assert made.map_.parameters["T"] > CalibratedClassifier(alone, cv="prefit").fit(X, y).map_.parameters["T"]
+
+
+def test_prefit_leaves_the_estimator_alone(data):
+    X, X_test, y, y_test = data
+    inner = GaussianNB().fit(X, y)
+    made = CalibratedClassifier(inner, cv="prefit").fit(X_test, y_test)
+    assert made.estimator_ is inner
+    with pytest.raises(InputError, match="fox"):
+        CalibratedClassifier(inner, cv="prefit").fit(X_test, np.full(len(y_test), "fox"))
+
+
+def test_margins_are_logits(data):
+    X, _, y, _ = data
+    many = CalibratedClassifier(RidgeClassifier()).fit(X, y)
+    assert many.predict_proba(X).shape == (len(X), 3)
+    np.testing.assert_array_equal(many.predict(X), many.estimator_.predict(X))
+    two = CalibratedClassifier(RidgeClassifier()).fit(X, y == "cat")
+    np.testing.assert_array_equal(two.predict(X), two.estimator_.predict(X))
+    assert two.map_.k == 2
+
+
+def test_weights_are_repeated_rows(data):
+    X, X_test, y, _ = data
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    inner = GaussianNB().fit(X, y)
+    a = CalibratedClassifier(inner, cv="prefit").fit(X, y, sample_weight=weights)
+    rows = np.repeat(np.arange(len(y)), weights)
+    b = CalibratedClassifier(inner, cv="prefit").fit(X[rows], y[rows])
+    np.testing.assert_allclose(a.predict_proba(X_test), b.predict_proba(X_test), rtol=1e-9)
+    assert np.bincount(_repeated(np.array([0.5, 1.5]))).tolist() == [5, 15]
+    CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=weights + 1)  # which knows no weights
+
+
+def test_it_works_inside_scikit_learn(data):
+    X, _, y, _ = data
+    made = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), cv=3))
+    assert cross_val_score(made, X, y, cv=3).mean() > 0.5
+    grid = GridSearchCV(CalibratedClassifier(GaussianNB()), {"method": ["identity", "temperature"]}, cv=3)
+    assert grid.fit(X, y).best_params_["method"] in ("identity", "temperature")
+    split = CalibratedClassifier(GaussianNB(), cv=KFold(4, shuffle=True, random_state=0)).fit(X, y)
+    assert split.map_.fit.converged
+
+
+def test_bad_input(data):
+    X, _, y, _ = data
+    with pytest.raises(InputError, match="temperature"):
+        CalibratedClassifier(GaussianNB(), method="temprature").fit(X, y)
+    with pytest.raises(InputError, match="at least 2 samples"):
+        CalibratedClassifier(GaussianNB()).fit(X[:3], ["a", "b", "a"])
+    with pytest.raises(InputError, match="a fold without one"):
+        CalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X[:9], list("aaabbbccc"))
+    with pytest.raises(InputError, match="sample_weight"):
+        CalibratedClassifier(GaussianNB()).fit(X, y, sample_weight=-np.ones(len(y)))

@@ -1,0 +1,409 @@
+"""The numbers of a report are those of the measures, and everything it is asked that makes no sense is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.core.wilson import wilson
+from calibrant.repairing.choose import CANDIDATES
+from calibrant.repairing.rule import Judged, decide
+from calibrant.reporting.build import build
+from calibrant.reporting.cost import CostRule, cost_row, read_rule
+from calibrant.reporting.page import page
+from calibrant.reporting.segments import by_prediction, check_groups, read_column
+from calibrant.reporting.trials import QUICK, calibrators_for
+
+
+def small(n=150, k=3, seed=0, sharpness=2.5):
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(n, k))
+    return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
+
+
+def quick(p, **options):
+    return build(p, **({"calibrators": ["temperature"], "resamples": 40} | options))
+
+
+# -- numbers ----------------------------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_measure(one, test):
+    for n in one.models[0].numbers:
+        m = cal.measure(test, n.measure, resamples=60)
+        assert (n.value, n.low, n.high, n.definition) == (m.value, m.low, m.high, m.definition)
+        assert n.meaning
+
+
+def test_changes_are_those_of_compare(one, test, val):
+    for t in one.models[0].tried[1:]:
+        after = cal.fit(val, t.calibrator)(test)
+        for c in t.changes:
+            assert c == cal.compare(test, after, c.measure, resamples=60)
+        assert t.predictions_changed == (after.predicted != test.predicted).sum()
+        assert t.values["gap"] == cal.measures.make("gap")(after)
+
+
+def test_cross_fitting_is_that_of_choose():
+    from calibrant.repairing.choose import cross_fit
+
+    p = small()
+    t = quick(p).models[0].tried[1]
+    assert t.values["nll"] == cal.measures.make("nll")(cross_fit(p, "temperature")[0])
+
+
+def test_bins_are_those_of_the_option():
+    p = small()
+    m = quick(p, bins=7).models[0]
+    assert [b.n for b in m.bins] == p.top_label.bins(7).count.tolist()
+    assert {"ece:bins=7", "ece:bins=7,scheme=mass", "mce:bins=7"} <= {n.measure for n in m.numbers}
+    assert m.noise.observed == cal.measures.make("ece:bins=7")(p)
+
+
+def test_the_same_seed_gives_the_same_report_and_json_holds_it(three):
+    a, b = (quick(small(), seed=3, cost="threshold=0.8").to_dict() for _ in range(2))
+    assert a == b
+    assert json.loads(json.dumps(a, allow_nan=False)) == a
+    assert a["calibrant_report"] == 1
+    assert "curve" not in a["models"][0]["tried"][0]
+    assert json.loads(json.dumps(three.to_dict(), allow_nan=False))["ranking"]["order"]
+
+
+def test_the_date_comes_from_the_epoch(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert quick(small()).made.date == "1970-01-02"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    with pytest.raises(InputError, match="SOURCE_DATE_EPOCH"):
+        quick(small())
+
+
+def test_the_fingerprint_follows_the_numbers():
+    p = small()
+    same, other = small(), small(seed=1)
+    prints = [quick(q).made.sources[0].sha256 for q in (p, same, other)]
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_leaked_rows_are_said_once_and_without_a_warning():
+    p = small()
+    with pytest.warns(cal.LeakWarning):
+        q = cal.fit(p)(p)
+    assert any("flatter" in caution for caution in quick(q).models[0].cautions)
+
+
+def test_a_failing_calibrator_is_a_line_not_a_crash(monkeypatch):
+    from calibrant.calibrators.temperature import Temperature
+
+    def fail(self, p):
+        raise InputError("temperature", expected="luck", got="none", fix="try again")
+
+    monkeypatch.setattr(Temperature, "fit", fail)
+    m = quick(small(), calibrators=["temperature", "isotonic"]).models[0]
+    assert (m.tried[1].outcome, m.best in ("identity", "isotonic")) == ("failed", True)
+    assert "expected luck" in m.tried[1].words
+
+
+def test_every_data_set_makes_a_report(any_data):
+    r = build(any_data, resamples=40, cost="wrong=5,abstain=1", calibrators=["temperature", "isotonic"])
+    json.dumps(r.to_dict(), allow_nan=False)
+    assert r.models[0].verdict.text
+
+
+def test_large_data_try_fewer_calibrators():
+    p = small()
+    assert calibrators_for(p, p) == CANDIDATES[1:]
+    wide = Predictions.from_logits(np.zeros((2000, 600)), np.zeros(2000, int))
+    assert calibrators_for(wide, wide) == QUICK
+    assert calibrators_for(wide.take(np.arange(600)), None) == QUICK
+    assert set(CANDIDATES[1:]) - set(calibrators_for(wide.take(np.arange(600)), wide.take(np.arange(600)))) == {"sms"}
+
+
+def test_what_was_not_tried_is_said(monkeypatch):
+    from calibrant.reporting import trials
+    from calibrant.reporting.markdown import markdown
+
+    monkeypatch.setattr(trials, "SLOW", dict.fromkeys(trials.SLOW, 0))
+    r = build(small(), resamples=40)
+    assert r.models[0].not_tried == ("ets", "svs", "sms")
+    assert "Not tried, because it takes long on so many rows and classes: ets, svs and sms." in markdown(r)
+    assert quick(small()).models[0].not_tried == ()  # asked for one only
+
+
+# -- where it is worst ------------------------------------------------------------------------------
+
+
+def test_classes_and_groups_are_means_of_their_rows(one, test):
+    m = one.models[0]
+    assert sum(s.n for s in m.classes.rows) == test.n
+    plain = next(s for s in m.groups.rows if s.name == "plain")
+    rows = test.groups == "plain"
+    assert (plain.n, plain.says) == (rows.sum(), pytest.approx(test.confidence[rows].mean()))
+    assert plain.gap == pytest.approx(plain.says - plain.right)
+    low, high = wilson(plain.right, plain.n)
+    assert (plain.low, plain.high) == (pytest.approx(plain.says - high), pytest.approx(plain.says - low))
+
+
+def test_the_bad_class_is_found_and_calibrated_ones_are_not():
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=(6000, 6))
+    labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    spoiled = z.argmax(axis=1) == 4
+    z[spoiled] *= 4
+    found = by_prediction(Predictions.from_logits(z, labels), None, [f"c{i}" for i in range(6)])
+    assert found.rows[0].name == "c4"
+    assert [s.name for s in found.rows if s.beyond_noise] == ["c4"]
+    assert "1 of 6 classes is off" in found.words
+    assert "when it predicts c4" in found.words
+
+
+def test_few_rows_are_never_beyond_noise():
+    p = Predictions.from_probs([[0.99, 0.01]] * 9 + [[0.3, 0.7]] * 31, [1] * 9 + [1] * 31)
+    assert not next(s for s in by_prediction(p, None, ["a", "b"]).rows if s.name == "a").beyond_noise
+
+
+def test_groups_come_from_a_column(tmp_path):
+    import polars as pl
+
+    frame = pl.DataFrame({"prob_0": [0.9, 0.2], "prob_1": [0.1, 0.8], "label": [0, 1], "site": ["x", None]})
+    frame.write_csv(tmp_path / "a.csv")
+    frame.write_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        with pytest.raises(InputError, match="empty cells"):
+            read_column(tmp_path / name, "site")
+        assert read_column(tmp_path / name, "label").tolist() == [0, 1]
+        with pytest.raises(InputError, match="site"):
+            read_column(tmp_path / name, "sight")
+    np.savez(tmp_path / "a.npz", objects=np.array([{}, 1], dtype=object), site=np.array(["x", "y"]))
+    assert read_column(tmp_path / "a.npz", "site").tolist() == ["x", "y"]
+    with pytest.raises(InputError, match="pickled"):
+        read_column(tmp_path / "a.npz", "objects")
+
+
+# -- cost -------------------------------------------------------------------------------------------
+
+
+def test_cost_by_hand():
+    p = Predictions.from_probs([[0.9, 0.1], [0.85, 0.15], [0.6, 0.4], [0.3, 0.7]], [0, 1, 0, 1])
+    row = cost_row(p, read_rule("wrong=5,abstain=1"), "identity")
+    assert row.accepted == 0.5
+    assert row.error == 0.5
+    assert row.expected_cost == pytest.approx((0.1 * 5 + 0.15 * 5 + 1 + 1) / 4)
+    assert row.actual_cost == pytest.approx((0 + 5 + 1 + 1) / 4)
+
+
+def test_cost_matrix_by_hand(tmp_path):
+    (tmp_path / "m.csv").write_text("0,1\n10,0\n")
+    rule = read_rule(str(tmp_path / "m.csv"))
+    p = Predictions.from_probs([[0.8, 0.2], [0.95, 0.05]], [0, 1])
+    row = cost_row(p, rule, "identity")  # deciding 0 costs 10 p(1), deciding 1 costs p(0)
+    assert row.expected_cost == pytest.approx((0.8 + 0.5) / 2)
+    assert row.actual_cost == pytest.approx((1 + 10) / 2)
+    assert quick(small(k=2, n=60), cost=CostRule(matrix=rule.matrix)).models[0].cost.rows[0].accepted == 1.0
+
+
+def test_nothing_is_accepted():
+    row = cost_row(small(), CostRule(threshold=1.0), "identity")
+    assert (row.accepted, row.actual_cost) == (0, 0)
+    assert row.error != row.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "wrong", "wrong=5", "wrong=1,abstain=2", "abstain=0,wrong=1", "threshold=2", "wrong=x,abstain=1", "a=1"],
+)
+def test_bad_costs_are_refused(text):
+    with pytest.raises(InputError, match="--cost"):
+        read_rule(text)
+
+
+@pytest.mark.parametrize("content", ["1,2\n3\n", "a,b\nc,d\n", "1,2,3\n4,5,6\n", "nan,1\n1,0\n", ""])
+def test_bad_matrices_are_refused(tmp_path, content):
+    (tmp_path / "m.csv").write_text(content)
+    with pytest.raises(InputError, match=r"m\.csv"):
+        read_rule(str(tmp_path / "m.csv"))
+
+
+def test_a_matrix_of_other_classes_is_refused():
+    with pytest.raises(InputError, match="3 x 3"):
+        quick(small(), cost=CostRule(matrix=np.eye(2)))
+
+
+# -- several models ---------------------------------------------------------------------------------
+
+
+def test_ranking_is_by_loss_with_paired_tests(three):
+    after = {m.name: m.after(m.best).values["nll"] for m in three.models}
+    assert list(three.ranking.order) == sorted(after, key=after.__getitem__)
+    assert [m.name for m in three.models] == list(three.ranking.order)
+    assert len(three.ranking.pairs) == 3
+    assert [c.measure for c in three.ranking.pairs[0].changes] == ["nll", "ece", "accuracy", "auroc_correct"]
+    assert three.ranking.pairs[0].changes[0].better in ("a", "neither")
+    assert f"{three.ranking.order[0]} has the lowest loss (NLL" in three.ranking.words
+
+
+def test_the_headline_follows_the_loss_after_calibration():
+    """A sharp model with better refinement is behind before calibration and ahead after it."""
+    rng = np.random.default_rng(1)
+    z = 2 * rng.normal(size=(3000, 3))
+    labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    models = {
+        "sharp": Predictions.from_logits(5 * z, labels),
+        "blurred": Predictions.from_logits(0.8 * (z + rng.normal(size=z.shape)), labels),
+    }
+    r = quick(models)
+    before = {m.name: m.after("identity").values["nll"] for m in r.models}
+    assert before["sharp"] > before["blurred"]
+    assert r.ranking.order == ("sharp", "blurred")
+    assert [m.name for m in r.models] == ["sharp", "blurred"]
+    assert "sharp has the lowest loss" in r.ranking.words
+    assert "Uncalibrated, blurred is ahead" in r.ranking.words
+    assert r.ranking.pairs[0].changes[0].better == "a"
+
+
+def test_equal_models_cannot_be_told_apart():
+    p = small()
+    r = quick({"a": p, "b": p})
+    assert "cannot tell" in r.ranking.words
+    assert all(c.better == "neither" for c in r.ranking.pairs[0].changes)
+
+
+def test_rows_are_matched_by_their_ids():
+    p = small()
+    ids = np.arange(p.n)
+    a = Predictions.from_logits(p.values, p.labels, ids=ids)
+    r = quick({"a": a, "b": a.take(ids[::-1])})
+    assert r.models[0].numbers[0].value == r.models[1].numbers[0].value
+    assert r.ranking.pairs[0].changes[0].difference == 0
+
+
+def test_one_set_to_fit_on_for_each_model():
+    p, v = small(), small(seed=1)
+    r = quick({"a": p, "b": p}, fit_on={"a": v, "b": v})
+    assert {m.judged_on for m in r.models} == {"other rows"}
+    for fits in (v, {"a": v}):
+        with pytest.raises(InputError, match="fit_on"):
+            quick({"a": p, "b": p}, fit_on=fits)
+
+
+# -- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bins": 4}, "5 to 500"),
+        ({"bins": 501}, "5 to 500"),
+        ({"resamples": 39}, "at least 40"),
+        ({"class_names": ["a", "b"]}, "3 names"),
+        ({"class_names": ["a", "b", " "]}, "3 names"),
+        ({"groups": np.arange(10)}, "shape"),
+        ({"groups": np.arange(150)}, "at most 50"),
+        ({"calibrators": ["temprature"]}, "did you mean 'temperature'"),
+        ({"calibrators": ["affine"]}, "two classes"),
+        ({"fit_on": small(k=4)}, "3 classes"),
+    ],
+)
+def test_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        quick(small(), **options)
+
+
+@pytest.mark.parametrize("other", [small(n=140), small(k=4), small(seed=5)], ids=["rows", "classes", "labels"])
+def test_models_on_different_rows_are_refused(other):
+    with pytest.raises(InputError, match="CE and focal"):
+        quick({"CE": small(), "focal": other})
+    with pytest.raises(InputError, match="at least one model"):
+        quick({})
+
+
+def test_ten_thousand_groups_are_refused_unless_told_to_ignore_them():
+    p = small()
+    grouped = Predictions.from_logits(p.values, p.labels, groups=np.arange(p.n))
+    with pytest.raises(InputError, match="--groups none"):
+        quick(grouped)
+    assert quick(grouped, groups="none").models[0].groups is None
+    with pytest.raises(InputError, match="10,000 in 10,000 rows"):
+        check_groups(np.arange(10_000), 10_000)
+
+
+# -- how sure ---------------------------------------------------------------------------------------
+
+
+def test_more_rows_are_asked_for_until_they_are_enough():
+    from calibrant.reporting.certainty import certainty
+    from calibrant.reporting.report import Noise, Number
+
+    ruling = decide([Judged("identity", np.ones(5), 0, True)])
+    gap = Number("gap", "", 0.02, 0.01, 0.03, "", "", "")
+    noise = Noise(0.02, 0.015, 0.02, 0.5, 0.5)
+    assert certainty(1000, gap, noise, "honest", ruling).rows_wanted == 4000
+    assert certainty(1000, gap, replace(noise, upper=0.009), "honest", ruling).rows_wanted == 1000
+    assert certainty(1000, gap, noise, "over", ruling).rows_wanted == 4000
+    assert "3,000 more" in " ".join(certainty(1000, gap, noise, "over", ruling).words)
+    leaning = certainty(1000, gap, replace(noise, upper=0.03), "leaning over", ruling)
+    assert "1,300 more rows would settle it" in " ".join(leaning.words)
+
+
+# -- very many rows -------------------------------------------------------------------------------
+
+
+def test_a_report_of_very_many_rows_looks_at_some_and_says_so(monkeypatch):
+    rng = np.random.default_rng(0)
+    logits = 3 * rng.normal(size=(3000, 3))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    groups = np.where(np.arange(3000) % 2, "odd", "even")
+    p = Predictions.from_logits(logits, labels, groups=groups)
+    monkeypatch.setattr("calibrant.reporting.request.MOST_ROWS", 600)
+    monkeypatch.setattr("calibrant.reporting.request.FEWEST_ROWS", 100)
+    made = build({"a": p, "b": p.tempered(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40)
+    for model in made.models:
+        assert model.n == 600
+        assert model.cautions[0].startswith(
+            "All numbers here are of 600 of the 3,000 rows, drawn at random with seed 0"
+        )
+        assert sum(s.n for s in model.groups.rows) == 600
+        assert abs(model.right - p.correct.mean()) < 0.06
+    assert [source.n for source in made.made.sources] == [3000] * 4
+    assert "All numbers here are of 600 of the 3,000 rows" in page(made)
+    again = build({"a": p, "b": p.tempered(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40)
+    assert again.to_dict() == made.to_dict()
+
+
+def test_very_many_rows_are_resampled_less_often():
+    from calibrant.reporting.build import _affordable
+
+    class Rows:
+        n = 50_000
+
+    assert _affordable(Rows, 400) == 400
+    Rows.n = 250_000
+    assert _affordable(Rows, 400) == 200
+    Rows.n = 10**7
+    assert _affordable(Rows, 400) == 100
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        (np.array(["é".encode(), b"\xff"] * 75), None),
+        (np.array([1.5, 2.0] * 75), None),
+        (np.ones(150, dtype=complex), "expected text or numbers, got type complex128"),
+        (np.zeros(150, dtype="M8[D]"), "expected text or numbers"),
+        (np.zeros(150, dtype=[("a", "f4")]), "expected text or numbers"),
+        (np.zeros((150, 2)), "one value for each of 150 rows"),
+    ],
+)
+def test_odd_groups_are_segments_or_refused(tmp_path, groups, says):
+    p = small()
+    np.savez(tmp_path / "p.npz", logits=p.values, labels=p.labels, hospital=groups)
+    found = read_column(tmp_path / "p.npz", "hospital")
+    if says is None:
+        made = quick(p, groups=found)
+        assert {s.name for s in made.models[0].groups.rows} in ({"é", "\\xff"}, {"1.5", "2.0"})
+        return
+    with pytest.raises(InputError, match=says):
+        check_groups(found, p.n)

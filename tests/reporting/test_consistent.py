@@ -1,0 +1,102 @@
+"""A report never contradicts itself: over many data sets, of one model and of two, its sentences agree."""
+
+import re
+
+import numpy as np
+import pytest
+
+from calibrant.core.predictions import Predictions
+from calibrant.reporting import pictures
+from calibrant.reporting.build import build
+from calibrant.reporting.markdown import markdown
+from calibrant.reporting.verdict import TITLES
+
+KINDS = {"calibrated": 1.0, "over": 2.2, "slightly over": 1.15, "under": 0.5}
+SIZES = ((60, 2), (150, 3), (400, 10), (1000, 2), (2000, 3), (5000, 4))
+CASES = [
+    (kind, n, k, models, seed)
+    for seed, (n, k) in enumerate(SIZES)
+    for kind in KINDS
+    for models in ((1, 2) if n <= 2000 else (1,))
+]
+
+
+def drawn(kind, n, k, seed, *, noise=0.0, sharpness=1.0):
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(n, k))
+    labels = (z + rng.gumbel(size=(n, k))).argmax(axis=1)
+    return Predictions.from_logits(KINDS[kind] * sharpness * (z + noise * rng.normal(size=z.shape)), labels)
+
+
+def made(kind, n, k, models, seed):
+    """Half the cases are cross-fitted, half fitted on other rows, which may be of another kind."""
+    one = drawn(kind, n, k, seed)
+    calibrators = ["temperature", "isotonic", "svs"]
+    if models == 1:
+        fit_on = drawn("under" if seed % 4 == 1 else kind, n, k, seed + 100) if seed % 2 else None
+        return build(one, fit_on=fit_on, calibrators=calibrators, resamples=60, keep_argmax=seed % 3 == 0)
+    two = drawn(kind, n, k, seed, noise=0.4, sharpness=0.6)  # worse refined, perhaps better calibrated
+    return build({"A": one, "B": two}, calibrators=calibrators, resamples=60)
+
+
+def test_there_are_enough_cases():
+    assert len(CASES) >= 40
+
+
+@pytest.mark.parametrize(("kind", "n", "k", "models", "seed"), CASES)
+def test_sentences_agree(kind, n, k, models, seed, monkeypatch):
+    monkeypatch.setattr(pictures, "WANTED", ())  # the figures below the text say nothing about repairs and take long
+    monkeypatch.setattr(pictures, "DECOMPOSED_ELEMENTS", 0)
+    r = made(kind, n, k, models, seed)
+    for m in r.models:
+        _one_model(m)
+    if r.ranking is not None:
+        _ranking(r)
+    for text in (markdown(r), str(r)):
+        assert not re.search(r"\d%|p = 0\.0+\b|\bnan\b", text)
+        for before, after in re.findall(r"(\d+\.\d+)(?: %)? to (\d+\.\d+)(?: %)?, (?:worse|better)", text):
+            assert before != after
+
+
+def _one_model(m):
+    worse = {t.calibrator for t in m.tried if t.outcome == "made it worse"}
+    helped = {t.calibrator for t in m.tried if t.outcome == "helped"}
+    text = m.verdict.text
+    assert m.best == m.ruling.chosen
+    assert not {m.best, m.ruling.otherwise} & worse
+    assert {m.best, m.ruling.otherwise} - {"identity"} <= helped
+    for t in m.tried[1:]:
+        c = m.ruling.of(t.calibrator)
+        nll = next(change for change in t.changes if change.measure == "nll")
+        assert (t.calibrator in helped) == (c.shown == "better") == (nll.better == "b")
+        assert (t.calibrator in worse) == (c.shown == "worse") == (nll.better == "a")
+        if t.calibrator in helped:
+            assert c.high < 0
+            assert nll.high < 0
+        if t.calibrator in worse:
+            assert c.low > 0
+        for change in t.changes:
+            if change.better != "neither":
+                assert not change.low <= 0 <= change.high
+    raised = re.search(r"The loss is raised by ([^.]*)\.", text)
+    assert bool(raised) == bool(worse)
+    assert ("lowers the loss" in text) == (m.best != "identity")
+    assert ("is shown to lower the loss" in m.ruling.words) == (m.best == "identity")
+    if raised and m.best != "identity":
+        assert TITLES.get(m.best, m.best) not in raised[1]
+    if m.best != "identity":
+        assert f"Use {m.best}: it lowers the loss" in m.ruling.words
+
+
+def _ranking(r):
+    after = {m.name: m.after(m.best).values["nll"] for m in r.models}
+    before = {m.name: m.after("identity").values["nll"] for m in r.models}
+    assert [m.name for m in r.models] == list(r.ranking.order) == sorted(after, key=after.__getitem__)
+    first, second = r.models
+    words = r.ranking.words
+    assert words.startswith(f"With the calibration recommended for each, {first.name} has the lowest loss (NLL")
+    assert (f"Uncalibrated, {second.name} is ahead" in words) == (before[second.name] < before[first.name])
+    top = r.ranking.pairs[0].changes[0]
+    assert ("shown against every other" in words) == (top.better == "a")
+    assert top.better != "b"
+    assert (top.a, top.b) == pytest.approx((after[first.name], after[second.name]))

@@ -1,0 +1,186 @@
+"""Answers and searches over a table: commands, the page, the CSV files of the study's authors, the Pareto front."""
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("html5lib")
+
+import html5lib
+import numpy as np
+import polars as pl
+from networks import networks
+from typer.testing import CliRunner
+
+from calibrant.cli import app
+from calibrant.core.errors import InputError
+from calibrant.questions import names
+from calibrant.studying.answers import answer_all, markdown
+from calibrant.studying.networks import in_our_columns
+from calibrant.studying.search import front, pareto, search_table
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("nas") / "nas.parquet"
+    pl.concat([networks(80), networks(40, space="size")]).write_parquet(path)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["nas", *map(str, arguments)])
+
+
+# -- asking -------------------------------------------------------------------------------------------
+
+
+def test_ask_all_writes_a_page_without_script(file, tmp_path):
+    out, one = tmp_path / "answers.html", tmp_path / "one.parquet"
+    pl.read_parquet(file).filter(pl.col("data") == "cifar10").write_parquet(one)  # half the pictures
+    done = run("ask", "all", "--table", one, "--out", out)
+    assert done.exit_code == 0, done.output
+    text = out.read_text()
+    html5lib.HTMLParser(strict=False).parse(text)
+    assert "<script" not in text
+    assert text.count("<section>") == 7
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert "<svg" in text
+
+
+def test_ask_one_by_either_name(file):
+    said = [run("ask", name, "--table", file, "--json").stdout for name in ("bin-size", "bin_size")]
+    assert said[0] == said[1]
+    [answer] = json.loads(said[0])
+    assert answer["question"] == "bin_size"
+    assert {"value", "low", "high", "published", "verdict", "where", "networks"} <= set(answer["numbers"][0])
+    assert "What does the number of bins do?" in run("ask", "bin-size", "--table", file).stdout
+
+
+def test_a_table_without_a_column_is_refused_before_anything_is_asked(file, tmp_path):
+    poor = tmp_path / "poor.parquet"
+    pl.read_parquet(file).drop("pre_KSCE").write_parquet(poor)
+    out = tmp_path / "answers.html"
+    done = run("ask", "all", "--table", poor, "--out", out)
+    assert isinstance(done.exception, InputError)
+    assert "pre_KSCE" in str(done.exception)
+    assert not out.exists()
+
+
+def test_answers_stand_between_the_markers_of_a_page(file, tmp_path):
+    answers, page = answer_all(pl.read_parquet(file)), tmp_path / "page.md"
+    markdown(answers, page)
+    page.write_text(f"before\n{page.read_text()}after\n")
+    markdown(answers, page)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert text.count("| **") == len(names())
+    page.write_text("no markers")
+    with pytest.raises(InputError, match="end of answers"):
+        markdown(answers, page)
+
+
+# -- other people's columns ---------------------------------------------------------------------------
+
+
+def test_the_authors_columns_become_ours():
+    theirs = pl.DataFrame(
+        {
+            "config": [0, 1],
+            "arch": ["a", "b"],
+            "acc": [84.27, 90.0],
+            "pre_ECE_15": [0.05, 0.1],
+            "pgd@Linf": ["[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]", None],
+            "frost": ["[0.9, 0.8, 0.75, 0.6, 0.5]", "[0.9, 0.8, 0.65, 0.6, 0.5]"],
+        }
+    )
+    ours = in_our_columns(theirs, "tss_cifar100")
+    assert ours["space"].to_list() == ["topology"] * 2
+    assert ours["data"].to_list() == ["cifar100"] * 2
+    assert ours["accuracy"].to_list() == pytest.approx([0.8427, 0.9])
+    assert ours["pgd_1.0"].to_list() == [0.7, None]
+    assert ours["corrupt_frost"].to_list() == [0.75, 0.65]
+    assert ours["hcs"][1] == pytest.approx(0.9)
+    with pytest.raises(InputError, match="a file name that says it"):
+        in_our_columns(theirs, "results")
+    with pytest.raises(InputError, match="frost: expected lists of numbers"):
+        in_our_columns(theirs.with_columns(pl.lit("0.9 0.8").alias("frost")), "tss_cifar10")
+
+
+def test_classes_become_marks_of_the_first_network_of_each():
+    table = pl.DataFrame({"space": ["topology"] * 3, "data": ["d"] * 3, "unique": [7, 7, 8], "pgd_1": [0.1, 0.2, 0.3]})
+    ours = in_our_columns(table, "x")
+    assert ours["unique"].to_list() == [True, False, True]
+    assert "pgd_1.0" in ours.columns
+
+
+# -- searching ----------------------------------------------------------------------------------------
+
+
+def test_the_pareto_front_is_what_nobody_beats():
+    rng = np.random.default_rng(2)
+    accuracy, ece = rng.integers(20, size=(2, 60)) / 20
+    chosen = {(accuracy[i], ece[i]) for i in pareto(accuracy, ece)}
+    beaten = lambda i: any(  # noqa: E731
+        accuracy[j] >= accuracy[i] and ece[j] <= ece[i] and (accuracy[j], ece[j]) != (accuracy[i], ece[i])
+        for j in range(60)
+    )
+    assert chosen == {(accuracy[i], ece[i]) for i in range(60) if not beaten(i)}
+
+
+def test_searches_of_a_whole_space_find_what_is_there():
+    table = networks(15_625, data=("cifar10",)).with_columns(
+        unique=pl.lit(True), hcs=pl.col("arch").str.count_matches("nor_conv_3x3") / 6
+    )
+    found = {one.search: one for one in search_table(table, budget=60, seeds=30)}
+    assert found["evolution"].low > found["random"].high
+    assert found["local"].low > found["random"].high
+    for one in found.values():
+        assert len(one.curve) == 60
+        assert one.curve[-1] == pytest.approx(one.mean)
+        assert one.low <= one.mean <= one.high
+
+
+def test_the_lowest_ece_is_the_best(file):
+    table = pl.read_parquet(file)
+    own = table.filter((pl.col("space") == "size") & (pl.col("data") == "cifar100"))
+    [found] = search_table(table, by=["random"], goal="ece", budget=40, seeds=2, space="size", data="cifar100")
+    assert found.mean == pytest.approx(own["pre_ECE_15"].min())
+
+
+def test_search_commands_print_and_draw(file, tmp_path):
+    out = tmp_path / "front.svg"
+    options = ("--for", "hcs", "--budget", "10", "--by", "evolution", "--seeds", "5", "--table", file)
+    done = run("search", *options, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "evolution" in done.stdout
+    assert out.stat().st_size > 1000
+    [one] = json.loads(run("search", *options, "--json").stdout)["found"]
+    assert one["seeds"] == 5
+    assert run("search", *options, "--json").stdout == run("search", *options, "--json").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (("--for", "speed"), "goal: expected one of"),
+        (("--budget", "9999"), "budget: expected at most"),
+        (("--data", "cifar11"), "did you mean 'cifar10'"),
+        (("--space", "depth"), "networks of the space depth"),
+        (("--by", "evolutoin", "--budget", "9"), "did you mean 'evolution'"),
+    ],
+)
+def test_bad_wishes_are_refused(options, match, file):
+    with pytest.raises(InputError, match=match):
+        raise run("search", "--table", file, *options).exception
+
+
+def test_the_front_holds_the_most_accurate_and_the_best_calibrated(file):
+    table = pl.read_parquet(file).filter(
+        (pl.col("space") == "topology") & (pl.col("data") == "cifar10") & pl.col("unique")
+    )
+    best = front(table)
+    assert best[0]["accuracy"] == table["accuracy"].max()
+    assert best[-1]["ece"] == pytest.approx(table["pre_ECE_15"].min())

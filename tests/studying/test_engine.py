@@ -1,0 +1,177 @@
+"""The driver on real processes: order, failures, kills, limits, locks, and the same rows wherever units run."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from calibrant.core.errors import InputError
+from calibrant.core.lock import locked
+from calibrant.studying.engine import run_units
+from calibrant.studying.pool import LocalPool
+from calibrant.studying.store import Store
+from calibrant.studying.study import executor_for, shard
+from calibrant.studying.unit import Unit
+
+
+def units(count=6):
+    first = Unit("nothing", {"number": 100, "file": "a"})
+    return [first, Unit("nothing", {"number": 101}, (first,)), *(Unit("nothing", {"number": i}) for i in range(count))]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "units")
+
+
+def run(work, store, *, workers=2, limit=0.0, **options):
+    return run_units(work, store, LocalPool(store.folder, workers, limit=limit), **options)
+
+
+def table(store):
+    return store.rows("nothing").select("unit", "number", "square", "found").sort("unit").rows()
+
+
+def test_needed_units_come_first_and_finished_ones_are_not_computed_again(store):
+    ended = run(units(), store)
+    assert (ended.total, ended.done, ended.failed, ended.reused) == (8, 8, 0, 0)
+    found = {row[1]: row[3] for row in table(store)}
+    assert found[101] == 1  # it saw the file of the unit it needs
+    again = run([*units(), Unit("nothing", {"number": 7})], store)
+    assert (again.done, again.reused) == (9, 8)
+
+
+def test_a_failure_stops_only_what_needs_it_and_can_be_tried_again(store, tmp_path):
+    bad = Unit("nothing", {"number": 1, "fail_unless": str(tmp_path / "now")})
+    work = [bad, Unit("nothing", {"number": 2}, (bad,)), Unit("nothing", {"number": 3})]
+    ended = run(work, store)
+    assert (ended.done, ended.failed, ended.blocked) == (1, 1, 1)
+    assert "told to fail" in store.failures()[bad.key].failed
+    assert "Traceback" in store.failures()[bad.key].failed
+    assert run(work, store).failed == 1  # known: not tried again by itself
+    (tmp_path / "now").touch()
+    store.forget_failures()
+    assert run(work, store, retry=True).done == 3
+    assert store.failures() == {}
+
+
+def test_a_worker_that_dies_costs_nothing(store, tmp_path):
+    dying = Unit("nothing", {"number": 1, "die_unless": str(tmp_path / "died")})
+    ended = run([dying, *units()], store)
+    assert (ended.done, ended.failed) == (9, 0)
+
+
+def test_a_unit_that_hangs_is_stopped_and_said(store):
+    ended = run([Unit("nothing", {"seconds": 60}), *units(2)], store, limit=1.5)
+    assert (ended.done, ended.failed) == (4, 1)
+    assert "time limit of 1.5 s" in next(iter(store.failures().values())).failed
+
+
+def test_two_drivers_on_one_store_meet_a_lock(store):
+    with locked(store.folder / "journal" / "driver"), pytest.raises(InputError, match="no other process is at work"):
+        run(units(), store)
+
+
+def test_shards_are_disjoint_and_whole_and_keep_what_belongs_together(store, tmp_path):
+    work = units(20)
+    parts = [shard(work, i, 3) for i in (1, 2, 3)]
+    assert sorted(u.key for part in parts for u in part) == sorted(u.key for u in work)
+    assert all(need in part for part in parts for u in part for need in u.needs)
+    for i in (1, 2, 3):
+        executor, mine, driver = executor_for(f"shard:{i}/3", work, store, 0.0)
+        run_units(mine, store, executor, driver=driver)
+    other = Store(tmp_path / "whole")
+    run(work, other)
+    assert table(store) == table(other)
+
+
+@pytest.mark.parametrize("on", ["locale", "shard:4/3", "shard:0/3", "local:x", "local:0", "shard:1"])
+def test_unknown_places_to_run(store, on):
+    with pytest.raises(InputError, match="on: expected local"):
+        executor_for(on, [], store, 0.0)
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from calibrant.studying.engine import run_units
+from calibrant.studying.pool import LocalPool
+from calibrant.studying.store import Store
+from calibrant.studying.unit import Unit
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    first = [Unit("nothing", {"number": i, "file": "f", "seconds": 0.01}) for i in range(12)]
+    later = [Unit("nothing", {"number": 100 + i, "seconds": 0.01}, (first[i],)) for i in range(12)]
+    run_units([*first, *later], Store(folder), LocalPool(folder, 2))
+"""
+
+
+def _disturbed(folder: Path, script: Path, kills: int, seed: int) -> None:
+    """Kill the driver, or one of its workers, at random points; then let it end."""
+    rng = random.Random(seed)
+    for _ in range(kills):
+        process = subprocess.Popen([sys.executable, str(script), str(folder)])
+        time.sleep(rng.uniform(0.05, 1.5))
+        victims = [process.pid, *_children(process.pid)]
+        for pid in [rng.choice(victims)]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        if process.poll() is None and rng.random() < 0.5:
+            process.kill()
+        process.wait()
+    subprocess.run([sys.executable, str(script), str(folder)], check=True)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_at_random_points_it_ends_with_the_same_table(tmp_path, kills):
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    calm = threading.Thread(
+        target=subprocess.run, args=([sys.executable, str(script), str(tmp_path / "calm")],), kwargs={"check": True}
+    )
+    calm.start()
+    _disturbed(tmp_path / "killed", script, kills, seed=kills)
+    calm.join()
+    assert len(table(Store(tmp_path / "calm"))) == 24
+    assert table(Store(tmp_path / "killed")) == table(Store(tmp_path / "calm"))
+    assert not Store(tmp_path / "killed").failures()
+
+
+@pytest.mark.slow
+def test_ray_of_two_nodes_gives_the_same_rows_and_survives_the_loss_of_one(tmp_path):
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    from calibrant.studying.on_ray import RayTasks
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    extra = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, include_dashboard=False, log_to_driver=False)
+    try:
+        store, local = Store(tmp_path / "ray"), Store(tmp_path / "local")
+        run_units(units(), store, RayTasks(store.folder), driver="ray")
+        run(units(), local)
+        assert table(store) == table(local)
+        slow = [Unit("nothing", {"number": 200 + i, "seconds": 1.0}) for i in range(8)]
+        killer = threading.Timer(2.5, lambda: cluster.remove_node(extra, allow_graceful=False))
+        killer.start()
+        assert run_units(slow, store, RayTasks(store.folder), driver="ray").done == 8
+        killer.join()
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

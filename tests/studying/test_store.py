@@ -1,0 +1,95 @@
+"""Finished units on disk: whole or not there, counted once, whatever was killed in between."""
+
+import json
+
+import polars as pl
+import pytest
+
+from calibrant.studying import store as room
+from calibrant.studying.store import Journal, Store
+from calibrant.studying.unit import Outcome, Unit
+
+
+def outcome(number, **more):
+    unit = Unit("nothing", {"number": number})
+    return Outcome(unit.key, "nothing", [{"number": number, "square": number**2}], seconds=0.5, **more)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "units")
+
+
+def test_keys_tell_everything_that_decides_a_result_apart():
+    a = Unit("nothing", {"number": 1, "file": "x"})
+    assert a.key == Unit("nothing", {"file": "x", "number": 1}).key
+    assert len({a.key, Unit("nothing", {"number": 2}).key, Unit("nothing", {"number": 1, "file": "x"}, (a,)).key}) == 3
+
+
+def test_another_version_of_the_work_is_another_unit(monkeypatch):
+    before = Unit("nothing", {}).key
+    monkeypatch.setattr("calibrant.studying.units.nothing.VERSION", 2)
+    assert Unit("nothing", {}).key != before
+
+
+def test_a_unit_is_known_at_once_and_after_its_journal_became_a_part(store):
+    journal = Journal(store, "local")
+    journal.add(outcome(3))
+    assert store.done() == {outcome(3).key}
+    assert store.rows("nothing")["square"].to_list() == [9]
+    journal.close()
+    assert not list(store.folder.glob("journal/*/units.jsonl"))
+    assert store.rows("nothing")["square"].to_list() == [9]
+
+
+def test_a_line_that_was_cut_is_not_read(store):
+    journal = Journal(store, "local")
+    journal.add(outcome(1))
+    journal.stream.write(json.dumps(vars(outcome(2)))[:40])
+    journal.stream.close()
+    assert store.done() == {outcome(1).key}
+    Journal(store, "local").close()
+    assert store.rows("nothing")["number"].to_list() == [1]
+
+
+def test_killed_between_part_and_journal_a_unit_counts_once(store, monkeypatch):
+    journal = Journal(store, "local")
+    journal.add(outcome(4))
+    journal.stream.close()
+    monkeypatch.setattr("pathlib.Path.unlink", lambda self: None)
+    journal.compact()
+    assert len(list(store.folder.glob("rows/nothing/*.parquet"))) == 1
+    assert store.rows("nothing").height == 1
+    assert store.rows("nothing", [outcome(4).key]).height == 1
+    assert store.rows("nothing", ["another"]).height == 0
+
+
+def test_parts_are_written_on_the_way(store, monkeypatch):
+    monkeypatch.setattr(room, "PART_UNITS", 10)
+    journal = Journal(store, "local")
+    for number in range(25):
+        journal.add(outcome(number))
+    assert len(list(store.folder.glob("rows/nothing/*.parquet"))) == 2
+    assert sorted(store.rows("nothing")["number"]) == list(range(25))
+    journal.close()
+
+
+def test_a_failure_is_remembered_until_the_unit_is_done(store):
+    journal = Journal(store, "local")
+    journal.add(outcome(5, failed="Traceback ...\nValueError: no"))
+    journal.close()
+    assert store.failures()[outcome(5).key].failed.endswith("no")
+    assert store.done() == set()
+    journal = Journal(store, "local")
+    journal.add(outcome(5))
+    assert store.failures() == {}
+    journal.close()
+
+
+def test_a_million_rows_answer_a_question(store):
+    big = pl.DataFrame(
+        {"unit": ["a"] * 10**6, "number": range(10**6), "square": range(10**6), "seconds": [0.0] * 10**6}
+    )
+    (store.folder / "rows" / "nothing").mkdir(parents=True)
+    big.write_parquet(store.folder / "rows" / "nothing" / "part-a-1.parquet")
+    assert store.rows("nothing").filter(pl.col("square") > 999_990)["number"].sum() == sum(range(999_991, 10**6))

@@ -1,0 +1,122 @@
+"""The core needs no torch: in a process that refuses it, every core room is loaded and the main commands are run.
+
+`make test-core` proves the same with a second environment in which nothing but the core is installed.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_layers import LEVEL, WITH_TORCH
+
+from calibrant.data import DEMO_TEST, DEMO_VAL
+
+TESTS = Path(__file__).parent
+REFUSED = (  # what only extras bring
+    *("torch", "lightning_fabric", "pytorch_lightning", "safetensors", "transformers", "huggingface_hub", "accelerate"),
+    *("onnx", "onnxruntime", "sklearn", "PIL", "ray", "pandas", "html5lib", "playwright"),
+)
+CORE_ROOMS = [*sorted(room for room in LEVEL if room not in WITH_TORCH and not room.startswith("__")), "cli"]
+
+REFUSE = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {REFUSED!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Refuse())
+"""
+IMPORT = """
+import importlib
+from pathlib import Path
+import calibrant
+folder = Path(calibrant.__file__).parent
+for file in sorted(folder.rglob("*.py")):
+    name = ".".join(("calibrant", *file.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__")
+    try:
+        if not name.endswith("__main__"):
+            importlib.import_module(name)
+    except ImportError as error:
+        print(name, (error.name or error.__cause__.name).partition(".")[0])
+"""
+SKIP = re.compile(r"^(?:\w+ = )?pytest\.importorskip\(\"(\w+)", re.M)
+RUN = """
+from calibrant.cli import main
+sys.argv = ["calibrant", *sys.argv[1:]]
+main()
+"""
+
+
+def run(code, *args, cwd=None):
+    command = [sys.executable, "-c", REFUSE + code, *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def needy():
+    """Modules of the package that cannot be imported, with the package that they miss."""
+    code, out, error = run(IMPORT)
+    assert code == 0, error
+    return dict(line.split() for line in out.splitlines())
+
+
+def test_every_core_room_is_loaded(needy):
+    assert {"calibrant.losses.focal", "calibrant.training.loop", "calibrant.core.torch.map"} <= set(needy)
+    in_core = {name for name in needy if name.split(".")[1] in CORE_ROOMS and ".torch." not in name}
+    assert in_core == {"calibrant.repairing.sklearn"}
+
+
+@pytest.mark.parametrize("file", sorted(TESTS.rglob("*.py")), ids=lambda file: str(file.relative_to(TESTS)))
+def test_a_test_that_needs_an_extra_skips_itself(file, needy):
+    """pytest.importorskip("torch") before the first import that needs it."""
+    text = file.read_text()
+    skips = {found[1]: text[: found.start()].count("\n") for found in SKIP.finditer(text)}
+    for node in ast.parse(text).body:
+        for module in imported(node):
+            extra = needy.get(module, module.partition(".")[0])
+            told = extra not in REFUSED or node.lineno > skips.get(extra, node.lineno)
+            assert told, f"line {node.lineno} needs pytest.importorskip({extra!r}) above it"
+
+
+def imported(node):
+    """Modules that a top-level statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def test_measure_fit_apply_and_check(tmp_path):
+    script = f"""
+import calibrant as cal
+val, test = cal.Predictions.load({str(DEMO_VAL)!r}), cal.Predictions.load({str(DEMO_TEST)!r})
+repaired = cal.fit(val, "temperature")(test)
+print(cal.measure(test, "ece", resamples=50).value > 2 * cal.measure(repaired, "ece", resamples=50).value)
+try:
+    cal.losses
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+    assert run(script) == (0, "True\ntorch\n", "")
+
+
+def test_the_demo_works_and_says_how_to_train(tmp_path):
+    code, out, error = run(RUN, "demo", "--out", tmp_path / "demo", cwd=tmp_path)
+    assert code == 0, error
+    assert "There is no torch here" in out
+    assert "pip install 'calibrant[train]'" in out
+    assert "overconfident" in out
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
+
+
+def test_a_command_that_needs_torch_says_so_in_one_line(tmp_path):
+    code, out, error = run(RUN, "train", "demo", "--out", tmp_path / "run", cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert "pip install 'calibrant[train]'" in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
