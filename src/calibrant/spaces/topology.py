@@ -23,7 +23,11 @@ class Topology(Space):
 
     title: ClassVar[str] = "NATS-Bench topology space (NAS-Bench-201)"
     reference: ClassVar[str] = "Dong, Liu, Musial, Gabrys, TPAMI 2021"
-    extremes: ClassVar[tuple[str, ...]] = (*(write_cell([name] * 6) for name in OPERATIONS), BEST, "0")
+    extremes: ClassVar[tuple[str, ...]] = (
+        *(write_cell([name] * 6) for name in OPERATIONS),
+        *(BEST, "0"),
+        *(write_cell(["none"] * 5 + [name]) for name in OPERATIONS if name != "none"),  # constant, as is all none
+    )
 
     def archs(self) -> tuple[str, ...]:
         return cells()

@@ -1,6 +1,6 @@
 """The columns of one network: the study's 102, its accuracy on spoilt and on attacked images, and its size."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,22 +11,18 @@ from torch import Tensor
 from calibrant import corruptions, datasets, spaces
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.datasets import Part
+from calibrant.datasets import Part, Splits
 from calibrant.measuring.battery import battery
 from calibrant.models import Network, Shape
 from calibrant.studying.unit import Row
-from calibrant.training.attacks import FGSM, PGD, Attack, Square, accuracy_under
+from calibrant.training.attacks import accuracy_under, make_attack
 from calibrant.training.batches import Pixels
+from calibrant.training.images import load_splits
 from calibrant.training.predict import corrupted, predict
+from calibrant.training.recipe import Recipe
 
 CORRUPTIONS = tuple(name for name in corruptions.names() if corruptions.find(name).usual)  # the usual 15
 SEVERITY, NOISE = 3, "gaussian_noise:severity=5"  # of the accuracies; of the images told from clean ones
-# Attack, and its sizes in 255ths: fewer and shorter than in the robustness data set, whose columns have other names.
-ATTACKS: Mapping[str, tuple[Attack, tuple[int, ...]]] = {
-    "fgsm": (FGSM(), (1, 2, 4, 8)),
-    "pgd": (PGD(steps=10), (1, 4)),
-    "square": (Square(queries=100), (1, 4)),
-}
 OOD = {"svhn": "svhn", "digits": "digits", "fashion": "fashion_mini"}  # column auc_NAME -> data set
 BATCH = 500
 
@@ -51,14 +47,17 @@ class Sets:
 
 @lru_cache(maxsize=2)  # a worker shows the same sets to many networks
 def load_sets(data: str, test: int, spoilt: int, attacked: int, ood: tuple[str, ...]) -> Sets:
-    """The sets of a data set: so many test images (0 is all), spoilt ones, and attacked ones (0 is none)."""
+    """The sets of a data set: so many test images (0 is all), spoilt ones, and attacked ones (0 is none).
+
+    Images from elsewhere are as many as spoilt ones, or all.
+    """
     made = datasets.make(data)
     part = few(made.load("test"), test)
     images, kinds = few(part, spoilt), CORRUPTIONS if spoilt else ()
     return Sets(
         part,
-        corrupted(part, corruptions.make(NOISE), 0),
-        {name: _fitted(datasets.make(OOD[name]).load("test"), part) for name in ood},
+        corrupted(images, corruptions.make(NOISE), 0),
+        {name: _fitted(few(datasets.make(OOD[name]).load("test"), spoilt), part) for name in ood},
         {name: corrupted(images, corruptions.make(f"{name}:severity={SEVERITY}"), 0) for name in kinds},
         few(part, attacked) if attacked else None,
         made.mean,
@@ -66,10 +65,17 @@ def load_sets(data: str, test: int, spoilt: int, attacked: int, ood: tuple[str, 
     )
 
 
-def columns(network: Network, sets: Sets, device: torch.device) -> Row:
+@lru_cache(maxsize=2)
+def load_training(recipe: Recipe) -> Splits:
+    """The training images; nobody looks at the predictions on test images that a training leaves, so few will do."""
+    whole = load_splits(recipe)
+    return Splits(whole.train, few(whole.test, 2 * BATCH))
+
+
+def columns(network: Network, sets: Sets, attacks: Sequence[str], device: torch.device) -> Row:
     """Every column of a trained network; `auc_cifar10c` is the study's name for its own test images under noise."""
-    pixels = Pixels(sets.mean, sets.std, device)
-    network = network.to(device).eval()
+    pixels = Pixels(sets.mean, sets.std, device, channels_last=True)  # half the time, with so few channels
+    network = network.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
 
     def look(part: Part) -> Predictions:
         return predict(network, part, pixels, batch=BATCH, features=False)
@@ -77,7 +83,7 @@ def columns(network: Network, sets: Sets, device: torch.device) -> Row:
     others = {"cifar10c": sets.noisy, **sets.ood}
     row: Row = dict(battery(look(sets.test), ood={name: look(part) for name, part in others.items()}))
     row |= {name: float(look(part).correct.mean()) for name, part in sets.spoilt.items()}
-    return row | _under_attack(network, sets.attacked, pixels)
+    return row | _under_attack(network, sets.attacked, attacks, pixels)
 
 
 def structure(space: str, arch: str, shape: Shape) -> Row:
@@ -117,7 +123,7 @@ def few(part: Part, count: int) -> Part:
     return part.take(np.sort(np.random.default_rng(0).permutation(len(part))[:count]))
 
 
-def _under_attack(network: Network, part: Part | None, pixels: Pixels) -> Row:
+def _under_attack(network: Network, part: Part | None, attacks: Sequence[str], pixels: Pixels) -> Row:
     if part is None:
         return {}
     images = torch.from_numpy(np.ascontiguousarray(part.images[np.arange(len(part))])).to(pixels.device)
@@ -128,9 +134,10 @@ def _under_attack(network: Network, part: Part | None, pixels: Pixels) -> Row:
         return logits
 
     row: Row = {}
-    for name, (attack, sizes) in ATTACKS.items():
-        found = accuracy_under(attack, logits_of, x, labels, [size / 255 for size in sizes])
-        row |= {f"{name}_{size}": accuracy for size, accuracy in zip(sizes, found.values(), strict=True)}
+    for spec in attacks:
+        attack = make_attack(spec)
+        (accuracy,) = accuracy_under(attack, logits_of, x, labels, [attack.eps]).values()
+        row[f"{spec.partition(':')[0]}_{attack.eps * 255:g}"] = accuracy
     return row
 
 

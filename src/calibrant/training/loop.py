@@ -48,21 +48,26 @@ def train(
     out: str | Path,
     *,
     splits: Splits | None = None,
+    like: Dataset | None = None,
     device: str = "auto",
     processes: int = 1,
     restart: bool = False,
     on_progress: Callable[[TrainingProgress], None] | None = None,
 ) -> Run:
-    """Train as the recipe says, into the folder `out`; a folder with an interrupted run continues."""
+    """Train as the recipe says, into the folder `out`; a folder with an interrupted run continues.
+
+    `splits` are images that are loaded already; `like` is the data set by whose constants they are normalised.
+    """
     helping = os.environ.get("LOCAL_RANK", "0") != "0"  # one of several processes: the first of them holds the folder
     with nullcontext() if helping else locked(out):
-        return _train(recipe, Path(out), splits, device, processes, restart, on_progress)
+        return _train(recipe, Path(out), splits, like, device, processes, restart, on_progress)
 
 
 def _train(
     recipe: Recipe,
     out: Path,
     splits: Splits | None,
+    like: Dataset | None,
     device: str,
     processes: int,
     restart: bool,
@@ -81,14 +86,14 @@ def _train(
     report = on_progress if chief and on_progress else lambda _: None
 
     # What is trained: each part from its line in the recipe.
-    like = Dataset if splits else datasets.make(recipe.data.name)  # whose normalisation
+    constants = like or (Dataset if splits else datasets.make(recipe.data.name))
     splits = splits or load_splits(recipe)
     shape = models.Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
     parts = make_parts(recipe, shape, len(splits.train), fabric)
     wrapped, optimizer, loss, meta = parts.wrapped, parts.optimizer, parts.loss, parts.meta
 
     # The folder: a fresh one, or the state that is in it.
-    run = Run(out, recipe, shape, splits.train.classes, like.mean, like.std)
+    run = Run(out, recipe, shape, splits.train.classes, constants.mean, constants.std)
     state = resume(run, parts) if run.last.exists() and not restart else TrainingState()
     if chief and (state.epoch, state.step) == (0, 0):
         run.begin()

@@ -6,7 +6,7 @@ from typing import Any
 
 from calibrant.studying.unit import Row
 
-VERSION = 1
+VERSION = 2
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
@@ -29,6 +29,6 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     checkpoint.put(network, weights, str(file))
     row = structure(options["space"], trained.arch, sets.shape)
     row |= {"data": name, "seed": trained.seed, "epochs": trained.epochs}
-    row |= columns(network, sets, device_of("auto"))
+    row |= columns(network, sets, options["attacks"], device_of("auto"))
     row |= {"published_accuracy": trained.numbers.get("accuracy")}
     return [row]

@@ -8,28 +8,40 @@ from typing import Any
 
 from calibrant.studying.unit import Row
 
-VERSION = 1
+VERSION = 2
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
     """One row; `configuration` in it holds all options, from which the same row can be made again."""
     import torch
 
-    from calibrant import spaces
-    from calibrant.studying.nas_columns import columns, load_sets, structure
+    from calibrant import datasets, spaces
+    from calibrant.studying.nas_columns import columns, load_sets, load_training, structure
     from calibrant.training.loop import train
     from calibrant.training.recipe import Recipe
 
     torch.set_num_threads(1)  # sums in another order have other last digits
     sets = load_sets(options["data"], options["test"], options["spoilt"], options["attacked"], tuple(options["ood"]))
-    recipe = {"model": spaces.make(options["space"]).model(options["arch"]), "seed": options["seed"]}
-    data = {"name": options["data"], "limit": options["images"], "split": "none"}
-    made = train(Recipe.from_dict({**options["recipe"], **recipe, "data": data}), folder, device="cpu")
+    words = dict(options["recipe"])
+    data = {**words.pop("data", {}), "name": options["data"], "limit": options["images"], "split": "none"}
+    splits = load_training(Recipe.from_dict({"data": data}))
+    model = spaces.make(options["space"]).model(options["arch"])
+    recipe = Recipe.from_dict({**words, "data": data, "model": model, "seed": options["seed"]})
+    made = train(recipe, folder, splits=splits, like=datasets.make(options["data"]), device="cpu")
     row = structure(options["space"], options["arch"], sets.shape)
     row |= {"data": options["data"].partition(":")[0], "seed": options["seed"]}
-    row |= columns(made.network(), sets, torch.device("cpu"))
+    row |= columns(made.network(), sets, options["attacks"], torch.device("cpu"))
     last = made.log.row(-1, named=True)
     row |= {"train_accuracy": 1 - last["train_error"], "train_loss": last["train_loss"]}
-    row |= {"train_seconds": last["seconds"], "configuration": json.dumps(dict(options), sort_keys=True)}
+    row |= {"train_seconds": sum(made.log["seconds"]), "configuration": json.dumps(dict(options), sort_keys=True)}
+    row |= {"made_with": made_with()}
     shutil.rmtree(folder)
     return [row]
+
+
+def made_with() -> str:
+    """What decides the last digits besides the configuration: versions, and the instructions of the processor."""
+    import numpy as np
+    import torch
+
+    return f"torch {torch.__version__}, numpy {np.__version__}, {torch.backends.cpu.get_cpu_capability()}"
