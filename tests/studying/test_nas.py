@@ -85,8 +85,9 @@ def test_a_row_can_be_made_again_bit_for_bit(trained):
 def test_units_are_seeded_and_differ_by_network_and_data(units):
     more = nas.train_units("topology", 3, [DATA, "digits"], scale="smoke", seed=3)
     assert len({unit.key for unit in more}) == 6
-    assert [unit.key for unit in more[:2]] == [unit.key for unit in units]  # a larger sample reuses a smaller one
-    assert len({unit.options["seed"] for unit in more[:3]}) == 3
+    assert [unit.key for unit in more[:4:2]] == [unit.key for unit in units]  # a larger sample reuses a smaller one
+    assert [unit.options["data"] for unit in more[:3]] == [DATA, "digits", DATA]  # cut short, as many of each
+    assert len({unit.options["seed"] for unit in more}) == 3
     assert units[0].options["space"] == "topology:width=2,cells=1"
     mine = nas.train_units("size:width=4", 1, ["digits"], scale="smoke")
     assert mine[0].options["space"] == "size:width=4"
