@@ -15,6 +15,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.measures import Measure, find, make, names
 
+BINARY = Predictions.binary([0.9, 0.4], [1, 0])  # of which alone the scope of a measure is an option
+
 NAMES = names()
 OTHER_DIALECTS = {"dialect"}  # tested with the peers they imitate
 
@@ -108,7 +110,8 @@ def test_definition_names_every_option(name):
     for option in options(name):
         values, scheme = values_of(find(name), option), {"em": "mass", "closed": "width"}.get(option)
         where = {"scheme": scheme} if scheme else {}  # in which the option matters
-        words = {find(name)(**{option: value}, **where).definition for value in values}
+        made = [find(name)(**{option: value}, **where) for value in values]
+        words = {m.defined(BINARY) if option == "scope" else m.definition for m in made}
         assert len(words) == len(values), option
 
 
@@ -261,8 +264,8 @@ def test_reads_blocks_as_it_reads_the_whole(name, monkeypatch):
     rng = np.random.default_rng(2)
     logits, labels = 2 * rng.normal(size=(70, 9)), rng.integers(0, 9, size=70)
     whole = make(name)(Predictions.from_logits(logits, labels))
-    monkeypatch.setattr("calibrant.core.predictions.KEEP_ELEMENTS", 150)
-    monkeypatch.setattr("calibrant.core.predictions.CHUNK_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.core.views.KEEP_ELEMENTS", 150)
+    monkeypatch.setattr("calibrant.core.views.CHUNK_ELEMENTS", 40)
     assert make(name)(Predictions.from_logits(logits, labels)) == pytest.approx(whole, abs=1e-12)
 
 
@@ -303,8 +306,8 @@ def test_a_resample_of_another_size_too(p):
 def test_a_resample_of_blocks_is_the_same(name, p, monkeypatch):
     counts = bootstrap_counts(p.n, 2, seed=5)
     whole = make(name).resampled(p, counts)
-    monkeypatch.setattr("calibrant.core.predictions.KEEP_ELEMENTS", 100)
-    monkeypatch.setattr("calibrant.core.predictions.CHUNK_ELEMENTS", 32)
+    monkeypatch.setattr("calibrant.core.views.KEEP_ELEMENTS", 100)
+    monkeypatch.setattr("calibrant.core.views.CHUNK_ELEMENTS", 32)
     blocks = make(name).resampled(Predictions.from_logits(p.values, p.labels), counts)
     assert blocks == pytest.approx(whole, abs=1e-12)
 

@@ -14,7 +14,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.map import Fit
 from calibrant.core.parallel import one_blas_thread, pieces
-from calibrant.core.predictions import CHUNK_ELEMENTS, KEEP_ELEMENTS
+from calibrant.core.views import CHUNK_ELEMENTS, KEEP_ELEMENTS
 
 GRADIENT_ROUGH, GRADIENT_ENOUGH = 5e-6, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500

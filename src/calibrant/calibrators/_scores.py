@@ -13,6 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.map import Fit
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Scope
+from calibrant.core.weighted import sort_curve
 from calibrant.core.wording import named_classes
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
@@ -60,30 +61,22 @@ class Pool:
         sums = np.concatenate([[0.0], np.cumsum(values)])[np.searchsorted(self.x, edges, side="right")]
         return np.diff(sums, prepend=0.0, append=values.sum())
 
-    @classmethod
-    def sort(cls, scores: Array, positives: Array) -> "Pool":
-        """From ascending scores and the ascending scores of the hits among them."""
-        ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
-        x = scores[ends - 1]
-        hits = np.diff(np.searchsorted(positives, x, side="right"), prepend=0)
-        return cls(x, np.diff(ends, prepend=0).astype(np.float64), hits.astype(np.float64))
-
 
 def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
     """One pool of the predicted class, or one per class."""
     if scope == "top":
-        yield pool_of(p.top_label)
+        yield pool_of(p.curve)
         return
     for block in p.class_curves():
-        for scores, positives in zip(block.scores, block.positives, strict=True):
-            yield Pool.sort(scores, positives)
+        for x, size, hits in block.groups():
+            yield Pool(x, size, hits)
 
 
 def shared_pool(p: Predictions) -> Pool:
     """All n * k probabilities together."""
-    probs = p.probs
-    positives = np.sort(probs[np.arange(p.n), p.labels])
-    return Pool.sort(np.sort(probs, axis=None), positives)
+    hits = np.arange(p.k) == p.labels[:, None]
+    weights = None if p.weights is None else np.repeat(p.weights, p.k)
+    return pool_of(sort_curve(p.probs.ravel(), hits.ravel(), weights))
 
 
 def pool_of(curve: Curve) -> Pool:
@@ -148,12 +141,14 @@ def check_bins(bins: int) -> None:
 def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
     """The report of a fit that cannot fail, with a word about what the rows could not teach it."""
     if scope == "top":
-        hits = int(p.correct.sum())
+        hits = int(p.hit.sum())
         if hits in (0, p.n):
-            return Fit(diagnosis=f"converged; every prediction is {'right' if hits else 'wrong'}")
+            words = ("negative", "positive") if p.shape == "binary" else ("wrong", "right")
+            of = "row" if p.shape == "binary" else "prediction"
+            return Fit(diagnosis=f"converged; every {of} is {words[hits > 0]}")
     else:
         absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
         if len(absent):
             return Fit(diagnosis=f"converged; {named_classes(absent)} not among the labels")
-    spread = p.top_label.scores if scope == "top" else p.values
+    spread = p.curve.scores if scope == "top" else p.values
     return Fit(diagnosis="converged; all scores are equal") if np.ptp(spread) == 0 else Fit()

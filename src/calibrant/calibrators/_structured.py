@@ -4,9 +4,10 @@ import numpy as np
 
 from calibrant.calibrators._base import scaled
 from calibrant.core.parallel import pieces, run_pieces
-from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
+from calibrant.core.predictions import Predictions
 from calibrant.core.steps import LogProbs, Mix, Step
 from calibrant.core.temperature import find_temperature
+from calibrant.core.views import CHUNK_ELEMENTS
 
 
 def smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:

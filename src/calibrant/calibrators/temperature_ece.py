@@ -11,7 +11,8 @@ from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.map import Map
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
-from calibrant.core.predictions import CHUNK_ELEMENTS, Predictions
+from calibrant.core.predictions import Predictions
+from calibrant.core.views import CHUNK_ELEMENTS
 
 FINALISTS, CLOSE = 100, 2e-4  # best temperatures of the float32 scan, and how close to the best, computed in float64
 

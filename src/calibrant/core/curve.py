@@ -4,7 +4,7 @@
 `ClassCurves` holds one such curve per class, built from sorted values alone (no argsort).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -24,12 +24,13 @@ Mass = Literal["sort", "midpoint", "interp", "stride"]
 
 @dataclass(frozen=True)
 class Bins:
-    """Sums per bin, the last axis being the bins; `n` counts all samples, binned or dropped."""
+    """Sums per bin, the last axis being the bins; `n` counts all samples (or their weight), binned or dropped."""
 
     count: Array
     score_sum: Array
     hit_sum: Array
-    n: int
+    n: float
+    effective: float = 1.0  # rows that a unit of weight is worth
 
     @cached_property
     def share(self) -> Array:
@@ -82,13 +83,31 @@ class Curve:
     def n(self) -> int:
         return len(self.scores)
 
+    @property
+    def total(self) -> float:
+        """The weight of all rows: their number, where they have none."""
+        return float(self.n)
+
+    @property
+    def effective(self) -> float:
+        """Rows that a unit of weight is worth."""
+        return 1.0
+
+    @cached_property
+    def weights(self) -> Array:
+        return np.ones(self.n)
+
+    @cached_property
+    def weight_sum(self) -> Array:
+        return np.arange(self.n + 1.0)  # (n + 1,)
+
     @cached_property
     def score_sum(self) -> Array:
-        return _prefix(self.scores)  # (n + 1,)
+        return prefix_sums(self.scores)  # (n + 1,)
 
     @cached_property
     def hit_sum(self) -> Array:
-        return _prefix(self.hits)  # (n + 1,)
+        return prefix_sums(self.hits)  # (n + 1,)
 
     @cached_property
     def group_ends(self) -> Ints:
@@ -99,7 +118,7 @@ class Curve:
     def groups(self) -> tuple[Array, Array]:
         """Hits and misses in each group of equal scores, ascending."""
         hits = np.diff(self.hit_sum[self.group_ends], prepend=0.0)
-        return hits, np.diff(self.group_ends, prepend=0) - hits
+        return hits, np.diff(self.weight_sum[self.group_ends], prepend=0.0) - hits
 
     def repeat(self, counts: Ints) -> "Curve":
         """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
@@ -147,6 +166,24 @@ class ClassCurves:
         sums[:, 0] = 0.0
         np.cumsum(self.scores, axis=1, out=sums[:, 1:])
         return sums
+
+    @property
+    def empty(self) -> bool:
+        return not self.scores.size
+
+    def groups(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Of each class: its distinct scores, how many rows have each, and how many of these are hits."""
+        for scores, positives in zip(self.scores, self.positives, strict=True):
+            ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
+            x = scores[ends - 1]
+            hits = np.diff(np.searchsorted(positives, x, side="right"), prepend=0)
+            yield x, np.diff(ends, prepend=0).astype(np.float64), hits.astype(np.float64)
+
+    def above(self, threshold: float) -> Iterator["ClassCurves"]:
+        """Of each class alone, the probabilities above a threshold."""
+        for scores, positives in zip(self.scores, self.positives, strict=True):
+            kept = scores[scores.searchsorted(threshold, side="right") :]
+            yield ClassCurves(kept[None], [positives[positives.searchsorted(threshold, side="right") :]])
 
     def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
         return self.many_bins((count,), scheme, closed=closed, em=em)[0]
@@ -225,7 +262,8 @@ def equal_width_edges(count: int) -> Array:
     return np.arange(count + 1) / count
 
 
-def _prefix(values: Array) -> Array:
+def prefix_sums(values: Array) -> Array:
+    """The sum of the first i values, (n + 1,)."""
     sums = np.empty(len(values) + 1)
     sums[0] = 0.0
     np.cumsum(values, out=sums[1:])

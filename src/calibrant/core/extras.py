@@ -1,11 +1,16 @@
-"""What else may be known about the rows of predictions."""
+"""What else is known about predictions: their shape, weights, clusters, names."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats, Ints
+from calibrant.core.arrays import Array, Floats, Ints
+
+Shape = Literal["classes", "binary", "confidence", "choices"]
+
+ROWS = ("features", "ids", "groups", "predicted", "weights", "clusters", "exists")
 
 
 @dataclass(frozen=True)
@@ -17,10 +22,18 @@ class Extras:
     groups: npt.NDArray[Any] | None = None  # integers or strings: the segment a row belongs to
     predicted: Ints | None = None  # the prediction, where it is not the class of the largest score
     seen: float = 0.0  # share of these rows that the map which made them was fitted on
+    weights: Array | None = None  # (n,) counts of rows, or shares whose mean is one
+    clusters: Ints | None = None  # 0, 1, ...: rows of one cluster came together
+    shape: Shape = "classes"
+    exists: npt.NDArray[np.bool_] | None = None  # (n, k) the options a row has, where rows differ in that
+    classes: tuple[str, ...] = ()  # names of the classes, where they have any
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        named = {name: getattr(self, name) for name in ("features", "ids", "groups", "predicted")}
+        named = {name: getattr(self, name) for name in ROWS}
         return {name: array for name, array in named.items() if array is not None}
 
     def take(self, rows: Ints) -> "Extras":
-        return Extras(**{name: array[rows] for name, array in self.arrays().items()}, seen=self.seen)
+        taken: dict[str, Any] = {name: array[rows] for name, array in self.arrays().items()}
+        if self.clusters is not None:  # numbered without gaps
+            taken["clusters"] = np.unique(taken["clusters"], return_inverse=True)[1]
+        return replace(self, **taken)

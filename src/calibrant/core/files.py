@@ -12,9 +12,10 @@ from calibrant.core.columns import NAMED, arrays_of, is_score, missing_from
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.npz import read_npz
-from calibrant.core.predictions import Kind, Predictions
+from calibrant.core.predictions import Predictions
 from calibrant.core.tables import read_table, table_batches
 from calibrant.core.validate import check_labels, check_seen
+from calibrant.core.views import Kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -133,7 +134,7 @@ def _make(file: Path, arrays: dict[str, Any], names: list[str], few_rows: bool, 
             raise missing_from(str(file), what, names)
         arrays["labels"] = np.zeros(len(np.atleast_1d(arrays[kind])), dtype=np.int64)
     make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
-    known = {extra: arrays.get(extra) for extra in ("features", "ids", "groups")}
+    known: dict[str, Any] = {extra: arrays.get(extra) for extra in ("features", "ids", "groups")}
     try:
         p = make(arrays[kind], arrays["labels"], few_rows=few_rows, **known)
         if "predicted" not in arrays and "seen" not in arrays:

@@ -19,21 +19,31 @@ class Interval:
     high: float
 
 
-def resample_counts(n: int, resamples: int, seed: int) -> Iterator[Ints]:
-    """How often each of n rows occurs in each resample, in batches (b, n); the same for the same seed."""
+def resample_counts(n: int, resamples: int, seed: int, clusters: Ints | None = None) -> Iterator[Ints]:
+    """How often each of n rows occurs in each resample, in batches (b, n); the same for the same seed.
+
+    Rows of one cluster (0, 1, ... of each row) come together.
+    """
     rng = np.random.default_rng(seed)
+    units = n if clusters is None else int(clusters.max()) + 1
     batch = max(1, BATCH_ELEMENTS // n)
     for start in range(0, resamples, batch):
         size = min(batch, resamples - start)
-        yield np.stack([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(size)])
+        counts = np.stack([np.bincount(rng.integers(units, size=units), minlength=units) for _ in range(size)])
+        yield counts if clusters is None else counts[:, clusters]
 
 
 def draw(
-    resampled: Callable[[Ints], Array], n: int, resamples: int, seed: int, progress: OnDone | None = None
+    resampled: Callable[[Ints], Array],
+    n: int,
+    resamples: int,
+    seed: int,
+    progress: OnDone | None = None,
+    clusters: Ints | None = None,
 ) -> Array:
     """The measure on every resample."""
     draws = []
-    for counts in resample_counts(n, resamples, seed):
+    for counts in resample_counts(n, resamples, seed, clusters):
         draws.append(resampled(counts))
         if progress:
             progress(len(counts))

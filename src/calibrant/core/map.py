@@ -13,9 +13,10 @@ from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.fingerprint import Fingerprint
 from calibrant.core.map_json import is_finite, step_of
 from calibrant.core.plain import plain
-from calibrant.core.predictions import Kind, Predictions
+from calibrant.core.predictions import Predictions
 from calibrant.core.schema import read_json, typed, whole
 from calibrant.core.steps import Step
+from calibrant.core.views import Kind
 from calibrant.core.wording import whole_percent
 
 VERSION = 1

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.predictions import PROBABILITY_FLOOR, Predictions
+from calibrant.core.predictions import Predictions
 from calibrant.core.range import scale
+from calibrant.core.views import PROBABILITY_FLOOR
 
 Scope = Literal["top", "classes", "shared"]  # the predicted class only, each class its own, all classes the same
 SCORE_FLOOR = 1e-6  # probabilities are kept this far from 0 and 1 before a logit is taken

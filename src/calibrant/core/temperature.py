@@ -6,7 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
-from calibrant.core.predictions import CHUNK_ELEMENTS, KEEP_ELEMENTS, Predictions
+from calibrant.core.predictions import Predictions
+from calibrant.core.views import CHUNK_ELEMENTS, KEEP_ELEMENTS
 
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
 

@@ -9,9 +9,10 @@ from calibrant.core.arrays import Array, Floats, Ints, is_text
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Extras
 from calibrant.core.parallel import pieces, run_pieces
-from calibrant.core.predictions import SUM_TOLERANCE
 from calibrant.core.range import hold
 
+SUM_TOLERANCE = 1e-3  # how far a row of probabilities may be from one: float16 files are
+MOST_COUNT = 2**53  # whole numbers are exact up to here
 OVER_ONE = 1e-6  # float32 softmax may round this far over one
 
 
@@ -72,12 +73,57 @@ def check_labels(labels: Any, n: int, k: int, name: str = "labels") -> Ints:
     return array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
 
 
-def check_extras(n: int, features: Any, ids: Any, groups: Any) -> Extras:
+def check_scores(name: str, scores: Any, *, logits: bool) -> Array:
+    """One score per row: a probability, or any finite number where they are logits."""
+    values = _scores(name, scores)
+    if values.ndim != 1 or len(values) == 0:
+        fix = "give one score per row; for scores of all classes use from_logits or from_probs"
+        raise InputError(name, expected="shape (n,)", got=f"shape {values.shape}", fix=fix)
+    _check_finite(name, values[:, None], "replace or drop these rows")
+    outside = np.flatnonzero((values < 0) | (values > 1 + OVER_ONE))
+    if not logits and len(outside):
+        got = f"{values[outside[0]]:g} in row {outside[0]} ({len(outside)} of {len(values)} rows)"
+        fix = "say logits=True if these are margins or log-odds; divide by 100 if they are percent"
+        raise InputError(name, expected="probabilities from 0 to 1", got=got, fix=fix)
+    made = values.astype(np.float64)
+    return made if logits else np.minimum(made, 1.0)
+
+
+def check_extras(
+    n: int, features: Any = None, ids: Any = None, groups: Any = None, weights: Any = None, clusters: Any = None
+) -> Extras:
     return Extras(
         _features(features, n),
         None if ids is None else _names("ids", ids, n),
         None if groups is None else _names("groups", groups, n),
+        weights=None if weights is None else check_weights(weights, n),
+        clusters=None if clusters is None else np.unique(_names("clusters", clusters, n), return_inverse=True)[1],
     )
+
+
+def check_weights(weights: Any, n: int) -> Array | None:
+    """Whole numbers count rows, as far as they have no common divisor; others are shares of a mean of one.
+
+    Weights that are all the same say nothing: None.
+    """
+    values = _scores("weights", weights)
+    if values.shape != (n,):
+        raise InputError("weights", expected=f"shape ({n},)", got=f"shape {values.shape}", fix="give one per row")
+    _check_finite("weights", values[:, None], "replace or drop these rows")
+    made = values.astype(np.float64)
+    if made.min() < 0:
+        row = int(made.argmin())
+        got = f"{made[row]:g} in row {row}"
+        raise InputError("weights", expected="0 or more", got=got, fix="drop rows that must not count, or weigh them 0")
+    if made.max() == 0:
+        raise InputError(
+            "weights", expected="at least one above 0", got="all 0", fix="leave them out to weigh all alike"
+        )
+    if made.min() == made.max():
+        return None
+    if np.all(made == np.floor(made)) and made.max() < MOST_COUNT:
+        return np.asarray(made / np.gcd.reduce(made.astype(np.int64)))
+    return np.asarray(made / made.mean())
 
 
 def check_seen(seen: Any) -> float:
@@ -166,9 +212,9 @@ def _scores(name: str, values: Any) -> Floats:
 def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
     if values.ndim != 2:
         fix = (
-            "binary is two columns: stack 1 - p and p (or 0 and the logit)"
+            "for one score per row use Predictions.binary or from_confidence"
             if values.ndim == 1
-            else "flatten it to one row per prediction, one column per class"
+            else "say which axis holds the classes: axis=1 for (N, C, H, W)"
         )
         raise InputError(name, expected="a 2-D array (n, k)", got=f"shape {values.shape}", fix=fix)
     n, k = values.shape
@@ -179,7 +225,7 @@ def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
             name,
             expected="at least two columns (k >= 2)",
             got=f"k = {k}",
-            fix="binary is two columns: stack 1 - p and p (or 0 and the logit)",
+            fix="for one score per row use Predictions.binary or from_confidence",
         )
     if n == 1 and not few_rows:
         raise InputError(

@@ -1,113 +1,209 @@
-"""How the views of predictions are made: one pass over the rows, probabilities by blocks, sorted class columns."""
+"""Views of predictions: what measures, calibrators and figures read, each computed once."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
-from calibrant.core.curve import ClassCurves
-from calibrant.core.parallel import pieces, run_pieces
+from calibrant.core.curve import ClassCurves, Curve
+from calibrant.core.extras import Extras
+from calibrant.core.parallel import pieces
+from calibrant.core.softmax import Top, curves_of, entropy_of, softmax_of, top_of
+from calibrant.core.weighted import WeightedCurves, sort_curve
 
-SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
+Kind = Literal["logits", "probs"]
 
-
-class Top(NamedTuple):
-    """What one pass over the scores finds of every row, (n,)."""
-
-    confidence: Array
-    predicted: Ints
-    largest: Array  # score
-    total: Array  # sum of exp(logit - largest); one for probabilities
+PROBABILITY_FLOOR = 1e-12  # the smallest probability whose logarithm is taken
+KEEP_ELEMENTS = 1 << 22  # n * k up to which probabilities and class curves stay in memory
+CHUNK_ELEMENTS = 1 << 16  # elements worked on at a time, so that they stay in the processor's cache
 
 
-def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, probs: Array | None = None) -> Top:
-    """One pass over the rows, `chunk` at a time; `given` are predictions that are not the class of the largest score.
+class Views:
+    """Everything that is computed from scores (n, k) and labels (n,), whatever their shape."""
 
-    Probabilities go into `probs` when it is given: measures of all classes then need no second pass.
-    """
-    n = len(values)
-    confidence, predicted = np.empty(n), np.empty(n, dtype=np.int64)
-    largest, total = np.empty(n), np.ones(n)
+    values: Floats
+    labels: Ints
+    kind: Kind
+    extras: Extras
 
-    def work(rows: slice) -> None:
-        block = values[rows]
-        top = block.argmax(axis=1)
-        most = block[np.arange(len(top)), top]
-        largest[rows] = most
-        if given is not None:
-            top = given[rows]
-        predicted[rows] = top
-        if not are_logits:
-            confidence[rows] = most if given is None else block[np.arange(len(top)), top]
+    @property
+    def n(self) -> int:
+        return len(self.labels)
+
+    @property
+    def k(self) -> int:
+        return int(self.values.shape[1])
+
+    # -- what is judged: a score in [0, 1] and whether its event happened ------------------------
+
+    @cached_property
+    def score(self) -> Array:
+        """P(positive) of binary predictions, the confidence of all others, (n,)."""
+        return lock(self._event_prob) if self.extras.shape == "binary" else self.confidence
+
+    @cached_property
+    def hit(self) -> npt.NDArray[np.bool_]:
+        """Whether the row is positive (binary predictions), or predicted right (all others)."""
+        return lock(self.labels == 1) if self.extras.shape == "binary" else self.correct
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Score against hit, sorted once: what binned, kernel and ranking measures read."""
+        if self.extras.shape != "binary":
+            return self.top_label
+        return sort_curve(self.score, self.hit.astype(np.float64), self.extras.weights)
+
+    @cached_property
+    def top_label(self) -> Curve:
+        """Confidence against correctness, sorted once."""
+        return sort_curve(self.confidence, self.correct.astype(np.float64), self.extras.weights)
+
+    @cached_property
+    def _event_prob(self) -> Array:
+        """Of class 1 of two, without losing digits where it is small."""
+        if self.kind == "probs":
+            return self.values[:, 1].astype(np.float64)
+        return np.exp(self.values[:, 1] - self._top.largest) / self._top.total
+
+    def mean(self, rows: npt.ArrayLike) -> float:
+        """Mean of one number per row, by the rows' weights."""
+        values, w = np.asarray(rows, dtype=np.float64), self.extras.weights
+        return float(values.mean()) if w is None else float(w @ values / w.sum())
+
+    # -- the largest score ----------------------------------------------------------------------
+
+    @cached_property
+    def confidence(self) -> Array:
+        return self._top.confidence
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """The class of the largest score (the lowest index wins a tie), unless the rows carry another prediction."""
+        return self._top.predicted
+
+    @cached_property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        return lock(self.predicted == self.labels)
+
+    # -- probabilities --------------------------------------------------------------------------
+
+    @property
+    def logits(self) -> Floats:
+        """The logits as given, or the logarithm of the probabilities as given (floored at 1e-12)."""
+        return self.values if self.kind == "logits" else self._log_values
+
+    @cached_property
+    def _log_values(self) -> Array:
+        return lock(np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64))
+
+    @cached_property
+    def true_prob(self) -> Array:
+        """Probability given to the true class, (n,)."""
+        if self.kind == "probs":
+            return lock(self._at_label.astype(np.float64))
+        return lock(np.exp(self.true_log_prob))
+
+    @cached_property
+    def true_log_prob(self) -> Array:
+        """Its logarithm, without a floor when it comes from logits."""
+        if self.kind == "logits":
+            with np.errstate(over="ignore"):
+                return lock(self._at_label - self._top.largest - np.log(self._top.total))
+        return lock(np.log(np.maximum(self._at_label, PROBABILITY_FLOOR)))
+
+    @property
+    def entropy(self) -> Array:
+        """Of the distribution of every row, in nats, (n,)."""
+        values = np.empty(self.n)
+        for rows, probs in self.prob_rows():
+            values[rows] = entropy_of(probs)
+        return np.maximum(values, 0.0)
+
+    @property
+    def log_probs(self) -> Array:
+        """(n, k); computed anew at each call."""
+        if self.kind == "probs":
+            return self._log_values
+        return self.values - self._top.largest[:, None] - np.log(self._top.total)[:, None]
+
+    @property
+    def probs(self) -> Array:
+        """(n, k) in float64; kept when small, computed anew when large."""
+        if self._kept_probs is not None:
+            return self._kept_probs
+        return np.concatenate([block for _, block in self.prob_rows()])
+
+    def logits_of(self, classes: Ints) -> Array:
+        """Logits of some classes, (n, len(classes)), in float64, without computing the others."""
+        values = self.values[:, classes].astype(np.float64)
+        return values if self.kind == "logits" else np.log(np.maximum(values, PROBABILITY_FLOOR))
+
+    def prob_rows(self) -> Iterator[tuple[slice, Array]]:
+        """Probabilities in chunks of rows, so that 50,000 x 1000 needs no second copy."""
+        for rows in pieces(self.n, self._chunk_rows):
+            yield rows, self._probs(rows)
+
+    def class_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
+        """For each class its probability against its presence, in blocks of classes."""
+        if self._kept_curves is not None:
+            return iter(self._kept_curves)
+        return self._make_curves()
+
+    # -- how the views are made -----------------------------------------------------------------
+
+    @property
+    def _small(self) -> bool:
+        return self.n * self.k <= KEEP_ELEMENTS
+
+    @property
+    def _chunk_rows(self) -> int:
+        return max(1, CHUNK_ELEMENTS // self.k)
+
+    @cached_property
+    def _at_label(self) -> Floats:
+        return self.values[np.arange(self.n), self.labels]
+
+    @cached_property
+    def _top(self) -> Top:
+        return top_of(self.values, self.kind == "logits", self._carried, self._chunk_rows)
+
+    @property
+    def _carried(self) -> Ints | None:
+        """Predictions that are not the class of the largest score; a bare confidence is that of being right."""
+        return np.ones(self.n, dtype=np.int64) if self.extras.shape == "confidence" else self.extras.predicted
+
+    @cached_property
+    def _kept_probs(self) -> Array | None:
+        if not self._small:
+            return None
+        if self.kind == "probs":
+            return lock(self.values.astype(np.float64, copy=False))
+        probs = np.empty((self.n, self.k))
+        # The same numbers, whichever view is asked for first.
+        self.__dict__["_top"] = top_of(self.values, True, self._carried, self._chunk_rows, probs)
+        return lock(probs)
+
+    def _probs(self, rows: slice, classes: slice = slice(None)) -> Array:
+        if self._kept_probs is not None:
+            return self._kept_probs[rows, classes]
+        block = self.values[rows, classes]
+        if self.kind == "probs":
+            return block.astype(np.float64)
+        return softmax_of(block, self._top.largest[rows], self._top.total[rows])
+
+    @cached_property
+    def _kept_curves(self) -> list[ClassCurves | WeightedCurves] | None:
+        return list(self._make_curves()) if self._small else None
+
+    def _make_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
+        """Blocks of at most KEEP_ELEMENTS."""
+        _ = self._kept_probs, self._top  # made here once, not by the first thread that needs them
+        block, at_once = max(1, KEEP_ELEMENTS // self.n), max(1, 4 * CHUNK_ELEMENTS // self.n)
+        if self.extras.weights is not None:
+            for classes in pieces(self.k, block):
+                yield WeightedCurves.of(self._probs(slice(None), classes), self.labels, classes, self.extras.weights)
             return
-        with np.errstate(over="ignore"):  # logits of 1e308: a difference of -inf is a probability of 0
-            e = np.subtract(block, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
-        np.exp(e, out=e).sum(axis=1, out=total[rows])
-        of_top = 1.0 if given is None else e[np.arange(len(top)), top]
-        np.divide(of_top, total[rows], out=confidence[rows])
-        if probs is not None:
-            e /= total[rows, None]
-
-    run_pieces(work, pieces(n, chunk), values.size)
-    lock(confidence, predicted)
-    return Top(confidence, predicted, largest, total)
-
-
-def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
-    """Probabilities of a block of logits, by what the pass over its rows has found."""
-    with np.errstate(over="ignore"):
-        block = np.subtract(logits, largest[:, None], dtype=np.float64)
-    np.exp(block, out=block)
-    block /= total[:, None]
-    return np.asarray(block, dtype=np.float64)
-
-
-def entropy_of(probs: Array) -> Array:
-    """In nats, (n,)."""
-    logs = np.log(probs, out=np.zeros_like(probs), where=probs > 0)
-    return np.asarray(-np.einsum("ik,ik->i", probs, logs))
-
-
-def shared_out(probs: Array, predicted: Ints, q: Array) -> Array:
-    """Probabilities with q for the class predicted: the other classes are rescaled to share what is left."""
-    n, k = probs.shape
-    rows, made = np.arange(n), probs.copy()
-    made[rows, predicted] = 0.0
-    rest = made.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
-    tiny = (rest > 0) & (rest < SMALLEST)  # dividing by it would overflow
-    made[tiny] /= rest[tiny, None]
-    rest[tiny] = 1.0
-    made *= np.divide(1 - q, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
-    spread = rest <= 0  # nothing to rescale: the others share alike
-    made[spread] = ((1 - q[spread]) / (k - 1))[:, None]
-    made[rows, predicted] = q
-    return made
-
-
-def curves_of(
-    labels: Ints, k: int, probs: Callable[[slice], Array], classes: int, columns_at_once: int
-) -> Iterator[ClassCurves]:
-    """Sorted class columns in blocks of so many `classes`; two threads sort the halves of a block."""
-    n = len(labels)
-    by_class = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[by_class], np.arange(k + 1))
-    for block in pieces(k, classes):
-        columns = np.empty((block.stop - block.start, n))  # (b, n)
-        positives: list[Array] = [columns[0]] * len(columns)
-
-        def work(
-            part: slice,
-            block: slice = block,
-            columns: Array = columns,
-            positives: list[Array] = positives,
-        ) -> None:
-            first = block.start
-            columns[part] = probs(slice(first + part.start, first + part.stop)).T
-            for row in range(part.start, part.stop):
-                members = by_class[starts[first + row] : starts[first + row + 1]]
-                positives[row] = np.sort(columns[row, members])
-            columns[part].sort(axis=1)
-
-        run_pieces(work, pieces(len(columns), columns_at_once), columns.size)
-        yield ClassCurves(columns, positives)
+        yield from curves_of(self.labels, self.k, lambda some: self._probs(slice(None), some), block, at_once)

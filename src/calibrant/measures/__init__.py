@@ -1,13 +1,14 @@
 """How calibrated, and how refined, is it? One file per measure; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
-from calibrant.measures._base import BinnedMeasure, ClassMeasure, CurveMeasure, Direction, Measure, RowMeasure
+from calibrant.measures._base import Binned, BinnedMeasure, ClassMeasure, CurveMeasure, Direction, Measure, RowMeasure
 
 CATALOGUE = Catalogue("calibrant.measures", Measure, "measure")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
 __all__ = [
     "CATALOGUE",
+    "Binned",
     "BinnedMeasure",
     "ClassMeasure",
     "CurveMeasure",

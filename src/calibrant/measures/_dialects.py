@@ -39,8 +39,8 @@ class Rule:
         scores: Floats = curve.scores.astype(self.precision)
         index = self.bin_of(scores, bins)
         used = index >= 0
-        residual = np.bincount(index[used], (scores - curve.hits)[used])
-        return float(np.abs(residual).sum() / curve.n)
+        residual = np.bincount(index[used], ((scores - curve.hits) * curve.weights)[used])
+        return float(np.abs(residual).sum() / curve.total)
 
 
 def _between(edges: Callable[[int], Floats], closed: Closed, *, ends_join: bool) -> BinOf:
@@ -117,20 +117,20 @@ RELPLOT_NARROWEST = 0.001
 RELPLOT_FLOOR = 1e-4  # added to the density, where one sample counts 1
 
 
-def relplot_smooth(scores: Array, residual: Array) -> float:
-    """relplot's smECE of sorted confidences and their (confidence - hit) / n."""
+def relplot_smooth(scores: Array, weights: Array, residual: Array) -> float:
+    """relplot's smECE of sorted confidences, their weights (ones), and their weighted (confidence - hit) / n."""
     low, high = 0.0, 1.0
     for _ in range(RELPLOT_HALVINGS):
         middle = (low + high) / 2
-        if middle < RELPLOT_NARROWEST or middle < _relplot_error(scores, residual, middle):
+        if middle < RELPLOT_NARROWEST or middle < _relplot_error(scores, weights, residual, middle):
             low = middle
         else:
             high = middle
-    return _relplot_error(scores, residual, high)
+    return _relplot_error(scores, weights, residual, high)
 
 
-def _relplot_error(scores: Array, residual: Array, sigma: float) -> float:
-    n, points = len(scores), max(2000, round(20 / sigma)) // 2 + 1
+def _relplot_error(scores: Array, weights: Array, residual: Array, sigma: float) -> float:
+    n, points = weights.sum(), max(2000, round(20 / sigma)) // 2 + 1
     grid = np.linspace(0, 1, points)
     read_at = np.linspace(0, 1, max(200, round(10 / sigma)))
     kernel = np.exp(-0.5 * ((grid - 0.5) / sigma) ** 2) / (np.sqrt(2 * np.pi) * sigma)
@@ -144,5 +144,5 @@ def _relplot_error(scores: Array, residual: Array, sigma: float) -> float:
         mirrored = np.pad(mass, (points - 1 - points // 2, points // 2), mode="reflect")
         return np.interp(read_at, grid, np.convolve(mirrored, kernel, "valid"))
 
-    density = smoothed(np.ones(n)) + RELPLOT_FLOOR
+    density = smoothed(weights) + RELPLOT_FLOOR
     return float(n * np.abs(smoothed(residual)).sum() / density.sum())

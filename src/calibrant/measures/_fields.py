@@ -12,7 +12,7 @@ CELLS = 500
 def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, Noisy]:
     """Middles of cells of equal width, the share of rows in each, and the noisy residuals in each."""
     cell = np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1)
-    share = np.bincount(cell, minlength=CELLS) / curve.n
+    share = np.bincount(cell, curve.weights, CELLS) / curve.total
     middles = (np.arange(CELLS) + 0.5) / CELLS
     return middles, share, rows.gather(curve.order, cell, curve.scores - curve.hits, CELLS)
 

@@ -31,3 +31,6 @@ class Accuracy(RowMeasure):
     @property
     def definition(self) -> str:
         return "share of rows predicted right, lowest index wins a tie"
+
+    def defined(self, p: Predictions) -> str:
+        return f"{self.definition} (positive above 0.5)" if p.shape == "binary" else self.definition

@@ -28,6 +28,7 @@ class ACENixon(ClassMeasure):
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019"
 
     def __call__(self, p: Predictions) -> float:
+        self.check_shape(p)
         return self.of_classes(self.class_bins(p))
 
     def of_classes(self, bins: Bins) -> float:

@@ -30,6 +30,8 @@ class Brier(RowMeasure):
     def rows(self, p: Predictions) -> Array:
         if self.form == "top":
             return np.asarray((p.confidence - p.correct) ** 2)
+        if p.shape in ("binary", "confidence"):
+            return np.asarray((p.score - p.hit) ** 2)
         values = np.empty(p.n)
         for rows, probs in p.prob_rows():
             values[rows] = np.einsum("ik,ik->i", probs, probs)
@@ -44,3 +46,9 @@ class Brier(RowMeasure):
             "half": "half of the squared error summed over classes, 0 to 1",
             "top": "squared error of the top-label confidence, (c - a)^2",
         }[self.form]
+
+    def defined(self, p: Predictions) -> str:
+        if self.form == "top" or p.shape not in ("binary", "confidence"):
+            return self.definition
+        score = "P(positive) from whether the row is positive" if p.shape == "binary" else "confidence from being right"
+        return f"squared distance of {score}, 0 to 1"

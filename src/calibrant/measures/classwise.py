@@ -34,6 +34,7 @@ class Classwise(ClassMeasure):
         at_least("norm", self.norm, 1)
 
     def __call__(self, p: Predictions) -> float:
+        self.check_shape(p)
         check_bins(self.bins, p.k)
         if self.scheme == "width" and self.norm == 1:
             return float(self.resampled(p, np.ones((1, p.n), dtype=np.int64))[0])  # needs no sort
@@ -80,7 +81,7 @@ def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: b
     bins = len(inner) + 1
     residual = np.zeros((len(counts), p.k))  # sum of p - y per class over all bins
     where: list[tuple[Ints, Ints, Array]] = []  # row, flat bin, residual of every entry above the first bin
-    weights = counts.astype(np.float64)
+    weights = counts.astype(np.float64) if p.weights is None else counts * p.weights
     for rows, probs in p.prob_rows():
         residuals = probs.copy()
         residuals[np.arange(len(probs)), p.labels[rows]] -= 1.0
@@ -90,7 +91,7 @@ def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: b
             bin_of = inner.searchsorted(probs[i, c], side="left" if right_closed else "right")
             where.append((i + rows.start, c * bins + bin_of, residuals[i, c]))
     if not where:
-        return np.asarray(np.abs(residual).sum(axis=1) / (counts.sum(axis=1) * p.k))
+        return np.asarray(np.abs(residual).sum(axis=1) / (weights.sum(axis=1) * p.k))
     row, flat, value = (np.concatenate(column) for column in zip(*where, strict=True))
     totals = np.empty(len(counts))
     for r, w in enumerate(weights):
@@ -98,4 +99,4 @@ def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: b
         upper = upper.reshape(p.k, bins)
         upper[:, 0] = residual[r] - upper.sum(axis=1)
         totals[r] = np.abs(upper).sum()
-    return np.asarray(totals / (counts.sum(axis=1) * p.k))
+    return np.asarray(totals / (weights.sum(axis=1) * p.k))

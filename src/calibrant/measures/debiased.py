@@ -27,9 +27,10 @@ class Debiased(BinnedMeasure):
     reference: ClassVar[str] = "Kumar, Liang, Ma, NeurIPS 2019"
 
     def of(self, bins: Bins) -> float:
-        enough = bins.count >= 2
+        rows = bins.count * bins.effective
+        enough = rows >= 2
         a = bins.accuracy[enough]
-        squared = bins.gap[enough] ** 2 - a * (1 - a) / (bins.count[enough] - 1)
+        squared = bins.gap[enough] ** 2 - a * (1 - a) / (rows[enough] - 1)
         return float(np.sqrt(np.maximum(bins.share[enough] @ squared, 0.0)))
 
     def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:

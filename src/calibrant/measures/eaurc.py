@@ -27,7 +27,7 @@ class EAURC(CurveMeasure):
 
     def on(self, curve: Curve) -> float:
         hits, misses = curve.groups
-        e = misses.sum() / curve.n
+        e = misses.sum() / curve.total
         best = e + (1 - e) * np.log(1 - e) if e < 1 else 1.0
         return float(area_under_risk(hits, misses) - best)
 

@@ -51,7 +51,7 @@ class ECE(BinnedMeasure):
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         if self.dialect is None:
             return super().spread(p, rows)
-        rule, curve = DIALECTS[self.dialect], p.top_label
+        rule, curve = DIALECTS[self.dialect], self.curve(p)
         bin_of = rule.bin_of(curve.scores.astype(rule.precision), self.bins)
         return of_sum(rows.gather(curve.order, bin_of, curve.scores - curve.hits, self.bins + 1))
 

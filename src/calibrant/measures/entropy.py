@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.extras import Shape
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import Direction, RowMeasure
 
@@ -26,7 +27,10 @@ class Entropy(RowMeasure):
     direction: ClassVar[Direction] = "none"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
+    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary", "choices")
+
     def rows(self, p: Predictions) -> Array:
+        self.check_shape(p)
         return p.entropy
 
     @property

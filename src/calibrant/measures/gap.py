@@ -25,8 +25,13 @@ class Gap(RowMeasure):
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def rows(self, p: Predictions) -> Array:
-        return p.confidence - p.correct
+        return p.score - p.hit
 
     @property
     def definition(self) -> str:
         return "mean confidence minus accuracy; positive = overconfident"
+
+    def defined(self, p: Predictions) -> str:
+        if p.shape == "binary":
+            return "mean P(positive) minus the share of positives; positive = too many promised"
+        return self.definition

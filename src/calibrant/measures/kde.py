@@ -42,12 +42,14 @@ class KDE(CurveMeasure):
         at_least("norm", self.norm, 1)
 
     def on(self, curve: Curve) -> float:
-        right, bandwidth = curve.scores[curve.hits > 0], _bandwidth(curve)
+        bandwidth, right = _bandwidth(curve), curve.hits > 0
         t = np.linspace(LOW, HIGH, POINTS)
-        f = _density(curve.scores, bandwidth, t)
-        f_right = _density(right, bandwidth, t) if len(right) else np.zeros_like(f)
+        f = _density(curve.scores, curve.weights, bandwidth, t)
+        none = np.zeros_like(f)
+        f_right = _density(curve.scores[right], curve.weights[right], bandwidth, t) if right.any() else none
+        rate = curve.hit_sum[-1] / curve.total
         seen = np.maximum(f, f_right) > 1e-6
-        accuracy = np.minimum(np.divide(len(right) / curve.n * f_right, f, out=np.ones_like(f), where=f > 0), 1.0)
+        accuracy = np.minimum(np.divide(rate * f_right, f, out=np.ones_like(f), where=f > 0), 1.0)
         gap = np.where(seen, np.abs(t - accuracy) ** self.norm * f, 0.0)
         gap = gap[np.maximum.accumulate(np.where(seen, np.arange(POINTS), 0))]  # repeat the last seen value
         inside = (t >= 0) & (t <= 1)
@@ -56,7 +58,7 @@ class KDE(CurveMeasure):
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         if self.norm != 1:
             return None
-        field = smoothed(p.top_label, _bandwidth(p.top_label), rows)
+        field = smoothed(self.curve(p), _bandwidth(self.curve(p)), rows)
         return of_sum(field).at(self(p))
 
     @property
@@ -66,22 +68,27 @@ class KDE(CurveMeasure):
 
 
 def _bandwidth(curve: Curve) -> float:
-    right = curve.scores[curve.hits > 0]
-    spread = float(np.std(right if len(right) > 1 else curve.scores))
-    return max(spread * float((2 * curve.n) ** -0.2), NARROWEST)
+    right = curve.hits > 0
+    scores, weights = curve.scores, curve.weights
+    if weights[right].sum() > 1:
+        scores, weights = scores[right], weights[right]
+    middle = np.average(scores, weights=weights)
+    spread = float(np.sqrt(np.average((scores - middle) ** 2, weights=weights)))
+    return max(spread * float((2 * curve.effective * curve.total) ** -0.2), NARROWEST)
 
 
-def _density(values: Array, bandwidth: float, t: Array) -> Array:
+def _density(values: Array, weights: Array, bandwidth: float, t: Array) -> Array:
     """Density of values mirrored at the nearer end of [0, 1]; zero outside, doubled inside."""
     mirrored = np.concatenate([values, np.where(values < 0.5, -values, 2 - values)])
+    w = np.concatenate([weights, weights])
     place = (mirrored - LOW) / STEP
     left = np.floor(place).astype(np.int64)
     share = place - left
-    mass = np.bincount(left, 1 - share, minlength=POINTS + 1) + np.bincount(left + 1, share, minlength=POINTS + 1)
+    mass = np.bincount(left, w * (1 - share), POINTS + 1) + np.bincount(left + 1, w * share, POINTS + 1)
     reach = 3 * bandwidth  # the triweight kernel on (-1, 1) has standard deviation 1/3
     cells = int(reach / STEP)
     u = np.arange(-cells, cells + 1) * STEP / reach
     kernel = 35 / 32 * (1 - u * u) ** 3 / reach
     size = 1 << int(np.ceil(np.log2(POINTS + 1 + 2 * cells)))
     smooth = np.fft.irfft(np.fft.rfft(mass, size) * np.fft.rfft(kernel, size), size)[cells : cells + POINTS]
-    return np.where((t > 0) & (t < 1), np.maximum(smooth, 0.0) * 2 / len(mirrored), 0.0)
+    return np.where((t > 0) & (t < 1), np.maximum(smooth, 0.0) * 2 / w.sum(), 0.0)

@@ -10,6 +10,8 @@ from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.noise import Sampling, Spread, of_largest
 from calibrant.core.predictions import Predictions
+from calibrant.core.shapes import shape_words
+from calibrant.core.weighted import sort_curve
 from calibrant.measures._base import CurveMeasure
 from calibrant.measures._fields import running
 
@@ -39,7 +41,10 @@ class KS(CurveMeasure):
 
     def curve(self, p: Predictions) -> Curve:
         if self.rank == 1:
-            return p.top_label
+            return super().curve(p)
+        if p.shape != "classes":
+            fix = "leave rank out"
+            raise InputError("ks:rank", expected="scores of all classes", got=shape_words(p.shape), fix=fix)
         if self.rank > p.k:
             raise InputError("rank", expected=f"1 to {p.k} (the classes)", got=str(self.rank), fix="give a lower rank")
         scores, hits = np.empty(p.n), np.empty(p.n)
@@ -48,11 +53,11 @@ class KS(CurveMeasure):
             chosen = order if self.within else order[:, -1:]
             scores[rows] = np.minimum(np.take_along_axis(probs, chosen, axis=1).sum(axis=1), 1.0)
             hits[rows] = (chosen == p.labels[rows, None]).any(axis=1)
-        return Curve.sort(scores, hits)
+        return sort_curve(scores, hits, p.weights)
 
     def on(self, curve: Curve) -> float:
         ends = curve.group_ends
-        return float(np.abs(curve.score_sum[ends] - curve.hit_sum[ends]).max() / curve.n)
+        return float(np.abs(curve.score_sum[ends] - curve.hit_sum[ends]).max() / curve.total)
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         return of_largest(running(self.curve(p), rows)).at(self(p))

@@ -32,11 +32,11 @@ class MCE(BinnedMeasure):
         at_least("min_count", self.min_count, 1)
 
     def of(self, bins: Bins) -> float:
-        large = bins.count >= self.min_count
+        large = (bins.count * bins.effective >= self.min_count) | (self.min_count == 1) & bins.filled
         return float(np.abs(bins.gap[large]).max(initial=0.0))
 
     def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        large = (bins.count >= self.min_count) & bins.filled
+        large = (bins.count * bins.effective >= self.min_count) | (self.min_count == 1) & bins.filled
         return of_largest(sums.scaled(np.where(large, per_share(bins), 0.0)))
 
     @property

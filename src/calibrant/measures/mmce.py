@@ -36,14 +36,14 @@ class MMCE(CurveMeasure):
 
     def on(self, curve: Curve) -> float:
         # On sorted confidences the kernel factors: exp(-(c_j - c_i) / w) = exp(c_i / w) / exp(c_j / w) for i < j.
-        r = curve.hits - curve.scores
+        r = (curve.hits - curve.scores) * curve.weights
         rise = np.exp((curve.scores - curve.scores[0]) / self.width)
         before = np.cumsum(r * rise)
         pairs = r[1:] @ (before[:-1] / rise[1:])
-        return float(np.sqrt(max(r @ r + 2 * pairs, 0.0)) / curve.n)
+        return float(np.sqrt(max(r @ r + 2 * pairs, 0.0)) / curve.total)
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        at, _, sums = narrow_cells(p.top_label, rows)
+        at, _, sums = narrow_cells(self.curve(p), rows)
         kernel = np.exp(-np.abs(at[:, None] - at) / self.width)
         field = sums.through(np.linalg.cholesky(kernel))  # its squares add up to the kernel mean
         return of_norm(field, self(p))

@@ -42,3 +42,7 @@ class NLL(RowMeasure):
         if self.floor is None:
             return "mean of -ln p(true class), natural logarithm, exact from logits, probabilities floored at 1e-12"
         return f"mean of -ln p(true class), natural logarithm, p floored at {self.floor:g}"
+
+    def defined(self, p: Predictions) -> str:
+        event = {"binary": "the row being positive", "confidence": "the prediction being right"}.get(p.shape)
+        return self.definition if event is None else f"{self.definition}; of the event of {event}"

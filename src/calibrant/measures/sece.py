@@ -42,18 +42,18 @@ class SECE(CurveMeasure):
         at_least("h", self.h, 1e-4)
 
     def on(self, curve: Curve) -> float:
-        c, a = curve.scores, curve.hits
-        near, right = gauss_sums(c, np.stack([np.ones(curve.n), a]), self.h)
+        c, a, w = curve.scores, curve.hits, curve.weights
+        near, right = gauss_sums(c, np.stack([w, w * a]), self.h)
         if self.form == "eq5":
-            return float(np.abs(a * near - c).mean())
-        if self.leave_one_out:
-            near, right = _without_self(c, a, near - 1, right - a, self.h)
-        return float(np.abs(np.clip(right / near, 0, 1) - c).mean())
+            return float(w @ np.abs(a * near - c) / curve.total)
+        if self.leave_one_out:  # one of them: a row that occurs twice has itself as a neighbour
+            near, right = _without_self(c, a, w, near - 1, right - a, self.h)
+        return float(w @ np.abs(np.clip(right / near, 0, 1) - c) / curve.total)
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         if self.form == "eq5":
             return None
-        return of_sum(local_gaps(p.top_label, self.h, rows)).at(self(p))
+        return of_sum(local_gaps(self.curve(p), self.h, rows)).at(self(p))
 
     @property
     def definition(self) -> str:
@@ -63,12 +63,12 @@ class SECE(CurveMeasure):
         return f"top-label SECE, Nadaraya-Watson accuracy, Gaussian kernel h = {self.h:g}, {own}"
 
 
-def _without_self(c: Array, a: Array, near: Array, right: Array, h: float) -> tuple[Array, Array]:
+def _without_self(c: Array, a: Array, w: Array, near: Array, right: Array, h: float) -> tuple[Array, Array]:
     """Sums without the own sample; where little is left it is summed directly, and nothing left means the sample."""
     for i in np.flatnonzero(near < 1e-4):
         window = slice(*c.searchsorted([c[i] - REACH * h, c[i] + REACH * h]))
-        kernel = np.exp(-0.5 * ((c[window] - c[i]) / h) ** 2)
-        kernel[i - window.start] = 0.0
+        kernel = w[window] * np.exp(-0.5 * ((c[window] - c[i]) / h) ** 2)
+        kernel[i - window.start] = max(w[i] - 1.0, 0.0)
         near[i], right[i] = kernel.sum(), kernel @ a[window]
     alone = near < 1e-12
     return np.where(alone, 1.0, near), np.where(alone, a, right)

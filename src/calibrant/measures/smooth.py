@@ -32,14 +32,14 @@ class Smooth(CurveMeasure):
     resamples: ClassVar[int] = 200
 
     def on(self, curve: Curve) -> float:
-        residual = (curve.scores - curve.hits) / curve.n
+        residual = (curve.scores - curve.hits) * curve.weights / curve.total
         if self.dialect == "relplot":
-            return relplot_smooth(curve.scores, residual)
+            return relplot_smooth(curve.scores, curve.weights, residual)
         return smooth_error(curve.scores, residual)[0]
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         value = self(p)
-        field = smoothed(p.top_label, value, rows)
+        field = smoothed(self.curve(p), value, rows)
         return of_sum(field).at(value)
 
     @property

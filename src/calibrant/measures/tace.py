@@ -7,6 +7,7 @@ from typing import ClassVar
 from calibrant.core.curve import ClassCurves
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.core.weighted import WeightedCurves
 from calibrant.measures.ace_nixon import ACENixon
 
 
@@ -35,11 +36,9 @@ class TACE(ACENixon):
     def above(self) -> float:
         return self.threshold
 
-    def curves(self, p: Predictions) -> Iterator[ClassCurves]:
+    def curves(self, p: Predictions) -> Iterator[ClassCurves | WeightedCurves]:
         for curves in p.class_curves():
-            for scores, positives in zip(curves.scores, curves.positives, strict=True):
-                kept = scores[scores.searchsorted(self.threshold, side="right") :]
-                yield ClassCurves(kept[None], [positives[positives.searchsorted(self.threshold, side="right") :]])
+            yield from curves.above(self.threshold)
 
     @property
     def definition(self) -> str:

@@ -23,7 +23,7 @@ class Uncertainty(CurveMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
     def on(self, curve: Curve) -> float:
-        rate = curve.hits.mean()
+        rate = curve.hit_sum[-1] / curve.total
         return float(rate * (1 - rate))
 
     @property

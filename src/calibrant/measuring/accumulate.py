@@ -13,7 +13,7 @@ from calibrant.core.intervals import Interval, basic_interval
 from calibrant.core.noise import Sampling
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import whole
-from calibrant.measures import CATALOGUE, BinnedMeasure, ClassMeasure, Measure, RowMeasure
+from calibrant.measures import CATALOGUE, Binned, ClassMeasure, Measure, RowMeasure
 from calibrant.measures.classwise import Classwise
 from calibrant.measures.refinement import Refinement
 from calibrant.measures.uncertainty import Uncertainty
@@ -150,7 +150,7 @@ class Accumulator:
         for name, m in names.items():
             if isinstance(m, ClassMeasure):
                 yield name, class_sums(p, m)
-            elif isinstance(m, BinnedMeasure):
+            elif isinstance(m, Binned):
                 yield name, top_sums(p, m.bins, m.closed)
             elif isinstance(m, RowMeasure):
                 rows = m.rows(p)
@@ -162,7 +162,7 @@ class Accumulator:
         check_shapes(state, {name: _shape(m, self.k) for name, m in kinds.items()})
         for name, sums in state.sums.items():
             m = kinds[name]
-            if m is None or isinstance(m, BinnedMeasure):
+            if m is None or isinstance(m, Binned):
                 check_bins(name, sums, self.n)
             else:
                 check_rows(name, sums, self.n, m.bounds)
@@ -171,15 +171,13 @@ class Accumulator:
 
     def _value(self, m: Measure, spec: str) -> float:
         state = self.sums[_state(m, spec)]
-        if isinstance(m, Classwise):
-            return m.of_classes(Bins(state[0], state[1], state[2], self.n))
-        if isinstance(m, BinnedMeasure):
+        if isinstance(m, Binned):
             return m.of(Bins(state[0], state[1], state[2], self.n))
         return float(state[0] / self.n)
 
     def _ends(self, m: Measure, spec: str, tail: float, seed: int) -> Interval | None:
         """As `measure` finds them, with the bins (and classes) taken as independent: their products are not kept."""
-        if not isinstance(m, BinnedMeasure):
+        if not isinstance(m, Binned):
             return None
         count, score_sum, hit_sum, square = self.sums[_state(m, spec)]
         gap = ((score_sum - hit_sum) / self.n).ravel()
@@ -191,7 +189,7 @@ class Accumulator:
     def _draws(self, m: Measure, spec: str, rng: np.random.Generator) -> Array:
         """Values under the sampling noise of the sums: the variance a bootstrap would give them."""
         state = self.sums[_state(m, spec)]
-        if isinstance(m, BinnedMeasure):
+        if isinstance(m, Binned):
             count, score_sum, hit_sum, square = state
             noise = np.sqrt(np.maximum(square - (score_sum - hit_sum) ** 2 / self.n, 0.0))
             drawn = [
@@ -203,7 +201,7 @@ class Accumulator:
                 )
                 for _ in range(m.resamples)
             ]
-            return np.array([m.of_classes(b) if isinstance(m, Classwise) else m.of(b) for b in drawn])
+            return np.array([m.of(b) for b in drawn])
         mean = state[0] / self.n
         spread = np.sqrt(max(state[1] / self.n - mean**2, 0.0) / self.n)
         return np.asarray(mean + spread * rng.standard_normal(m.resamples))
@@ -224,10 +222,10 @@ class Accumulator:
 
 def _streamable(spec: str) -> Measure:
     m = CATALOGUE.make(spec)
-    fixed_bins = isinstance(m, BinnedMeasure) and m.scheme == "width" and getattr(m, "dialect", None) is None
+    fixed_bins = isinstance(m, Binned) and m.scheme == "width" and getattr(m, "dialect", None) is None
     if isinstance(m, ClassMeasure):
         ok = fixed_bins and isinstance(m, Classwise)
-    elif isinstance(m, BinnedMeasure):
+    elif isinstance(m, Binned):
         ok = fixed_bins
     else:
         ok = isinstance(m, RowMeasure) and not isinstance(m, Refinement)
@@ -244,7 +242,7 @@ def _streamable(spec: str) -> Measure:
 def _state(m: Measure, spec: str) -> str:
     if isinstance(m, ClassMeasure):
         return f"classes, {m.bins} bins, {m.closed}"
-    if isinstance(m, BinnedMeasure):
+    if isinstance(m, Binned):
         return f"top label, {m.bins} bins, {m.closed}"
     return spec
 
@@ -253,6 +251,6 @@ def _shape(m: Measure | None, k: int) -> tuple[int, ...]:
     """Of the sums of a measure; None is the histogram."""
     if m is None:
         return (4, HISTOGRAM)
-    if isinstance(m, BinnedMeasure):
+    if isinstance(m, Binned):
         return (4, k, m.bins) if isinstance(m, ClassMeasure) else (4, m.bins)
     return (2,)

@@ -9,7 +9,7 @@ from calibrant.core.curve import Bins, Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.temperature import find_temperature
-from calibrant.measures import CATALOGUE, BinnedMeasure
+from calibrant.measures import CATALOGUE, Binned
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.classwise import Classwise
 from calibrant.measuring.hcs import harmonic_score
@@ -107,21 +107,21 @@ def _columns(q: Predictions, others: bool) -> dict[str, float]:
     for stem, spec in BIN_FAMILIES.items():
         family = [CATALOGUE.make(spec.format(count)) for count in BIN_COUNTS]
         like = family[0]
-        assert isinstance(like, BinnedMeasure)
+        assert isinstance(like, Binned)
         key = ("classes" if isinstance(like, Classwise) else "top", like.scheme, like.closed, like.em)
         if key not in shared:
             shared[key] = _class_bins(q, like) if isinstance(like, Classwise) else _top_bins(q, like)
         for count, m, bins in zip(BIN_COUNTS, family, shared[key], strict=True):
-            assert isinstance(m, BinnedMeasure)
-            values[f"{stem}_{count}"] = m.of_classes(bins) if isinstance(m, Classwise) else m.of(bins)
+            assert isinstance(m, Binned)
+            values[f"{stem}_{count}"] = m.of(bins)
     return values | ({name: CATALOGUE.make(spec)(q) for name, spec in OTHERS.items()} if others else {})
 
 
-def _top_bins(q: Predictions, like: BinnedMeasure) -> list[Bins]:
+def _top_bins(q: Predictions, like: Binned) -> list[Bins]:
     return [q.top_label.bins(count, like.scheme, closed=like.closed, em=like.em) for count in BIN_COUNTS]
 
 
-def _class_bins(q: Predictions, like: BinnedMeasure) -> list[Bins]:
+def _class_bins(q: Predictions, like: Binned) -> list[Bins]:
     """Bins of all classes for each count, from curves that come in blocks of classes."""
     blocks = [curves.many_bins(BIN_COUNTS, like.scheme, closed=like.closed, em=like.em) for curves in q.class_curves()]
     return [_joined(same, q.n) for same in zip(*blocks, strict=True)]

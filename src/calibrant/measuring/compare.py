@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from calibrant.core import wording
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.intervals import OnDone, basic_interval, check_confidence, draw, p_value
 from calibrant.core.noise import Spread, difference_draws
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
+from calibrant.core.shapes import shape_words
 from calibrant.measures import Measure
 from calibrant.measuring.limits import affordable, check_resamples, half_width, in_parts, sampling, values_on_parts
 from calibrant.measuring.measure import What, resolve
@@ -65,6 +66,7 @@ def compare(
     check_resamples(resamples, least=1)
     chosen, name = resolve(what)
     b = same_rows(a, b)
+    chosen.check_shape(a)
     values = chosen(a), chosen(b)
     found = _find_difference(chosen, a, b, *values, (1 - confidence) / 2, resamples, seed, progress)
     return compared(chosen, name, a, *values, found, confidence)
@@ -111,7 +113,7 @@ def compared(
     if not np.isfinite(difference):
         low = high = chance = np.nan
     better = _better(m, a, b) if chance < 1 - confidence else "neither"
-    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, m.definition)
+    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, m.defined(p))
 
 
 def _find_difference(
@@ -133,7 +135,11 @@ def _find_difference(
     if in_parts(m, a, resamples):
         return Difference.of_parts(value_b - value_a, values_on_parts(m, b, seed) - values_on_parts(m, a, seed), tail)
     size = affordable(m, a.n) if resamples is None else resamples
-    draws = draw(lambda counts: m.resampled(b, counts) - m.resampled(a, counts), a.n, size, seed, progress)
+
+    def resampled(counts: Ints) -> Array:
+        return m.resampled(b, counts) - m.resampled(a, counts)
+
+    draws = draw(resampled, a.n, size, seed, progress, a.clusters)
     return Difference.of_draws(value_b - value_a, draws, tail)
 
 
@@ -146,6 +152,9 @@ def same_rows(a: Predictions, b: Predictions) -> Predictions:
         back = np.empty(a.n, dtype=np.int64)
         back[order_a] = order_b
         b = b.take(back)
+    if a.shape != b.shape:
+        got = f"{shape_words(a.shape)} and {shape_words(b.shape)}"
+        raise InputError("compare", expected="predictions of one shape", got=got, fix="read both in the same way")
     if a.n != b.n or a.k != b.k:
         raise InputError(
             "compare",

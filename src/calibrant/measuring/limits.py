@@ -53,7 +53,7 @@ def find_limits(
         return _made(m, value, Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows")
     if drawn is None:
         size = affordable(m, p.n) if resamples is None else resamples
-        drawn = draw(lambda counts: m.resampled(p, counts), p.n, size, seed, progress)
+        drawn = draw(lambda counts: m.resampled(p, counts), p.n, size, seed, progress, p.clusters)
     return _made(m, value, m.bootstrapped(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples")
 
 
@@ -76,19 +76,22 @@ def _made(m: Measure, value: float, found: Interval, how: str) -> Limits:
 
 def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:
     """How the rows of p were drawn."""
-    return Sampling(p.n, DRAWS, seed, paired=paired)
+    return Sampling(p.n, DRAWS, seed, p.weights, p.clusters, paired)
 
 
 def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:
     """With very many rows, a value that noise does not bias is as noisy as its values on parts say."""
-    return p.n >= MANY_ROWS and resamples is None and not m.of_calibration
+    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
+    return units >= MANY_ROWS and resamples is None and not m.of_calibration
 
 
 def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | None = None) -> Array:
     """The measure on PARTS random parts of the rows; the same parts for the same seed."""
     values = []
-    for rows in np.array_split(np.random.default_rng(seed).permutation(p.n), PARTS):
-        values.append(m(p.take(np.sort(rows))))
+    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
+    for part in np.array_split(np.random.default_rng(seed).permutation(units), PARTS):
+        rows = np.sort(part) if p.clusters is None else np.flatnonzero(np.isin(p.clusters, part))
+        values.append(m(p.take(rows)))
         if progress:
             progress(1)
     return np.array(values)

@@ -73,12 +73,13 @@ def measure(
     check_resamples(resamples)
     warn_of_leak(p)
     chosen, name = resolve(what)
-    value = chosen(p)
+    chosen.check_shape(p)
+    value, definition = chosen(p), chosen.defined(p)
     if resamples == 0:
-        return Measurement(name, value, None, None, p.n, p.k, chosen.definition)
+        return Measurement(name, value, None, None, p.n, p.k, definition)
     tail = (1 - confidence) / 2
     found = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
-    return Measurement(name, value, found.low, found.high, p.n, p.k, chosen.definition, found.how)
+    return Measurement(name, value, found.low, found.high, p.n, p.k, definition, found.how)
 
 
 def measure_all(

@@ -34,7 +34,7 @@ class Draws:
         left = {name: 0 if name in spreads else size for name, size in sizes.items()}
         found: dict[str, list[Array]] = {name: [] for name in sizes}
         done, most = 0, max(left.values(), default=0)
-        for counts in resample_counts(p.n, most, seed) if most else ():
+        for counts in resample_counts(p.n, most, seed, p.clusters) if most else ():
             for name, m in made.items():
                 if done < left[name]:
                     found[name].append(m.resampled(p, counts[: left[name] - done]))

@@ -9,8 +9,8 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.predictions import SUM_TOLERANCE
 from calibrant.core.schema import parse_json, typed, whole
+from calibrant.core.validate import SUM_TOLERANCE
 from calibrant.measures import CATALOGUE
 
 VERSION = 1

@@ -7,8 +7,8 @@ import numpy as np
 
 from calibrant.core.exported import ONNX_INSTALL, Knots, needed, unknown_step
 from calibrant.core.map import Map
-from calibrant.core.predictions import PROBABILITY_FLOOR
 from calibrant.core.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
+from calibrant.core.views import PROBABILITY_FLOOR
 
 
 @dataclass

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.map import Map
-from calibrant.core.predictions import PROBABILITY_FLOOR, Predictions
+from calibrant.core.predictions import Predictions
+from calibrant.core.views import PROBABILITY_FLOOR
 from calibrant.repairing.fit import fit
 
 try:

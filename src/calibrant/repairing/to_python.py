@@ -9,8 +9,8 @@ import numpy as np
 from calibrant.core.disk import write_whole
 from calibrant.core.exported import Exported, check_exportable, compared, trial_logits, unknown_step
 from calibrant.core.map import Map
-from calibrant.core.predictions import PROBABILITY_FLOOR
 from calibrant.core.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
+from calibrant.core.views import PROBABILITY_FLOOR
 
 TRIAL_WORK = 2_000_000  # multiplications in plain Python that the self-test may cost
 LEAST_ROWS = 12  # of the self-test, whatever they cost

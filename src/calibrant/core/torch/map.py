@@ -20,8 +20,8 @@ from calibrant.core.exported import (
     unknown_step,
 )
 from calibrant.core.map import Map
-from calibrant.core.predictions import PROBABILITY_FLOOR
 from calibrant.core.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
+from calibrant.core.views import PROBABILITY_FLOOR
 
 
 class TorchMap(nn.Module):

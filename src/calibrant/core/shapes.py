@@ -1,0 +1,228 @@
+"""From what people have to one of the four shapes of predictions: arrays of any number of axes, scores, confidences."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.extras import Extras
+from calibrant.core.range import hold
+from calibrant.core.validate import check_extras, check_labels, check_logits, check_probs, check_scores, to_numpy
+from calibrant.core.views import PROBABILITY_FLOOR, Kind
+
+Ignore = int | Sequence[int]
+Given = tuple[Floats, Ints, Kind, Extras]
+
+ABSENT = 1e6  # so far below the largest logit of its row stands an option that the row does not have
+ROWS = ("features", "ids", "groups", "weights", "clusters")
+
+
+def from_scores(
+    scores: Any,
+    labels: Any,
+    kind: Kind,
+    *,
+    rows: Mapping[str, Any],
+    mask: Any = None,
+    axis: int | None = None,
+    ignore: Ignore = (),
+    classes: Sequence[str] | None = None,
+    few_rows: bool = False,
+) -> Given:
+    """Logits or probabilities with their labels, as `Predictions.from_logits` takes them."""
+    names = () if classes is None else _class_names(classes)
+    values, given = to_numpy(kind, scores), to_numpy("labels", labels)
+    more = {**rows, "mask": mask}
+    if axis is not None or values.ndim > 2:
+        values, given, more = _flatten(kind, values, given, more, axis)
+    dropped = np.isin(given, np.atleast_1d(np.asarray(ignore))) if np.size(ignore) else np.zeros(0, dtype=bool)
+    if dropped.any():
+        values, given, more = _drop(values, given, more, dropped)
+    if names:
+        given = _numbers(given, names)
+        if values.ndim == 2 and len(names) != values.shape[1]:
+            got = f"{len(names)} names for {values.shape[1]} columns"
+            raise InputError("classes", expected="one name for each column", got=got, fix="name them all, in order")
+    exists = _existing(kind, values, more.pop("mask"))
+    if exists is None:
+        made, whole = (check_logits if kind == "logits" else check_probs)(values, given, few_rows)
+        return made, whole, kind, replace(check_extras(len(whole), **more), classes=names)
+    made, whole = _choices(kind, values, given, exists, few_rows)
+    extras = replace(check_extras(len(whole), **more), shape="choices", exists=exists, classes=names)
+    return made, whole, "logits", extras
+
+
+def from_binary(scores: Any, labels: Any, *, positive: Any, logits: bool, rows: Mapping[str, Any]) -> Given:
+    """P(positive) or its logit, (n,), with two kinds of labels."""
+    s = check_scores("scores", scores, logits=logits)
+    given = to_numpy("labels", labels)
+    if given.shape != s.shape:
+        got = f"{given.shape} for {s.shape} scores"
+        raise InputError("labels", expected="one label per score", got=f"shape {got}", fix="give one label per row")
+    y, names = _positive(given, positive)
+    values, kind = _two_columns(s, logits)
+    return values, y, kind, replace(check_extras(len(y), **rows), shape="binary", classes=names)
+
+
+def from_confidence(confidence: Any, correct: Any, *, logits: bool, rows: Mapping[str, Any]) -> Given:
+    """A confidence (n,) and whether the prediction was right: the second column is the probability of being right."""
+    c = check_scores("confidence", confidence, logits=logits)
+    right = to_numpy("correct", correct)
+    right = right.astype(np.int64) if right.dtype == bool else right
+    y = check_labels(right, len(c), 2, "correct")
+    values, kind = _two_columns(c, logits)
+    extras = replace(check_extras(len(y), **rows), shape="confidence", predicted=np.ones(len(y), dtype=np.int64))
+    return values, y, kind, extras
+
+
+def _two_columns(s: Array, logits: bool) -> tuple[Array, Kind]:
+    if logits:
+        return hold(np.stack([np.zeros(len(s)), s], axis=1)), "logits"
+    return np.stack([1 - s, s], axis=1), "probs"
+
+
+def _positive(labels: npt.NDArray[Any], positive: Any) -> tuple[Ints, tuple[str, ...]]:
+    """1 for the positive label, 0 for the other; and the names of the two, where they have any."""
+    found = np.unique(labels)
+    if len(found) > 2:
+        some = ", ".join(map(str, found[:4])) + (", ..." if len(found) > 4 else "")
+        fix = "with more classes give their scores (n, k) to from_logits or from_probs"
+        raise InputError("labels", expected="two different labels", got=f"{len(found)} ({some})", fix=fix)
+    if positive is None:
+        if labels.dtype.kind not in "iubf" or not np.isin(found, (0, 1)).all():
+            got = " and ".join(map(str, found))
+            raise InputError(
+                "labels", expected="0 and 1", got=got, fix=f"say which is positive: positive={found[-1].item()!r}"
+            )
+        return labels.astype(np.int64), ()
+    y = labels.astype(str) == str(positive) if labels.dtype.kind in "USO" else labels == positive
+    if not np.any(y):
+        got = f"{positive}, which no row has"
+        raise InputError("positive", expected=" or ".join(map(str, found)), got=got, fix="name one of the labels")
+    others = [str(label) for label in found if str(label) != str(positive)]
+    names = (others[0] if others else f"not {positive}", str(positive)) if labels.dtype.kind in "USO" else ()
+    return y.astype(np.int64), names
+
+
+def _flatten(
+    kind: Kind, values: npt.NDArray[Any], labels: npt.NDArray[Any], more: Mapping[str, Any], axis: int | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+    """One row for each pixel or token; those of one item come together, so they are one cluster unless told others."""
+    if axis is None or not -values.ndim <= axis < values.ndim or values.ndim < 2:
+        expected = "axis: which axis of the array holds the classes"
+        fix = "say axis=1 for (N, C, H, W), axis=-1 for (N, T, V)"
+        raise InputError(kind, expected=expected, got=f"shape {values.shape} and axis {axis}", fix=fix)
+    moved = np.moveaxis(values, axis, -1)
+    places = moved.shape[:-1]
+    if labels.shape != places:
+        expected = f"shape {places}, that of {kind} without the classes"
+        raise InputError("labels", expected=expected, got=f"shape {labels.shape}", fix="give one label for each row")
+    flat: dict[str, Any] = {}
+    for name, array in more.items():
+        flat[name] = None if array is None else _flat_rows(name, array, moved.shape, axis)
+    if flat.get("clusters") is None and len(places) > 1 and places[0] > 1:
+        flat["clusters"] = np.repeat(np.arange(places[0]), int(np.prod(places[1:])))
+    return moved.reshape(-1, moved.shape[-1]), labels.reshape(-1), flat
+
+
+def _flat_rows(name: str, given: Any, moved: tuple[int, ...], axis: int) -> npt.NDArray[Any]:
+    """What is known of each row or of each item, row by row."""
+    array, places = to_numpy(name, given), moved[:-1]
+    n = int(np.prod(places))
+    if name == "mask" and array.ndim == len(moved):
+        return np.moveaxis(array, axis, -1).reshape(-1, moved[-1])
+    if array.shape[: len(places)] == places:
+        return array.reshape(n, *array.shape[len(places) :])
+    if len(array) == places[0] and array.ndim == 1:
+        return np.repeat(array, n // places[0])
+    return array  # the check of its length says what is wrong
+
+
+def _drop(
+    values: npt.NDArray[Any], labels: npt.NDArray[Any], more: Mapping[str, Any], dropped: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+    if dropped.all():
+        raise InputError("labels", expected="rows that are not ignored", got="none", fix="check the labels to ignore")
+    left: dict[str, Any] = {}
+    for name, given in more.items():
+        array = None if given is None else to_numpy(name, given)
+        left[name] = array[~dropped] if array is not None and len(array) == len(dropped) else array
+    return values[~dropped], labels[~dropped], left
+
+
+def _class_names(classes: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(map(str, classes))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError("classes", expected="names that differ", got=f"{twice} twice", fix="name each class once")
+    return names
+
+
+def _numbers(labels: npt.NDArray[Any], names: tuple[str, ...]) -> npt.NDArray[Any]:
+    """Labels as numbers of their classes; labels that are numbers already stay."""
+    if labels.dtype.kind not in "USO":
+        return labels
+    number = {name: i for i, name in enumerate(names)}
+    text = labels.astype(str)
+    for label in np.unique(text):
+        if label not in number:
+            raise unknown_name("labels", str(label), names)
+    return np.array([number[label] for label in text], dtype=np.int64)
+
+
+def _existing(kind: Kind, values: npt.NDArray[Any], mask: Any) -> npt.NDArray[np.bool_] | None:
+    """Which options each row has; None where all have all."""
+    if values.ndim != 2:
+        return None
+    missing = values == -np.inf if kind == "logits" and values.dtype.kind == "f" else None
+    if mask is None:
+        return None if missing is None or not missing.any() else ~missing
+    array = to_numpy("mask", mask)
+    if array.shape != values.shape or array.dtype.kind not in "biu":
+        got = f"shape {array.shape} of type {array.dtype}"
+        raise InputError(
+            "mask", expected=f"shape {values.shape}: True where an option exists", got=got, fix="give both"
+        )
+    there = array.astype(bool)
+    return there if missing is None else there & ~missing
+
+
+def _choices(
+    kind: Kind, values: npt.NDArray[Any], labels: npt.NDArray[Any], exists: npt.NDArray[np.bool_], few_rows: bool
+) -> tuple[Floats, Ints]:
+    """Logits of options, those that do not exist far below all others."""
+    few = np.flatnonzero(exists.sum(axis=1) < 2)
+    if len(few):
+        left = int(exists[few[0]].sum())
+        got = f"{'none' if left == 0 else 'only one'} in row {few[0]} ({len(few)} such rows)"
+        raise InputError("mask", expected="at least two options in every row", got=got, fix="drop these questions")
+    if kind == "probs":
+        off = np.flatnonzero((np.where(exists, 0.0, values) != 0).any(axis=1))
+        if len(off):
+            got = f"a probability in row {off[0]}"
+            raise InputError("probs", expected="0 where an option does not exist", got=got, fix="correct the mask")
+        probs, whole = check_probs(values, labels, few_rows)
+        given: Floats = np.log(np.maximum(probs, PROBABILITY_FLOOR))
+    else:
+        lowest = np.where(exists, values, np.inf).min(axis=1, keepdims=True)
+        given, whole = check_logits(np.where(exists, values, lowest), labels, few_rows)
+    wrong = np.flatnonzero(~exists[np.arange(len(whole)), whole])
+    if len(wrong):
+        got = f"option {whole[wrong[0]]} in row {wrong[0]}, which is not there ({len(wrong)} such rows)"
+        raise InputError("labels", expected="an option that the row has", got=got, fix="correct the mask or the label")
+    largest = np.where(exists, given, -np.inf).max(axis=1, keepdims=True)
+    return np.where(exists, given, largest - given.dtype.type(ABSENT)), whole
+
+
+def shape_words(shape: Literal["classes", "binary", "confidence", "choices"]) -> str:
+    """What predictions of this shape are, for messages."""
+    return {
+        "classes": "scores of all classes",
+        "binary": "scores of the positive class",
+        "confidence": "confidences with nothing but right or wrong",
+        "choices": "options that differ from row to row",
+    }[shape]

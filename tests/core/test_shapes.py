@@ -1,0 +1,146 @@
+"""The four shapes of predictions: what each holds, and what is refused."""
+
+import numpy as np
+import pytest
+
+from calibrant import InputError, Predictions, measure
+
+S, Y = [0.95, 0.75, 0.35, 0.15, 0.55, 0.72], [1, 0, 0, 1, 1, 1]
+
+
+def value(p, what):
+    return measure(p, what, resamples=0).value
+
+
+def test_binary_numbers_of_the_specification():
+    p = Predictions.binary(S, Y)
+    expected = {"gap": -0.08833333, "brier": 0.28181667, "nll": 0.78197194, "ece:bins=5": 0.36166667, "auroc": 0.5}
+    assert {what: round(value(p, what), 8) for what in expected} == expected
+
+
+def test_binary_logits_and_named_labels_are_the_same_predictions():
+    s = np.array(S)
+    p = Predictions.binary(S, Y)
+    names = np.where(np.array(Y) == 1, "yes", "no")
+    for q in (
+        Predictions.binary(np.log(s / (1 - s)), Y, logits=True),
+        Predictions.binary(S, names, positive="yes"),
+        Predictions.binary(S, np.array(Y) + 1, positive=2),
+        Predictions.binary(S, np.array(Y, dtype=bool)),
+    ):
+        assert q.shape == "binary"
+        for what in ("ece", "nll", "brier", "accuracy", "classwise", "smooth"):
+            assert value(q, what) == pytest.approx(value(p, what), abs=1e-12)
+    assert Predictions.binary(S, names, positive="yes").classes == ("no", "yes")
+
+
+def test_scope_top_reads_confidence_and_correctness():
+    p = Predictions.binary(S, Y)
+    two = Predictions.from_probs(np.stack([1 - np.array(S), S], axis=1), Y)
+    for what in ("ece", "mce", "smooth", "ks", "auroc_correct", "kde"):
+        assert value(p, f"{what}:scope=top") == pytest.approx(value(two, what), abs=1e-12)
+    assert "positive-class" in measure(p, "ece", resamples=0).definition
+    assert "top-label" in measure(p, "ece:scope=top", resamples=0).definition
+
+
+def test_a_small_probability_keeps_its_digits():
+    p = Predictions.binary([-40.0, 40.0, 3.0], [0, 1, 1], logits=True)
+    assert p.score[0] == pytest.approx(np.exp(-40.0), rel=1e-12)
+
+
+def test_confidence_is_the_probability_of_being_right():
+    p = Predictions.from_confidence([0.9, 0.4, 0.3], [True, True, False])
+    assert p.confidence.tolist() == pytest.approx([0.9, 0.4, 0.3])
+    assert p.correct.tolist() == [True, True, False]
+    assert value(p, "accuracy") == pytest.approx(2 / 3)
+    assert value(p, "brier") == pytest.approx((0.01 + 0.36 + 0.09) / 3)
+    assert value(p, "nll") == pytest.approx(-(np.log(0.9) + np.log(0.4) + np.log(0.7)) / 3)
+    assert p.take([2, 0]).confidence.tolist() == pytest.approx([0.3, 0.9])
+    for what in ("classwise", "entropy", "ace_nixon", "tace"):
+        with pytest.raises(InputError, match="nothing but right or wrong"):
+            measure(p, what)
+
+
+def test_choices_are_softmaxed_over_the_options_that_exist():
+    z = np.array([[1.0, 2.0, 0.5, -np.inf], [0.3, 0.1, -np.inf, -np.inf], [2.0, 1.0, 0.0, -1.0]])
+    y = [1, 0, 3]
+    p = Predictions.from_logits(z, y, few_rows=True)
+    masked = Predictions.from_logits(np.where(np.isfinite(z), z, 7.0), y, mask=np.isfinite(z), few_rows=True)
+    e = np.where(np.isfinite(z), np.exp(z), 0.0)
+    for q in (p, masked):
+        assert q.shape == "choices"
+        np.testing.assert_allclose(q.probs, e / e.sum(axis=1, keepdims=True), atol=1e-15)
+        assert value(q, "nll") == pytest.approx(np.mean(-np.log((e / e.sum(axis=1, keepdims=True))[range(3), y])))
+        hot = q.tempered(2.5).probs
+        assert (hot[~np.isfinite(z)] == 0).all()
+    from_probs = Predictions.from_probs(p.probs, y, mask=np.isfinite(z), few_rows=True)
+    np.testing.assert_allclose(from_probs.probs, p.probs, atol=1e-12)
+    with pytest.raises(InputError, match="differ from row to row"):
+        measure(p, "classwise")
+
+
+def test_axis_and_ignore_flatten_what_networks_give():
+    rng = np.random.default_rng(3)
+    z, y = rng.normal(size=(4, 3, 2, 5)), rng.integers(0, 3, (4, 2, 5))
+    y[0, 0, 0], y[3, 1, 4] = 255, -100
+    w = rng.random((4, 2, 5))
+    p = Predictions.from_logits(z, y, axis=1, ignore=(255, -100), weights=w)
+    flat, labels = np.moveaxis(z, 1, -1).reshape(-1, 3), y.ravel()
+    kept = np.isin(labels, (0, 1, 2))
+    np.testing.assert_array_equal(p.values, flat[kept])
+    np.testing.assert_array_equal(p.labels, labels[kept])
+    np.testing.assert_allclose(p.weights, w.ravel()[kept] / w.ravel()[kept].mean())
+    np.testing.assert_array_equal(p.clusters, np.repeat(np.arange(4), 10)[kept])  # pixels of one image come together
+    own = Predictions.from_logits(z, y, axis=1, ignore=(255, -100), clusters=np.array(["a", "b", "a", "b"]))
+    np.testing.assert_array_equal(own.clusters, np.repeat([0, 1, 0, 1], 10)[kept])
+    tokens = Predictions.from_logits(
+        np.moveaxis(z, 1, -1).reshape(4, 10, 3), y.reshape(4, 10), axis=-1, ignore=(255, -100)
+    )
+    np.testing.assert_array_equal(tokens.values, flat[kept])
+
+
+def test_class_names_number_text_labels():
+    p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], ["cat", "dog"], classes=["cat", "dog"])
+    assert p.labels.tolist() == [0, 1]
+    assert p.classes == ("cat", "dog")
+
+
+def test_clusters_stay_together_in_a_split():
+    rng = np.random.default_rng(0)
+    clusters = rng.integers(0, 20, 200)
+    p = Predictions.from_confidence(rng.random(200), rng.integers(0, 2, 200), clusters=clusters, ids=np.arange(200))
+    a, b = p.split(0.4, seed=1)
+    assert not set(clusters[a.ids]) & set(clusters[b.ids])
+    assert 60 <= a.n <= 100
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Predictions.binary([0.1, 3.0], [0, 1]), "logits=True"),
+        (lambda: Predictions.binary([0.1, np.nan], [0, 1]), "finite"),
+        (lambda: Predictions.binary([0.1, 0.2, 0.3], [0, 1, 2]), "two different labels, got 3"),
+        (lambda: Predictions.binary([0.1, 0.2], ["a", "b"]), "say which is positive: positive='b'"),
+        (lambda: Predictions.binary([0.1, 0.2], ["a", "b"], positive="c"), "which no row has"),
+        (lambda: Predictions.binary([0.1, 0.2], [0, 1, 1]), "one label per score"),
+        (lambda: Predictions.binary([[0.1], [0.2]], [0, 1]), r"shape \(n,\)"),
+        (lambda: Predictions.from_confidence([0.1, 0.2], [0, 2]), "correct: expected integers in 0..1"),
+        (lambda: Predictions.from_logits([[1.0, -np.inf], [1.0, 0.0]], [0, 0]), "only one in row 0"),
+        (lambda: Predictions.from_logits(np.full((2, 2), -np.inf), [0, 0]), "none in row 0"),
+        (lambda: Predictions.from_logits([[1.0, 0, -np.inf]] * 3, [0, 2, 1]), "option 2 in row 1, which is not there"),
+        (lambda: Predictions.from_probs([[0.5, 0.3, 0.2]] * 3, [0] * 3, mask=[[1, 1, 0]] * 3), "correct the mask"),
+        (lambda: Predictions.from_logits(np.zeros((2, 3, 4)), np.zeros((2, 4))), "axis=1"),
+        (lambda: Predictions.from_logits(np.zeros((2, 3, 4)), np.zeros((2, 3)), axis=1), r"shape \(2, 4\)"),
+        (lambda: Predictions.from_logits(np.zeros((2, 2)), [7, 7], ignore=7), "not ignored"),
+        (lambda: Predictions.binary(S, Y, weights=[1, 1, 1, 1, 1, -1]), "0 or more"),
+        (lambda: Predictions.binary(S, Y, weights=[0] * 6), "all 0"),
+        (lambda: Predictions.binary(S, Y, clusters=[0, 1]), "clusters: expected 6"),
+        (
+            lambda: Predictions.from_probs([[0.5, 0.5]] * 2, ["cat", "dgo"], classes=["cat", "dog"]),
+            "did you mean 'dog'",
+        ),
+    ],
+)
+def test_what_no_shape_can_be_is_refused(make, says):
+    with pytest.raises(InputError, match=says):
+        make()
