@@ -1,39 +1,28 @@
-"""The columns of the benchmark study for many networks: batteries a second on two cores, and a query on all of them."""
+"""The columns of the benchmark study for many networks: batteries a second on two cores."""
 
 import multiprocessing
 import os
 from time import perf_counter, process_time
 
-import numpy as np
-import polars as pl
-
 from benchmarks._data import overconfident
 from benchmarks._page import Section, Target, show, table
 from calibrant import Predictions, battery
-from calibrant.core.query import query
 
 SIZES = {"CIFAR-10": (10_000, 10), "CIFAR-100": (10_000, 100), "ImageNet16-120": (6000, 120)}
 SMOKE_SIZES = dict.fromkeys(SIZES, (300, 10))
 NETWORKS = 39_234  # different networks of both spaces, on each of the three data sets
-COLUMNS = 150
 WORDS = (
     "All 102 columns of a network but the two that need other images, from its logits, in two processes of one thread "
     "each. The time for all 117,702 pairs of the benchmark study is what the three rates foretell; making the logits "
-    "is not in it. CPU time depends less on who else uses the machine. The query is a filter and a sort on a table of "
-    "as many rows and 150 columns."
+    "is not in it. CPU time depends less on who else uses the machine."
 )
-SQL = "select arch, accuracy, pre_0 from nas where accuracy > 0.8 order by pre_0 limit 10"
 
 
 def run(*, smoke: bool) -> Section:
     sizes, seconds = (SMOKE_SIZES, 0.0) if smoke else (SIZES, 10.0)
     rates = {name: _rate(n, k, seconds) for name, (n, k) in sizes.items()}
     minutes = sum(NETWORKS / rate for rate, _ in rates.values()) / 60
-    asked = _query(1000 if smoke else 3 * NETWORKS)
-    targets = [
-        Target("the columns of all 117,702 pairs on two cores", minutes, "most", 90.0, unit=" min"),
-        Target("a query on 117,702 rows of 150 columns", asked, "most", 1.0, unit=" s"),
-    ]
+    targets = [Target("the columns of all 117,702 pairs on two cores", minutes, "most", 90.0, unit=" min")]
     rows = [
         [name, f"{sizes[name][0]:,} x {sizes[name][1]}", f"**{show(rate)}**", f"{1000 * cpu:.1f} ms"]
         for name, (rate, cpu) in rates.items()
@@ -62,12 +51,3 @@ def _work(n: int, k: int, seconds: float) -> tuple[int, float, float]:
         battery(Predictions.from_logits(data.logits, data.labels))
         count += 1
     return count, perf_counter() - start, process_time() - cpu
-
-
-def _query(rows: int) -> float:
-    rng = np.random.default_rng(0)
-    names = ["accuracy", *(f"pre_{i}" for i in range(COLUMNS - 2))]
-    made = pl.DataFrame({"arch": [f"network {i}" for i in range(rows)]} | {name: rng.random(rows) for name in names})
-    start = perf_counter()
-    query(made, SQL)
-    return perf_counter() - start

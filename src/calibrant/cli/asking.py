@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._app import Json, print_json
-from calibrant.cli.nas import commands
+from calibrant.cli._app import Json, bar, needs_train, print_json
+from calibrant.cli.nas import On, commands
 from calibrant.core.errors import InputError, visible
 
 if TYPE_CHECKING:
     from calibrant.questions import Answer
     from calibrant.studying.search import Found
 
+LIVE_DATA = "fashion_mini:shrink=2"
 SHOWN = 24  # numbers of an answer on the terminal
 
 Tables = Annotated[
@@ -56,16 +57,25 @@ def search(
     by: Annotated[
         list[str] | None, typer.Option("--by", help="random, evolution or local (repeat; default: all)")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=2, help="how often each search is run")] = 100,
+    seeds: Annotated[
+        int, typer.Option(min=0, help="how often each search is run (default: 100 on a table, 1 by training)")
+    ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="the first one: same seed, same numbers")] = 0,
     space: Annotated[str, typer.Option(help="topology or size")] = "topology",
-    data: Annotated[str | None, typer.Option(help="a data set of the table (default: its first)")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="a data set of the table (default: its first), or one to train on")
+    ] = None,
+    live: Annotated[
+        Path | None, typer.Option(help="train instead of looking up; the folder keeps every network, and goes on")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="of the training: smoke, small or paper")] = "small",
+    on: On = "local",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="draw accuracy against ECE with the Pareto front")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Search a table for architectures that are accurate and calibrated, over many seeds."""
+    """Search for architectures that are accurate and calibrated: in a table over many seeds, or by training."""
     from calibrant.plotting.draw import check_out
     from calibrant.searches import names
     from calibrant.studying.answers import read_networks
@@ -73,8 +83,14 @@ def search(
 
     if out is not None:
         check_out(out)
-    networks = read_networks(table or ())
     chosen = by or sorted(names(), key="random".__ne__)
+    if live is not None:
+        if table:
+            raise InputError("--live", expected="no --table beside it", got=str(table[0]), fix="leave one of them out")
+        options = {"by": chosen, "goal": goal, "budget": budget, "seeds": seeds or 1, "seed": seed, "space": space}
+        return _live(live, {**options, "scale": scale, "on": on}, data or LIVE_DATA, out, as_json)
+    networks = read_networks(table or ())
+    seeds = seeds or 100
     found = search_table(
         networks,
         by=chosen,
@@ -93,11 +109,52 @@ def search(
     typer.echo(f"{'search':14}{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)")
     for one in found:
         typer.echo(f"{one.search:14}{_line(one)}")
+    _print_front(best)
+    if out is not None:
+        typer.echo(f"Written to {visible(str(out))}.")
+
+
+def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as_json: bool) -> None:
+    with needs_train():
+        from calibrant.studying.live import search_live
+    from calibrant.studying.answers import read_networks
+    from calibrant.studying.search import draw_front, front
+
+    total = options["budget"] * len(options["by"]) * options["seeds"]
+    with bar("networks", total, quiet=as_json) as step:
+        before = 0
+
+        def on_progress(done: int, _: int) -> None:
+            nonlocal before
+            step(done - before)
+            before = done
+
+        found = search_live(folder, **options, data=data, on_progress=on_progress)
+    goal, networks = options["goal"], read_networks([found.file])
+    space = options["space"].partition(":")[0]
+    best = front(networks, space=space)
+    if out is not None:
+        draw_front(networks, out, space=space)
+    facts = {"trained": found.trained, "failed": found.failed, "table": str(found.file)}
+    if as_json:
+        return print_json({**facts, "walks": [asdict(walk) for walk in found.walks], "front": best})
+    typer.echo(f"{'search':14}{'seed':>6}  best {goal} of {options['budget']} networks")
+    for walk in found.walks:
+        top = walk.best(goal)
+        typer.echo(f"{walk.search:14}{walk.seed:6}  {top.value:.4f}  {visible(top.arch)}")
+    _print_front(best)
+    typer.echo(
+        f"{found.table.height:,} networks in {visible(str(found.file))}, {found.trained:,} of them trained now, "
+        f"{found.failed:,} failed. One training each: differences of a percent may be luck."
+    )
+    if out is not None:
+        typer.echo(f"Written to {visible(str(out))}.")
+
+
+def _print_front(best: list[dict[str, Any]]) -> None:
     typer.echo(f"\nPareto front of accuracy against ECE: {len(best)} networks")
     for row in best:
         typer.echo(f"  accuracy {100 * row['accuracy']:5.2f} %  ECE {100 * row['ece']:5.2f} %  {visible(row['arch'])}")
-    if out is not None:
-        typer.echo(f"Written to {visible(str(out))}.")
 
 
 def facts(answer: "Answer") -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,25 +81,30 @@ def train_units(space: str, sample: int, data: list[str], *, scale: str = "small
     """A unit for each sampled network and data set; each network has a seed of its own."""
     from calibrant.studying.nas_columns import ood_for
 
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
-    chosen = SCALES[scale]
-    name = space if ":" in space else chosen.spaces.get(space, space)
-    made = spaces.make(name)
-    shown = {key: value for key, value in asdict(chosen).items() if key != "spaces"}
-    ood = {spec: list(ood_for(spec)) for spec in data}
+    made = scaled(space, scale)
+    ood = {spec: ood_for(spec) for spec in data}
     return [  # all data sets of a network together: a run that is cut short has as many of each
-        Unit(
-            "nas_train",
-            {
-                **{"space": made.spec, "arch": arch, "data": spec, "seed": seed * 1_000_000 + made.index(arch)},
-                **shown,
-                **{"attacks": list(chosen.attacks), "ood": ood[spec]},
-            },
-        )
+        train_unit(made, arch, spec, scale, seed=seed, ood=ood[spec])
         for arch in made.sample(sample, seed=seed)
         for spec in data
     ]
+
+
+def scaled(space: str, scale: str) -> spaces.Space:
+    """The version of a space that is trained at a scale; options of one's own stay."""
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    return spaces.make(space if ":" in space else SCALES[scale].spaces.get(space, space))
+
+
+def train_unit(
+    space: spaces.Space, arch: str, data: str, scale: str, *, seed: int = 0, ood: Sequence[str] = ()
+) -> Unit:
+    """The training of one network at a scale: its options say everything that decides the row."""
+    chosen = asdict(SCALES[scale])
+    shown = {key: value for key, value in chosen.items() if key != "spaces"} | {"attacks": list(chosen["attacks"])}
+    place = {"space": space.spec, "arch": arch, "data": data, "seed": seed * 1_000_000 + space.index(arch)}
+    return Unit("nas_train", {**place, **shown, "ood": list(ood)})
 
 
 def measure_units(
