@@ -1,9 +1,30 @@
-"""Repair a trained network: one file per calibrator; the file name is the name."""
+"""Repair a trained network: one file per calibrator; the file name is the name.
+
+What the author of a calibrator needs is here: the base classes, and the steps that maps are made of.
+"""
 
 from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._scores import OfScores
 from calibrant.core.catalogue import Catalogue
+from calibrant.core.map import Fit, Map
+from calibrant.core.steps import Curves, Linear, LogProbs, Mix, Sigmoid, Step
 
 CATALOGUE = Catalogue("calibrant.calibrators", Calibrator, "calibrator")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
-__all__ = ["CATALOGUE", "Calibrator", "find", "make", "names"]
+__all__ = [
+    "CATALOGUE",
+    "Calibrator",
+    "Curves",
+    "Fit",
+    "Linear",
+    "LogProbs",
+    "Map",
+    "Mix",
+    "OfScores",
+    "Sigmoid",
+    "Step",
+    "find",
+    "make",
+    "names",
+]

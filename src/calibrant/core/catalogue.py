@@ -1,4 +1,7 @@
-"""A catalogue is a folder: the file name is the name. `ece:bins=30,scheme=mass` makes the class in ece.py."""
+"""A catalogue is a folder: the file name is the name. `ece:bins=30,scheme=mass` makes the class in ece.py.
+
+Installed packages add entries by entry points: the group `calibrant.measures` adds to the catalogue of measures.
+"""
 
 import dataclasses
 import importlib
@@ -6,6 +9,7 @@ import importlib.util
 import inspect
 import sys
 from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -16,6 +20,7 @@ from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
 USER_FILE = "calibrant user file "
+PLUGGED: dict[type, str] = {}  # classes of other packages -> the name they are found by
 
 
 class Catalogue(Generic[T]):
@@ -33,15 +38,29 @@ class Catalogue(Generic[T]):
     def _names(self) -> list[str]:
         return sorted(f.stem for f in self._folder.glob("*.py") if not f.stem.startswith("_"))
 
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        """Entries of installed packages. calibrant's own names win; of two packages with one name, neither."""
+        found: dict[str, EntryPoint] = {}
+        for entry in entry_points(group=self.package):
+            other = found.setdefault(entry.name, entry)
+            if other.value != entry.value:
+                got = f"two: {other.value} and {entry.value}"
+                fix = "uninstall one of these packages"
+                raise InputError(f"{self.kind} {entry.name}", expected="one package with this name", got=got, fix=fix)
+        return {name: entry for name, entry in found.items() if name not in self._names}
+
     def names(self) -> list[str]:
-        return list(self._names)
+        return sorted([*self._names, *self._plugins])
 
     def find(self, name: str) -> type[T]:
         """The class of a name, or of a user's own file given as a path (`./mine.py`)."""
         if name.endswith(".py"):
             return self._class_in(_load_file(Path(name), self.kind), name)
         known = self.called(name)
-        return self._class_in(importlib.import_module(f"{self.package}.{known}"), known)
+        if known in self._names:
+            return self._class_in(importlib.import_module(f"{self.package}.{known}"), known)
+        return self._plugged(known)
 
     def called(self, name: str) -> str:
         """The name of the entry that this name, or another name of it (`aliases` in its class), stands for."""
@@ -51,6 +70,8 @@ class Catalogue(Generic[T]):
         for entry in speaking:  # no other file need be loaded
             if name in getattr(self.find(entry), "aliases", ()):
                 return entry
+        if name in self._plugins:
+            return name
         raise unknown_name(self.kind, name, self.names())
 
     def make(self, spec: str) -> T:
@@ -75,6 +96,22 @@ class Catalogue(Generic[T]):
                 fix="a file may only name what calibrant has; if you trust the code, give its path yourself",
             )
         return self.make(spec)
+
+    def _plugged(self, name: str) -> type[T]:
+        """The class that an installed package adds, as `package.module:Class` or as a module that holds one."""
+        entry = self._plugins[name]
+        try:
+            found = entry.load()
+        except Exception as error:  # whatever a package raises while it is imported
+            got = f"{type(error).__name__}: {error}"
+            fix = "correct or uninstall the package"
+            raise InputError(f"{self.kind} {name}", expected=f"{entry.value} to load", got=got, fix=fix) from error
+        cls = self._class_in(found, name) if isinstance(found, ModuleType) else found
+        if not (inspect.isclass(cls) and issubclass(cls, self.base)):
+            fix = f"subclass {self.base.__name__}"
+            raise InputError(f"{self.kind} {name}", expected=f"a {self.kind}", got=entry.value, fix=fix)
+        PLUGGED[cls] = name
+        return cls
 
     def _class_in(self, module: ModuleType, name: str) -> type[T]:
         found = [
@@ -105,7 +142,8 @@ def spec_of(entry: Any) -> str:
         if (value := getattr(entry, field.name)) != field.default
     ]
     module = type(entry).__module__
-    name = module.removeprefix(USER_FILE) if module.startswith(USER_FILE) else module.rpartition(".")[2]
+    own = module.removeprefix(USER_FILE) if module.startswith(USER_FILE) else module.rpartition(".")[2]
+    name = PLUGGED.get(type(entry), own)
     return f"{name}:{','.join(options)}" if options else name
 
 

@@ -2,6 +2,8 @@
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from typing import ClassVar, Literal
 
 import torch
@@ -29,6 +31,19 @@ class Loss(nn.Module):
     sees_constants: ClassVar[bool] = False  # a constant added to a row of logits changes it
     sees_order: ClassVar[bool] = False  # so does the order of samples in a batch
     may_be_negative: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """A `forward(logits, labels)` without ids is enough: whoever calls may give them all the same."""
+        own = cls.__dict__.get("forward")
+        if own is None or len(signature(own).parameters) > 3:
+            return
+
+        @wraps(own)
+        def forward(self: Loss, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
+            made: Tensor = own(self, logits, labels)
+            return made
+
+        cls.forward = forward  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)
