@@ -96,6 +96,12 @@ def test_any_finite_logits_at_all(data, k, n, spec):
     check(spec, Predictions.from_logits(z, labels, few_rows=True))
 
 
+def test_one_row_that_says_nothing_beside_one_of_logits_hundreds_apart():
+    """The bound of the gradient and the interval of T overflow, which is no reason to complain."""
+    p = Predictions.from_logits(np.array([[0.0, 1.0, -702.0], [0.0, 0.0, 6.5e-103]]), [1, 0], few_rows=True)
+    check("temperature", p)
+
+
 @given(
     weight=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=9, max_size=9),
     bias=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3),

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 import torch
 from killed_run import kill
+from two_processes import share
 
 from calibrant import Predictions, losses, models
 from calibrant.core.errors import InputError
@@ -286,11 +287,19 @@ def test_not_a_run(tmp_path):
         open_run(tmp_path)
 
 
-@pytest.mark.parametrize("more", [[], ["loss=focal", "meta.learn=gamma", "data.split=8:1:1"]], ids=["plain", "meta"])
+def test_two_processes_share_the_work(tmp_path):
+    """As a cluster starts them; gloo on the CPU."""
+    assert share(TINY.to_dict(), tmp_path / "run") == [0, 0]
+    run = open_run(tmp_path / "run")
+    assert len(run.log) == 2
+    assert run.test.n == 40
+
+
 @pytest.mark.long
-def test_two_processes_share_the_work(tmp_path, more):
-    """Through the command line, as a user would start it; gloo on the CPU."""
+def test_two_processes_share_a_regulariser_that_is_learned(tmp_path):
+    """Through the command line, as a user would start it."""
     small = ("scale=smoke", "data.limit=64", "data.test_limit=50", "batch=16")
+    more = ("loss=focal", "meta.learn=gamma", "data.split=8:1:1")
     command = [
         sys.executable, "-m", "calibrant", "train", "demo", "--out", str(tmp_path / "run"), "--processes", "2",
         "--device", "cpu", "--json",

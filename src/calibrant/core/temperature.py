@@ -1,5 +1,6 @@
 """The temperature that minimises the negative log-likelihood, exactly, with a proof or a diagnosis."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -54,10 +55,11 @@ def find_temperature(p: Predictions) -> Temperature:
     T = float(np.exp(-s))
     # A variable of range R has |third cumulant| <= R variance, which bounds the gradient after the last small step.
     reach = scores.reach / T
-    gradient = step**2 / 2 * (abs(first) + (3 + reach) * variance) * np.exp(reach * abs(step))
+    with np.errstate(over="ignore"):  # of logits hundreds apart: the bound says nothing
+        gradient = step**2 / 2 * (abs(first) + (3 + reach) * variance) * np.exp(min(reach * abs(step), 700.0))
     curvature = first + variance
     stderr = float(T / np.sqrt(p.n * curvature)) if curvature > 0 else np.inf
-    return Temperature(T, stderr, float(gradient), diagnosis)
+    return Temperature(T, stderr, min(float(gradient), sys.float_info.max), diagnosis)
 
 
 def descend(p: Predictions, *, steps: int, rate: float) -> tuple[float, float]:
