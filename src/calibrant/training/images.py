@@ -43,7 +43,7 @@ def load_splits(recipe: Recipe) -> Splits:
     """The parts that the recipe names, with its limits."""
     d = recipe.data
     splits = datasets.split(datasets.make(d.name, d.root), d.split, d.split_seed)
-    if not d.limit and not d.test_limit:
+    if not d.limit and not d.test_limit and not d.val_limit:
         return splits
 
     def few(part: Part | None, limit: int) -> Part | None:
@@ -54,7 +54,7 @@ def load_splits(recipe: Recipe) -> Splits:
     train, test = few(splits.train, d.limit), few(splits.test, d.test_limit)
     assert train is not None
     assert test is not None
-    return Splits(train, test, few(splits.val, d.test_limit), splits.meta)
+    return Splits(train, test, few(splits.val, d.val_limit or d.test_limit), splits.meta)
 
 
 def fitting(part: Part, shape: Shape, what: str) -> Part:

@@ -28,6 +28,7 @@ class Data:
     split_seed: Seed = 0  # one split for every training seed
     limit: Count = 0  # use only so many training images; 0 is all
     test_limit: Count = 0  # and so many for validation and for the test
+    val_limit: Count = 0  # and so many for validation, which every epoch looks at; 0 is test_limit
     augment: Literal["none", "flip", "crop", "resized"] = "crop"  # crop after padding, or a random window resized
     pad: Annotated[int, Bounds(0, 512)] = 4  # black pixels on every side before cropping
     flip: bool = True  # mirror half of the images, unless augment is none
