@@ -26,12 +26,11 @@ class _Worker:
 
 
 class LocalPool:
-    """As many processes as told, each with its share of the cores."""
+    """As many processes as told, by default one a core, each with one thread: the same sums wherever units run."""
 
     def __init__(self, folder: Path, workers: int = 0, *, limit: float = 0.0) -> None:
         self.folder, self.limit = folder, limit
         self.slots = workers or cores()
-        self._threads = max(1, cores() // self.slots)
         self._workers: list[_Worker] = []
         self._tries: dict[str, int] = {}
 
@@ -99,15 +98,15 @@ class LocalPool:
     def _started(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, str(self.folder), self._threads), daemon=True)
+        process = context.Process(target=_serve, args=(theirs, str(self.folder)), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, ours)
 
 
-def _serve(pipe: Connection, folder: str, threads: int) -> None:
+def _serve(pipe: Connection, folder: str) -> None:
     """Units in, outcomes out, until the driver is gone."""
-    os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # more add up in another order
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
