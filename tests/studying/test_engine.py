@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from calibrant.core.errors import InputError
@@ -67,10 +68,18 @@ def test_a_worker_that_dies_costs_nothing(store, tmp_path):
     assert (ended.done, ended.failed) == (9, 0)
 
 
+def test_a_unit_that_takes_its_process_along_is_given_up_and_said(store):
+    dying, greedy = Unit("nothing", {"die": True}), Unit("nothing", {"memory": 2**60})
+    ended = run([dying, greedy, *units(2)], store)
+    assert (ended.done, ended.failed) == (4, 2)
+    assert store.failures()[dying.key].failed == "its process ended with exit code 9, 2 times"
+    assert "MemoryError" in store.failures()[greedy.key].failed
+
+
 def test_a_unit_that_hangs_is_stopped_and_said(store):
-    ended = run([Unit("nothing", {"seconds": 60}), *units(2)], store, limit=1.5)
+    ended = run([Unit("nothing", {"seconds": 600}), *units(2)], store, limit=4.0)
     assert (ended.done, ended.failed) == (4, 1)
-    assert "time limit of 1.5 s" in next(iter(store.failures().values())).failed
+    assert "time limit of 4 s" in next(iter(store.failures().values())).failed
 
 
 def test_two_drivers_on_one_store_meet_a_lock(store):
@@ -110,6 +119,27 @@ if __name__ == "__main__":
     later = [Unit("nothing", {"number": 100 + i, "seconds": 0.01}, (first[i],)) for i in range(12)]
     run_units([*first, *later], Store(folder), LocalPool(folder, 2))
 """
+
+
+FULL = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (900, resource.RLIM_INFINITY))  # what is written beyond it fails
+"""
+
+
+def test_a_full_disk_loses_nothing_that_was_finished(tmp_path):
+    script, full = tmp_path / "driver.py", tmp_path / "full.py"
+    script.write_text(DRIVER)
+    full.write_text(FULL + DRIVER)
+    ended = subprocess.run([sys.executable, str(full), str(tmp_path / "a")], capture_output=True, text=True)
+    assert ended.returncode != 0
+    assert "File too large" in ended.stderr
+    before = len(Store(tmp_path / "a").done())
+    assert 0 < before < 24
+    subprocess.run([sys.executable, str(script), str(tmp_path / "a")], check=True)
+    found = Store(tmp_path / "a").rows("nothing")
+    assert sorted(found["number"]) == [*range(12), *range(100, 112)]
+    assert found.filter(pl.col("number") >= 100)["found"].to_list() == [1] * 12
 
 
 def _disturbed(folder: Path, script: Path, kills: int, seed: int) -> None:

@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 
 from calibrant.core.errors import InputError
 from calibrant.studying.plan import plan_names, read_plan
+from calibrant.studying.study import open_plan
 from calibrant.studying.trainings import cells_of, units_of
 
 PLAN = """
@@ -93,6 +94,54 @@ def test_the_papers_resolve(name, scale):
 def test_wrong_plans(make, change, to, message):
     with pytest.raises(InputError, match=message):
         list(cells_of(make(PLAN.replace(change, to, 1))))
+
+
+@pytest.mark.parametrize(
+    ("change", "to", "message"),
+    [
+        ('measures = ["ece", "accuracy"]', 'measures = ["ece", "acuracy"]', "line 12.*did you mean 'accuracy'"),
+        ("[after]", '[after]\ncalibrators = ["temperature", "vectr"]', "line 12.*did you mean 'vector'"),
+        ("[after]", '[after]\nrescorers = { a = "clampin" }', "line 12.*did you mean 'clamping'"),
+        ("[after]", '[after]\nshifts = { a = "corrupt fgo" }', "line 12.*did you mean 'fog'"),
+        ("[after]", '[after]\nshifts = { a = "svnh" }', "line 12.*did you mean 'svhn'"),
+        ('data = ["digits"]', 'data = ["digit"]', "line 5.*did you mean 'digits'"),
+        ("resnet8:width=4", "resnet9:width=4", "line 6.*did you mean 'resnet"),
+        ("resnet8:width=4", "resnet8:widht=4", "line 6.*width"),
+        ("focal:gamma=2", "focl:gamma=2", "line 10.*did you mean 'focal'"),
+        ('choice = "ce"', 'choice = "cee"', "line 9.*did you mean 'ce'"),
+        ('recipe.loss = "focal:gamma=2"', 'recipe.los = "focal"', "line 10.*did you mean 'loss'"),
+        ('of = "focal"', 'of = "focale"', "line 17.*did you mean 'focal'"),
+        ('measure = "ece"', 'measure = "eec"', "line 19.*did you mean 'ece'"),
+    ],
+)
+def test_wrong_names_quote_their_line_before_anything_runs(tmp_path, change, to, message):
+    text = (
+        PLAN.replace("[entries]", '[entries]\n"x" = { method = "CE", rescorer = "a" }') if "rescorers" in to else PLAN
+    )
+    file = tmp_path / "plan.toml"
+    file.write_text(text.replace(change, to, 1))
+    with pytest.raises(InputError, match=message):
+        open_plan(file, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_value_of_the_grid_may_stand_for_more(make):
+    means = '[means.model]\nsmall = { model = "resnet8:width=4", data.pad = 2 }\n[after]'
+    plan = make(PLAN.replace('["resnet8:width=4"]', '["small"]').replace("[after]", means))
+    cell = next(cells_of(plan))
+    assert (cell.place["model"], cell.recipe.model, cell.recipe.data.pad) == ("small", "resnet8:width=4", 2)
+    with pytest.raises(InputError, match=r"line 11.*modell"):
+        make(PLAN.replace("[after]", means.replace("means.model", "means.modell")))
+
+
+def test_a_rescorer_may_take_values_of_the_grid(make):
+    rescorer = '[after]\nrescorers = { NC = "clamping:seed={seed}" }'
+    entry = '[entries]\nNC = { method = "CE", rescorer = "NC" }'
+    plan = make(PLAN.replace("[after]", rescorer).replace("[entries]", entry))
+    assert [u.options["rescorer"] for u in units_of(plan) if u.kind == "rescore"] == [
+        "clamping:seed=1",
+        "clamping:seed=2",
+    ]
 
 
 def test_unknown_plans_and_scales(make):

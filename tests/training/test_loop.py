@@ -18,6 +18,7 @@ from two_processes import share
 from calibrant import Predictions, losses, models
 from calibrant.core.errors import InputError
 from calibrant.datasets import Part, Splits
+from calibrant.training.images import load_splits
 from calibrant.training.loop import backward, train
 from calibrant.training.optimize import learning_rate, make_optimizer
 from calibrant.training.recipe import Data, Optimizer, Recipe, Schedule, change
@@ -125,6 +126,20 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert first.last.stat().st_mtime_ns == state
     train(TINY, tmp_path / "run", restart=True)
     assert first.last.stat().st_mtime_ns != state
+
+
+def test_no_epochs_are_the_network_as_it_is(tmp_path):
+    run = train(replace(TINY, epochs=0), tmp_path / "a", device="cpu")
+    assert (run.finished, run.test.n, run.val.n, run.log.height) == (True, 40, 40, 0)
+    same(train(replace(TINY, epochs=0), tmp_path / "a", device="cpu").test, run.test)
+    with pytest.raises(InputError, match="select: expected last where there are no epochs"):
+        replace(TINY, epochs=0, select="best")
+
+
+def test_validation_rows_have_a_limit_of_their_own():
+    limits = Data(name="fashion_mini", split="8:1:1", limit=64, test_limit=40, val_limit=30)
+    splits = load_splits(replace(TINY, data=limits))
+    assert [len(part) for part in (splits.train, splits.val, splits.test, splits.meta)] == [64, 30, 40, 600]
 
 
 def test_another_recipe_is_refused(tmp_path):

@@ -123,7 +123,7 @@ def test_a_recipe_starts_from_another(tmp_path):
         ("epochs = 'many'", [], "epochs: expected a whole number, got 'many'"),
         ("epochs = 2.5", [], "epochs: expected a whole number, got 2.5"),
         ("epochs = true", [], "epochs: expected a whole number, got True"),
-        ("epochs = 0", [], "epochs: expected 1 to 1,000,000, got 0"),
+        ("epochs = -1", [], "epochs: expected 0 to 1,000,000, got -1"),
         ("epochs = inf", [], "epochs: expected a whole number, got inf"),
         ("seed = -1", [], "seed: expected 0 to 9,223,372,036,854,775,807, got -1"),
         ("mixup = -0.1", [], "mixup: expected 0 to 1,000, got -0.1"),

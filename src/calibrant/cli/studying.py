@@ -49,11 +49,11 @@ def plan(
     """Show what a plan would run, what is shared, and how long it would take, before anything starts."""
     with needs_train():
         from calibrant.studying.estimate import estimate
+        from calibrant.studying.names import check_plan
         from calibrant.studying.plan import find_plan, read_plan
-        from calibrant.studying.trainings import check_code
 
     made = read_plan(name, scale=scale)
-    check_code(made, find_plan(name), allow=allow_code)  # to tell how long it takes, its networks are built
+    check_plan(made, find_plan(name), allow=allow_code)  # to tell how long it takes, its networks are built
     found = estimate(made, None if out is None else out.parent / "units")
     if as_json:
         return print_json(found.to_dict())

@@ -125,7 +125,8 @@ class _Reader:
         try:
             return cls(**made)
         except InputError as error:  # a rule between fields: the line of the one it names
-            raise self._error((*keys, *error.what.split(".")), error) from None
+            below = (int(part) if part.isdigit() else part for part in error.what.split("."))
+            raise self._error((*keys, *below), error) from None
 
     def _list(self, origin: Any, inside: tuple[Any, ...], value: Any, keys: Keys) -> Any:
         if origin is tuple and inside[-1] is not ... and len(inside) != len(value):

@@ -3,7 +3,8 @@
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
 from calibrant.datasets._cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
-from calibrant.datasets._splits import Splits, halves, split
+from calibrant.datasets._published import Published
+from calibrant.datasets._splits import Splits, halves, split, split_sizes
 
 names, find = CATALOGUE.names, CATALOGUE.find
 
@@ -12,6 +13,7 @@ __all__ = [
     "Bytes",
     "Dataset",
     "Part",
+    "Published",
     "Splits",
     "Window",
     "find",
@@ -20,4 +22,5 @@ __all__ = [
     "names",
     "progress_to",
     "split",
+    "split_sizes",
 ]

@@ -16,6 +16,7 @@ class Published(Dataset):
     complete: bool = True  # refuse a part whose size is not the published one
 
     sizes: ClassVar[Mapping[str, int]] = {}
+    pictures: ClassVar[tuple[int, int, int]] = (0, 0, 0)  # pixels a side, channels, classes; for what can be trained on
 
     def published_size(self, part: str) -> int:
         return self.sizes[part]

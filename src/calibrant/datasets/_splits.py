@@ -1,12 +1,16 @@
 """Which images are for training, validation, meta-learning and testing: by name and seed."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Dataset, Part
+
+NUMBERS = re.compile(r"(first )?(\d+(?::\d+){1,2})")
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ def split(dataset: Dataset, how: str, seed: int) -> Splits:
     - `none`: no validation.
     """
     train, test = dataset.load("train"), dataset.load("test")
-    numbers = re.fullmatch(r"(first )?(\d+(?::\d+){1,2})", how)
+    numbers = NUMBERS.fullmatch(how)
     if how == "none":
         return Splits(train, test)
     if how == "official":
@@ -51,13 +55,33 @@ def split(dataset: Dataset, how: str, seed: int) -> Splits:
         )
     shares = [int(share) for share in numbers[2].split(":")]
     n = len(train)
-    ends = np.round(np.cumsum(shares[1:]) / max(sum(shares), 1) * n).astype(int)
+    ends = _ends(shares, n)
     if np.diff([0, *ends, n]).min() < 1:
         raise InputError("split", expected=f"at least one of {n} images in each part", got=f'"{how}"', fix="change it")
     order = np.arange(n)[::-1] if numbers[1] else np.random.default_rng(seed).permutation(n)
     rows = [np.sort(rows) for rows in np.split(order, ends)]
     meta = train.take(rows[1]) if len(shares) == 3 else None
     return Splits(train.take(rows[-1]), test, train.take(rows[0]), meta)
+
+
+def split_sizes(sizes: Mapping[str, int], how: str) -> tuple[int, int, int]:
+    """How many images a split would have in train, val and test, by the sizes of the parts alone.
+
+    >>> split_sizes({"train": 50_000, "test": 10_000}, "8:1:1"), split_sizes({"train": 9, "test": 10}, "half test")
+    ((40000, 5000, 10000), (9, 5, 5))
+    """
+    train, test = sizes["train"], sizes["test"]
+    if numbers := NUMBERS.fullmatch(how):
+        ends = _ends([int(share) for share in numbers[2].split(":")], train)
+        return train - int(ends[-1]), int(ends[0]), test
+    if how == "half test":
+        return train, (test + 1) // 2, test // 2
+    return train, sizes.get("val", 0) if how == "official" else 0, test
+
+
+def _ends(shares: list[int], n: int) -> Ints:
+    """Where val and, of three shares, meta end."""
+    return np.round(np.cumsum(shares[1:]) / max(sum(shares), 1) * n).astype(int)
 
 
 def halves(part: Part, seed: int) -> tuple[Part, Part]:

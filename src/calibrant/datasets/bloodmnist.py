@@ -27,6 +27,7 @@ class BloodMNIST(Published):
     mean: ClassVar[tuple[float, ...]] = (0.5, 0.5, 0.5)
     std: ClassVar[tuple[float, ...]] = (0.5, 0.5, 0.5)
     sizes: ClassVar[Mapping[str, int]] = {"train": 11_959, "val": 1712, "test": 3421}
+    pictures: ClassVar[tuple[int, int, int]] = (28, 3, 8)
 
     def __post_init__(self) -> None:
         super().__post_init__()

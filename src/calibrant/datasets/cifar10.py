@@ -37,6 +37,7 @@ class CIFAR10(Published):
     mean: ClassVar[tuple[float, ...]] = MEAN
     std: ClassVar[tuple[float, ...]] = STD
     sizes: ClassVar[Mapping[str, int]] = {"train": 50_000, "test": 10_000}
+    pictures: ClassVar[tuple[int, int, int]] = (32, 3, 10)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -46,6 +46,7 @@ class CIFAR100(Published):
     mean: ClassVar[tuple[float, ...]] = (0.5071, 0.4865, 0.4409)
     std: ClassVar[tuple[float, ...]] = (0.2673, 0.2564, 0.2762)
     sizes: ClassVar[Mapping[str, int]] = {"train": 50_000, "test": 10_000}
+    pictures: ClassVar[tuple[int, int, int]] = (32, 3, 100)
 
     def __post_init__(self) -> None:
         super().__post_init__()

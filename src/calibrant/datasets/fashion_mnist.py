@@ -31,6 +31,7 @@ class FashionMNIST(Published):
     mean: ClassVar[tuple[float, ...]] = MEAN
     std: ClassVar[tuple[float, ...]] = STD
     sizes: ClassVar[Mapping[str, int]] = {"train": 60_000, "test": 10_000}
+    pictures: ClassVar[tuple[int, int, int]] = (28, 1, 10)
 
     def read(self, part: str) -> Part:
         stem = {"train": "train", "test": "t10k"}[part]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
@@ -23,6 +23,7 @@ class ImageNet(Published):
     """
 
     size: int = 224
+    normalise: Literal["usual", "half"] = "usual"  # half: to -1..1, as some networks want their pixels
     fit: Fit = "crop"  # crop: shorter side to 8/7 of size, centre of it; squash: the whole image, whatever its shape
 
     title: ClassVar[str] = "ImageNet-1K"
@@ -32,10 +33,14 @@ class ImageNet(Published):
     mean: ClassVar[tuple[float, ...]] = MEAN
     std: ClassVar[tuple[float, ...]] = STD
     sizes: ClassVar[Mapping[str, int]] = {"train": 1_281_167, "test": 50_000}
+    pictures: ClassVar[tuple[int, int, int]] = (224, 3, 1000)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("imagenet:size", self.size, 1)
+        if self.normalise == "half":
+            object.__setattr__(self, "mean", (0.5, 0.5, 0.5))
+            object.__setattr__(self, "std", (0.5, 0.5, 0.5))
 
     def read(self, part: str) -> Part:
         where = place(self)

@@ -32,6 +32,7 @@ class ImageNet16120(Published):
     mean: ClassVar[tuple[float, ...]] = (122.68 / 255, 116.66 / 255, 104.01 / 255)
     std: ClassVar[tuple[float, ...]] = (63.22 / 255, 61.26 / 255, 65.09 / 255)
     sizes: ClassVar[Mapping[str, int]] = {"train": 151_700, "test": 6000}
+    pictures: ClassVar[tuple[int, int, int]] = (16, 3, 120)
 
     def read(self, part: str) -> Part:
         pixels, labels, ids, before = [], [], [], 0

@@ -32,6 +32,7 @@ class TinyImageNet(Published):
     mean: ClassVar[tuple[float, ...]] = MEAN
     std: ClassVar[tuple[float, ...]] = STD
     sizes: ClassVar[Mapping[str, int]] = {"train": 100_000, "test": 10_000}
+    pictures: ClassVar[tuple[int, int, int]] = (64, 3, 200)
 
     def read(self, part: str) -> Part:
         where = place(self)

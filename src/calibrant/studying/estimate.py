@@ -2,20 +2,27 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibrant import datasets, rescorers
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
+from calibrant.datasets import Published, split_sizes
+from calibrant.models import Shape, build
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
 from calibrant.studying.trainings import cells_of
+from calibrant.studying.unit import Unit
+from calibrant.training.images import load_splits, part_of_data
 from calibrant.training.recipe import Recipe
 
 META = 1.45  # a step with a learned regulariser, in plain steps (measured, docs/benchmarks.md)
 LOOK = 0.35  # a forward pass without gradients, in training passes
 STEPS = 2  # timed, after one that is not
+PIXELS = 16 * 32 * 32  # in such a step: few images where they are large
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Estimate:
     units: dict[str, int]
     asked: int  # units that the cells ask for; more than there are where cells share some
     done: int
-    seconds: float | None  # None where data are missing
+    seconds: float | None  # None where not even the sizes of the data or the network are known
     missing: tuple[str, ...]  # what to download, in words
 
     def to_dict(self) -> dict[str, Any]:
@@ -35,28 +42,27 @@ class Estimate:
 
     def words(self) -> str:
         total = sum(self.units.values())
-        kinds = ", ".join(f"{count} {kind}" for kind, count in self.units.items())
-        lines = [f"{self.title} (scale {self.scale})", f"{total} units: {kinds}"]
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.units.items())
+        lines = [f"{self.title} (scale {self.scale})", f"{total:,} units: {kinds}"]
         if self.asked > total:
-            lines.append(f"{self.asked - total} more would be the same as one of these and are shared")
+            lines.append(f"{self.asked - total:,} more would be the same as one of these and are shared")
         if self.done:
-            lines.append(f"{self.done} are done already")
+            lines.append(f"{self.done:,} are done already")
         if self.seconds is not None:
             hours, workers = self.seconds / 3600, cores()
-            rest = f"about {hours:.1f} hours of one core, {hours / workers:.1f} on this machine's {workers}"
+            rest = f"about {hours:,.1f} hours of one core, {hours / workers:,.1f} on this machine's {workers}"
             lines.append(f"{rest}, by timing the first steps of every network")
         lines += [f"missing: {what}" for what in self.missing]
         return "\n".join(lines)
 
 
 def estimate(plan: Plan, store: Path | None = None) -> Estimate:
-    """Nothing is trained: every network takes three steps on random images."""
+    """Nothing is trained: every network takes three steps on random images; sizes of absent data are the published."""
     done = Store(store).done() if store is not None and store.exists() else set()
     kinds: Counter[str] = Counter()
     seen: set[str] = set()
     asked, finished, seconds = 0, 0, 0.0
-    missing: dict[str, str] = {}
-    speeds: dict[Any, float] = {}
+    clock = _Clock(plan.alike)
     for cell in cells_of(plan):
         asked += len(cell.units)
         for unit in cell.units:
@@ -65,67 +71,112 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
             seen.add(unit.key)
             kinds[unit.kind] += 1
             finished += unit.key in done
-            if unit.kind == "train" and unit.key not in done:
-                try:
-                    seconds += _seconds(cell.recipe, speeds)
-                except InputError as error:
-                    missing[cell.recipe.data.name] = str(error)
-    known = None if missing else seconds
-    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, tuple(missing.values()))
+            if unit.key not in done:
+                seconds += clock.seconds(unit, cell.recipe)
+    known = None if clock.unknown else seconds
+    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, tuple(clock.missing.values()))
 
 
-def check_data(plan: Plan) -> None:
+def check_data(plan: Plan, done: set[str]) -> None:
     """Refuse a plan whose data are not there, before anything runs; the error says what to download."""
-    from calibrant.training.images import load_splits
-
-    for recipe in {str(cell.recipe.data): cell.recipe for cell in cells_of(plan)}.values():
+    recipes, sets = {}, set()
+    for cell in cells_of(plan):
+        open_units = [unit for unit in cell.units if unit.key not in done]
+        if any(unit.kind != "judge" for unit in open_units):
+            recipes[str(cell.recipe.data)] = cell.recipe
+        sets |= {unit.options["set"] for unit in open_units if unit.kind == "shift"}
+    for recipe in recipes.values():
         load_splits(recipe)
+    for name in sorted(one for one in sets if not one.startswith("corrupt ")):
+        part_of_data(name, "", "test")
 
 
-def _seconds(recipe: Recipe, speeds: dict[Any, float]) -> float:
-    """Of one training on one core."""
-    images, shape = _size(recipe, speeds)
-    kind = (recipe.model, shape, recipe.batch, recipe.precision)
-    if kind not in speeds:
-        speeds[kind] = _time_step(recipe, shape)
-    train, looked = images
-    step = speeds[kind] * (META if recipe.meta.learn else 1.0)
-    looks = (recipe.epochs if recipe.test_each_epoch else 1) * looked
-    return step * (recipe.epochs * train / recipe.batch) + LOOK * speeds[kind] * looks / recipe.batch
+@dataclass(frozen=True)
+class _Size:
+    train: int
+    val: int
+    test: int
+    shape: Shape
 
 
-def _size(recipe: Recipe, known: dict[Any, Any]) -> tuple[tuple[int, int], Any]:
-    """Images to train and to look at, and the shape of the network."""
-    from calibrant.models import Shape
-    from calibrant.training.images import load_splits
+class _Clock:
+    """Seconds of one core for units, by a few steps of each network."""
 
-    key = str(recipe.data)
-    if key not in known:
-        splits = load_splits(recipe)
-        shape = Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
-        looked = len(splits.test) + (len(splits.val) if splits.val is not None else 0)
-        known[key] = (len(splits.train), looked), shape
-    found: tuple[tuple[int, int], Any] = known[key]
-    return found
+    def __init__(self, alike: Mapping[str, str]) -> None:
+        self.alike, self.missing, self.unknown = alike, dict[str, str](), False
+        self._sizes: dict[str, _Size | None] = {}
+        self._steps: dict[Any, float] = {}
+
+    def seconds(self, unit: Unit, recipe: Recipe) -> float:
+        if unit.kind == "judge" or (size := self._size(recipe)) is None:
+            return 0.0
+        step = self._step(recipe, size.shape) / recipe.batch  # of one image
+        match unit.kind:
+            case "train":
+                looks = size.test + size.val + recipe.epochs * (size.val + size.test * recipe.test_each_epoch)
+                return step * (recipe.epochs * size.train * (META if recipe.meta.learn else 1.0) + LOOK * looks)
+            case "rescore":
+                passes = getattr(rescorers.make(unit.options["rescorer"]), "most_passes", 1)
+                return step * (passes * size.val + LOOK * size.test)
+            case _:
+                return step * LOOK * size.test
+
+    def _size(self, recipe: Recipe) -> _Size | None:
+        key = str(recipe.data)
+        if key not in self._sizes:
+            try:
+                self._sizes[key] = _loaded(recipe)
+            except InputError as error:
+                self.missing[error.what] = str(error)
+                self._sizes[key] = _published(recipe)
+        found = self._sizes[key]
+        self.unknown |= found is None
+        return found
+
+    def _step(self, recipe: Recipe, shape: Shape) -> float:
+        """Seconds of one forward and backward pass of a batch."""
+        model = self.alike.get(recipe.model, recipe.model)
+        key = (model, shape, recipe.batch)
+        if key not in self._steps:
+            self._steps[key] = _time_step(model, recipe.batch, shape)
+        return self._steps[key]
 
 
-def _time_step(recipe: Recipe, shape: Any) -> float:
+def _loaded(recipe: Recipe) -> _Size:
+    splits = load_splits(recipe)
+    shape = Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
+    return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), shape)
+
+
+def _published(recipe: Recipe) -> _Size | None:
+    """By what is published about the data; None where that is nothing."""
+    data, d = datasets.make(recipe.data.name), recipe.data
+    if not isinstance(data, Published) or not data.pictures[0]:
+        return None
+    pixels, channels, classes = data.pictures
+    train, val, test = split_sizes(data.sizes, d.split)
+    few = [
+        min(n, limit or n) for n, limit in ((train, d.limit), (val, d.val_limit or d.test_limit), (test, d.test_limit))
+    ]
+    return _Size(*few, Shape(classes, channels, getattr(data, "size", pixels) // data.shrink))
+
+
+def _time_step(model: str, batch: int, shape: Shape) -> float:
     """Seconds of one forward and backward pass on one core."""
     import torch
-
-    from calibrant.models import build
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            network = build(recipe.model, shape)
-            x = torch.randn(min(recipe.batch, 32), shape.channels, shape.size, shape.size)
+            network = build(model, shape)
+            images = max(2, min(batch, PIXELS // shape.size**2))
+            x = torch.randn(images, shape.channels, shape.size, shape.size)
             for step in range(1 + STEPS):
                 if step == 1:
                     began = time.process_time()
                 network(x).logsumexp(1).mean().backward()
-            return (time.process_time() - began) / STEPS * recipe.batch / len(x)
+            return (time.process_time() - began) / STEPS * batch / len(x)
     finally:
         torch.set_num_threads(threads)

@@ -16,6 +16,7 @@ from calibrant.studying.unit import Outcome, Unit
 from calibrant.studying.work import do
 
 RETRIES = 3  # of a task whose node was lost
+KEPT = 64  # packed files of needed units that stay in the object store; those of queued tasks do anyhow
 AHEAD = 4  # tasks in the queue for every processor, so that none waits for the driver
 
 
@@ -71,6 +72,8 @@ class RayTasks:
     def _files(self, key: str) -> Any:
         if key not in self._packed:
             self._packed[key] = self.ray.put(pack(self.store.files(key)))
+            if len(self._packed) > KEPT:
+                del self._packed[next(iter(self._packed))]
         return self._packed[key]
 
 

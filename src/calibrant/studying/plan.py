@@ -11,7 +11,12 @@ from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.toml import Table, read_toml
 
 Label = str | int | float | bool
-REPLACED = ("methods", "entries", "grid")  # a preset has its own, or none; other tables are laid over the plan's
+REPLACED = (
+    "methods",
+    "entries",
+    "grid",
+    "means",
+)  # a preset has its own, or none; other tables are laid over the plan's
 MEASURES = ("error", "nll", "ece", "mce", "ece:scheme=mass", "classwise", "auroc_correct")
 
 
@@ -87,6 +92,10 @@ class Plan:
     methods: dict[str, Method] = field(default_factory=dict)
     after: After = field(default_factory=After)
     entries: dict[str, Entry] = field(default_factory=dict)
+    means: dict[str, dict[str, dict[str, Any]]] = field(
+        default_factory=dict
+    )  # keys of the recipe that a value of the grid stands for: means.model.vit = {model = "hf:...", data.pad = 0}
+    alike: dict[str, str] = field(default_factory=dict)  # network -> one of ours by which `plan` tells the time
     names: dict[str, dict[str, str]] = field(default_factory=dict)  # ours -> published: names.data.cifar10 = "CIFAR-10"
     table: list[Layout] = field(default_factory=list)
     claim: list[Claim] = field(default_factory=list)
@@ -94,6 +103,8 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.methods:
             raise InputError("methods", expected="at least one", got="none", fix='write [methods.CE] and choice = "ce"')
+        for key in self.means:
+            _known(f"means.{key}", key, self.grid)
         empty = [key for key, values in self.grid.items() if not values]
         if empty:
             raise InputError(f"grid.{empty[0]}", expected="at least one value", got="none", fix="give a list of values")
@@ -104,17 +115,18 @@ class Plan:
                 _known(f"entries.{name}.rescorer", entry.rescorer, self.after.rescorers)
         rows = self.rows
         sets = ["test", *self.after.shifts]
-        for layout in self.table:
-            for one in layout.entries:
-                _known(f"table '{layout.title}'", one, rows)
-            for one in layout.measures:
-                _known(f"table '{layout.title}'", one, self.after.measures)
-            _known(f"table '{layout.title}'", layout.set, sets)
-        for claim in self.claim:
-            for one in filter(None, (claim.of, claim.against)):
-                _known(f"claim '{claim.says}'", one, rows)
-            _known(f"claim '{claim.says}'", claim.measure, self.after.measures)
-            _known(f"claim '{claim.says}'", claim.set, sets)
+        for number, layout in enumerate(self.table):
+            for i, one in enumerate(layout.entries):
+                _known(f"table.{number}.entries.{i}", one, rows)
+            for i, one in enumerate(layout.measures):
+                _known(f"table.{number}.measures.{i}", one, self.after.measures)
+            _known(f"table.{number}.set", layout.set, sets)
+        for number, claim in enumerate(self.claim):
+            _known(f"claim.{number}.of", claim.of, rows)
+            if claim.against:
+                _known(f"claim.{number}.against", claim.against, rows)
+            _known(f"claim.{number}.measure", claim.measure, self.after.measures)
+            _known(f"claim.{number}.set", claim.set, sets)
 
     @property
     def rows(self) -> dict[str, Entry]:
@@ -132,7 +144,12 @@ class Plan:
 
 def read_plan(path: str | Path, *, scale: str = "paper") -> Plan:
     """A plan from a TOML file, or by its name among those that come with calibrant."""
-    table = read_toml(find_plan(path))
+    return build(Plan, plan_table(find_plan(path), scale))
+
+
+def plan_table(file: Path, scale: str) -> Table:
+    """What the file says at a scale, with the line of every key."""
+    table = read_toml(file)
     presets = table.at("scale")
     if scale != "paper" and scale not in presets.values:
         raise unknown_name("scale", scale, ["paper", *presets.values])
@@ -140,7 +157,7 @@ def read_plan(path: str | Path, *, scale: str = "paper") -> Plan:
     kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
     if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
         kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
-    return build(Plan, chosen.over(Table({**kept, "scale": scale}, table.places)))
+    return chosen.over(Table({**kept, "scale": scale}, table.places))
 
 
 def plans_folder() -> Path:

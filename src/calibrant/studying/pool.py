@@ -1,6 +1,7 @@
 """A pool of processes on this machine: a worker that dies or hangs costs its unit, never the study."""
 
 import contextlib
+import math
 import multiprocessing
 import os
 import threading
@@ -22,7 +23,8 @@ class _Worker:
     process: BaseProcess
     pipe: Connection
     unit: Unit | None = None
-    began: float = 0.0
+    began: float = math.inf  # a process that has not come up yet has begun nothing
+    ready: bool = False
 
 
 class LocalPool:
@@ -40,7 +42,7 @@ class LocalPool:
         if free is None:
             free = self._started()
             self._workers.append(free)
-        free.unit, free.began = unit, time.monotonic()
+        free.unit, free.began = unit, time.monotonic() if free.ready else math.inf
         self._tries[unit.key] = self._tries.get(unit.key, 0) + 1
         with contextlib.suppress(OSError):  # it has just died: `wait` sees that
             free.pipe.send(unit)
@@ -66,13 +68,16 @@ class LocalPool:
         assert unit is not None
         try:
             if w.pipe.poll():
-                outcome: Outcome = w.pipe.recv()
+                outcome: Outcome | None = w.pipe.recv()
+                if outcome is None:
+                    w.ready, w.began = True, time.monotonic()
+                    return None
                 w.unit = None
                 self._tries.pop(unit.key, None)
                 return outcome
         except (EOFError, OSError):
             pass
-        seconds = time.monotonic() - w.began
+        seconds = max(0.0, time.monotonic() - w.began)
         late = self.limit > 0 and seconds > self.limit
         if not late and w.process.is_alive():
             return None
@@ -93,7 +98,8 @@ class LocalPool:
     def _patience(self, busy: list[_Worker]) -> float | None:
         if not self.limit:
             return None
-        return max(0.05, min(w.began for w in busy) + self.limit - time.monotonic())
+        first = min(w.began for w in busy)
+        return None if first == math.inf else max(0.05, first + self.limit - time.monotonic())
 
     def _started(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
@@ -110,6 +116,7 @@ def _serve(pipe: Connection, folder: str) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        pipe.send(None)  # the time of the first unit counts from here
         while True:
             pipe.send(do(pipe.recv(), folder))
 

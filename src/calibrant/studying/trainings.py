@@ -96,7 +96,10 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
     for key, value in place.items():
         if key not in choices:
             path = {"data": "data.name"}.get(key, key)
-            asked = Table(_nested(path.split("."), value), {(): f"grid.{key}"}).over(asked)
+            stands_for = plan.means.get(key, {}).get(str(value))
+            asked = Table(
+                _nested(path.split("."), value) if stands_for is None else stands_for, {(): f"grid.{key}"}
+            ).over(asked)
     made = choose(table, {axis: choices[axis] for axis in axes if axis in choices})
     scale = plan.scale if plan.scale in made.at("scale").values else "paper"
     return recipe_of(made, asked, scale)
@@ -109,7 +112,9 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
     shifted = {name: Unit("shift", {"set": spec}, (trained,)) for name, spec in after.shifts.items()}
     asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
     rescored = {
-        name: Unit("rescore", {"rescorer": spec}, (trained,)) for name, spec in after.rescorers.items() if name in asked
+        name: Unit("rescore", {"rescorer": _filled(spec, place)}, (trained,))
+        for name, spec in after.rescorers.items()
+        if name in asked
     }
     judge = Unit(
         "judge",
@@ -122,6 +127,17 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
         (trained, *shifted.values(), *rescored.values()),
     )
     return Cell(method, place, recipe, (trained, *shifted.values(), *rescored.values(), judge), judge)
+
+
+def _filled(spec: str, place: dict[str, Label]) -> str:
+    """A name with values of the grid in it.
+
+    >>> _filled("clamping:seed={seed}", {"seed": 3})
+    'clamping:seed=3'
+    """
+    for key, value in place.items():
+        spec = spec.replace(f"{{{key}}}", str(value))
+    return spec
 
 
 @cache

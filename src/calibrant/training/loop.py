@@ -163,6 +163,8 @@ def _train(
             )
         state = fabric.broadcast(state)
 
+    if chief and not recipe.epochs:
+        save(run, state, parts)
     if chief and not run.finished:  # again from the start where it was ended in between
         run.write_log(state.log)
         _write_predictions(run, splits, fabric)

@@ -102,7 +102,7 @@ class Recipe:
     loss: str = "ce"  # `calibrant list losses`, or a sum of them
     reduction: Literal["mean", "sum"] = "mean"
     mixup: Annotated[float, Bounds(0, 1000)] = 0.0  # alpha of the Beta distribution; 0 is no mixup
-    epochs: Annotated[int, Bounds(1, MOST_EPOCHS)] = 30
+    epochs: Epoch = 30  # 0 is the network as it is: only predictions are made
     batch: Annotated[int, Bounds(2, MOST_BATCH)] = 128
     seed: Seed = 0
     select: Literal["last", "best", "refinement"] = "last"  # which epoch's weights count: last, or lowest
@@ -124,6 +124,8 @@ class Recipe:
             raise InputError(
                 "patience", expected="select best or refinement", got="last", fix='say select = "refinement" too'
             )
+        if not self.epochs and self.select != "last":
+            raise InputError("select", expected="last where there are no epochs", got=self.select, fix="leave it out")
         if self.meta.learn:
             self._check_meta()
 

@@ -12,8 +12,11 @@ VERSION = 1
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """One row; told so, it takes its time, leaves a file, fails, or ends its process."""
+    """One row; told so, it takes its time or memory, leaves a file, fails, or ends its process."""
     time.sleep(options.get("seconds", 0.0))
+    bytearray(options.get("memory", 0))
+    if options.get("die"):
+        os._exit(9)
     if "file" in options:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / options["file"]).write_text("here")

@@ -1,0 +1,239 @@
+"""A whole study, small: units that really train, what they found, and everything that can be asked afterwards."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from typer.testing import CliRunner
+
+from calibrant.cli import app
+from calibrant.core.errors import InputError
+from calibrant.studying.engine import run_units
+from calibrant.studying.estimate import estimate
+from calibrant.studying.page import page
+from calibrant.studying.plan import read_plan
+from calibrant.studying.study import open_plan, open_study, recomputed, study
+from calibrant.studying.tables import claims_in_words, written
+from calibrant.studying.work import do
+
+PLAN = """
+title = "Tiny"
+base = "losses"
+[grid]
+data = ["digits"]
+model = ["resnet8:width=4"]
+seed = [1, 2]
+[recipe]
+epochs = 1
+batch = 32
+data = { limit = 96, test_limit = 200, split = "4:1" }
+test_each_epoch = false
+[methods]
+CE = { choice = "ce" }
+focal = { recipe.loss = "focal:gamma=2" }
+[after]
+measures = ["ece", "accuracy", "gap"]
+rescorers = { trust = "trust_score" }
+shifts = { noisy = "corrupt gaussian_noise:severity=2" }
+[entries]
+"CE (TS)" = { method = "CE", calibrator = "temperature" }
+"CE (trust)" = { method = "CE", rescorer = "trust" }
+[names.data]
+digits = "CIFAR-10"
+[[table]]
+title = "Table 1"
+published = "meta-table1"
+[[claim]]
+says = "focal is lower"
+of = "focal"
+against = "CE (TS)"
+measure = "ece"
+is = "lower"
+[[claim]]
+says = "noise lowers the accuracy of <CE>"
+of = "CE"
+measure = "accuracy"
+is = "lower"
+than = 0.9
+set = "noisy"
+"""
+
+
+class Here:
+    """Units in this process: starting others takes longer than these trainings."""
+
+    slots = 1
+
+    def __init__(self, folder):
+        self.folder, self.outcomes = folder, []
+
+    def start(self, unit):
+        self.outcomes.append(do(unit, self.folder))
+
+    def wait(self):
+        ended, self.outcomes = self.outcomes, []
+        return ended
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    place = tmp_path_factory.mktemp("studies")
+    (place / "plan.toml").write_text(PLAN)
+    made = open_plan(place / "plan.toml", place / "tiny")
+    ended = run_units(made.units, made.store, Here(made.store.folder))
+    assert (ended.total, ended.done, ended.failed) == (14, 14, 0)
+    return made
+
+
+def test_rows_have_every_entry_set_and_measure(finished):
+    rows = finished.rows()
+    assert rows.height == 2 * ((2 * 2 + 1) * 3 + 2 * 2 * 3)  # seeds x (CE with a rescorer, focal)
+    assert set(rows["set"]) == {"test", "noisy"}
+    assert set(rows["entry"]) == {"CE", "focal", "CE (TS)", "CE (trust)", ""}  # focal with a temperature has no name
+    assert rows["value"].null_count() == 0
+    assert finished.rows("entry = 'CE' AND measure = 'ece' AND \"set\" = 'test'").height == 2
+
+
+def test_a_condition_that_is_none(finished):
+    with pytest.raises(InputError, match="--where: expected a condition in SQL"):
+        finished.rows("enty = 'CE'")
+
+
+def test_the_table_and_its_formats(finished, tmp_path):
+    table = finished.table("ece")
+    assert table["entry"].to_list() == ["CE", "CE (TS)", "CE (trust)", "focal"]
+    assert table["runs"].to_list() == [2] * 4
+    assert written(table, "markdown").startswith("| entry | data | mean |")
+    assert written(table, "latex").splitlines()[0] == r"\begin{tabular}{llrrr}"
+    assert len(written(table, "csv").splitlines()) == 5
+    assert "Written" in written(table, "parquet", tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="name a file"):
+        written(table, "parquet")
+    with pytest.raises(InputError, match="name a column"):
+        finished.table("ece", by=("dta",))
+
+
+def test_claims_have_a_verdict_and_a_number(finished):
+    first, second = finished.claims()
+    assert first.pairs == second.pairs == 2
+    assert first.low < first.difference < first.high
+    assert first.detectable > 0
+    assert "focal minus CE (TS), ece" in " ".join(claims_in_words(finished).split())
+
+
+def test_the_page_stands_alone_and_shows_what_was_printed(finished):
+    text = page(finished)
+    assert "<script" not in text
+    assert "http://" not in text
+    assert "&lt;CE&gt;" in text  # what a plan says is text, never markup
+    assert "14 of 14 units done" in text
+    assert text.count('class="paper"') >= 2
+
+
+def test_an_opened_study_is_the_same(finished):
+    again = open_study(finished.folder)
+    assert again.rows().sort(again.rows().columns).equals(finished.rows().sort(finished.rows().columns))
+    status = again.status()
+    assert (status.total, status.done, status.failed, status.missing, status.running) == (14, 14, 0, 0, False)
+
+
+def test_a_study_beside_it_shares_its_units(finished, tmp_path):
+    (tmp_path / "other.toml").write_text(PLAN.replace('"Tiny"', '"Other"').replace("[1, 2]", "[1, 2, 3]"))
+    other = open_plan(tmp_path / "other.toml", finished.folder.parent / "other")
+    assert other.status().done == 14
+    assert estimate(other.plan, other.store.folder).done == 14
+    shutil.rmtree(other.folder)
+
+
+def test_a_changed_plan_says_what_is_computed_anew(finished, tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN.replace("gamma=2", "gamma=3"))
+    assert recomputed(tmp_path / "plan.toml", finished.folder) == 6  # two trainings, on two sets, judged
+    assert recomputed(tmp_path / "plan.toml", tmp_path / "nowhere") is None
+    out = finished.folder.parent / "copy"
+    shutil.copytree(finished.folder, out)
+    (tmp_path / "plan.toml").write_text(PLAN.replace("seed = [1, 2]", "seed = [1]"))
+    ended = CliRunner().invoke(app, ["study", "run", str(tmp_path / "plan.toml"), "--out", str(out)])
+    assert "The plan has changed: 7 finished units are no longer part of it" in ended.output
+    shutil.rmtree(out)
+
+
+def test_the_folder_of_another_plan_is_refused(finished, tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN.replace('"Tiny"', '"Other"'))
+    with pytest.raises(InputError, match="got the study 'Tiny' at scale paper"):
+        open_plan(tmp_path / "plan.toml", finished.folder)
+    with pytest.raises(InputError, match=r"no study\.json in it"):
+        open_study(tmp_path)
+
+
+def test_absent_data_are_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
+    (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["digits", "cifar100"]'))
+    with pytest.raises(InputError, match=r"data set cifar100: .* get it from https://www\.cs\.toronto\.edu"):
+        study(tmp_path / "plan.toml", tmp_path / "out")
+    (tmp_path / "plan.toml").write_text(PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"'))
+    with pytest.raises(InputError, match="data set cifar10_1"):
+        study(tmp_path / "plan.toml", tmp_path / "out")
+    assert not (tmp_path / "units").exists()
+
+
+def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
+    (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))
+    made = read_plan(tmp_path / "plan.toml")
+    found = estimate(made)
+    assert found.units == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
+    assert found.seconds > 0
+    assert len(found.missing) == 1
+    assert "hours of one core" in found.words()
+
+
+def test_commands(finished):
+    run = CliRunner()
+    folder = str(finished.folder)
+    assert json.loads(run.invoke(app, ["study", "status", folder, "--json"]).output)["done"] == 14
+    assert "14 of 14 units done" in run.invoke(app, ["study", "status", folder]).output
+    assert len(json.loads(run.invoke(app, ["study", "claims", folder, "--json"]).output)) == 2
+    assert "CE (TS)" in run.invoke(app, ["study", "table", folder, "-m", "gap"]).output
+    out = finished.folder / "page.html"
+    assert run.invoke(app, ["study", "page", folder, "--out", str(out)]).exit_code == 0
+    assert out.read_text().startswith("<!DOCTYPE html>")
+    plan = str(finished.folder.parent / "plan.toml")
+    ended = run.invoke(app, ["study", "run", plan, "--out", folder, "--json"])
+    assert json.loads(ended.output)["reused"] == 14
+    both = run.invoke(app, ["study", "run", plan, "--out", folder, "--shard", "1/2", "--on", "ray"])
+    assert "leave one of them out" in str(both.exception)
+    assert "neural-clamping-imagenet" in run.invoke(app, ["study", "plans"]).output
+
+
+@pytest.mark.slow
+def test_processes_shards_and_ray_give_the_same_bits(finished, tmp_path):
+    pytest.importorskip("ray")
+    plan, expected = finished.folder.parent / "plan.toml", _values(finished)
+    for on in (["local:2"], ["shard:1/3", "shard:2/3", "shard:3/3"], ["ray"]):
+        out = tmp_path / on[0].replace(":", "-").replace("/", "-")
+        made = open_plan(plan, out / "tiny")
+        for one in on:
+            assert made.run(one).failed == 0
+        assert _values(made) == expected
+
+
+def _values(made):
+    return sorted(made.rows().drop("unit").rows())
+
+
+def test_a_failed_training_is_said_by_its_name(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN.replace('recipe.loss = "focal:gamma=2"', "recipe.optimizer.lr = 1e30"))
+    made = open_plan(tmp_path / "plan.toml", tmp_path / "out")
+    ended = run_units([u for u in made.units if u.kind != "rescore"][:6], made.store, Here(made.store.folder))
+    assert ended.failed >= 1
+    status = made.status()
+    assert "train of focal (data digits, model resnet8:width=4, seed 1)" in status.failures
+    assert "expected a finite number" in next(iter(status.failures.values()))
+    assert Path(made.folder / "plan.toml").exists()
