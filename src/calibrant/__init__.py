@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.hcs import harmonic_score
     from calibrant.measuring.measure import Measurement, measure, measure_all
     from calibrant.measuring.synthetic import synthetic
+    from calibrant.measuring.watch import Watch, watch
     from calibrant.plotting.draw import draw
     from calibrant.repairing.choose import choose
     from calibrant.repairing.export import export
@@ -67,6 +68,7 @@ _HOMES = {
     "measuring.hcs": ("harmonic_score",),
     "measuring.measure": ("Measurement", "measure", "measure_all"),
     "measuring.synthetic": ("synthetic",),
+    "measuring.watch": ("Watch", "watch"),
     "plotting.draw": ("draw",),
     "repairing.choose": ("choose",),
     "repairing.export": ("export",),
@@ -109,6 +111,7 @@ __all__ = [
     "Predictions",
     "Study",
     "TrustScore",
+    "Watch",
     "battery",
     "benchmark102",
     "calibrators",
@@ -141,6 +144,7 @@ __all__ = [
     "synthetic",
     "threads",
     "train",
+    "watch",
 ]
 
 
