@@ -60,7 +60,8 @@ def test_a_change_is_found_and_its_absence_is_not(alpha, latest):
     quiet = (alarm_rows(lambda s, _: s, **options) > 0).mean()
     rows = alarm_rows(lambda s, row: s - np.where(row < 5000, 0.0, 0.05), **options)
     after = rows[rows > 5000] - 5000
-    print(f"alpha {alpha:g}: {100 * quiet:.1f} % false, {len(after) / 2:.1f} % found, median after {np.median(after):,.0f}")
+    found = f"{len(after) / 2:.1f} % found, median after {np.median(after):,.0f} rows"
+    print(f"alpha {alpha:g}: {100 * quiet:.1f} % false, {found}")
     assert quiet <= 0.03
     assert len(after) >= 195
     assert np.median(after) <= latest

@@ -90,7 +90,7 @@ def _run(logs: Array, factors: Array, mode: Mode) -> tuple[Array, Array]:
     size = min(n, CHUNK)
     chunks = -(-n // size)
     padded = factors if n == chunks * size else np.concatenate([factors, np.ones((chunks * size - n, m))])
-    product = np.cumprod(padded.reshape(chunks, size, m), axis=1)
+    product = np.cumprod(padded.reshape(chunks, size, m), axis=1, dtype=np.float64)
     begin = logs.reshape(m)
     if mode == "change":
         path, end = _restarted(begin, product, (n - 1) % size)
