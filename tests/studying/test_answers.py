@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import groupby
 
 import pytest
 
@@ -13,8 +14,10 @@ import polars as pl
 from networks import networks
 from typer.testing import CliRunner
 
+from calibrant import spaces
 from calibrant.cli import app
 from calibrant.core.errors import InputError
+from calibrant.core.ranking import kendall
 from calibrant.questions import names
 from calibrant.studying.answers import answer_all, markdown
 from calibrant.studying.networks import in_our_columns
@@ -114,6 +117,29 @@ def test_classes_become_marks_of_the_first_network_of_each():
     ours = in_our_columns(table, "x")
     assert ours["unique"].to_list() == [True, False, True]
     assert "pgd_1.0" in ours.columns
+
+
+def test_a_network_without_its_copies_stands_for_all_of_them():
+    space = spaces.make("topology")
+    archs = space.sample(60, seed=1)
+    ours = in_our_columns(
+        networks(60).with_columns(arch=pl.Series(archs * 2), unique=pl.lit(True), index=pl.lit(0)), "x"
+    )
+    counts = {key: len(list(group)) for key, group in groupby(sorted(map(space.key, space.archs())))}
+    assert ours["copies"].to_list() == [counts[space.key(arch)] for arch in archs] * 2
+    own = ours.filter(pl.col("data") == "cifar10")
+    repeated = [own[c].to_numpy().repeat(own["copies"].to_numpy()) for c in ("accuracy", "pre_ECE_15")]
+    [answer] = answer_all(ours, ["accuracy"])
+    [found] = [
+        n for n in answer.numbers if n.where == "cifar10, all with copies" and n.name == "tau of accuracy and ECE"
+    ]
+    assert found.value == pytest.approx(kendall(*repeated))
+    assert found.networks == own["copies"].sum() > 60
+    assert {p.networks for p in answer.populations} == {60}
+    held = in_our_columns(networks(60), "x")  # half of them are no firsts: the table has its copies itself
+    assert held["copies"].to_list() == [1] * 120
+    [tasks] = answer_all(ours, ["across_tasks"])
+    assert {n.networks for n in tasks.numbers if "copies" in n.where} == {own["copies"].sum()}
 
 
 # -- searching ----------------------------------------------------------------------------------------

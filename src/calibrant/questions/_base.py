@@ -16,6 +16,7 @@ Verdict = Literal["agrees", "differs", "cannot be told"]
 Kind = Literal["tau", "share", "factor"]
 
 KEYS = ("space", "data", "arch", "unique", "constant")  # what says which network a row is about
+COPIES = "copies"  # how many cells of the whole space compute the same, where the table holds one of them only
 STUDY = "Tao et al., A Benchmark Study on Calibration, ICLR 2024"
 # How exactly a published number can be read off its figure, and above which width an interval does not tell.
 SLACK: dict[Kind, float] = {"tau": 0.01, "share": 0.002, "factor": 0.1}
@@ -135,7 +136,7 @@ class Question:
         import polars as pl
 
         self.check(table)
-        kept = table.select(*KEYS, *self.needs, *(name for name in self.wants if name in table.columns))
+        kept = table.select(*KEYS, *self.needs, *(name for name in (*self.wants, COPIES) if name in table.columns))
         kept = kept.with_columns(pl.lit(None).alias(name) for name in self.wants if name not in table.columns)
         kept = kept.with_columns(pl.col(*self.needs, *self.wants).cast(pl.Float64))
         n = Networks(kept, self)
@@ -194,10 +195,13 @@ class Networks:
         return sorted(names, key=lambda name: (rank(name), names.index(name)))
 
     def of(self, space: str, data: str, *, unique: bool = True) -> "pl.DataFrame":
+        """The different networks, or all with their copies: a row as often as it stands for a cell of the space."""
         import polars as pl
 
-        chosen = (pl.col("space") == space) & (pl.col("data") == data)
-        return self.table.filter(chosen & pl.col("unique") if unique else chosen)
+        found = self.table.filter((pl.col("space") == space) & (pl.col("data") == data))
+        if unique:
+            return found.filter("unique")
+        return found.select(pl.all().repeat_by(COPIES).explode()) if COPIES in found.columns else found
 
     def resampled(self, frame: "pl.DataFrame", columns: tuple[str, ...]) -> Resampled:
         """The rows with a number in each of these columns, and resamples of them."""
@@ -210,8 +214,9 @@ class Networks:
         found = []
         for space in spaces:
             for data in self.data(space):
-                every, unique = self.of(space, data, unique=False), self.of(space, data)
-                found.append(Population(space, data, every.height, unique.height, int(unique["constant"].sum() or 0)))
+                rows = int(((self.table["space"] == space) & (self.table["data"] == data)).sum())
+                unique = self.of(space, data)
+                found.append(Population(space, data, rows, unique.height, int(unique["constant"].sum() or 0)))
         return found
 
 

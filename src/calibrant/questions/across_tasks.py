@@ -71,7 +71,7 @@ def _joined(n: Networks, data: list[str], *, unique: bool) -> "pl.DataFrame":
     ]
     whole = frames[0]
     for frame in frames[1:]:
-        whole = whole.join(frame, on="arch", how="inner", maintain_order="left")
+        whole = whole.join(frame.unique("arch", maintain_order=True), on="arch", how="inner", maintain_order="left")
     return whole
 
 

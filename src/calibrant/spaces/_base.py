@@ -1,5 +1,6 @@
 """What a space promises: every network by index and by text, its neighbours, its size, and how to build it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -96,6 +97,12 @@ class Space:
     def uniques(self) -> tuple[str, ...]:
         """One architecture of each class, by index."""
         return tuple(_firsts(self).values())
+
+    def copies(self) -> dict[str, int]:
+        """How many architectures compute the same functions as each, itself included."""
+        keys = {arch: self.key(arch) for arch in self.archs()}
+        counts = Counter(keys.values())
+        return {arch: counts[key] for arch, key in keys.items()}
 
     def sample(self, count: int, *, seed: int = 0, extremes: bool = True) -> list[str]:
         """Different architectures, no two of which compute the same functions: extremes first, then random ones."""

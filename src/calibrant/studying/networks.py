@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant import spaces
 from calibrant.core.errors import InputError
 from calibrant.measuring.hcs import harmonic_score
 
@@ -46,7 +47,18 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
     if "hcs" not in table.columns and {"accuracy", "pre_ECE_15"} <= set(table.columns):
         values = [table[c].cast(pl.Float64).fill_null(0.0).to_numpy() for c in ("accuracy", "pre_ECE_15")]
         table = table.with_columns(pl.Series("hcs", np.asarray(harmonic_score(*values))))
-    return table
+    return _with_copies(table)
+
+
+def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
+    """How many cells each network stands for: 1 where the table holds the copies of its networks itself."""
+    import polars as pl
+
+    if "copies" in table.columns or not {"arch", "unique"} <= set(table.columns):
+        return table
+    known = spaces.make("topology").copies() if table["unique"].all() else {}
+    counts = table["arch"].replace_strict(known, default=1, return_dtype=pl.Int64)
+    return table.with_columns(counts.alias("copies"))
 
 
 def _spread(table: "pl.DataFrame", column: str) -> "pl.DataFrame":
