@@ -18,7 +18,9 @@ from calibrant import spaces
 from calibrant.cli import app
 from calibrant.core.errors import InputError
 from calibrant.core.ranking import kendall
+from calibrant.figures import CATALOGUE as FIGURES
 from calibrant.questions import names
+from calibrant.reporting.pictures import inline
 from calibrant.studying.answers import answer_all, markdown
 from calibrant.studying.networks import in_our_columns
 from calibrant.studying.search import front, pareto, search_table
@@ -210,3 +212,10 @@ def test_the_front_holds_the_most_accurate_and_the_best_calibrated(file):
     best = front(table)
     assert best[0]["accuracy"] == table["accuracy"].max()
     assert best[-1]["ece"] == pytest.approx(table["pre_ECE_15"].min())
+
+
+def test_numbers_on_light_cells_stay_black_on_a_dark_page():
+    figure, table = "rank_heatmap", pl.DataFrame({"ece": [1, 2, 3], "nll": [1.0, 3.0, 2.0]})
+    drawn = inline(figure, FIGURES.make(figure).data(table), "words", name="one")
+    weak = re.findall(r'<text[^>]*fill="([^"]+)"[^>]*>0\.33<', drawn)
+    assert weak == ["#000000"] * 2

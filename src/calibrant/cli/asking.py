@@ -33,18 +33,21 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Ask a table of networks one of the seven questions of the benchmark study, or all."""
-    from calibrant.studying.answers import answer_all, markdown, read_networks, save_page
+    from calibrant.studying.answers import ABOUT, answer_all, markdown, read_networks, save_page
 
     if out is not None and out.suffix not in (".html", ".md"):
         raise InputError(str(out), expected="a name that ends in .html or .md", got=f"'{out.suffix}'", fix="rename it")
     networks = read_networks(table or ())
     answers = answer_all(networks, None if question == "all" else [_spec(question)])
     if out is not None:
-        save_page(answers, networks, out) if out.suffix == ".html" else markdown(answers, out)
+        about = "" if table else ABOUT
+        save_page(answers, networks, out, about=about) if out.suffix == ".html" else markdown(answers, out)
     if as_json:
         return print_json([facts(answer) for answer in answers])
     for answer in answers:
         typer.echo(text(answer, short=question == "all"))
+    if not table:
+        typer.echo(ABOUT)
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 

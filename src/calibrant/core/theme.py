@@ -129,6 +129,7 @@ def config(theme: Theme) -> dict[str, Any]:
             "cloud": {"opacity": 0.6, "size": 16},
             "note": {"color": ink, "fontSize": 11, "fontWeight": "bold"},
             "value": {"color": ink, "fontSize": 9},
+            "weak_value": {"color": ink, "fontSize": 9},
             "strong_value": {"color": "#000000", "fontSize": 9},
             "label": {"color": quiet, "fontSize": 10},
         },

@@ -85,6 +85,6 @@ class RankHeatmap(TableFigure):
         if len(names) <= NUMBERS_UP_TO:
             # Black letters on strong cells can be read in both themes.
             said = base.encode(text=alt.Text("value:Q", format=".2f"))
-            layers.append(said.transform_filter("abs(datum.value) <= 0.75").mark_text(style="value"))
+            layers.append(said.transform_filter("abs(datum.value) <= 0.75").mark_text(style="weak_value"))
             layers.append(said.transform_filter("abs(datum.value) > 0.75").mark_text(style="strong_value"))
         return dress(alt.layer(*layers).properties(width=side, height=side))

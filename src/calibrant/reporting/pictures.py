@@ -66,7 +66,9 @@ def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
     import vl_convert
 
     chart = spec(figure, rows)
-    chart["config"] = chart["config"] | {"background": "transparent"}
+    # Mixed colours have no name: such cells stay light on a dark page, and so the letters on them stay black.
+    style = chart["config"]["style"] | {"weak_value": chart["config"]["style"]["strong_value"]}
+    chart["config"] = chart["config"] | {"background": "transparent", "style": style}
     version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
     text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
     return _one_image(_own_ids(_named_colours(text[text.index("<svg") :]), name), words)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 MARKERS = ("<!-- answers: written by calibrant nas ask all --out -->\n", "<!-- end of answers -->")
+ABOUT = (
+    "The table that comes with calibrant: a sample of small networks, each trained once and briefly. Directions can be "
+    "compared with the published answers, absolute numbers cannot."
+)
 MOST_NUMBERS = 12  # of an answer that are shown at once on the page; the others can be opened
 
 
@@ -42,13 +46,13 @@ def answer_all(table: "pl.DataFrame", specs: Sequence[str] | None = None) -> lis
     return [question(table) for question in sorted(asked, key=lambda question: question.order)]
 
 
-def save_page(answers: Sequence[Answer], table: "pl.DataFrame", out: str | Path) -> None:
-    text = page(answers, table)
+def save_page(answers: Sequence[Answer], table: "pl.DataFrame", out: str | Path, *, about: str = "") -> None:
+    text = page(answers, table, about)
     write_whole(out, lambda stream: stream.write(text.encode()))
 
 
-def page(answers: Sequence[Answer], table: "pl.DataFrame") -> str:
-    """One HTML file without a script."""
+def page(answers: Sequence[Answer], table: "pl.DataFrame", about: str = "") -> str:
+    """One HTML file without a script; `about` says what kind of networks these are."""
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -63,6 +67,7 @@ def page(answers: Sequence[Answer], table: "pl.DataFrame") -> str:
         populations=_populations(answers),
         most=MOST_NUMBERS,
         shown=shown,
+        about=about,
         css=Markup((files("calibrant.reporting") / "page.css").read_text()),
         theme=Markup(pictures.theme_css()),
     )
