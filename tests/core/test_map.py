@@ -241,7 +241,7 @@ def test_a_whole_map_comes_back(state):
 
 
 def test_every_missing_field_is_an_error(state, tmp_path):
-    for field in state:
+    for field in state.keys() - {"shape"}:  # which older maps do not have
         less = {name: value for name, value in state.items() if name != field}
         refused(less, tmp_path, match="something else" if field == "calibrant_map" else f"damaged.*{field}")
     for place, step in enumerate(state["steps"]):

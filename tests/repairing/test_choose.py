@@ -190,3 +190,73 @@ def test_hard_rows_still_give_a_choice(p):
     assert "nan" not in choice.verdict
     assert np.isfinite(choice.map.apply(p).probs).all()
     choice.map.to_json()
+
+
+def rare(n, seed, slope, shift):
+    """About 5 % positives; scores are the truth with its log-odds stretched and moved."""
+    rng = np.random.default_rng(seed)
+    x = -4.2 + 2.4 * rng.normal(size=n)
+    y = rng.random(n) < 1 / (1 + np.exp(-x - 0.15))
+    return 1 / (1 + np.exp(-slope * x - shift)), y.astype(int)
+
+
+def log_loss(s, y):
+    s = np.clip(s, 1e-12, 1 - 1e-12)
+    return -np.where(y == 1, np.log(s), np.log1p(-s)).mean()
+
+
+@pytest.mark.parametrize(("slope", "shift"), [(1.0, 2.5), (2.0, 0.0), (2.5, 4.0), (0.5, 0.0)])
+def test_rare_positives_are_calibrated_as_positives(slope, shift):
+    """On other rows at least as good as scikit-learn's two, and with the right mean."""
+    pytest.importorskip("sklearn")
+    from sklearn.calibration import _SigmoidCalibration
+    from sklearn.isotonic import IsotonicRegression
+
+    ours, isotonic, sigmoid, top = [], [], [], []
+    for seed in range(3):
+        (s, y), (fresh, truth) = rare(2000, seed, slope, shift), rare(20_000, 100 + seed, slope, shift)
+        p, q = Predictions.binary(s, y), Predictions.binary(fresh, truth)
+        said = cal.fit(p, "auto")(q)
+        assert said.shape == "binary"
+        assert abs(said.score.mean() - truth.mean()) < 0.01
+        ours.append(log_loss(said.score, truth))
+        isotonic.append(log_loss(IsotonicRegression(out_of_bounds="clip").fit(s, y).predict(fresh), truth))
+        sigmoid.append(log_loss(_SigmoidCalibration().fit(s, y).predict(fresh), truth))
+        both = [Predictions.from_probs(np.stack([1 - v, v], axis=1), w) for v, w in ((s, y), (fresh, truth))]
+        top.append(-cal.fit(both[0], "isotonic")(both[1]).true_log_prob.mean())
+    assert np.mean(ours) <= min(np.mean(isotonic), np.mean(sigmoid)) + 1e-4
+    assert max(ours) <= min(isotonic + sigmoid + top) + 0.02
+
+
+@pytest.mark.parametrize("shape", ["binary", "confidence", "choices"])
+def test_candidates_are_those_that_suit_the_shape(shape):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 3))
+    y = rng.integers(0, 2, 300)
+    p = {
+        "binary": lambda: Predictions.binary(3 * z[:, 0], y, logits=True),
+        "confidence": lambda: Predictions.from_confidence(3 * z[:, 0], y, logits=True),
+        "choices": lambda: Predictions.from_logits(3 * z, y, mask=np.arange(3) < 3 - rng.integers(0, 2, 300)[:, None]),
+    }[shape]()
+    tried = {c.calibrator for c in cal.choose(p).candidates}
+    assert tried == {name for name in CANDIDATES if shape in cal.calibrators.make(name).shapes}
+    assert ("svs" in tried) == (shape == "binary")
+    kept = {c.calibrator for c in cal.choose(p, keep_argmax=True).candidates}
+    assert ("isotonic" in kept) == (shape != "binary")
+
+
+def test_weights_and_clusters_reach_the_choice():
+    rng = np.random.default_rng(1)
+    z = 1.5 * rng.normal(size=(400, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    bad = np.arange(400) < 200
+    z[bad] *= 5  # too sure, and of no weight
+    w = np.where(bad, 1e-6, 1.0)
+    chosen = cal.choose(Predictions.from_logits(z, y, weights=w), FEW)
+    assert chosen.map.calibrator == "identity"
+    assert cal.choose(Predictions.from_logits(z, y), FEW).map.calibrator != "identity"
+    many = np.repeat(np.arange(40), 25)
+    small = Predictions.from_logits(1.6 * z[200:240][many], y[200:240][many])
+    grouped = Predictions.from_logits(1.6 * z[200:240][many], y[200:240][many], clusters=many)
+    loose, strict = (cal.choose(p, ("temperature",)).candidates[1] for p in (small, grouped))
+    assert strict.high - strict.low > 2 * (loose.high - loose.low)

@@ -6,9 +6,15 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.catalogue import check_options, spec_of
+from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.map import Fit, Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.shapes import shape_words
 from calibrant.core.steps import Linear, Step
+
+EVERY_SHAPE: tuple[Shape, ...] = ("classes", "binary", "confidence", "choices")
+PER_CLASS: tuple[Shape, ...] = ("classes", "binary")  # both classes of a binary prediction have a column
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,8 @@ class Calibrator:
     reference: ClassVar[str]
     keeps_argmax: ClassVar[bool] = False  # can never change a prediction
     binary: ClassVar[bool] = False  # for two classes only
+    shapes: ClassVar[tuple[Shape, ...]] = ("classes",)  # of predictions that it can repair
+    of_score: ClassVar[bool] = False  # acts on the score that is judged: of binary predictions, on P(positive)
     complexity: ClassVar[int] = 1  # towards which `auto` leans: 0 nothing, 1 a number, 2 per class, 3 per pair or free
     learns: ClassVar[bool] = True  # from the rows
     holds_temperature: ClassVar[bool] = False  # with rows enough it finds a temperature, if that is the truth
@@ -30,12 +38,41 @@ class Calibrator:
     def __post_init__(self) -> None:
         check_options(self)
 
+    def keeps(self, shape: Shape) -> bool:
+        """Whether it can never change a prediction of this shape: P(positive) may cross one half, a bare confidence
+        belongs to a prediction that nobody touches."""
+        return shape == "confidence" or (self.keeps_argmax and not (self.of_score and shape == "binary"))
+
+    def check_shape(self, p: Predictions) -> None:
+        """Refuse predictions that it cannot repair, and name what can."""
+        if p.shape not in self.shapes:
+            from calibrant.calibrators import CATALOGUE
+
+            able = [name for name in CATALOGUE.names() if p.shape in CATALOGUE.make(name).shapes]
+            raise InputError(
+                spec_of(self),
+                expected=" or ".join(map(shape_words, self.shapes)),
+                got=shape_words(p.shape),
+                fix=f"use one of {', '.join(able)}",
+            )
+        if self.binary and p.k != 2:
+            raise InputError(spec_of(self), expected="two classes", got=f"{p.k}", fix="use another calibrator")
+
     def fit(self, p: Predictions) -> Map:
         raise TypeError(f"{type(self).__name__} does not say how it learns: define fit")
 
     def made(self, p: Predictions, *steps: Step, fit: Fit | None = None, **parameters: object) -> Map:
         """The map of these steps, with this recipe's name and promises."""
-        return Map(spec_of(self), p.k, steps, dict(parameters), keeps_argmax=self.keeps_argmax, fit=fit or Fit())
+        self.check_shape(p)
+        return Map(
+            spec_of(self),
+            p.k,
+            steps,
+            dict(parameters),
+            keeps_argmax=self.keeps(p.shape),
+            fit=fit or Fit(),
+            shape=p.shape,
+        )
 
 
 def scaled(T: float) -> Linear:

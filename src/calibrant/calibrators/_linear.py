@@ -41,6 +41,7 @@ def fit_linear(
     iterations: int = ITERATIONS,
     begin: LinearFit | None = None,
     polish: bool = True,
+    rows_weigh: Array | None = None,
 ) -> LinearFit:
     """Minimise mean NLL + penalty over weight and bias, from weight = start (times identity), bias = 0.
 
@@ -54,28 +55,45 @@ def fit_linear(
             got=f"{z.shape[1]:,}",
             fix="use svs, vector or temperature",
         )
+    if rows_weigh is not None and (rows_weigh == 0).any():  # rows that count for nothing teach nothing
+        some = rows_weigh > 0
+        z, labels, rows_weigh = z[some], labels[some], rows_weigh[some]
     with one_blas_thread():
-        return _fit_linear(z, labels, shape, start, penalty, iterations, begin, polish)
+        return _fit_linear(_Rows(z, labels, rows_weigh), shape, start, penalty, iterations, begin, polish)
 
 
 def descend_linear(
-    z: Floats, labels: Ints, shape: Literal["vector", "matrix"], *, steps: int, rate: float
+    z: Floats,
+    labels: Ints,
+    shape: Literal["vector", "matrix"],
+    *,
+    steps: int,
+    rate: float,
+    rows_weigh: Array | None = None,
 ) -> LinearFit:
     """Plain gradient descent from the identity: a recipe of papers that stops early."""
     k = z.shape[1]
     weight, bias = np.ones(k) if shape == "vector" else np.eye(k), np.zeros(k)
     with one_blas_thread():
         for _ in range(steps):
-            _, gw, gb = mean_nll(z, labels, weight, bias)
+            _, gw, gb = mean_nll(z, labels, weight, bias, rows_weigh=rows_weigh)
             weight, bias = weight - rate * gw, bias - rate * gb
-        value, gw, gb = mean_nll(z, labels, weight, bias)
+        value, gw, gb = mean_nll(z, labels, weight, bias, rows_weigh=rows_weigh)
     largest = float(max(np.abs(gw).max(), np.abs(gb).max()))
     return LinearFit(weight, bias, value, Fit(False, f"stopped after {steps} steps of {rate:g}", largest, steps))
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What a fit learns from."""
+
+    z: Floats
+    labels: Ints
+    weigh: Array | None
+
+
 def _fit_linear(
-    z: Floats,
-    labels: Ints,
+    rows: _Rows,
     shape: Literal["vector", "matrix"],
     start: float,
     penalty: Ridge | None,
@@ -83,18 +101,18 @@ def _fit_linear(
     begin: LinearFit | None,
     polish: bool,
 ) -> LinearFit:
-    k = z.shape[1]
+    k = rows.z.shape[1]
     weight, bias = np.full(k, start) if shape == "vector" else np.eye(k) * start, np.zeros(k)
     if begin is not None:
         weight, bias = begin.weight, begin.bias
-    absent = np.setdiff1d(np.arange(k), labels) if penalty is None else np.empty(0, dtype=np.int64)
+    absent = np.setdiff1d(np.arange(k), rows.labels) if penalty is None else np.empty(0, dtype=np.int64)
     if shape == "vector" and 2 * len(absent) > k:
-        w, b, steps = _solve_present(z, labels, weight, bias, absent, iterations)
+        w, b, steps = _solve_present(rows, weight, bias, absent, iterations)
     else:
-        w, b, steps = _solve(z, labels, weight, bias, penalty, absent, iterations, polish)
-    objective = Remembered(_Held(z, labels, weight, bias, penalty, absent))
+        w, b, steps = _solve(rows, weight, bias, penalty, absent, iterations, polish)
+    objective = Remembered(_Held(rows, weight, bias, penalty, absent))
     report = _report(largest_entry(objective, w, b), steps, absent, w, b)
-    if penalty is None and _separates(z, labels, w, b):
+    if penalty is None and _separates(rows.z, rows.labels, w, b):
         why = "separable: every row can be predicted right, so sharper is always better; stopped at a small gradient"
         report = Fit(False, why, report.gradient, steps)
     return LinearFit(w, b, objective(w, b)[0], report)
@@ -104,8 +122,7 @@ def _fit_linear(
 class _Held:
     """Mean NLL + penalty, with the classes that never occur held where they began."""
 
-    z: Floats
-    labels: Ints
+    rows: _Rows
     weight: Array
     bias: Array
     penalty: Ridge | None
@@ -118,8 +135,8 @@ class _Held:
 
     def __call__(self, w: Array, b: Array, rough: Floats | None = None) -> tuple[float, Array, Array]:
         w, b = self.held(w, b)
-        z, precision = (self.z, np.float64) if rough is None else (rough, np.float32)
-        value, gw, gb = mean_nll(z, self.labels, w, b, precision)
+        z, precision = (self.rows.z, np.float64) if rough is None else (rough, np.float32)
+        value, gw, gb = mean_nll(z, self.rows.labels, w, b, precision, self.rows.weigh)
         if self.penalty is not None:
             extra, pw, pb = self.penalty(w, b)
             value, gw, gb = value + extra, gw + pw, gb + pb
@@ -128,8 +145,7 @@ class _Held:
 
 
 def _solve(
-    z: Floats,
-    labels: Ints,
+    rows: _Rows,
     weight: Array,
     bias: Array,
     penalty: Ridge | None,
@@ -138,11 +154,12 @@ def _solve(
     polish: bool,
 ) -> tuple[Array, Array, int]:
     """The best weight and bias, and the steps to them."""
-    k, whole = z.shape[1], _Held(z, labels, weight, bias, penalty, absent)
+    z, whole = rows.z, _Held(rows, weight, bias, penalty, absent)
+    k = z.shape[1]
     objective = Remembered(whole)
     if weight.ndim == 2 and k * (k + 1) <= LARGEST and not len(absent):
         ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
-        w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH)
+        w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH, rows.weigh)
         if polish and largest_entry(objective, w, b) > GRADIENT_ENOUGH:  # far from the optimum its steps may fail
             w, b, steps = lbfgs(objective, scaling(z, w, penalty), w, b, iterations, GRADIENT_ENOUGH)
     else:
@@ -155,18 +172,16 @@ def _solve(
     return *whole.held(w, b), steps
 
 
-def _solve_present(
-    z: Floats, labels: Ints, weight: Array, bias: Array, absent: Ints, iterations: int
-) -> tuple[Array, Array, int]:
+def _solve_present(rows: _Rows, weight: Array, bias: Array, absent: Ints, iterations: int) -> tuple[Array, Array, int]:
     """The same for a vector where most classes never occur: held together, they are one class more."""
     present = np.setdiff1d(np.arange(len(bias)), absent)
-    u = z[:, absent] * weight[absent] + bias[absent]
+    u = rows.z[:, absent] * weight[absent] + bias[absent]
     top = u.max(axis=1, keepdims=True)
     others = top + np.log(np.exp(u - top).sum(axis=1, keepdims=True))
     w, b = weight.copy(), bias.copy()
-    few, places = np.concatenate([z[:, present], others], axis=1), np.searchsorted(present, labels)
+    few = _Rows(np.concatenate([rows.z[:, present], others], axis=1), np.searchsorted(present, rows.labels), rows.weigh)
     begin = np.append(weight[present], 1.0), np.append(bias[present], 0.0)
-    found, offset, steps = _solve(few, places, *begin, None, np.array([len(present)]), iterations, True)
+    found, offset, steps = _solve(few, *begin, None, np.array([len(present)]), iterations, True)
     w[present], b[present] = found[:-1], offset[:-1]
     return w, b, steps
 

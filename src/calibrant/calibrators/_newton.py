@@ -12,7 +12,13 @@ CHUNK = 1000  # rows
 
 
 def newton(
-    objective: Objective, z: Floats, weight: Array, bias: Array, ridge: tuple[float, float, float], enough: float
+    objective: Objective,
+    z: Floats,
+    weight: Array,
+    bias: Array,
+    ridge: tuple[float, float, float],
+    enough: float,
+    rows_weigh: Array | None = None,
 ) -> tuple[Array, Array, int]:
     """Damped Newton steps until the largest gradient entry is small; weight, bias and the number of steps.
 
@@ -28,7 +34,7 @@ def newton(
         gradient = np.concatenate([gw, gb[:, None]], axis=1)
         if np.abs(gradient).max() < enough:
             return theta[:, :k], theta[:, k], step
-        curvature = _curvature(z, theta) + np.diag(2 * strengths.ravel())
+        curvature = _curvature(z, theta, rows_weigh) + np.diag(2 * strengths.ravel())
         floor = 1e-12 * np.trace(curvature) / len(curvature) + 1e-300  # a constant added to all rows changes nothing
         system = curvature + floor * np.eye(len(curvature))
         try:
@@ -48,7 +54,7 @@ def _split(theta: Array) -> tuple[Array, Array]:
     return theta[:, :-1], theta[:, -1]
 
 
-def _curvature(z: Floats, theta: Array) -> Array:
+def _curvature(z: Floats, theta: Array, rows_weigh: Array | None) -> Array:
     """Second derivatives of the mean NLL, (k (k + 1), k (k + 1))."""
     n, k = z.shape
     total = np.zeros((k * (k + 1), k * (k + 1)))
@@ -58,8 +64,10 @@ def _curvature(z: Floats, theta: Array) -> Array:
         q = np.exp(u - u.max(axis=1, keepdims=True))
         q /= q.sum(axis=1, keepdims=True)
         a = (q[:, :, None] * x[:, None, :]).reshape(len(x), -1)  # (b, k (k + 1))
-        total -= a.T @ a
+        w = None if rows_weigh is None else rows_weigh[rows, None]
+        total -= (a if w is None else a * w).T @ a
+        heavy = q if w is None else q * w
         for c in range(k):
             block = slice(c * (k + 1), (c + 1) * (k + 1))
-            total[block, block] += (x * q[:, c : c + 1]).T @ x
-    return np.asarray(total / n)
+            total[block, block] += (x * heavy[:, c : c + 1]).T @ x
+    return np.asarray(total / (n if rows_weigh is None else rows_weigh.sum()))

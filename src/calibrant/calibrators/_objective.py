@@ -17,10 +17,16 @@ Objective = Callable[[Array, Array], tuple[float, Array, Array]]  # (weight, bia
 
 
 def mean_nll(
-    z: Floats, labels: Ints, weight: Array, bias: Array, precision: Precision = np.float64
+    z: Floats,
+    labels: Ints,
+    weight: Array,
+    bias: Array,
+    precision: Precision = np.float64,
+    rows_weigh: Array | None = None,
 ) -> tuple[float, Array, Array]:
-    """Mean NLL and its gradients, in chunks of rows spread over threads."""
+    """Mean NLL and its gradients, by the weights of rows where they have any, in chunks of rows spread over threads."""
     n, k = z.shape
+    whole = n if rows_weigh is None else float(rows_weigh.sum())
     chunks = pieces(n, max(1, CHUNK_ELEMENTS // k))
     size = math.ceil(len(chunks) / SHARES)
     shares = pieces(len(chunks), size)
@@ -40,12 +46,18 @@ def mean_nll(
             norm = e.sum(axis=1)
             e /= norm[:, None]
             e[at] -= 1.0
-            total[i] += (np.log(norm) - true).sum(dtype=np.float64)
+            losses = np.log(norm) - true
+            if rows_weigh is None:
+                total[i] += losses.sum(dtype=np.float64)
+            else:
+                w = rows_weigh[rows]
+                total[i] += w @ losses.astype(np.float64)
+                e *= w[:, None].astype(precision)
             gw[i] += e.T @ x if weight.ndim == 2 else np.einsum("ik,ik->k", e, x)
             gb[i] += e.sum(axis=0)
 
     run_pieces(work, shares, z.size)
-    return float(total.sum()) / n, gw.sum(axis=0) / n, gb.sum(axis=0) / n
+    return float(total.sum()) / whole, gw.sum(axis=0) / whole, gb.sum(axis=0) / whole
 
 
 class Remembered:

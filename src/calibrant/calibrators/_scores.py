@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import EVERY_SHAPE, PER_CLASS, Calibrator
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.curve import Curve, equal_chunks
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.map import Fit
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Scope
-from calibrant.core.weighted import sort_curve
+from calibrant.core.weighted import WeightedCurve, WeightedCurves, is_whole, sort_curve
 from calibrant.core.wording import named_classes
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
@@ -22,39 +24,62 @@ STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
 
 @dataclass(frozen=True)
 class OfScores(Calibrator):
-    """A calibrator of one score at a time. Of the top score it never changes a prediction; of every class it may."""
+    """A calibrator of one score at a time. Of the top score it never changes a prediction; of every class it may.
+
+    The top score is the confidence, or P(positive) of binary predictions.
+    """
 
     scope: Of = "top"
 
     keeps_argmax: ClassVar[bool] = True
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    of_score: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.scope == "ovr":  # facts of this recipe, not of the class
             object.__setattr__(self, "keeps_argmax", False)
+            object.__setattr__(self, "shapes", PER_CLASS)
             object.__setattr__(self, "complexity", max(2, type(self).complexity))
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Distinct scores, ascending, with the number of rows and of hits at each."""
+    """Distinct scores, ascending, with the number of rows and of hits at each.
+
+    Rows that have shares for weights count as many as they are worth, so these need not be whole numbers.
+    """
 
     x: Array  # (m,)
-    size: Array  # (m,) whole numbers
-    hits: Array  # (m,) whole numbers
+    size: Array  # (m,)
+    hits: Array  # (m,)
 
     @property
-    def n(self) -> int:
-        return int(self.size.sum())
+    def n(self) -> float:
+        return float(self.size.sum())
+
+    @cached_property
+    def whole(self) -> bool:
+        return is_whole(self.size)
 
     @property
     def rate(self) -> Array:
         return self.hits / self.size
 
-    def at(self, places: Ints) -> Array:
-        """Scores at places in the sorted list of all rows."""
-        return self.x[np.searchsorted(np.cumsum(self.size), places, side="right")]
+    def begins(self, count: int) -> Array:
+        """Where the chunks behind the first begin, when all rows make `count` nearly equal chunks; no empty ones."""
+        if not self.whole:
+            return self.n * np.arange(1, count) / count
+        begins = equal_chunks(round(self.n), count)[1:-1]
+        return begins[begins < self.n].astype(np.float64)
+
+    def halfway(self, places: Array) -> Array:
+        """Halfway between the scores in front of and behind places in the sorted list of all rows."""
+        sums = np.cumsum(self.size)
+        before, behind = (np.searchsorted(sums, places, side) for side in ("left", "right"))
+        last = len(self.x) - 1
+        return np.asarray((self.x[np.minimum(before, last)] + self.x[np.minimum(behind, last)]) / 2)
 
     def above(self, edges: Array, values: Array) -> Array:
         """Sums of `values` (one per distinct score) over the bins that right-closed edges make."""
@@ -68,6 +93,9 @@ def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
         yield pool_of(p.curve)
         return
     for block in p.class_curves():
+        if isinstance(block, WeightedCurves):
+            yield from map(pool_of, block.curves)
+            continue
         for x, size, hits in block.groups():
             yield Pool(x, size, hits)
 
@@ -80,8 +108,13 @@ def shared_pool(p: Predictions) -> Pool:
 
 
 def pool_of(curve: Curve) -> Pool:
-    hits, misses = curve.groups
-    return Pool(curve.scores[curve.group_ends - 1], hits + misses, hits)
+    x = curve.scores[curve.group_ends - 1]
+    if not isinstance(curve, WeightedCurve):
+        hits, misses = curve.groups
+        return Pool(x, hits + misses, hits)
+    begins = np.append(0, curve.group_ends[:-1])  # both summed alike, so that a score with hits only has the rate 1
+    size, hits = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.hits))
+    return Pool(x, size * curve.effective, hits * curve.effective)
 
 
 def blocks(pool: Pool) -> tuple[Ints, Array]:
@@ -114,16 +147,9 @@ def nudged(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
     return wide, np.concatenate([low[1], y, high[1]]) + by * wide
 
 
-def inner_begins(n: int, count: int) -> Ints:
-    """Where the chunks behind the first begin, when n rows make `count` nearly equal chunks; empty ones left out."""
-    begins = equal_chunks(n, count)[1:-1]
-    return begins[begins < n]
-
-
 def equal_mass_edges(pool: Pool, count: int) -> Array:
     """Inner edges halfway between neighbours of different chunks; ties stay together, so there may be fewer."""
-    begins = inner_begins(pool.n, count)
-    edges = np.unique((pool.at(begins - 1) + pool.at(begins)) / 2)
+    edges = np.unique(pool.halfway(pool.begins(count)))
     return edges[edges < 1]
 
 

@@ -13,7 +13,7 @@ from calibrant.core.views import CHUNK_ELEMENTS
 def smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
     """The steps, the temperature, and the log-probabilities they give: those that structured scaling acts on."""
     T = find_temperature(p).T
-    share = 1 / (p.n + 1)
+    share = 1 / (p.effective + 1)
     steps = (scaled(T), Mix(1.0, np.array([0.0, 1 - share, share])), LogProbs())
     logs = np.empty((p.n, p.k))
 

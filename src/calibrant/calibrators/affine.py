@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
+from calibrant.core.extras import Shape
 from calibrant.core.logistic import platt_of, report
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
@@ -26,12 +27,13 @@ class Affine(Calibrator):
 
     title: ClassVar[str] = "Affine scaling"
     reference: ClassVar[str] = "Platt, 1999; probmetrics"
+    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary", "confidence")
     binary: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         z = p.logits.astype(np.float64)
-        fitted = platt_of(z[:, 1] - z[:, 0], (p.labels == 1).astype(np.float64))
+        fitted = platt_of(z[:, 1] - z[:, 0], (p.labels == 1).astype(np.float64), p.counts)
         a, b = float(fitted.slopes[0]), fitted.offset
         step = Linear(np.array([[0.0, 0.0], [-a, a]]), np.array([0.0, b]))
         return self.made(p, step, fit=report([fitted]), a=a, b=b)

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, free_fit, inner_begins, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, free_fit, pools
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
@@ -34,17 +34,15 @@ class BBQ(OfScores):
     says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        counts = bin_counts(p.n)
-        begins = [inner_begins(p.n, count) for count in counts]
-        stairs = [self._stair(pool, begins) for pool in pools(p, self.scope)]
+        counts = bin_counts(round(p.effective))
+        stairs = [self._stair(pool, [pool.begins(count) for count in counts]) for pool in pools(p, self.scope)]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
         return self.made(p, step, fit=free_fit(p, self.scope), binnings=len(counts))
 
-    def _stair(self, pool: Pool, begins: list[Ints]) -> tuple[Array, Array]:
+    def _stair(self, pool: Pool, begins: list[Array]) -> tuple[Array, Array]:
         """All binnings at once: their bins in one long row, each binning ending with the edge 1."""
-        places = np.concatenate(begins)
         owner = np.repeat(np.arange(len(begins)), [len(b) for b in begins])
-        edges = np.append((pool.at(places - 1) + pool.at(places)) / 2, np.ones(len(begins)))
+        edges = np.append(pool.halfway(np.concatenate(begins)), np.ones(len(begins)))
         owner = np.append(owner, np.arange(len(begins)))
         order = np.lexsort((edges, owner))
         edges, owner = np.minimum(edges[order], 1.0), owner[order]  # (all bins,) upper edge and binning of each
@@ -55,6 +53,8 @@ class BBQ(OfScores):
 
         at = np.searchsorted(pool.x, edges, side="right")
         size, hits = (_between(values, at, first) for values in (pool.size, pool.hits))
+        size = np.maximum(size, 0.0)  # shares of weights round
+        hits = np.clip(hits, 0.0, size)
         prior = PRIOR / np.bincount(owner)[owner]
         middle = np.clip((edges + below) / 2, SCORE_FLOOR, 1 - SCORE_FLOOR)
         value = (hits + prior * middle) / (size + prior)
@@ -95,7 +95,7 @@ def _bayes(size: Array, hits: Array, prior: Array, middle: Array) -> Array:
     return np.asarray(rows + gammaln(hits + up) - gammaln(up) + gammaln(size - hits + down) - gammaln(down))
 
 
-def _bic(size: Array, hits: Array, n: int) -> Array:
+def _bic(size: Array, hits: Array, n: float) -> Array:
     """Each bin's part of -BIC / 2: its log-likelihood at the share of hits, less half a ln n."""
     from scipy.special import xlogy
 

@@ -6,8 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
 from calibrant.core.arrays import Array
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Mix
@@ -22,7 +23,7 @@ TRACE = 1e-6
 class ETS(Calibrator):
     """w0 softmax(z / T) + w1 softmax(z) + w2 / k: first T, then the weights, both by the Brier score (or NLL).
 
-    Keeps predictions; with weights (1, 0, 0) it is temperature scaling.
+    k is the number of options that a row has. Keeps predictions; with weights (1, 0, 0) it is temperature scaling.
 
     >>> p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])
     >>> ETS().fit(p)(p).confidence.round(4).tolist()
@@ -33,6 +34,7 @@ class ETS(Calibrator):
 
     title: ClassVar[str] = "Ensemble temperature scaling"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 1
     holds_temperature: ClassVar[bool] = True
@@ -46,8 +48,10 @@ class ETS(Calibrator):
 
 
 def _brier(p: Predictions) -> float:
-    square = sum(float(np.einsum("ik,ik->", probs, probs)) for _, probs in p.prob_rows())
-    return square / p.n - 2 * float(p.true_prob.mean()) + 1
+    square = np.empty(p.n)
+    for rows, probs in p.prob_rows():
+        np.einsum("ik,ik->i", probs, probs, out=square[rows])
+    return p.mean(square - 2 * p.true_prob) + 1
 
 
 def _brier_temperature(p: Predictions) -> float:
@@ -66,15 +70,17 @@ def _brier_weights(p: Predictions, T: float) -> Array:
     gram, linear = np.zeros((3, 3)), np.zeros(3)
     hot = p.tempered(T)
     for (rows, first), (_, second) in zip(hot.prob_rows(), p.prob_rows(), strict=True):
-        parts = np.stack([first, second, np.full_like(first, 1 / p.k)])  # (3, b, k)
-        gram += np.einsum("aik,bik->ab", parts, parts)
-        linear += parts[:, np.arange(len(first)), p.labels[rows]].sum(axis=1)
-    best, lowest = np.array([1.0, 0.0, 0.0]), np.inf
+        parts = np.stack([first, second, p.uniform(rows)])  # (3, b, k)
+        true = parts[:, np.arange(len(first)), p.labels[rows]]  # (3, b)
+        weighed = parts if p.weights is None else parts * p.weights[rows, None]
+        gram += np.einsum("aik,bik->ab", weighed, parts)
+        linear += true.sum(axis=1) if p.weights is None else true @ p.weights[rows]
+    best, lowest, total = np.array([1.0, 0.0, 0.0]), np.inf, p.n if p.weights is None else float(p.weights.sum())
     for size in (1, 2, 3):
         for face in combinations(range(3), size):
             w = _on_face(gram, linear, list(face))
             value = float(w @ gram @ w - 2 * linear @ w)
-            if (w >= 0).all() and value < lowest - 1e-9 * p.n:
+            if (w >= 0).all() and value < lowest - 1e-9 * total:
                 best, lowest = w, value
     return best
 
@@ -92,10 +98,12 @@ def _on_face(gram: Array, linear: Array, face: list[int]) -> Array:
 
 def _nll_weights(p: Predictions, T: float) -> Array:
     """Convex in the weights: each round of expectation-maximisation lowers the NLL, until nothing moves."""
-    likely = np.stack([p.tempered(T).true_prob, p.true_prob, np.full(p.n, 1 / p.k)])  # (3, n)
+    flat = p.uniform()[np.arange(p.n), p.labels]
+    likely = np.stack([p.tempered(T).true_prob, p.true_prob, flat])  # (3, n)
+    share = np.full(p.n, 1 / p.n) if p.weights is None else p.weights / p.weights.sum()
     w = np.full(3, 1 / 3)
     for _ in range(ROUNDS):
-        following = w * (likely / np.maximum(w @ likely, 1e-300)).mean(axis=1)
+        following = w * (likely / np.maximum(w @ likely, 1e-300) @ share)
         moved, w = np.abs(following - w).max(), following / following.sum()
         if moved < 1e-10:
             break

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator, scaled
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator, scaled
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 
@@ -26,6 +27,7 @@ class FixedTemperature(Calibrator):
     reference: ClassVar[str] = (
         "Singh, Bay, Sengupta, Mirabile, On the Dark Side of Calibration for Modern Neural Networks"
     )
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
     learns: ClassVar[bool] = False
 

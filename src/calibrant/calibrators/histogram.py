@@ -50,4 +50,5 @@ class Histogram(OfScores):
     def _stair(self, pool: Pool) -> tuple[Array, Array]:
         edges = equal_mass_edges(pool, self.bins)
         size = pool.above(edges, pool.size)
-        return edges, np.divide(pool.above(edges, pool.hits), size, out=middles(edges), where=size > 0)
+        share = np.divide(pool.above(edges, pool.hits), size, out=middles(edges), where=size > 0)
+        return edges, np.clip(share, 0.0, 1.0)  # shares of weights round

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 
@@ -21,6 +22,7 @@ class Identity(Calibrator):
 
     title: ClassVar[str] = "Identity"
     reference: ClassVar[str] = "-"
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 0
     learns: ClassVar[bool] = False

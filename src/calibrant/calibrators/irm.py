@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, shared_pool
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Curves
@@ -24,6 +25,7 @@ class IRM(Calibrator):
 
     title: ClassVar[str] = "Isotonic regression, shared by all classes"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
+    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
     says_zero: ClassVar[bool] = True

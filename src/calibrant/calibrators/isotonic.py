@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
 from calibrant.calibrators._scores import free_fit, isotonic_knots, pools
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Curves
@@ -23,7 +24,9 @@ class Isotonic(Calibrator):
 
     title: ClassVar[str] = "Isotonic regression"
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
+    of_score: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
     says_zero: ClassVar[bool] = True
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, pools
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Curves
@@ -23,6 +24,7 @@ class IsotonicOvr(Calibrator):
 
     title: ClassVar[str] = "Isotonic regression, one against the rest"
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
+    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3
     says_zero: ClassVar[bool] = True
 

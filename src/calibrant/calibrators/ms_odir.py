@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._odir import Select, fit_odir
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Linear
@@ -30,11 +29,12 @@ class MSODIR(Calibrator):
 
     title: ClassVar[str] = "Matrix scaling with ODIR"
     reference: ClassVar[str] = "Kull et al., NeurIPS 2019"
+    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3
     holds_temperature: ClassVar[bool] = True
     sees_constants: ClassVar[bool] = True
     picks: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        found, chosen = fit_odir(p.logits.astype(np.float64), p.labels, self.select, self.grid)
+        found, chosen = fit_odir(p, self.select, self.grid)
         return self.made(p, Linear(found.weight, found.bias), fit=found.fit, **chosen)

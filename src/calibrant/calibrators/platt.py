@@ -15,7 +15,7 @@ from calibrant.core.steps import SCORE_FLOOR, Sigmoid
 
 @dataclass(frozen=True)
 class Platt(OfScores):
-    """sigmoid(a s + b), of the logit of the confidence (top) or of each class's own logit (ovr), by maximum likelihood.
+    """sigmoid(a s + b), of the logit of the top score (top) or of each class's own logit (ovr), by maximum likelihood.
 
     Assumes an error of one shape: where that is wrong it can raise the log loss. `ovr` looks at the logits
     themselves, so a constant added to a row changes its result. `smooth` uses Platt's targets, which keep small
@@ -40,7 +40,9 @@ class Platt(OfScores):
             fits = [platt_of(logit(pool.x), pool.rate, pool.size, smooth=self.smooth)]
         else:
             fits = [
-                platt_of(p.logits[:, c].astype(np.float64), (p.labels == c).astype(np.float64), smooth=self.smooth)
+                platt_of(
+                    p.logits[:, c].astype(np.float64), (p.labels == c).astype(np.float64), p.counts, smooth=self.smooth
+                )
                 for c in range(p.k)
             ]
         a, b = np.array([f.slopes[0] for f in fits]), np.array([f.offset for f in fits])

@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant.calibrators._base import Calibrator
 from calibrant.calibrators.platt import logit
+from calibrant.core.extras import Shape
 from calibrant.core.logistic import fit_logistic, report, separated, smoothed
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
@@ -28,13 +29,15 @@ class Quadratic(Calibrator):
 
     title: ClassVar[str] = "Quadratic scaling"
     reference: ClassVar[str] = "probmetrics"
+    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary", "confidence")
     binary: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         x, targets = logit(p.probs[:, 1]), (p.labels == 1).astype(np.float64)
         why = separated(x, targets)
-        fitted = fit_logistic(np.stack([x, x**2], axis=1), smoothed(targets) if why else targets)
+        aims = smoothed(targets, p.counts) if why else targets
+        fitted = fit_logistic(np.stack([x, x**2], axis=1), aims, p.counts)
         a, c, b = float(fitted.slopes[0]), float(fitted.slopes[1]), fitted.offset
         step = Sigmoid(np.array([[a, a, -b, -c], [a, a, b, c]]), "probs", "classes")
         return self.made(p, step, fit=report([replace(fitted, separable=why)]), a=a, b=b, c=c)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, check_bins, inner_begins, middles, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, check_bins, middles, pools
 from calibrant.calibrators.platt import logit
 from calibrant.core.arrays import Array
 from calibrant.core.logistic import Logistic, platt_of, report
@@ -56,8 +56,7 @@ def _stair(pool: Pool, fitted: Logistic, bins: int) -> tuple[Array, Array]:
     s, size = np.clip(pool.x, SCORE_FLOOR, 1 - SCORE_FLOOR)[turn], pool.size[turn]
     scaled = np.maximum.accumulate(expit(a * logit(s) + b))  # ascending, whatever rounding does
     ascending = Pool(scaled, size, size)
-    begins = inner_begins(pool.n, bins)
-    edges = np.unique((ascending.at(begins - 1) + ascending.at(begins)) / 2)
+    edges = np.unique(ascending.halfway(ascending.begins(bins)))
     edges = edges[edges < scaled[-1]]
 
     bin_of = np.searchsorted(edges, scaled, side="left")

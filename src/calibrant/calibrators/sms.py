@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._linear import fit_linear
 from calibrant.calibrators._scaling import Ridge
 from calibrant.calibrators._structured import smoothed_temperature
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Linear
@@ -31,13 +32,14 @@ class SMS(Calibrator):
 
     title: ClassVar[str] = "Structured matrix scaling"
     reference: ClassVar[str] = "Berta et al., 2025 (probmetrics)"
+    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         steps, T, q = smoothed_temperature(p)
-        ridge = p.k**self.rho / p.n**self.tau
-        pairs = (p.k * (p.k - 1)) ** self.rho / p.n**self.tau
+        ridge = p.k**self.rho / p.effective**self.tau
+        pairs = (p.k * (p.k - 1)) ** self.rho / p.effective**self.tau
         penalty = Ridge(ridge * self.lambda_v, pairs * self.lambda_m, ridge * self.lambda_b)
-        found = fit_linear(q.logits, p.labels, "matrix", penalty=penalty)
+        found = fit_linear(q.logits, p.labels, "matrix", penalty=penalty, rows_weigh=p.weights)
         return self.made(p, *steps, Linear(found.weight, found.bias), fit=found.fit, T=T, objective=found.objective)

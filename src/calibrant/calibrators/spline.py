@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
 from calibrant.calibrators._scores import free_fit, pools
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Curves
@@ -29,7 +30,9 @@ class Spline(Calibrator):
 
     title: ClassVar[str] = "Spline calibration"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
+    of_score: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
     says_zero: ClassVar[bool] = True
 
@@ -42,15 +45,20 @@ class Spline(Calibrator):
         from scipy.interpolate import CubicSpline
 
         pool = next(pools(p, "top"))
-        group = np.repeat(np.arange(len(pool.x)), pool.size.astype(np.int64))  # (n,) in order of score
-        t = np.linspace(0.0, 1.0, p.n)
-        error = np.cumsum((pool.rate - pool.x)[group]) / p.n
-        knots = max(2, min(self.knots, p.n))
+        n = max(1, round(pool.n))
+        up_to = np.cumsum(pool.size)
+        places = pool.n * np.arange(1, n + 1) / n  # the ends of rows in order of score, all of one weight
+        group = np.minimum(np.searchsorted(up_to, places), len(pool.x) - 1)  # (n,) the score that each row has
+        error = np.interp(places, np.append(0.0, up_to), np.append(0.0, np.cumsum(pool.hits - pool.x * pool.size)))
+        knots = max(2, min(self.knots, n))
         basis = CubicSpline(np.linspace(0.0, 1.0, knots), np.eye(knots), bc_type="natural")
-        weights = np.linalg.lstsq(basis(t), error)[0]
-        slope = basis(t, 1) @ weights
-        value = pool.x + np.bincount(group, slope) / pool.size
+        t = np.linspace(0.0, 1.0, n)
+        weights = np.linalg.lstsq(basis(t), error / pool.n)[0]
+        rows = np.bincount(group, minlength=len(pool.x))
+        middle = basis((up_to - pool.size / 2) / pool.n, 1) @ weights  # where the rows' weight makes less than one
+        total = np.bincount(group, basis(t, 1) @ weights, len(pool.x))
+        value = pool.x + np.divide(total, rows, out=middle, where=rows > 0)
         report = free_fit(p, "top")
         if knots < self.knots:
-            report = Fit(diagnosis=f"{report.diagnosis}; {knots} knots only, for {p.n} rows")
+            report = Fit(diagnosis=f"{report.diagnosis}; {knots} knots only, for {n} rows")
         return self.made(p, Curves([pool.x], [value], "line", "top"), fit=report)

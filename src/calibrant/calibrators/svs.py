@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._linear import fit_linear
 from calibrant.calibrators._scaling import Ridge
 from calibrant.calibrators._structured import smoothed_temperature
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Linear
@@ -30,13 +31,14 @@ class SVS(Calibrator):
 
     title: ClassVar[str] = "Structured vector scaling"
     reference: ClassVar[str] = "Berta et al., 2025 (probmetrics)"
+    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
     complexity: ClassVar[int] = 2
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         steps, T, q = smoothed_temperature(p)
-        ridge = p.k**self.rho / p.n**self.tau
+        ridge = p.k**self.rho / p.effective**self.tau
 
         penalty = Ridge(ridge * self.lambda_v, 0.0, ridge * self.lambda_b)
-        found = fit_linear(q.logits, p.labels, "vector", penalty=penalty)
+        found = fit_linear(q.logits, p.labels, "vector", penalty=penalty, rows_weigh=p.weights)
         return self.made(p, *steps, Linear(found.weight, found.bias), fit=found.fit, T=T, objective=found.objective)

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import Calibrator, scaled
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator, scaled
+from calibrant.core.extras import Shape
 from calibrant.core.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.temperature import descend, find_temperature
@@ -28,6 +29,7 @@ class Temperature(Calibrator):
 
     title: ClassVar[str] = "Temperature scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
 

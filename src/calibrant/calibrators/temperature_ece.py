@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._base import Calibrator, scaled
+from calibrant.calibrators._base import EVERY_SHAPE, Calibrator, scaled
 from calibrant.core.arrays import Array
-from calibrant.core.curve import Curve
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import Predictions
@@ -35,6 +35,7 @@ class TemperatureECE(Calibrator):
 
     title: ClassVar[str] = "Temperature scaling by ECE grid"
     reference: ClassVar[str] = "Mukhoti et al., NeurIPS 2020; Tang, Chen, Ho, Neural Clamping"
+    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
     picks: ClassVar[bool] = True
@@ -54,32 +55,31 @@ class TemperatureECE(Calibrator):
         grid = np.asarray(self.low + self.step * np.arange(count), dtype=np.float64)
         rough = self._scan(p, grid)
         near = np.argsort(rough, kind="stable")[:FINALISTS]
-        finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.n])]
-        exact = np.array([self._ece(p.tempered(T).confidence, p) for T in finalists])
+        finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.effective])]
+        exact = np.array([p.tempered(T).curve.bins(self.bins).ece for T in finalists])
         best = finalists[exact <= exact.min() + 1e-12]
         T = float(best[np.argmin(np.abs(best - 1))])
         return self.made(p, scaled(T), T=T, ece=float(exact.min()))
-
-    def _ece(self, confidence: Array, p: Predictions) -> float:
-        bins = Curve.sort(confidence, p.correct.astype(np.float64)).bins(self.bins)
-        return float(np.abs(bins.score_sum - bins.hit_sum).sum() / p.n)
 
     def _scan(self, p: Predictions, grid: Array) -> Array:
         """The ECE at every temperature, in float32 and without sorting; all temperatures for a chunk of rows."""
         sums = np.zeros((len(grid), self.bins))
         chunk = max(1, CHUNK_ELEMENTS // p.k)
-        blocks = [(p.logits[r].astype(np.float32), p.correct[r]) for r in pieces(p.n, chunk)]
-        blocks = [(z - z.max(axis=1, keepdims=True), correct) for z, correct in blocks]
+        one_score = p.shape in ("binary", "confidence")  # of class 1, whether or not it is the larger
+        share = np.full(p.n, 1 / p.n) if p.weights is None else p.weights / p.weights.sum()
+        blocks = [(p.logits[r].astype(np.float32), p.hit[r], share[r]) for r in pieces(p.n, chunk)]
+        blocks = [(z - z.max(axis=1, keepdims=True), hit, w) for z, hit, w in blocks]
 
         def work(part: slice) -> None:
-            for z, correct in blocks:
+            for z, hit, w in blocks:
                 e, ones = np.empty_like(z), np.ones(p.k, dtype=np.float32)
                 for t in range(part.start, part.stop):
                     np.multiply(z, np.float32(1 / grid[t]), out=e)
-                    confidence = 1 / (np.exp(e, out=e) @ ones)
-                    bin_of = np.minimum(np.ceil(confidence * self.bins).astype(np.int64) - 1, self.bins - 1)
-                    sums[t] += np.bincount(bin_of, confidence - correct, minlength=self.bins)
+                    total = np.exp(e, out=e) @ ones
+                    score = e[:, 1] / total if one_score else 1 / total
+                    bin_of = np.clip(np.ceil(score * self.bins).astype(np.int64) - 1, 0, self.bins - 1)
+                    sums[t] += np.bincount(bin_of, w * (score - hit), minlength=self.bins)
 
         with one_blas_thread():
             run_pieces(work, pieces(len(grid), max(1, len(grid) // 8)), p.n * p.k * len(grid))
-        return np.asarray(np.abs(sums).sum(axis=1) / p.n)
+        return np.asarray(np.abs(sums).sum(axis=1))

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._linear import descend_linear, fit_linear
+from calibrant.core.extras import Shape
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Linear
@@ -28,13 +29,15 @@ class Vector(Calibrator):
 
     title: ClassVar[str] = "Vector scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
+    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
     complexity: ClassVar[int] = 2
     holds_temperature: ClassVar[bool] = True
     sees_constants: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         if self.by == "gd1000":
-            found = descend_linear(p.logits, p.labels, "vector", steps=1000, rate=0.001)
+            found = descend_linear(p.logits, p.labels, "vector", steps=1000, rate=0.001, rows_weigh=p.weights)
         else:
-            found = fit_linear(p.logits, p.labels, "vector", start=1 / find_temperature(p).T)
+            start = 1 / find_temperature(p).T
+            found = fit_linear(p.logits, p.labels, "vector", start=start, rows_weigh=p.weights)
         return self.made(p, Linear(found.weight, found.bias), fit=found.fit, objective=found.objective)

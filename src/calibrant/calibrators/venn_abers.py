@@ -54,17 +54,19 @@ def _with_a_hit(pool: Pool) -> Array:
 
     Draw the cumulative sums of rows and hits; the fit is the slope of the greatest convex function below them. A hit
     in front of score i moves the i points before it by (-1, -1). Walk i upwards and keep the corners to the right of
-    the moving point: each point enters and leaves once. Whole numbers, so nothing is rounded before the division.
+    the moving point: each point enters and leaves once. Whole numbers, where rows are counted, so nothing is rounded
+    before the division.
     """
+    plain = int if pool.whole else float
     pure = pool.hits == pool.size
     run = np.cumsum(np.append(True, ~(pure[1:] & pure[:-1]))) - 1  # scores with hits only act as one
     size, hits = np.bincount(run, pool.size), np.bincount(run, pool.hits)
     first = Pool(np.arange(len(size) + 1.0), np.append(1.0, size), np.append(1.0, hits))
     starts, _ = blocks(first)
     rows, good = np.cumsum(first.size)[starts[1:] - 1] - 1, np.cumsum(first.hits)[starts[1:] - 1] - 1
-    total = (int(size.sum()), int(hits.sum()))
-    corners = [total, *zip(rows.astype(int).tolist()[::-1], good.astype(int).tolist()[::-1], strict=True), (-1, -1)]
-    moved = zip((np.cumsum(size) - 1).astype(int).tolist(), (np.cumsum(hits) - 1).astype(int).tolist(), strict=True)
+    total = (plain(size.sum()), plain(hits.sum()))
+    corners = [total, *zip(rows.astype(plain).tolist()[::-1], good.astype(plain).tolist()[::-1], strict=True), (-1, -1)]
+    moved = zip((np.cumsum(size) - 1).astype(plain).tolist(), (np.cumsum(hits) - 1).astype(plain).tolist(), strict=True)
     slopes = []
     for w, h in moved:
         w0, h0 = corners[-1]

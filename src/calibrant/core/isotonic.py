@@ -5,7 +5,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 
 
-def fit_isotonic(scores: Array, hits: Array) -> tuple[Array, Array]:
+def fit_isotonic(scores: Array, hits: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Knots (x, y) of the non-decreasing fit: interpolate linearly between them, constant outside.
 
     >>> x, y = fit_isotonic(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 1.0, 0.0, 1.0]))
@@ -15,6 +15,8 @@ def fit_isotonic(scores: Array, hits: Array) -> tuple[Array, Array]:
     from scipy.optimize import isotonic_regression
 
     x, group = np.unique(scores, return_inverse=True)
-    size = np.bincount(group).astype(np.float64)
-    fit = isotonic_regression(np.bincount(group, hits) / size, weights=size)
-    return x, np.asarray(fit.x)
+    w = np.ones(len(scores)) if weights is None else weights
+    size = np.bincount(group, w)
+    some = size > 0  # rows of weight 0 teach nothing
+    fit = isotonic_regression(np.bincount(group, w * hits)[some] / size[some], weights=size[some])
+    return x[some], np.asarray(fit.x)

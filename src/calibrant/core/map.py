@@ -10,16 +10,24 @@ import numpy as np
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.extras import Shape
 from calibrant.core.fingerprint import Fingerprint
 from calibrant.core.map_json import is_finite, step_of
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import read_json, typed, whole
+from calibrant.core.shapes import shape_words
 from calibrant.core.steps import Step
 from calibrant.core.views import Kind
 from calibrant.core.wording import whole_percent
 
 VERSION = 1
+MADE_BY: dict[Shape, str] = {
+    "classes": "Predictions.from_logits or from_probs",
+    "binary": "Predictions.binary",
+    "confidence": "Predictions.from_confidence",
+    "choices": "Predictions.from_logits(..., mask=...)",
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ class Map:
     fit: Fit = field(default_factory=Fit)
     fingerprint: Fingerprint | None = None
     groups: dict[str, "Map"] | None = None  # one map per group; rows of other groups take the steps
+    shape: Shape = "classes"  # of the predictions it was fitted on, and of those it takes
 
     def __post_init__(self) -> None:
         for step in self.steps:
@@ -70,7 +79,14 @@ class Map:
 
     def apply(self, p: Predictions) -> Predictions:
         """The same without the look at the fingerprint."""
-        if p.k != self.k:
+        if p.shape != self.shape:
+            raise InputError(
+                f"map of {self.calibrator}",
+                expected=f"predictions of the shape {self.shape} ({shape_words(self.shape)})",
+                got=f"{p.shape} ({shape_words(p.shape)})",
+                fix=f"make them by {MADE_BY[self.shape]}, or fit a map on predictions like these",
+            )
+        if p.k != self.k and self.shape != "choices":
             raise InputError(
                 f"map of {self.calibrator}",
                 expected=f"predictions of {self.k} classes",
@@ -100,6 +116,7 @@ class Map:
             "calibrant_map": VERSION,
             "calibrator": self.calibrator,
             "k": self.k,
+            "shape": self.shape,
             "parameters": plain(self.parameters),
             "keeps_argmax": self.keeps_argmax,
             "fit": plain(self.fit),
@@ -131,9 +148,11 @@ class Map:
                 _fit_of(typed(state, "fit", dict)),
                 Fingerprint.from_dict(state["fingerprint"]),
                 None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
+                _shape_of(state.get("shape", "classes"), k),
             )
-            if any(one.k != k or one.groups is not None for one in (made.groups or {}).values()):
-                raise ValueError("a group's map is for other classes")
+            for one in (made.groups or {}).values():
+                if (one.k, one.shape) != (k, made.shape) or one.groups is not None:
+                    raise ValueError("a group's map is for other classes")
             return made
 
     def to_json(self) -> str:
@@ -159,11 +178,13 @@ class Map:
         rows["fit"] = self.fit.diagnosis
         rows["predictions"] = "kept" if self.keeps_argmax else "may change"
         cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
-        return f"<table><caption>Map: {escape(self.calibrator)}, {self.k} classes</caption>{cells}</table>"
+        of = f"{self.k} classes" if self.shape == "classes" else shape_words(self.shape)
+        return f"<table><caption>Map: {escape(self.calibrator)}, {of}</caption>{cells}</table>"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))
-        return f"Map({self.calibrator}, k={self.k}{', ' + shown if shown else ''}, {self.fit.diagnosis})"
+        of = f"k={self.k}" if self.shape == "classes" else self.shape
+        return f"Map({self.calibrator}, {of}{', ' + shown if shown else ''}, {self.fit.diagnosis})"
 
 
 def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
@@ -182,6 +203,14 @@ def load_map(path: str | Path) -> Map:
         return Map.from_dict(state)
     except InputError as error:
         raise InputError.inside(str(path), error) from None
+
+
+def _shape_of(state: Any, k: int) -> Shape:
+    """The shape that a map says it takes; older maps say nothing and take scores of all classes."""
+    found = next((shape for shape in MADE_BY if shape == state), None)
+    if found is None or (found in ("binary", "confidence") and k != 2):
+        raise ValueError(f"shape is {state!r:.40}")
+    return found
 
 
 def _fit_of(state: dict[str, Any]) -> Fit:

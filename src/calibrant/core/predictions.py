@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Extras, Shape
-from calibrant.core.range import hold
+from calibrant.core.range import hold, without_absent
 from calibrant.core.softmax import shared_out
 from calibrant.core.views import Kind, Views
 
@@ -239,8 +239,10 @@ class Predictions(Views):
         if not T > 0:
             raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
         with np.errstate(over="ignore"):
-            cooled = self.logits / np.float64(T)
-        return Predictions(hold(cooled), self.labels, "logits", self.extras)
+            cooled = hold(self.logits / np.float64(T))
+        if self.extras.exists is not None:  # however hot, options that are not there stay out
+            cooled = without_absent(cooled, self.extras.exists)
+        return Predictions(cooled, self.labels, "logits", self.extras)
 
     def with_confidence(self, q: npt.ArrayLike) -> "Predictions":
         """The same predictions with other confidences (n,): the other classes are rescaled to share what is left.
@@ -255,6 +257,7 @@ class Predictions(Views):
             fix = "give one probability per row"
             raise InputError("with_confidence", expected=f"{self.n} numbers from 0 to 1", got=got, fix=fix)
         if self.shape == "binary":
-            return Predictions(np.stack([1 - given, given], axis=1), self.labels, "probs", self.extras)
-        probs = shared_out(self.probs, self.predicted, given)
+            both = np.stack([1 - given, given], axis=1)
+            return Predictions(both, self.labels, "probs", replace(self.extras, predicted=None))
+        probs = shared_out(self.probs, self.predicted, given, self.extras.exists)
         return Predictions(probs, self.labels, "probs", replace(self.extras, predicted=self.predicted))

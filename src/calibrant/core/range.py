@@ -10,6 +10,7 @@ from calibrant.core.arrays import Array, Floats
 F = TypeVar("F", bound=np.floating[Any])
 
 FARTHEST = 1e30  # logits this far below the largest are as unlikely as any that are farther
+ABSENT = 1e6  # so far below the largest logit of its row stands an option that the row does not have
 
 
 def hold(logits: npt.NDArray[F]) -> npt.NDArray[F]:
@@ -28,6 +29,12 @@ def hold(logits: npt.NDArray[F]) -> npt.NDArray[F]:
     made = logits.copy()
     made[far] = np.maximum(below, -FARTHEST)
     return made
+
+
+def without_absent(logits: npt.NDArray[F], exists: npt.NDArray[np.bool_]) -> npt.NDArray[F]:
+    """The same logits, with the options that a row does not have so far below the others that they have no chance."""
+    largest = np.where(exists, logits, -np.inf).max(axis=1, keepdims=True)
+    return np.asarray(np.where(exists, logits, largest - ABSENT), dtype=logits.dtype)
 
 
 def scale(z: Floats, weight: Array, bias: Array) -> Array:

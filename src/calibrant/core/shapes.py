@@ -2,22 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.extras import Extras
-from calibrant.core.range import hold
+from calibrant.core.extras import Extras, Shape
+from calibrant.core.range import hold, without_absent
 from calibrant.core.validate import check_extras, check_labels, check_logits, check_probs, check_scores, to_numpy
 from calibrant.core.views import PROBABILITY_FLOOR, Kind
 
 Ignore = int | Sequence[int]
 Given = tuple[Floats, Ints, Kind, Extras]
 
-ABSENT = 1e6  # so far below the largest logit of its row stands an option that the row does not have
 ROWS = ("features", "ids", "groups", "weights", "clusters")
 
 
@@ -214,11 +213,10 @@ def _choices(
     if len(wrong):
         got = f"option {whole[wrong[0]]} in row {wrong[0]}, which is not there ({len(wrong)} such rows)"
         raise InputError("labels", expected="an option that the row has", got=got, fix="correct the mask or the label")
-    largest = np.where(exists, given, -np.inf).max(axis=1, keepdims=True)
-    return np.where(exists, given, largest - given.dtype.type(ABSENT)), whole
+    return without_absent(given, exists), whole
 
 
-def shape_words(shape: Literal["classes", "binary", "confidence", "choices"]) -> str:
+def shape_words(shape: Shape) -> str:
     """What predictions of this shape are, for messages."""
     return {
         "classes": "scores of all classes",

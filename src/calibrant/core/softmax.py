@@ -69,8 +69,13 @@ def entropy_of(probs: Array) -> Array:
     return np.asarray(-np.einsum("ik,ik->i", probs, logs))
 
 
-def shared_out(probs: Array, predicted: Ints, q: Array) -> Array:
-    """Probabilities with q for the class predicted: the other classes are rescaled to share what is left."""
+def shared_out(
+    probs: Array, predicted: Ints, q: Array, exists: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None" = None
+) -> Array:
+    """Probabilities with q for the class predicted: the other classes are rescaled to share what is left.
+
+    `exists` says which options a row has, where rows differ in that.
+    """
     n, k = probs.shape
     rows, made = np.arange(n), probs.copy()
     made[rows, predicted] = 0.0
@@ -80,7 +85,11 @@ def shared_out(probs: Array, predicted: Ints, q: Array) -> Array:
     rest[tiny] = 1.0
     made *= np.divide(1 - q, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
     spread = rest <= 0  # nothing to rescale: the others share alike
-    made[spread] = ((1 - q[spread]) / (k - 1))[:, None]
+    if exists is None:
+        made[spread] = ((1 - q[spread]) / (k - 1))[:, None]
+    else:
+        there = exists[spread]
+        made[spread] = there * ((1 - q[spread]) / (there.sum(axis=1) - 1))[:, None]
     made[rows, predicted] = q
     return made
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
-from calibrant.core.range import scale
+from calibrant.core.range import scale, without_absent
 from calibrant.core.views import PROBABILITY_FLOOR
 
-Scope = Literal["top", "classes", "shared"]  # the predicted class only, each class its own, all classes the same
+# The predicted class only (of binary predictions the positive one), each class its own, all classes the same.
+Scope = Literal["top", "classes", "shared"]
 SCORE_FLOOR = 1e-6  # probabilities are kept this far from 0 and 1 before a logit is taken
 
 
@@ -38,7 +39,10 @@ class Linear(Step):
 
     def __call__(self, p: Predictions) -> Predictions:
         extras = p.extras if self.keeps_order else replace(p.extras, predicted=None)
-        return Predictions(scale(p.logits, self.weight, self.bias), p.labels, "logits", extras)
+        z = scale(p.logits, self.weight, self.bias)
+        if p.extras.exists is not None:
+            z = without_absent(z, p.extras.exists)
+        return Predictions(z, p.labels, "logits", extras)
 
     @property
     def keeps_order(self) -> bool:
@@ -59,7 +63,7 @@ class LogProbs(Step):
 
 @dataclass(frozen=True, eq=False)
 class Mix(Step):
-    """softmax(z) -> w0 softmax(z / T) + w1 softmax(z) + w2 / k."""
+    """softmax(z) -> w0 softmax(z / T) + w1 softmax(z) + w2 / k, k being the number of options that the row has."""
 
     T: float
     weights: Array  # (3,) on the simplex
@@ -68,7 +72,7 @@ class Mix(Step):
 
     def __call__(self, p: Predictions) -> Predictions:
         hot, plain, flat = self.weights
-        mixed = np.full((p.n, p.k), flat / p.k)
+        mixed = flat * p.uniform()
         if hot:
             mixed += hot * p.tempered(self.T).probs
         if plain:
@@ -135,9 +139,13 @@ class Sigmoid(Step):
 
 
 def _rescored(p: Predictions, scope: Scope, scores: Array, value: Any) -> Predictions:
-    """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised."""
+    """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised.
+
+    Of binary predictions "top" is the positive class.
+    """
     if scope == "top":
-        return p.with_confidence(np.clip(value(scores[np.arange(p.n), p.predicted], 0), 0.0, 1.0))
+        judged = scores[:, 1] if p.shape == "binary" else scores[np.arange(p.n), p.predicted]
+        return p.with_confidence(np.clip(value(judged, 0), 0.0, 1.0))
     probs = np.stack([value(scores[:, c], c if scope == "classes" else 0) for c in range(p.k)], axis=1)
     total = probs.sum(axis=1, keepdims=True)
     probs = np.where(total > 0, probs / np.where(total > 0, total, 1.0), 1 / p.k)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant.core.arrays import Floats
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import Predictions
 from calibrant.core.views import CHUNK_ELEMENTS, KEEP_ELEMENTS
@@ -17,6 +18,7 @@ ROUGH_STEP, SMALL_STEP = 4e-3, 1e-5  # in ln T; the error after a Newton step is
 SAMPLE, SAMPLE_STEP = 1000, 1e-2  # rows, and ln T
 STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
+NOWHERE = 1e25  # so far below the others, in float32 too, an option that is not there has no part at any T
 FLAT = 1e-30  # logits of a row that differ by less say nothing
 
 
@@ -42,6 +44,8 @@ def find_temperature(p: Predictions) -> Temperature:
     >>> round(fit.T, 6), fit.diagnosis
     (1.820478, 'converged')
     """
+    if p.weights is not None and (p.weights == 0).any():
+        p = p.take(p.weights > 0)
     scores = _Scores(p)
     diagnosis = scores.diagnosis()
     if diagnosis != "converged":
@@ -58,7 +62,7 @@ def find_temperature(p: Predictions) -> Temperature:
     with np.errstate(over="ignore"):  # of logits hundreds apart: the bound says nothing
         gradient = step**2 / 2 * (abs(first) + (3 + reach) * variance) * np.exp(min(reach * abs(step), 700.0))
     curvature = first + variance
-    stderr = float(T / np.sqrt(p.n * curvature)) if curvature > 0 else np.inf
+    stderr = float(T / np.sqrt(p.effective * curvature)) if curvature > 0 else np.inf
     return Temperature(T, stderr, min(float(gradient), sys.float_info.max), diagnosis)
 
 
@@ -74,8 +78,12 @@ class _Scores:
     """Logits with the largest of each row subtracted, and what they say about the likelihood at a temperature."""
 
     def __init__(self, p: Predictions) -> None:
-        self.z, self.labels = p.logits, p.labels
+        self.z, self.labels, self.weights, self.exists = p.logits, p.labels, p.weights, p.extras.exists
         self.n, self.k = self.z.shape
+        self.total = self.n if self.weights is None else float(self.weights.sum())
+        if self.exists is not None:
+            largest = p.logits.max(axis=1, keepdims=True)
+            self.z = np.where(self.exists, p.logits, largest - p.logits.dtype.type(NOWHERE))
         self.parts = pieces(self.n, max(1, CHUNK_ELEMENTS // self.k))
         self.top = np.empty(self.n, dtype=self.z.dtype)
         self.true = np.empty(self.n)  # logit of the label, minus the largest
@@ -84,11 +92,11 @@ class _Scores:
 
         def work(rows: slice) -> None:
             z = self.z[rows]
-            top, bottom, ones = z.max(axis=1), z.min(axis=1), np.ones(self.k, dtype=z.dtype)
+            top, bottom, mean = self._levels(z, rows)
             true = z[np.arange(len(z)), self.labels[rows]]
             self.top[rows], self.true[rows] = top, true.astype(np.float64) - top
-            mean = (z - top[:, None]) @ ones / self.k
-            sums[rows.start // self.parts[0].stop] = (mean - self.true[rows]).sum(), np.ptp([top - bottom, 0 * top])
+            away = self._sum(mean - self.true[rows], rows)
+            sums[rows.start // self.parts[0].stop] = away, np.ptp([top - bottom, 0 * top])
             if self.shifted is not None:
                 np.subtract(z, top[:, None], out=self.shifted[rows], casting="same_kind")
 
@@ -96,6 +104,20 @@ class _Scores:
             run_pieces(work, self.parts, self.z.size)
         self.away = float(sums[:, 0].sum())
         self.reach = float(sums[:, 1].max())
+
+    def _levels(self, z: Floats, rows: slice) -> tuple[Floats, Floats, Floats]:
+        """Of each row the largest and smallest logit, and the mean counted from the largest, of options it has."""
+        top, ones = z.max(axis=1), np.ones(self.k, dtype=z.dtype)
+        if self.exists is None:
+            return top, z.min(axis=1), (z - top[:, None]) @ ones / self.k
+        there = self.exists[rows]
+        held = np.where(there, z, top[:, None])
+        return top, held.min(axis=1), (held - top[:, None]) @ ones / there.sum(axis=1)
+
+    def _sum(self, values: Floats, rows: slice) -> float:
+        if self.weights is None:
+            return float(values.sum(dtype=np.float64))
+        return float(self.weights[rows] @ values.astype(np.float64))
 
     def diagnosis(self) -> Diagnosis:
         """Whether a finite optimum exists.
@@ -132,13 +154,13 @@ class _Scores:
             square = np.einsum("ik,ik->i", e, z) / total
             true = self.true[rows] * beta
             sums[rows.start // self.parts[0].stop] = (
-                (mean - true).sum(dtype=np.float64),
-                (square - mean**2).sum(dtype=np.float64),
+                self._sum(mean - true, rows),
+                self._sum(square - mean**2, rows),
             )
 
         with one_blas_thread():
             run_pieces(work, self.parts, self.z.size)
-        first, variance = sums.sum(axis=0) / self.n
+        first, variance = sums.sum(axis=0) / self.total
         return float(first), float(variance)
 
 

@@ -11,8 +11,9 @@ from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.curve import ClassCurves, Curve
 from calibrant.core.extras import Extras
 from calibrant.core.parallel import pieces
+from calibrant.core.range import without_absent
 from calibrant.core.softmax import Top, curves_of, entropy_of, softmax_of, top_of
-from calibrant.core.weighted import WeightedCurves, sort_curve
+from calibrant.core.weighted import WeightedCurves, effective_rows, sort_curve
 
 Kind = Literal["logits", "probs"]
 
@@ -73,6 +74,24 @@ class Views:
         values, w = np.asarray(rows, dtype=np.float64), self.extras.weights
         return float(values.mean()) if w is None else float(w @ values / w.sum())
 
+    @cached_property
+    def effective(self) -> float:
+        """The rows that these are worth: weights that count rows sum to them, shares by Kish's formula."""
+        return effective_rows(self.extras.weights, self.n)
+
+    @cached_property
+    def counts(self) -> Array | None:
+        """How many rows each row is worth, (n,), which sum to `effective`; None where all count alike."""
+        w = self.extras.weights
+        return None if w is None else lock(w * (self.effective / w.sum()))
+
+    def uniform(self, rows: slice = slice(None)) -> Array:
+        """The uniform distribution over the options that each row has, (b, k)."""
+        if self.extras.exists is None:
+            return np.broadcast_to(1 / self.k, self.values[rows].shape)
+        exists = self.extras.exists[rows]
+        return np.asarray(exists / exists.sum(axis=1, keepdims=True))
+
     # -- the largest score ----------------------------------------------------------------------
 
     @cached_property
@@ -97,7 +116,8 @@ class Views:
 
     @cached_property
     def _log_values(self) -> Array:
-        return lock(np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64))
+        logs = np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64)
+        return lock(logs if self.extras.exists is None else without_absent(logs, self.extras.exists))
 
     @cached_property
     def true_prob(self) -> Array:

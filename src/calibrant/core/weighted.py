@@ -174,6 +174,17 @@ def is_whole(weights: Array) -> bool:
     return bool(np.all(weights == np.floor(weights)))
 
 
+def effective_rows(weights: Array | None, n: int) -> float:
+    """How many rows n rows with these weights are worth: as many as the weights count, or by Kish's formula.
+
+    >>> effective_rows(np.array([2.0, 1.0]), 2), effective_rows(np.array([0.5, 1.5]), 2)  # 2^2 / 2.5
+    (3.0, 1.6)
+    """
+    if weights is None:
+        return float(n)
+    return float(weights.sum()) if is_whole(weights) else float(weights.sum() ** 2 / (weights @ weights))
+
+
 def sort_curve(scores: Array, hits: Array, weights: Array | None) -> Curve:
     """The curve of these rows, with their weights where they have any."""
     return Curve.sort(scores, hits) if weights is None else WeightedCurve.weigh(scores, hits, weights)

@@ -9,7 +9,7 @@ from calibrant.calibrators import CATALOGUE, Calibrator
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.map import Map, put_together
 from calibrant.core.predictions import Predictions
-from calibrant.core.recalibrate import check_folds
+from calibrant.core.recalibrate import check_folds, dealt
 from calibrant.measures.nll import NLL
 from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Candidate, Judged, Ruling, decide
@@ -49,7 +49,7 @@ def choose(
     "identity", which changes nothing, is always a candidate and wins where no other is shown to be better. With
     `keep_argmax` only calibrators that cannot change a prediction are tried.
     """
-    names = [name for name in with_identity(candidates) if _may_take_part(chain_of(name), p.k, keep_argmax)]
+    names = [name for name in with_identity(candidates) if may_take_part(name, p, keep_argmax=keep_argmax)]
     judged = [judge(name, _cross_fitted(p, name, folds, seed)) for name in names]
     ruling = decide(judged, keep_argmax=keep_argmax, seed=seed)
     m = fit(p, ruling.chosen)
@@ -60,12 +60,15 @@ def choose(
 def judge(name: str, q: Predictions) -> Judged:
     """What the rule asks of a calibrator, given the predictions it made."""
     chain = chain_of(name)
-    keeps = all(one.keeps_argmax for one in chain)
-    return Judged(name, NLL().rows(q), max(one.complexity for one in chain), keeps)
+    keeps, fits = all(one.keeps(q.shape) for one in chain), q.shape == "binary" and chain[-1].of_score
+    return Judged(name, NLL().rows(q), max(one.complexity for one in chain), keeps, fits, q.weights, q.clusters)
 
 
-def _may_take_part(chain: list[Calibrator], k: int, keep_argmax: bool) -> bool:
-    return (k == 2 or not any(c.binary for c in chain)) and (not keep_argmax or all(c.keeps_argmax for c in chain))
+def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:
+    """Whether a calibrator, or a chain of them, suits these predictions, and may change them if it does."""
+    chain = chain_of(name)
+    suits = all(p.shape in one.shapes and (p.k == 2 or not one.binary) for one in chain)
+    return suits and (not keep_argmax or all(one.keeps(p.shape) for one in chain))
 
 
 def chain_of(name: str) -> list[Calibrator]:
@@ -81,10 +84,11 @@ def with_identity(names: Sequence[str]) -> list[str]:
 def cross_fit(p: Predictions, what: str, *, folds: int | None = None, seed: int = 0) -> tuple[Predictions, Array]:
     """Every row calibrated by a map fitted on the other folds, and ln p(true class) of each row.
 
-    Five folds, or one for each row where there are fewer.
+    Five folds, or one for each row where there are fewer. Rows of one cluster stay in one fold.
     """
-    folds = min(FOLDS, max(2, p.n)) if folds is None else folds
-    check_folds(folds, p.n)
+    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
+    folds = min(FOLDS, max(2, units)) if folds is None else folds
+    check_folds(folds, p)
     fold = _folds(p, folds, seed)
     rows = [np.flatnonzero(fold == f) for f in range(folds)]
     made = put_together(p, [(i, fit(p.take(fold != f), what).apply(p.take(i))) for f, i in enumerate(rows)])
@@ -98,7 +102,4 @@ def _cross_fitted(p: Predictions, name: str, folds: int | None, seed: int) -> Pr
 def _folds(p: Predictions, folds: int, seed: int) -> Ints:
     """Folds at random, but with its share of every class in each."""
     shuffled = np.random.default_rng(seed).permutation(p.n)
-    order = shuffled[np.argsort(p.labels[shuffled], kind="stable")]
-    fold = np.empty(p.n, dtype=np.int64)
-    fold[order] = np.arange(p.n) % folds
-    return fold
+    return dealt(shuffled[np.argsort(p.labels[shuffled], kind="stable")], p.clusters, folds)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from calibrant.calibrators import CATALOGUE, Calibrator
-from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
 from calibrant.core.fingerprint import Fingerprint
 from calibrant.core.map import Fit, Map
@@ -34,10 +33,12 @@ def fit(p: Predictions, what: str | Calibrator = "temperature", *, by_group: boo
         return _chosen(p, by_group)
     chain = [what] if isinstance(what, Calibrator) else [CATALOGUE.make(one.strip()) for one in what.split("+")]
     for one in chain:
-        if one.binary and p.k != 2:
-            raise InputError(spec_of(one), expected="two classes", got=f"{p.k}", fix="use another calibrator")
+        one.check_shape(p)
+    seen = Fingerprint.of(p)
+    if p.weights is not None and (p.weights == 0).any():  # rows that count for nothing teach nothing
+        p = p.take(p.weights > 0)
     made = _by_group(p, chain) if by_group else _chained(p, chain)
-    return replace(made, fingerprint=Fingerprint.of(p))
+    return replace(made, fingerprint=seen)
 
 
 def _chosen(p: Predictions, by_group: bool) -> Map:
@@ -70,6 +71,7 @@ def _chained(p: Predictions, chain: list[Calibrator]) -> Map:
         parameters,
         all(m.keeps_argmax for m in maps),
         report,
+        shape=p.shape,
     )
 
 

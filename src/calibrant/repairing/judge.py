@@ -7,9 +7,10 @@ from calibrant.calibrators import CATALOGUE
 from calibrant.core.errors import InputError
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.shapes import shape_words
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison, compare
-from calibrant.repairing.choose import cross_fit
+from calibrant.repairing.choose import cross_fit, may_take_part
 from calibrant.repairing.fit import fit
 
 SHOWN = ("nll", "brier", "ece", "classwise", "accuracy", "auroc_correct")
@@ -55,8 +56,13 @@ def repair(
         after, rows = cross_fit(val, m.calibrator, folds=min(folds, max(2, val.n)), seed=seed)[0], "cross-fitted rows"
     elif m.fingerprint is not None and m.fingerprint.seen(before) > 0:
         rows = "the fitting rows"
-    changes = [compare(before, after, measure, resamples=resamples, seed=seed) for measure in SHOWN]
+    changes = [compare(before, after, measure, resamples=resamples, seed=seed) for measure in shown_for(before)]
     return Repair(m, rows, changes)
+
+
+def shown_for(p: Predictions) -> list[str]:
+    """The measures of the table that predictions of this shape can answer."""
+    return [name for name in SHOWN if p.shape in make(name).shapes]
 
 
 @dataclass(frozen=True)
@@ -76,21 +82,23 @@ def every_calibrator(
     """Fit every calibrator of the catalogue on val and measure it on test; failures are lines, not crashes."""
     import time
 
-    if val.k != test.k:
+    if val.shape != test.shape:
+        raise InputError("test", expected=shape_words(val.shape), got=shape_words(test.shape), fix="give both alike")
+    if val.k != test.k and val.shape != "choices":
         raise InputError("test", expected=f"{val.k} classes", got=f"{test.k}", fix="predict with the same model")
     rows = []
     for name in CATALOGUE.names():
         recipe = CATALOGUE.make(name)
-        if (recipe.binary and val.k != 2) or (keep_argmax and not recipe.keeps_argmax):
+        if not may_take_part(name, val, keep_argmax=keep_argmax):
             continue
         begin = time.perf_counter()
         try:
             m = fit(val, name)
             seconds, q = time.perf_counter() - begin, m.apply(test)
-            values, diagnosis = {measure: make(measure)(q) for measure in SHOWN}, m.fit.diagnosis
+            values, diagnosis = {measure: make(measure)(q) for measure in shown_for(q)}, m.fit.diagnosis
         except InputError as error:
             seconds, values, diagnosis = time.perf_counter() - begin, {}, str(error)
-        rows.append(Entry(name, values, seconds, recipe.keeps_argmax, diagnosis))
+        rows.append(Entry(name, values, seconds, recipe.keeps(val.shape), diagnosis))
         if on_each:
             on_each(1)
     return sorted(rows, key=lambda row: row.values.get("nll", float("inf")))

@@ -6,19 +6,20 @@ cross-fitted or other rows; the rule does not know.
 1. Only a calibrator whose loss is shown to be lower than that of the uncalibrated predictions may win: the 95 %
    interval of the difference, by a paired bootstrap, leaves out zero. If there is none, predictions stay uncalibrated.
 2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
-   first in the list.
+   first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate.
 3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Literal
 
 import numpy as np
 
 from calibrant.core import wording
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.intervals import basic_interval, p_value, resample_counts
 
 CONFIDENCE = 0.95
@@ -38,6 +39,22 @@ class Judged:
     losses: Array  # (n,)
     complexity: int
     keeps_argmax: bool
+    fits_positives: bool = False  # of binary predictions: the mean of P(positive) is fitted too
+    weights: Array | None = None  # (n,) of the rows
+    clusters: Ints | None = None  # (n,) 0, 1, ...: rows that came together
+
+    @cached_property
+    def mean(self) -> float:
+        return _mean(self.losses, self.weights)
+
+    def ahead_of(self, other: "Judged") -> tuple[float, float]:
+        """By how much its mean loss is lower, and the standard error of that."""
+        gain = other.losses - self.losses
+        mean = _mean(gain, self.weights)
+        w = np.ones(len(gain)) if self.weights is None else self.weights
+        apart = w * (gain - mean)
+        units = apart if self.clusters is None else np.bincount(self.clusters, apart)
+        return mean, float(np.sqrt(units @ units) / w.sum())
 
 
 @dataclass(frozen=True)
@@ -141,15 +158,16 @@ def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Ca
     """All of them on the same resamples, which are also those of `compare`."""
     gains = np.stack([one.losses - judged[0].losses for one in judged], axis=1)  # (n, candidates)
     n = len(gains)
-    drawn = np.concatenate([counts @ gains / n for counts in resample_counts(n, resamples, seed)])
+    w = np.ones(n) if judged[0].weights is None else judged[0].weights
+    resamples_of = resample_counts(n, resamples, seed, judged[0].clusters)
+    drawn = np.concatenate([(counts * w) @ gains / (counts @ w)[:, None] for counts in resamples_of])
     made = []
     for one, gain, draws in zip(judged, gains.T, drawn.T, strict=True):
-        difference = float(gain.mean())
+        difference = _mean(gain, judged[0].weights)
         span = basic_interval(difference, draws, CONFIDENCE)
         sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high
         shown: Shown = "neither" if not sure else "better" if difference < 0 else "worse"
-        nll = float(one.losses.mean())
-        made.append(Candidate(one.calibrator, nll, difference, span.low, span.high, shown, one.keeps_argmax))
+        made.append(Candidate(one.calibrator, one.mean, difference, span.low, span.high, shown, one.keeps_argmax))
     return tuple(made)
 
 
@@ -158,13 +176,17 @@ def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argm
     able = [one for one in judged if one.calibrator in shown]
     if not able:
         return UNCALIBRATED
-    lowest = min(able, key=lambda one: float(one.losses.mean()))
-    near = [one for one in able if _within_one_error(one.losses - lowest.losses)]
-    return min(near, key=lambda one: one.complexity).calibrator  # of equally simple ones the first in the list
+    lowest = min(able, key=lambda one: one.mean)
+    near = [one for one in able if _within_one_error(*lowest.ahead_of(one))]
+    return min(near, key=lambda one: (one.complexity, not one.fits_positives)).calibrator  # then the first in the list
 
 
-def _within_one_error(difference: Array) -> bool:
-    return bool(difference.mean() <= difference.std() / np.sqrt(len(difference)))
+def _within_one_error(ahead: float, error: float) -> bool:
+    return ahead <= error
+
+
+def _mean(values: Array, weights: Array | None) -> float:
+    return float(values.mean()) if weights is None else float(weights @ values / weights.sum())
 
 
 def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
@@ -173,12 +195,12 @@ def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
     others = [one for one in allowed if one is not winner]
     if not others:
         return None
-    other = min(others, key=lambda one: float(one.losses.mean()))
-    gap = other.losses - winner.losses
-    mean, half = float(gap.mean()), 1.96 * float(gap.std()) / np.sqrt(len(gap))
+    other = min(others, key=lambda one: one.mean)
+    mean, error = winner.ahead_of(other)
+    half = 1.96 * error
     if abs(mean) > half or mean == 0:
         return None
-    return Rival(other.calibrator, ceil(len(gap) * (half / mean) ** 2))
+    return Rival(other.calibrator, ceil(len(winner.losses) * (half / mean) ** 2))
 
 
 def _change(c: Candidate, before: Candidate) -> str:

@@ -1,0 +1,186 @@
+"""One list of promises about shapes and weights, run over every calibrator in the catalogue."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.calibrators import find, make, names
+from calibrant.core.errors import InputError
+from calibrant.core.map import Map
+from calibrant.core.predictions import Predictions
+from calibrant.core.steps import Curves
+from calibrant.repairing.fit import fit
+
+NAMES = names()
+SCOPED = [name for name in NAMES if any(field.name == "scope" for field in dataclasses.fields(find(name)))]
+SPECS = [*NAMES, *(f"{name}:scope=ovr" for name in SCOPED), "ets:loss=nll", "temperature:by=gd1000", "bbq:score=bic"]
+SHAPES = ("classes", "binary", "confidence", "choices")
+PAIRS = [(spec, shape) for spec in SPECS for shape in SHAPES if shape in make(spec).shapes]
+BY_FOLDS = {"ms_odir", "dirichlet"}  # their strengths are chosen by dealing rows, which weights do not repeat
+BY_SEARCH = {"ets": 1e-4, "vector": 1e-4, "matrix": 1e-4, "svs": 1e-4, "sms": 1e-4}  # of an optimiser, in probability
+N = 160
+
+
+def rows(shape, seed=0, n=N):
+    """How to build predictions of this shape from some of the rows, with ties among the scores."""
+    rng = np.random.default_rng(seed)
+    z = np.round(1.5 * rng.normal(size=(n, 4)), 1)
+    exists = np.ones((n, 4), dtype=bool)
+    exists[::3, 3] = exists[::5, 2] = False
+    if shape == "choices":
+        y = np.where(exists, z + rng.gumbel(size=z.shape), -np.inf).argmax(axis=1)
+        return lambda i, **more: Predictions.from_logits(2 * z[i], y[i], mask=exists[i], **more)
+    if shape == "classes":
+        y = (z + rng.gumbel(size=z.shape))[:, :3].argmax(axis=1)
+        return lambda i, **more: Predictions.from_logits(2 * z[i, :3], y[i], **more)
+    y = (z[:, 0] - 1 + rng.logistic(size=n) > 0).astype(int)
+    build = Predictions.binary if shape == "binary" else Predictions.from_confidence
+    return lambda i, **more: build(2 * z[i, 0], y[i], logits=True, **more)
+
+
+def two(spec):
+    """Calibrators of two classes alone get scores of two classes."""
+    return make(spec).binary
+
+
+def of_shape(spec, shape, seed=0, n=N):
+    if shape == "classes" and two(spec):
+        rng = np.random.default_rng(seed)
+        z, y = np.round(rng.normal(size=(n, 2)), 1), rng.integers(0, 2, n)
+        return lambda i, **more: Predictions.from_logits(z[i], y[i], **more)
+    return rows(shape, seed, n)
+
+
+@pytest.mark.parametrize(("spec", "shape"), PAIRS)
+def test_every_shape_it_names_is_repaired_and_kept(spec, shape):
+    p, other = (of_shape(spec, shape, seed)(np.arange(N)) for seed in (0, 1))
+    made = fit(p, spec)
+    q = made(other)
+    assert (made.shape, q.shape, q.n) == (shape, shape, N)
+    assert np.isfinite(q.probs).all()
+    assert (q.probs >= 0).all()
+    np.testing.assert_allclose(q.probs.sum(axis=1), 1, atol=1e-9)
+    assert made.keeps_argmax == make(spec).keeps(shape)
+    if made.keeps_argmax:
+        np.testing.assert_array_equal(q.predicted, other.predicted)
+    if shape == "choices":
+        assert (q.probs[~other.extras.exists] == 0).all()
+        hot = fit(q, "fixed_temperature:T=1e5").apply(q)  # behind any map, however hot
+        assert (hot.probs[~other.extras.exists] == 0).all()
+    again = Map.from_dict(json.loads(made.to_json()))
+    np.testing.assert_array_equal(again.apply(other).probs, q.probs)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_other_shapes_are_refused_and_what_works_is_named(spec):
+    for shape in set(SHAPES) - set(make(spec).shapes):
+        p = rows(shape)(np.arange(N))
+        with pytest.raises(InputError, match=r"use one of .*temperature"):
+            fit(p, spec)
+        with pytest.raises(InputError):
+            make(spec).fit(p)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_map_takes_its_own_shape_only(shape):
+    made = fit(rows(shape)(np.arange(N)), "temperature")
+    for other in set(SHAPES) - {shape}:
+        with pytest.raises(InputError, match=f"the shape {shape} "):
+            made(rows(other)(np.arange(N)))
+    old = {name: value for name, value in made.to_dict().items() if name != "shape"}
+    assert Map.from_dict(old).shape == "classes"
+    with pytest.raises(InputError, match="damaged"):
+        Map.from_dict(made.to_dict() | {"shape": "square"})
+
+
+@pytest.mark.parametrize(("spec", "shape"), PAIRS)
+def test_whole_weights_are_repeated_rows(spec, shape):
+    build, everyone = of_shape(spec, shape), np.arange(N)
+    w = np.random.default_rng(3).integers(0, 4, N)
+    other = of_shape(spec, shape, seed=1)(everyone)
+    if spec.partition(":")[0] in BY_FOLDS:
+        w = np.full(N, 3)
+        made, repeated = fit(build(everyone, weights=w), spec), fit(build(everyone), spec)
+    else:
+        made, repeated = fit(build(everyone, weights=w), spec), fit(build(np.repeat(everyone, w)), spec)
+    tolerance = BY_SEARCH.get(spec.partition(":")[0], 1e-9)
+    np.testing.assert_allclose(made.apply(other).probs, repeated.apply(other).probs, atol=tolerance, rtol=0)
+    assert made.fit.converged == repeated.fit.converged
+
+
+@pytest.mark.parametrize(("spec", "shape"), [pair for pair in PAIRS if pair[1] in ("classes", "binary")])
+def test_scaling_weights_changes_nothing(spec, shape):
+    build, everyone = of_shape(spec, shape), np.arange(N)
+    w = np.random.default_rng(4).random(N) + 0.1
+    other = of_shape(spec, shape, seed=1)(everyone)
+    one, thousand = (fit(build(everyone, weights=w * factor), spec).apply(other) for factor in (1, 1024))
+    np.testing.assert_allclose(one.probs, thousand.probs, atol=1e-12)
+    made = fit(build(everyone, weights=np.where(everyone < N // 2, 1.0, 1e-9)), spec)
+    alone = fit(build(np.arange(N // 2)), spec).apply(other)
+    smooth = not any(isinstance(step, Curves) for step in made.steps)  # knots stand at scores of light rows too
+    if smooth and not make(spec).picks:
+        np.testing.assert_allclose(made.apply(other).probs, alone.probs, atol=1e-4)
+
+
+def test_a_group_of_options_of_another_number_is_taken():
+    made = fit(rows("choices")(np.arange(N)), "ets")
+    z, exists = np.random.default_rng(0).normal(size=(20, 6)), np.ones((20, 6), dtype=bool)
+    exists[:, 5] = False
+    q = made(Predictions.from_logits(z, z[:, :5].argmax(axis=1), mask=exists))
+    assert (q.probs[:, 5] == 0).all()
+    hot, plain, flat = made.steps[0].weights
+    e = np.exp(z[:, :5])
+    h = np.exp(z[:, :5] / made.steps[0].T)
+    expected = hot * h / h.sum(1, keepdims=True) + plain * e / e.sum(1, keepdims=True) + flat / 5
+    np.testing.assert_allclose(q.probs[:, :5], expected, atol=1e-12)
+
+
+def test_what_is_left_is_shared_among_options_that_exist():
+    p = Predictions.from_logits([[900.0, 0.0, 0.0], [900.0, 0.0, -np.inf]], [0, 0], few_rows=True)
+    q = p.with_confidence([0.4, 0.4])
+    np.testing.assert_allclose(q.probs, [[0.4, 0.3, 0.3], [0.4, 0.6, 0.0]])
+
+
+def test_temperature_of_choices_is_that_of_rows_of_one_width():
+    rng = np.random.default_rng(2)
+    z, y = 2 * rng.normal(size=(300, 4)), rng.integers(0, 4, 300)
+    y[:200] = z[:200].argmax(axis=1)
+    wide = np.full((300, 7), -np.inf)
+    wide[:, :4] = z
+    plain, choices = fit(Predictions.from_logits(z, y), "temperature"), fit(Predictions.from_logits(wide, y))
+    assert choices.parameters == pytest.approx(plain.parameters, rel=1e-9)
+    assert choices.fit.gradient < 1e-9
+    wrong = (z.argmin(axis=1)).astype(int)
+    assert fit(Predictions.from_logits(wide, wrong)).fit.diagnosis == "anti-informative"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_of_a_cluster_stay_together(shape):
+    clusters = np.repeat(np.arange(N // 4), 4)
+    p = rows(shape)(np.arange(N), clusters=clusters)
+    from calibrant.core.recalibrate import deal_folds
+    from calibrant.repairing.choose import _folds
+
+    for fold in (deal_folds(p, 5), _folds(p, 5, 0)):
+        assert all(len(set(fold[clusters == c])) == 1 for c in range(N // 4))
+        assert np.bincount(fold).tolist() == [N // 5] * 5
+    choice = cal.choose(p)
+    assert np.isfinite(choice.candidates[1].nll)
+    with pytest.raises(InputError, match="clusters"):
+        cal.choose(p, folds=N // 2)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("by", ["temperature", "isotonic"])
+@pytest.mark.parametrize("loss", ["nll", "brier"])
+def test_refinement_of_every_shape_with_weights(shape, by, loss):
+    w = np.random.default_rng(5).random(N) + 0.1
+    p = rows(shape)(np.arange(N), weights=w)
+    refinement = cal.measures.make(f"refinement:by={by},loss={loss}")(p)
+    calibration = cal.measures.make(f"calibration:by={by},loss={loss}")(p)
+    whole = cal.measures.make(loss)(p)
+    assert refinement + calibration == pytest.approx(whole, abs=1e-12)
+    assert 0 < refinement < (2 if by == "isotonic" else whole + 0.02)
