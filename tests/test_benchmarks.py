@@ -54,8 +54,8 @@ def test_topics_without_peers_run(run):
 
 @pytest.mark.long
 def test_topics_with_networks_run(run):
-    page = run("clamping", "meta", "--smoke").stdout
-    assert len(_verdicts(page)) == 2 + 3
+    page = run("clamping", "meta", "study", "--smoke").stdout
+    assert len(_verdicts(page)) == 2 + 3 + 4
 
 
 def test_workers_that_train_are_compared(run):

@@ -1,6 +1,7 @@
 """The page of a study: what holds, tables with the printed numbers beside ours, every run as a dot."""
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -90,7 +91,7 @@ def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict
         data, model = (plan.names.get(key, {}).get(where.get(key, ""), where.get(key, "")) for key in ("data", "model"))
         table = {
             entry: [
-                _cell(m, values[i], printed.get((data, model, entry, m)), entry in best[i])
+                _cell(m, values[i], _printed(plan, printed, (data, model), entry, m), entry in best[i])
                 for i, m in enumerate(measures)
             ]
             for entry, values in lines.items()
@@ -99,6 +100,12 @@ def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict
         source = PAPERS.get(layout.published.partition("-table")[0], "")
         blocks.append({"title": title, "measures": [_title(m) for m in measures], "rows": table, "source": source})
     return blocks
+
+
+def _printed(
+    plan: Plan, printed: Mapping[tuple[str, str, str, str], Printed], place: tuple[str, str], entry: str, measure: str
+) -> Printed | None:
+    return next((found for name in plan.printed_as(entry) if (found := printed.get((*place, name, measure)))), None)
 
 
 def _values(rows: list[dict[str, Any]], entry: str, measure: str) -> list[float]:

@@ -96,7 +96,9 @@ class Plan:
         default_factory=dict
     )  # keys of the recipe that a value of the grid stands for: means.model.vit = {model = "hf:...", data.pad = 0}
     alike: dict[str, str] = field(default_factory=dict)  # network -> one of ours by which `plan` tells the time
-    names: dict[str, dict[str, str]] = field(default_factory=dict)  # ours -> published: names.data.cifar10 = "CIFAR-10"
+    names: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # ours -> published: names.data.cifar10 = "CIFAR-10"; data, model, entry
     table: list[Layout] = field(default_factory=list)
     claim: list[Claim] = field(default_factory=list)
 
@@ -132,6 +134,11 @@ class Plan:
     def rows(self) -> dict[str, Entry]:
         """All entries: every training by itself, and what the plan adds."""
         return {name: Entry(name) for name in self.methods} | self.entries
+
+    def printed_as(self, entry: str) -> tuple[str, ...]:
+        """What the paper's tables may call an entry: its own name first."""
+        other = self.names.get("entry", {}).get(entry)
+        return (entry,) if other is None else (entry, other)
 
     def cells(self) -> Iterator[tuple[str, dict[str, Label]]]:
         """Every training: its method, and its place in the grid."""

@@ -12,8 +12,6 @@ from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
 from calibrant.studying.engine import Executor, Standing, run_units
-from calibrant.studying.estimate import check_data
-from calibrant.studying.names import check_plan
 from calibrant.studying.plan import Plan, find_plan, read_plan
 from calibrant.studying.store import Store
 from calibrant.studying.trainings import Cell, cells_of, check_code, units_of
@@ -65,6 +63,8 @@ class Study:
         on_progress: Callable[[Standing], None] | None = None,
     ) -> Standing:
         """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`."""
+        from calibrant.studying.estimate import check_data
+
         if not on.startswith("ray:"):  # whose nodes have the data
             check_data(self.plan, self.store.done())
         executor, units, driver = executor_for(on, self.units, self.store, limit)
@@ -158,6 +158,8 @@ def open_plan(
     allow_code: bool = False,
 ) -> Study:
     """The study of a plan in a folder, a new one or one that was begun with the same plan."""
+    from calibrant.studying.names import check_plan
+
     folder, file = Path(out), find_plan(plan)
     made = read_plan(file, scale=scale)
     check_plan(made, file, allow=allow_code)

@@ -14,6 +14,9 @@ VERSION = 1
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
     """One row; told so, it takes its time or memory, leaves a file, fails, or ends its process."""
     time.sleep(options.get("seconds", 0.0))
+    until = time.process_time() + options.get("busy", 0.0)
+    while time.process_time() < until:
+        pass
     bytearray(options.get("memory", 0))
     if options.get("die"):
         os._exit(9)

@@ -1,0 +1,146 @@
+"""The papers' claims against our own rows: `python tools/replication.py [--store UNITS]` writes docs/replication.md.
+
+With a store (the folder `units` of `calibrant study run`) rows are collected first, as docs/replication/PLAN.parquet,
+and a page is written for each plan. Without one the committed rows are judged again.
+"""
+
+import argparse
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from calibrant.core import wording
+from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.studying.claims import Finding, judge_all
+from calibrant.studying.plan import Claim, Plan, read_plan
+from calibrant.studying.published import lookup
+from calibrant.studying.tables import difference
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROOT = Path(__file__).parents[1]
+PLANS = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neural-clamping-choices", "confidences")
+SCALE = "small"
+MARKERS = ("<!-- replication: written by tools/replication.py -->\n", "<!-- end of replication -->")
+VERDICTS = ("held", "did not hold", "cannot be told", "not run")
+
+
+def collect(store: Path, out: Path) -> None:
+    """Rows and page of every plan that has any, from the units of a store."""
+    from calibrant.studying.page import save_page
+    from calibrant.studying.study import open_plan
+
+    for name in PLANS:
+        with TemporaryDirectory() as folder:
+            study = open_plan(name, Path(folder) / name, scale=SCALE, store=store)
+            rows = study.rows().drop("unit")
+            if rows.height:
+                rows = rows.sort(rows.columns)
+                write_whole(out / f"{name}.parquet", lambda stream, rows=rows: rows.write_parquet(stream))
+                save_page(study, out / f"{name}.html")
+
+
+def summary(folder: Path) -> str:
+    """The claims of all plans that have rows here, and how many seeds they rest on."""
+    import polars as pl
+
+    parts = []
+    for name in PLANS:
+        file = folder / f"{name}.parquet"
+        plan = read_plan(name, scale=SCALE)
+        if file.exists():
+            parts.append(_section(name, plan, pl.read_parquet(file, glob=False)))
+        else:
+            parts.append(f"### {plan.title}\n\nNot run: no rows of the plan `{name}` are here.\n")
+    return "\n".join(parts)
+
+
+def write(file: Path, text: str) -> None:
+    """Put the text between the markers of a page."""
+    before = file.read_text()
+    if any(marker not in before for marker in MARKERS):
+        raise InputError(
+            str(file), expected=f"the lines {MARKERS[0].strip()} and {MARKERS[1]}", got="none", fix="add them"
+        )
+    head, rest = before.split(MARKERS[0], 1)
+    made = head + MARKERS[0] + "\n" + text + "\n" + MARKERS[1] + rest.partition(MARKERS[1])[2]
+    write_whole(file, lambda stream: stream.write(made.encode()))
+
+
+def _section(name: str, plan: Plan, rows: "pl.DataFrame") -> str:
+    findings = judge_all(plan, rows)
+    counts = [(sum(f.verdict == v for f in findings), v) for v in VERDICTS]
+    lines = [
+        f"### {plan.title}",
+        "",
+        f"After {plan.paper}. Plan `{name}`, [all tables and runs](replication/{name}.html).",
+        "",
+        *seeds(plan, rows),
+        "",
+        f"Of {len(findings)} claims: {wording.listed([f'{n} {v}' for n, v in counts if n])}.",
+        "",
+        "| claim | published | ours | could see | pairs | |",
+        "|---|---|---|---|---|---|",
+        *(_line(f, plan) for f in findings),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _line(f: Finding, plan: Plan) -> str:
+    seen = "" if f.detectable is None else wording.change(f.claim.measure, f.detectable).lstrip("+")
+    says = f"{f.claim.says} ({f.claim.measure}; {f.claim.source})".replace("|", "\\|")
+    return f"| {says} | {printed(f.claim, plan)} | {difference(f)} | {seen} | {f.pairs} | **{f.verdict}** |"
+
+
+def printed(claim: Claim, plan: Plan) -> str:
+    """The same difference in the paper's own tables: the mean over its cells, and in how many it has this sign."""
+    found: dict[tuple[str, str, str, str], float] = {}
+    for layout in plan.table:
+        if layout.published and layout.set == claim.set:
+            found |= {key: one.mean for key, one in lookup(layout.published).items()}
+    apart = []
+    for data, model in dict.fromkeys(key[:2] for key in found):
+        one, other = (
+            next(
+                (found[key] for name in plan.printed_as(entry) if (key := (data, model, name, claim.measure)) in found),
+                None,
+            )
+            for entry in (claim.of, claim.against)
+        )
+        other = other if claim.against else claim.than
+        if one is not None and other is not None:
+            apart.append(one - other)
+    if not apart:
+        return "no number"
+    mean = fmean(apart)
+    same = sum(d * mean > 0 for d in apart)
+    return f"{wording.change(claim.measure, mean)} ({same} of {len(apart)} cells)"
+
+
+def seeds(plan: Plan, rows: "pl.DataFrame") -> list[str]:
+    """How many seeds of each data set and network are whole, and what there is of others."""
+    import polars as pl
+
+    methods, lines = len(plan.methods), []
+    keys = [key for key in plan.grid if key != "seed"]
+    for place in dict.fromkeys(tuple(one[key] for key in keys) for _, one in plan.cells()):
+        own = rows.filter(pl.all_horizontal(pl.col(key) == value for key, value in zip(keys, place, strict=True)))
+        found = dict(own.group_by("seed").agg(pl.col("method").n_unique()).sort("seed").rows())
+        whole = [seed for seed, n in found.items() if n == methods]
+        part = [f"seed {seed} with {n} of {methods} methods" for seed, n in found.items() if n < methods]
+        line = f"- {', '.join(map(str, place))}: {len(whole)} of {len(plan.grid['seed'])} seeds"
+        lines.append(line + (f"; in part {wording.listed(part)}" if part else ""))
+    return lines
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", type=Path, help="units of the studies: collect rows and pages first")
+    arguments = parser.parse_args()
+    if arguments.store:
+        collect(arguments.store, ROOT / "docs" / "replication")
+    write(ROOT / "docs" / "replication.md", summary(ROOT / "docs" / "replication"))
