@@ -1,0 +1,23 @@
+"""How honest is the confidence that a language model states? Measure it, repair it on half of the questions, judge the rest.
+
+Needs a table with one row per answer: the confidence that the model stated, and whether the answer was right.
+"""
+
+from pathlib import Path
+
+import polars as pl
+
+import calibrant as cal
+
+table = pl.read_csv(Path(__file__).parent / "data" / "llm_stated.csv")
+stated = table.drop_nulls("stated")
+print(f"{table.height:,} answers, {1 - stated.height / table.height:.1%} of them without a confidence")
+
+p = cal.Predictions.from_confidence(stated["stated"], stated["correct"], groups=stated["category"].to_numpy())
+for name in ("accuracy", "gap", "ece", "auroc_correct"):
+    print(cal.measure(p, name))
+
+half, rest = p.split(0.5, seed=1)
+repaired = cal.fit(half, "isotonic")(rest)  # a few distinct values, so a stair fits
+print(cal.compare(rest, repaired, "ece"))
+print(cal.compare(rest, repaired, "nll"))
