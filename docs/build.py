@@ -11,6 +11,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -318,6 +319,7 @@ def prepare(folder: Path) -> None:
     val.save(folder / "val.npz")
     test.tempered(find_temperature(val).T).save(folder / "b.npz")  # the same network after temperature scaling
     np.savez(folder / "ood.npz", logits=val.values)  # without labels
+    shutil.copy(DOCS.parent / "examples" / "data" / "llm_stated.csv", folder)
     shim = folder / ".bin" / "calibrant"
     shim.parent.mkdir()
     source = Path(cal.__file__).parents[1]
