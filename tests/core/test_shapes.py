@@ -144,3 +144,10 @@ def test_clusters_stay_together_in_a_split():
 def test_what_no_shape_can_be_is_refused(make, says):
     with pytest.raises(InputError, match=says):
         make()
+
+
+def test_a_text_column_of_a_table_names_groups():
+    groups = np.array(["a", "b", "a"], dtype=object)
+    assert Predictions.from_confidence([0.5, 0.6, 0.7], [0, 1, 1], groups=groups).groups.tolist() == ["a", "b", "a"]
+    with pytest.raises(InputError, match="groups: expected 3 integers or strings"):
+        Predictions.from_confidence([0.5, 0.6, 0.7], [0, 1, 1], groups=np.array(["a", None, "a"], dtype=object))

@@ -152,6 +152,8 @@ def _features(features: Any, n: int) -> Floats | None:
 
 def _names(what: str, names: Any, n: int) -> npt.NDArray[Any]:
     array = to_numpy(what, names)
+    if array.dtype == object and all(isinstance(name, str) for name in array.flat):  # a column of a table
+        array = array.astype(str)
     if array.shape != (n,) or array.dtype.kind not in "iuUS":
         raise InputError(
             what,

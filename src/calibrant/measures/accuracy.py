@@ -33,4 +33,6 @@ class Accuracy(RowMeasure):
         return "share of rows predicted right, lowest index wins a tie"
 
     def defined(self, p: Predictions) -> str:
+        if p.shape == "confidence":
+            return "share of predictions that were right"
         return f"{self.definition} (positive above 0.5)" if p.shape == "binary" else self.definition
