@@ -15,7 +15,9 @@ np.put_along_axis(logits, labels[:, None], np.take_along_axis(logits, labels[:, 
 labels[:, :2] = 255  # the border is not labelled
 
 together = cal.Predictions.from_logits(logits, labels, axis=1, ignore=255)  # pixels of one image are one cluster
-apart = cal.Predictions.from_logits(logits, labels, axis=1, ignore=255, clusters=np.arange(labels.size).reshape(labels.shape))
+apart = cal.Predictions.from_logits(
+    logits, labels, axis=1, ignore=255, clusters=np.arange(labels.size).reshape(labels.shape)
+)
 print(together)
 print("images as clusters:", cal.measure(together, "accuracy"))
 print("pixels on their own:", cal.measure(apart, "accuracy"))

@@ -13,7 +13,9 @@ X, y = make_classification(4000, 20, n_informative=6, n_redundant=10, weights=[0
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 
 plain = make_pipeline(StandardScaler(), GaussianNB()).fit(X_train, y_train)
-calibrated = make_pipeline(StandardScaler(), cal.CalibratedClassifier(GaussianNB(), method="auto")).fit(X_train, y_train)
+calibrated = make_pipeline(StandardScaler(), cal.CalibratedClassifier(GaussianNB(), method="auto")).fit(
+    X_train, y_train
+)
 
 for name, model in {"naive Bayes": plain, "calibrated": calibrated}.items():
     p = cal.Predictions.binary(model.predict_proba(X_test)[:, 1], y_test)

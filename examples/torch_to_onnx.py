@@ -31,7 +31,9 @@ print("before:", cal.measure(judged, "ece"))
 print("after: ", cal.measure(temperature(judged), "ece"))
 
 both = torch.nn.Sequential(network, temperature.to_torch(), torch.nn.Softmax(dim=1)).eval()
-torch.onnx.export(both, (X[:2],), out / "digits.onnx", input_names=["images"], dynamo=False, dynamic_axes={"images": {0: "n"}})
+torch.onnx.export(
+    both, (X[:2],), out / "digits.onnx", input_names=["images"], dynamo=False, dynamic_axes={"images": {0: "n"}}
+)
 session = onnxruntime.InferenceSession(out / "digits.onnx")
 (probs,) = session.run(None, {"images": X[test].numpy()})
 print("ONNX gives the same probabilities:", bool(np.allclose(probs, temperature(judged).probs, atol=1e-5)))

@@ -10,7 +10,7 @@ from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._files import no_root, read_npz
 from calibrant.datasets.fashion_mnist import CLASSES, MEAN, STD
 
-ARCHIVE = FASHION_MINI  # written by examples/make_fashion_mini.py
+ARCHIVE = FASHION_MINI  # written by tools/make_fashion_mini.py
 SHA256 = "47ce9d9ec5277dd6b360e2b5ced4def5b6116734abb4152dc3d8f390156d4cf7"
 
 

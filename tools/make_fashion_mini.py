@@ -1,6 +1,6 @@
 """Choose the 10,000 images of the data set fashion_mini from Fashion-MNIST's own files.
 
-    python examples/make_fashion_mini.py [FOLDER WITH THE IDX FILES]
+    python tools/make_fashion_mini.py [FOLDER WITH THE IDX FILES]
 
 By default it reads the files of Debian's package dataset-fashion-mnist. It writes the archive that comes with the
 package and prints its SHA-256, which src/calibrant/datasets/fashion_mini.py checks.

@@ -1,6 +1,6 @@
 """Train the small overconfident network whose predictions ship with calibrant, and write them.
 
-Usage: python examples/make_demo_predictions.py FOLDER   (the four idx .gz files of Fashion-MNIST, for instance
+Usage: python tools/make_demo_predictions.py FOLDER   (the four idx .gz files of Fashion-MNIST, for instance
 from Debian's package dataset-fashion-mnist). Needs scikit-learn. Writes src/calibrant/data/demo_{val,test}.npz.
 """
 

@@ -1,6 +1,6 @@
 """Make the table of networks that comes with calibrant: 200 topologies and 100 sizes, small, on two data sets.
 
-    python examples/make_nas_table.py FOLDER [WORKERS]
+    python tools/make_nas_table.py FOLDER [WORKERS]
 
 About an hour and a half of one core; interrupted, the same command goes on. CIFAR-10 has to be where `calibrant data`
 looks for it. The data card is docs/nas.md.

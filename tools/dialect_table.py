@@ -1,6 +1,6 @@
 """Print, as a Markdown table, the ECE of every dialect beside the number of the peer itself.
 
-Usage: python examples/dialect_table.py [FOLDER] [--bins 15] [--decimals 2]   (a folder of .npz predictions).
+Usage: python tools/dialect_table.py [FOLDER] [--bins 15] [--decimals 2]   (a folder of .npz predictions).
 With --decimals, confidences are rounded first, as in many a CSV file: then they lie on bin edges, and peers
 differ. Peers that are not installed show a dash. Needs the `bench` extra.
 """
