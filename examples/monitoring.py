@@ -1,4 +1,4 @@
-"""Monitoring in production: sums per day and segment in a state of fixed size, and an alarm that may be looked at any time."""
+"""Monitoring in production: an alarm by segment, which may be looked at after every row, in a state of fixed size."""
 
 import numpy as np
 

@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,8 @@ def test_an_example_runs(name, tmp_path, monkeypatch, capsys):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name])
-    try:
+    with suppress(SystemExit) if name == "ci_gate" else nullcontext():
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    except SystemExit as ended:
-        assert not ended.code
     assert SAYS[name] in capsys.readouterr().out
 
 
