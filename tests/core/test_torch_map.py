@@ -5,7 +5,19 @@ import sys
 
 import numpy as np
 import pytest
-from export_maps import HAND_BUILT, NAMES, K, damaged_map, fresh, group_map, map_of, softmax
+from export_maps import (
+    HAND_BUILT,
+    NAMES,
+    SHAPED,
+    K,
+    damaged_map,
+    fresh,
+    group_map,
+    map_of,
+    shaped_map,
+    shaped_rows,
+    softmax,
+)
 
 pytest.importorskip("torch")
 import torch
@@ -25,6 +37,32 @@ def test_parity(name):
     found = m.to_torch()(torch.tensor(logits).double())
     np.testing.assert_allclose(softmax(found.numpy()), probs, atol=1e-9)
     assert m.to_torch()(torch.tensor(logits)).dtype == torch.float32
+
+
+@pytest.mark.parametrize(("shape", "name"), SHAPED)
+def test_other_shapes(shape, name):
+    m = shaped_map(shape, name)
+    logits, probs = shaped_rows(m)
+    found = m.to_torch()(torch.tensor(logits))
+    assert found.shape == logits.shape
+    np.testing.assert_allclose(softmax(found.numpy()) if shape == "choices" else found.sigmoid(), probs, atol=1e-6)
+    if shape == "choices":
+        assert (found[torch.tensor(np.isinf(logits))] == -torch.inf).all()
+    else:
+        column = torch.tensor(logits).reshape(2, 100, 1)  # a network of one output
+        torch.testing.assert_close(m.to_torch()(column), found.reshape(2, 100, 1))
+        assert m.to_torch()(torch.tensor(0.3)).shape == ()
+
+
+@pytest.mark.parametrize(
+    ("shape", "name"), [("binary", "isotonic"), ("confidence", "ets"), ("choices", "ets+isotonic")]
+)
+def test_programs_of_other_shapes(shape, name, tmp_path):
+    m = shaped_map(shape, name)
+    export(m, "torch", tmp_path / "m.pt2")
+    logits, probs = shaped_rows(m)
+    found = torch.export.load(tmp_path / "m.pt2").module()(torch.tensor(logits))
+    np.testing.assert_allclose(softmax(found.numpy()) if shape == "choices" else found.sigmoid(), probs, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["number", "vector", "matrix", "line top", "mix"])

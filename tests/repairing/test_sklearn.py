@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant.core.errors import InputError
-from calibrant.repairing.sklearn import CalibratedClassifier, _repeated
+from calibrant.repairing.sklearn import CalibratedClassifier
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,10 @@ def test_weights_are_repeated_rows(data):
     rows = np.repeat(np.arange(len(y)), weights)
     b = CalibratedClassifier(inner, cv="prefit").fit(X[rows], y[rows])
     np.testing.assert_allclose(a.predict_proba(X_test), b.predict_proba(X_test), rtol=1e-9)
-    assert np.bincount(_repeated(np.array([0.5, 1.5]))).tolist() == [5, 15]
+    shares = np.random.default_rng(1).random(len(y))
+    some, more = (CalibratedClassifier(inner, cv="prefit").fit(X, y, sample_weight=s * shares) for s in (1, 64))
+    np.testing.assert_allclose(some.predict_proba(X_test), more.predict_proba(X_test), rtol=1e-9)
+    assert np.abs(some.predict_proba(X_test) - b.predict_proba(X_test)).max() > 1e-6
     CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=weights + 1)  # which knows no weights
 
 
@@ -90,6 +94,27 @@ def test_it_works_inside_scikit_learn(data):
     assert grid.fit(X, y).best_params_["method"] in ("identity", "temperature")
     split = CalibratedClassifier(GaussianNB(), cv=KFold(4, shuffle=True, random_state=0)).fit(X, y)
     assert split.map_.fit.converged
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "beta", "auto", "temperature", "vector"])
+def test_two_classes_calibrate_the_positive_one(method):
+    """5 % positives and a naive model: the mean is the base rate, the loss near that of scikit-learn's own."""
+    X, y = make_classification(6000, 10, n_informative=4, n_redundant=5, weights=[0.95], random_state=1)
+    X, X_test, y, y_test = train_test_split(X, np.array(["benign", "malignant"])[y], random_state=0)
+    made = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), method=method, cv=3)).fit(X, y)
+    probs, last = made.predict_proba(X_test), made[-1]
+    assert last.map_.shape == "binary"
+    assert last.classes_.tolist() == ["benign", "malignant"]
+    if method in ("isotonic", "platt", "beta", "auto"):
+        assert abs(probs[:, 1].mean() - (y_test == "malignant").mean()) < 0.01
+    if method == "isotonic":
+        theirs = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=3, ensemble=False).fit(X, y)
+        np.testing.assert_allclose(probs[:, 1], theirs.predict_proba(X_test)[:, 1], atol=1e-6)
+    if method == "auto":
+        for other in ("isotonic", "sigmoid"):
+            theirs = CalibratedClassifierCV(GaussianNB(), method=other, cv=3, ensemble=False).fit(X, y)
+            assert log_loss(y_test, probs) < log_loss(y_test, theirs.predict_proba(X_test)) + 1e-3
+    np.testing.assert_array_equal(made.predict(X_test), last.classes_[probs.argmax(axis=1)])
 
 
 def test_bad_input(data):

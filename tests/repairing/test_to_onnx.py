@@ -5,7 +5,19 @@ import sys
 
 import numpy as np
 import pytest
-from export_maps import HAND_BUILT, NAMES, K, damaged_map, fresh, group_map, map_of, softmax
+from export_maps import (
+    HAND_BUILT,
+    NAMES,
+    SHAPED,
+    K,
+    damaged_map,
+    fresh,
+    group_map,
+    map_of,
+    shaped_map,
+    shaped_rows,
+    softmax,
+)
 
 from calibrant.repairing import to_onnx as to_onnx_module
 
@@ -18,6 +30,7 @@ from onnx import TensorProto, helper, numpy_helper
 from calibrant.core.errors import InputError
 from calibrant.core.exported import TOLERANCE
 from calibrant.core.map import Map
+from calibrant.core.predictions import Predictions
 from calibrant.core.steps import STEPS, Linear, Step
 from calibrant.repairing.to_onnx import to_onnx
 
@@ -61,6 +74,30 @@ def test_parity(name, tmp_path):
     np.testing.assert_allclose(softmax(found), probs, atol=TOLERANCE)
     assert done.largest_difference < 1e-6
     assert len(run(done.path, None, logits=logits[:1])[0]) == 1
+
+
+@pytest.mark.parametrize(("shape", "name"), SHAPED)
+def test_other_shapes(shape, name, tmp_path):
+    m = shaped_map(shape, name)
+    done = to_onnx(m, tmp_path / "m.onnx")
+    logits, probs = shaped_rows(m)
+    (found,) = run(done.path, ["calibrated_logits"], logits=logits)
+    assert found.shape == logits.shape
+    got = softmax(found) if shape == "choices" else 1 / (1 + np.exp(-found.astype(np.float64)))
+    np.testing.assert_allclose(got, probs, atol=1e-6)
+    if shape == "choices":
+        assert (found[np.isinf(logits)] == -np.inf).all()
+
+
+def test_a_network_of_one_output_gets_the_map_of_its_score(tmp_path):
+    net, m = classifier(tmp_path / "net.onnx", k=1), shaped_map("binary", "isotonic")
+    done = to_onnx(m, tmp_path / "both.onnx", append_to=net)
+    scores, calibrated = run(done.path, ["scores", "calibrated_logits"], features=np.eye(3, dtype=np.float32))
+    assert scores.shape == calibrated.shape == (3, 1)
+    expected = m.apply(Predictions.binary(scores[:, 0].astype(np.float64), [0, 1, 0], logits=True)).score
+    np.testing.assert_allclose(1 / (1 + np.exp(-calibrated[:, 0].astype(np.float64))), expected, atol=1e-6)
+    with pytest.raises(InputError, match="batch x 1"):
+        to_onnx(m, tmp_path / "no.onnx", append_to=classifier(tmp_path / "wide.onnx"))
 
 
 def test_the_model_says_which_map_it_is(tmp_path):

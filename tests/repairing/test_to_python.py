@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from export_maps import NAMES, K, damaged_map, fresh, group_map, map_of
+from export_maps import NAMES, SHAPED, K, damaged_map, fresh, group_map, map_of, shaped_map, shaped_rows
 
 from calibrant.core.errors import InputError
 from calibrant.core.map import Map
+from calibrant.core.predictions import Predictions
 from calibrant.core.steps import Curves, Linear, Step
 from calibrant.repairing import to_python as to_python_module
 from calibrant.repairing.to_python import to_python
@@ -29,6 +30,26 @@ def test_parity(name, tmp_path):
     calibrate = loaded(done.path)
     np.testing.assert_allclose([calibrate(row) for row in logits.tolist()], probs, atol=1e-10)
     assert done.largest_difference < 1e-9
+
+
+@pytest.mark.parametrize(("shape", "name"), SHAPED)
+def test_other_shapes(shape, name, tmp_path):
+    m = shaped_map(shape, name)
+    calibrate = loaded(to_python(m, tmp_path / "m.py").path)
+    if shape == "choices":
+        logits, probs = shaped_rows(m)
+        for row, expected in zip(logits, probs, strict=True):
+            there = np.isfinite(row)
+            np.testing.assert_allclose(calibrate(row[there].tolist()), expected[there], atol=1e-9)
+        with pytest.raises(ValueError, match="two or more"):
+            calibrate([1.0])
+        return
+    scores = np.append(np.random.default_rng(0).random(100), [0.0, 0.5, 1.0])
+    build = Predictions.binary if shape == "binary" else Predictions.from_confidence
+    expected = m.apply(build(scores, np.zeros(len(scores), dtype=int))).score
+    np.testing.assert_allclose([calibrate(s) for s in scores], expected, atol=1e-9)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        calibrate(1.5)
 
 
 def test_it_needs_nothing_but_python(tmp_path):

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Extras
 from calibrant.core.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.range import without_absent
 from calibrant.core.steps import Curves, Step
 
 TOLERANCE = 1e-5  # largest difference of a probability between a map and its export
@@ -41,19 +43,36 @@ def check_exportable(m: Map) -> None:
             fix="export m.groups[name], one file per group",
         )
     try:
-        probs = _probs(m, trial_logits(m.k, 8))
+        probs = _said(m, given(m, trial_logits(m, 8)))
     except (ValueError, TypeError, IndexError, ZeroDivisionError) as error:
         raise InputError(
             "export", expected="a whole map", got=f"one that fails ({error})", fix="fit it again"
         ) from error
-    if probs.shape[1] != m.k or not np.isfinite(probs).all():
+    if probs.shape[1] != (1 if has_one_score(m) else m.k) or not np.isfinite(probs).all():
         raise InputError("export", expected="a map that gives probabilities", got="other numbers", fix="fit it again")
 
 
-def trial_logits(k: int, n: int = 240, seed: int = 0) -> Floats:
+def has_one_score(m: Map) -> bool:
+    """Whether the map takes one number per row: P(positive), or a bare confidence."""
+    return m.shape in ("binary", "confidence")
+
+
+def given(m: Map, logits: Floats) -> Predictions:
+    """What the map takes, from logits as its exports take them: (n, k), or one per row; -inf where no option is."""
+    labels, extras = np.zeros(len(logits), dtype=np.int64), Extras(shape=m.shape)
+    if has_one_score(m):
+        z = np.asarray(logits, dtype=np.float64).reshape(-1)
+        return Predictions(np.stack([np.zeros(len(z)), z], axis=1), labels, "logits", extras)
+    if m.shape == "choices":
+        exists = np.isfinite(logits)
+        return Predictions(without_absent(logits, exists), labels, "logits", replace(extras, exists=exists))
+    return Predictions(logits.copy(), labels, "logits", extras)
+
+
+def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:
     """Rows of the self-test: usual ones, extreme ones and ties; float32, so that every format can hold them."""
     rng = np.random.default_rng(seed)
-    part = max(2, n // 4)
+    part, k = max(2, n // 4), 1 if has_one_score(m) else m.k
     certain = np.full((min(k, part), k), -EXTREME)
     certain[np.arange(len(certain)), np.arange(len(certain))] = EXTREME
     rows = [
@@ -65,19 +84,24 @@ def trial_logits(k: int, n: int = 240, seed: int = 0) -> Floats:
         np.zeros((1, k)),
         np.full((1, k), EXTREME),
     ]
-    return np.concatenate(rows).astype(np.float32)
+    made = np.concatenate(rows).astype(np.float32)
+    if m.shape == "choices":  # two options at least, of which one is the largest
+        made[rng.random(made.shape) < 0.3] = -np.inf
+        made[:, :2] = np.where(np.isfinite(made[:, :2]), made[:, :2], np.float32(0.5))
+    return made[:, 0] if has_one_score(m) else made
 
 
-def compared(m: Map, logits: Floats, probs: npt.ArrayLike, what: str) -> tuple[float, int]:
+def compared(m: Map, p: Predictions, probs: npt.ArrayLike, what: str) -> tuple[float, int]:
     """Largest difference between a map and its export, and on how many rows; an error when it is too large.
 
-    Rows within 1e-9 of a jump are left out: there the last bit of a score decides, and no two processors agree on it.
+    `probs` are (n, k), or the one probability of each row, (n, 1). Rows within 1e-9 of a jump are left out: there the
+    last bit of a score decides, and no two processors agree on it.
     """
-    expected, got = _probs(m, logits), np.asarray(probs, dtype=np.float64)
-    steady = np.ones(len(logits), dtype=bool)
+    expected, got = _said(m, p), np.asarray(probs, dtype=np.float64)
+    steady = np.ones(p.n, dtype=bool)
     for by in (-NEAR_A_KNOT, NEAR_A_KNOT):
         moved = replace(m, steps=tuple(_moved(step, by) for step in m.steps))
-        steady &= np.abs(_probs(moved, logits) - expected).max(axis=1) < TOLERANCE / 10
+        steady &= np.abs(_said(moved, p) - expected).max(axis=1) < TOLERANCE / 10
     largest = float(np.abs(got - expected)[steady].max(initial=0.0)) if got.shape == expected.shape else np.inf
     if not (largest < TOLERANCE and steady.any()):  # so that a NaN fails too
         raise InputError(
@@ -132,5 +156,6 @@ def _moved(step: Step, by: float) -> Step:
     return replace(step, x=[x + by for x in step.x]) if isinstance(step, Curves) else step
 
 
-def _probs(m: Map, logits: Floats) -> Array:
-    return m.apply(Predictions(logits.copy(), np.zeros(len(logits), dtype=np.int64), "logits")).probs
+def _said(m: Map, p: Predictions) -> Array:
+    q = m.apply(p)
+    return q.probs[:, 1:] if has_one_score(m) else q.probs

@@ -1,11 +1,11 @@
 """The steps of a map as nodes of an ONNX graph; only operators that every opset from 13 on has."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from calibrant.core.exported import ONNX_INSTALL, Knots, needed, unknown_step
+from calibrant.core.exported import ONNX_INSTALL, Knots, has_one_score, needed, unknown_step
 from calibrant.core.map import Map
 from calibrant.core.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.views import PROBABILITY_FLOOR
@@ -46,11 +46,19 @@ class Handed:
     values: str  # (n, k)
     are_probs: bool = False
     top: str | None = None  # (n, 1)
+    exists: str | None = None  # (n, k) the options there are, where that differs
 
     def logits(self) -> str:
         if not self.are_probs:
             return self.values
-        return self.nodes("Log", self.nodes("Max", self.values, PROBABILITY_FLOOR))
+        logs = self.nodes("Log", self.nodes("Max", self.values, PROBABILITY_FLOOR))
+        return logs if self.exists is None else self.nodes("Where", self.exists, logs, -np.inf)
+
+    def uniform(self, k: int) -> "str | float":
+        if self.exists is None:
+            return 1 / k
+        there = self.nodes("Cast", self.exists, to=needed("onnx", ONNX_INSTALL).TensorProto.DOUBLE)
+        return self.nodes("Div", there, self.nodes("ReduceSum", there, self.nodes.whole(1), keepdims=1))
 
     def probs(self) -> str:
         return self.values if self.are_probs else self.nodes("Softmax", self.values, axis=-1)
@@ -61,10 +69,27 @@ class Handed:
 
 def nodes_of(m: Map, prefix: str, logits: str, result: str) -> Nodes:
     nodes, types = Nodes(prefix), needed("onnx", ONNX_INSTALL).TensorProto
-    state = Handed(nodes, nodes("Cast", logits, to=types.DOUBLE))
+    z = nodes("Cast", logits, to=types.DOUBLE)
+    if has_one_score(m):
+        return _of_one_score(nodes, m, logits, z, result)
+    exists = nodes("Not", nodes("IsInf", z)) if m.shape == "choices" else None
+    state = Handed(nodes, z, exists=exists)
     for step in m.steps:
-        state = _step(state, step, m.k)
+        state = replace(_step(state, step, m.k), exists=exists)
     nodes("Cast", nodes("LogSoftmax", state.logits(), axis=-1), to=types.FLOAT, result=result)
+    return nodes
+
+
+def _of_one_score(nodes: Nodes, m: Map, logits: str, z: str, result: str) -> Nodes:
+    """Log-odds of any shape, as two classes of which the second is the one that the score is about."""
+    types = needed("onnx", ONNX_INSTALL).TensorProto
+    column = nodes("Reshape", z, nodes.whole(-1, 1))
+    second = nodes("Cast", nodes("Add", nodes("Mul", column, 0.0), 1.0), to=types.INT64)  # (n, 1) of ones
+    state = Handed(nodes, nodes("Concat", nodes("Mul", column, 0.0), column, axis=1), top=second)
+    for step in m.steps:
+        state = replace(_step(state, step, m.k), top=second)
+    odds = nodes("MatMul", state.logits(), np.array([[-1.0], [1.0]]))
+    nodes("Cast", nodes("Reshape", odds, nodes("Shape", logits)), to=types.FLOAT, result=result)
     return nodes
 
 
@@ -92,7 +117,9 @@ def _mix(s: Handed, step: Mix, k: int) -> Handed:
     hot, plain, flat = step.weights
     tempered = nodes("Softmax", nodes("Div", s.logits(), step.T if hot else 1.0), axis=-1)
     mixed = nodes("Add", nodes("Mul", tempered, hot), nodes("Mul", s.probs(), plain))
-    return Handed(nodes, nodes("Add", mixed, flat / k), True, s.top)
+    uniform = s.uniform(k)
+    share = flat * uniform if isinstance(uniform, float) else nodes("Mul", uniform, flat)
+    return Handed(nodes, nodes("Add", mixed, share), True, s.top)
 
 
 def _rescored(s: Handed, step: Curves | Sigmoid, scores: str, k: int) -> Handed:
@@ -110,7 +137,9 @@ def _rescored(s: Handed, step: Curves | Sigmoid, scores: str, k: int) -> Handed:
     is_top = nodes("Equal", top, nodes.whole(*range(k)))
     others = nodes("Where", is_top, 0.0, s.probs())
     rest, some = _total(nodes, others)
-    shared = nodes("Where", some, nodes("Mul", others, nodes("Div", left, rest)), nodes("Div", left, k - 1.0))
+    uniform = s.uniform(k)
+    alike = nodes("Div", uniform, nodes("Sub", 1.0, uniform))  # 1 / (k - 1) each
+    shared = nodes("Where", some, nodes("Mul", others, nodes("Div", left, rest)), nodes("Mul", left, alike))
     return Handed(nodes, nodes("Where", is_top, q, shared), True, top)
 
 

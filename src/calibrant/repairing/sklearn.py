@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise ImportError('calibrant.repairing.sklearn needs scikit-learn: pip install "calibrant[sklearn]"') from error
 
-ROWS_PER_WEIGHT = 10  # rows that stand for the mean weight, where weights are not whole numbers
-
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Fits the estimator on all rows, and a map on predictions for rows that the estimator had not seen.
@@ -29,8 +27,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     The map learns from `cv` cross-fitted models: a number of folds (fewer where a class is smaller), a splitter, or
     splits. With "prefit" the estimator is not fitted again, and all rows of `fit` must be new to it. Scores are
     `predict_proba`, or `decision_function` where there is none. `predict` is the class of the largest calibrated
-    probability, as in scikit-learn: maps that reorder classes can change it. Sample weights reach the map as repeated
-    rows: exactly for whole numbers, otherwise to a tenth of the mean weight.
+    probability, as in scikit-learn: maps that reorder classes can change it. Of two classes the probability of the
+    second, the positive one, is calibrated. Sample weights reach the estimator, if it takes any, and the map.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = np.array([[-3.0], [-1.0], [1.0], [3.0]] * 10), np.array(["no", "no", "yes", "yes"] * 10)
@@ -67,8 +65,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
                 raise ValueError("CalibratedClassifier needs samples of at least 2 classes, and got one class")
             scores, rows = self._cross_fitted(X, y, labels, weights)
             self.estimator_ = _fitted(self._base(), X, y, weights)
-        rows = rows if weights is None else rows[_repeated(weights[rows])]
-        self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.kind), self.method)
+        few = None if weights is None else weights[rows]
+        self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.kind, few), self.method)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -158,9 +156,13 @@ def _scores(model: Any, X: Any, k: int) -> Predictions:
     return _predictions(values, np.zeros(len(values), dtype=np.int64), kind)
 
 
-def _predictions(values: Floats, labels: Ints, kind: str) -> Predictions:
+def _predictions(values: Floats, labels: Ints, kind: str, weights: Array | None = None) -> Predictions:
+    """Two classes are binary: the second is the positive one, as everywhere in scikit-learn."""
+    if values.shape[1] == 2:
+        scores = values[:, 1] if kind == "probs" else values[:, 1] - values[:, 0]
+        return Predictions.binary(scores, labels, logits=kind == "logits", weights=weights)
     make = Predictions.from_probs if kind == "probs" else Predictions.from_logits
-    return make(values, labels, few_rows=True)
+    return make(values, labels, weights=weights, few_rows=True)
 
 
 def _coded(y: Any, classes: npt.NDArray[Any]) -> Ints:
@@ -170,10 +172,3 @@ def _coded(y: Any, classes: npt.NDArray[Any]) -> Ints:
         raise InputError("y", expected="classes the estimator knows", got=f"{unknown[0]!r}", fix="check the labels")
     order = np.argsort(classes)
     return np.asarray(order[np.searchsorted(classes, y, sorter=order)], dtype=np.int64)
-
-
-def _repeated(weights: Array) -> Ints:
-    """Rows, each as often as its weight says."""
-    whole = (weights == np.floor(weights)).all() and weights.sum() <= ROWS_PER_WEIGHT * len(weights)
-    counts = weights if whole else np.rint(weights / weights.mean() * ROWS_PER_WEIGHT)
-    return np.repeat(np.arange(len(weights)), counts.astype(np.int64))

@@ -14,6 +14,8 @@ from calibrant.core.exported import (
     Exported,
     check_exportable,
     compared,
+    given,
+    has_one_score,
     needed,
     trial_logits,
 )
@@ -29,14 +31,17 @@ FREE_SIZES = (1, 8, 32, 224)  # tried in turn for sizes of its input that the fi
 def to_onnx(m: Map, path: str | Path, *, append_to: str | Path | None = None, output: str | None = None) -> Exported:
     """Write a graph: logits (batch, k) in, `calibrated_logits` out, which are log-probabilities in float32.
 
+    A map of one score takes log-odds (batch,) and gives calibrated log-odds: their sigmoid is the probability. Behind a
+    classifier it also takes (batch, 1). Options that a question does not have stand at -inf.
+
     With `append_to` the map goes behind that classifier's only output, or the one called "logits" or `output`; its
     old outputs stay. Inside, the map computes in float64. Nothing is written unless onnxruntime gives its numbers.
     """
     onnx = needed("onnx", ONNX_INSTALL)
     check_exportable(m)
     alone = _alone(m)
-    logits = trial_logits(m.k)
-    largest, rows = compared(m, logits, _softmax(_run(alone, {INPUT: logits}, OUTPUT)), "onnx")
+    logits = trial_logits(m)
+    largest, rows = compared(m, given(m, logits), _probs(m, _run(alone, {INPUT: logits}, OUTPUT)), "onnx")
     model = alone
     if append_to is not None:
         model, old, new = _appended(m, Path(append_to), output)
@@ -56,8 +61,9 @@ def to_onnx(m: Map, path: str | Path, *, append_to: str | Path | None = None, ou
 def _alone(m: Map) -> Any:
     helper, types = needed("onnx.helper", ONNX_INSTALL), needed("onnx", ONNX_INSTALL).TensorProto
     nodes = nodes_of(m, "calibrant_", INPUT, OUTPUT)
-    given, made = (helper.make_tensor_value_info(name, types.FLOAT, ["batch", m.k]) for name in (INPUT, OUTPUT))
-    graph = helper.make_graph(nodes.made, "calibrant", [given], [made], nodes.constants)
+    sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
+    taken, made = (helper.make_tensor_value_info(name, types.FLOAT, sizes) for name in (INPUT, OUTPUT))
+    graph = helper.make_graph(nodes.made, "calibrant", [taken], [made], nodes.constants)
     model = helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", OPSET)],
@@ -83,7 +89,8 @@ def _appended(m: Map, file: Path, output: str | None) -> tuple[Any, str, str]:
     model.graph.node.extend(nodes.made)
     model.graph.initializer.extend(nodes.constants)
     dims = [d.dim_param or d.dim_value or None for d in old.type.tensor_type.shape.dim] or ["batch", m.k]
-    model.graph.output.append(helper.make_tensor_value_info(new, types.FLOAT, [dims[0], m.k]))
+    sizes = dims if has_one_score(m) else [dims[0], m.k]
+    model.graph.output.append(helper.make_tensor_value_info(new, types.FLOAT, sizes))
     _describe(model, m)
     return model, old.name, new
 
@@ -131,28 +138,32 @@ def _logits_output(m: Map, model: Any, file: Path, name: str | None) -> Any:
     types, tensor = needed("onnx", ONNX_INSTALL).TensorProto, outputs[name].type.tensor_type
     dims = [d.dim_value for d in tensor.shape.dim]
     numbers = tensor.elem_type in (types.FLOAT, types.DOUBLE, types.FLOAT16, types.BFLOAT16)
-    if not numbers or (dims and (len(dims) != 2 or dims[1] not in (0, m.k))):
+    fits = dims[1:] in ([], [0], [1]) if has_one_score(m) else len(dims) == 2 and dims[1] in (0, m.k)
+    if not numbers or (dims and not fits):
         shown = " x ".join(d.dim_param or str(d.dim_value or "?") for d in tensor.shape.dim)
         raise InputError(
             f"{file}, output {name}",
-            expected=f"logits of shape batch x {m.k}",
+            expected="log-odds of shape batch or batch x 1" if has_one_score(m) else f"logits of shape batch x {m.k}",
             got=f"{types.DataType.Name(tensor.elem_type)} of shape {shown}",
             fix="use the map of this classifier, or name another output",
         )
-    if any(name in node.output and node.op_type == "Softmax" for node in model.graph.node):
-        raise InputError(
-            f"{file}, output {name}",
-            expected="logits",
-            got="probabilities (the output of a Softmax)",
-            fix="export the classifier without its softmax",
-        )
+    for node in model.graph.node:
+        if name in node.output and node.op_type in ("Softmax", "Sigmoid"):
+            raise InputError(
+                f"{file}, output {name}",
+                expected="logits",
+                got=f"probabilities (the output of a {node.op_type})",
+                fix=f"export the classifier without its {node.op_type.lower()}",
+            )
     return outputs[name]
 
 
 def _describe(model: Any, m: Map) -> None:
     """Say in the model which map it carries."""
     whole = m.to_dict()
-    told = {key: whole[key] for key in ("calibrant_map", "calibrator", "k", "parameters", "keeps_argmax", "fit")}
+    told = {
+        key: whole[key] for key in ("calibrant_map", "calibrator", "k", "shape", "parameters", "keeps_argmax", "fit")
+    }
     values = {"calibrant.map": json.dumps(told), "calibrant.version": version("calibrant")}
     for old in [one for one in model.metadata_props if one.key in values]:
         model.metadata_props.remove(old)
@@ -188,7 +199,7 @@ def _try_classifier(m: Map, model: Any, old: str, new: str) -> float:
         except Exception as error:  # onnxruntime's own errors share no base class
             failed = failed or str(error).strip().splitlines()[0]
             continue
-        return compared(m, np.asarray(logits, dtype=np.float64), _softmax(calibrated), "onnx")[0]
+        return compared(m, given(m, np.asarray(logits, dtype=np.float64)), _probs(m, calibrated), "onnx")[0]
     raise InputError(
         "export to onnx",
         expected="a classifier that runs on random input",
@@ -205,6 +216,10 @@ def _random_input(one: Any, size: int, rng: np.random.Generator) -> Any:
     return rng.normal(size=shape).astype(kind) if kind.startswith("float") else np.ones(shape, dtype=kind)
 
 
-def _softmax(logs: Any) -> Any:
-    e = np.exp(np.asarray(logs, dtype=np.float64))
+def _probs(m: Map, out: Any) -> Any:
+    """What the output of a graph says, (n, k), or (n, 1) of one score."""
+    logs = np.asarray(out, dtype=np.float64)
+    if has_one_score(m):
+        return 1 / (1 + np.exp(-logs.reshape(-1, 1)))
+    e = np.exp(logs)
     return e / e.sum(axis=1, keepdims=True)

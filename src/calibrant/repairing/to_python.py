@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.core.arrays import Floats
 from calibrant.core.disk import write_whole
-from calibrant.core.exported import Exported, check_exportable, compared, trial_logits, unknown_step
+from calibrant.core.exported import (
+    Exported,
+    check_exportable,
+    compared,
+    given,
+    has_one_score,
+    trial_logits,
+    unknown_step,
+)
 from calibrant.core.map import Map
+from calibrant.core.predictions import Predictions
 from calibrant.core.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.views import PROBABILITY_FLOOR
 
@@ -18,31 +28,50 @@ WIDTH = 110  # of a line of numbers
 
 
 def to_python(m: Map, path: str | Path) -> Exported:
-    """Write a file with `calibrate(logits) -> probabilities`, for one row; nothing if its numbers differ."""
+    """Write a file with `calibrate(logits) -> probabilities`, for one row; nothing if its numbers differ.
+
+    Of a map of one score it is `calibrate(probability) -> probability`; of one for questions with options, it takes the
+    logits of the options that there are.
+    """
     check_exportable(m)
     text = source(m)
     room: dict[str, Any] = {"__name__": "calibrant_snippet"}
     exec(compile(text, str(path), "exec"), room)  # our own text: of the map it holds numbers, and its name in a comment
-    logits = trial_logits(m.k)
+    logits = trial_logits(m)
     step = min(max(1, len(logits) * m.k**2 // TRIAL_WORK), len(logits) // LEAST_ROWS)
-    rows = logits[::step]
-    found = compared(m, rows, [room["calibrate"](row) for row in rows.tolist()], "python")
+    found = compared(m, *_tried(m, room["calibrate"], logits[::step]), "python")
     write_whole(path, lambda stream: stream.write(text.encode()))
     return Exported(Path(path), "python", *found)
 
 
+def _tried(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
+    """Rows, and what the file says of each."""
+    p = given(m, logits)
+    if has_one_score(m):
+        p = Predictions(p.probs, p.labels, "probs", p.extras)
+        return p, [[calibrate(s)] for s in p.probs[:, 1].tolist()]
+    if m.shape != "choices":
+        return p, [calibrate(row) for row in logits.tolist()]
+    said = np.zeros(logits.shape)
+    for row, options in enumerate(np.isfinite(logits)):
+        said[row, options] = calibrate(logits[row, options].tolist())
+    return p, said
+
+
 def source(m: Map) -> str:
     """The text of the file."""
-    writer = _Writer(m.k)
+    writer = _Writer(m)
     for number, step in enumerate(m.steps, 1):
         writer.step(step, number)
     probs = writer.probs()
     functions = "\n\n".join(_FUNCTIONS[name] for name in _FUNCTIONS if name in writer.used)
     constants = "".join(f"{name} = {value}\n" for name, value in writer.constants.items())
-    return _FILE.format(
+    file = _ONE_SCORE if has_one_score(m) else _OPTIONS if m.shape == "choices" else _FILE
+    return file.format(
         map=ascii(m.calibrator),
         version=version("calibrant"),
         k=m.k,
+        of="the positive class" if m.shape == "binary" else "being right",
         constants=f"\n{constants}" if constants else "",
         body="\n".join(f"    {line}" for line in writer.lines),
         probs=probs,
@@ -53,12 +82,13 @@ def source(m: Map) -> str:
 class _Writer:
     """The lines of `calibrate`, step by step; which functions and constants they need."""
 
-    def __init__(self, k: int) -> None:
-        self.k = k
+    def __init__(self, m: Map) -> None:
+        self.k, self.options = m.k, m.shape == "choices"
+        self.top = "1" if has_one_score(m) else "top"
         self.lines: list[str] = []
         self.constants: dict[str, str] = {}
         self.used: set[str] = set()
-        self.are_probs = False
+        self.are_probs = has_one_score(m)
         self.has_top = False  # whether a step has settled the prediction
 
     def step(self, step: Step, number: int) -> None:
@@ -88,6 +118,9 @@ class _Writer:
     def linear(self, step: Linear, number: int) -> None:
         z = self.logits()
         self.has_top = self.has_top and step.keeps_order
+        if self.options:  # however many there are: one number for all
+            self.logit_line(f"[{float(step.weight)!r} * v for v in {z}]")
+            return
         bias = self.constant(f"BIAS_{number}", np.broadcast_to(step.bias, self.k).tolist())
         weight = self.constant(f"WEIGHT_{number}", step.weight.tolist())
         if step.weight.ndim == 2:
@@ -103,12 +136,13 @@ class _Writer:
         T = repr(float(step.T) if step.weights[0] else 1.0)
         self.use("softmax")
         tempered = f"softmax([v / {T} for v in {self.logits()}])"
-        self.prob_line(f"[{hot} * h + {plain} * v + {flat} / {self.k} for h, v in zip({tempered}, {self.probs()})]")
+        k = "len(logits)" if self.options else self.k
+        self.prob_line(f"[{hot} * h + {plain} * v + {flat} / {k} for h, v in zip({tempered}, {self.probs()})]")
 
     def rescore(self, scope: str, function: str, rows: str, *, on_probs: bool) -> None:
         self.use(function)
         scores = "probs" if on_probs else self.logits()
-        if scope in ("top", "shared") and not self.has_top:
+        if scope in ("top", "shared") and not self.has_top and self.top == "top":
             values = "probs" if self.are_probs else "z"
             self.lines.append(f"top = {values}.index(max({values}))")
             self.has_top = True
@@ -116,7 +150,7 @@ class _Writer:
             self.prob_line(self.probs())
         if scope == "top":
             self.use("with_top")
-            self.prob_line(f"with_top(probs, top, {function}({scores}[top], *{rows}[0]))")
+            self.prob_line(f"with_top(probs, {self.top}, {function}({scores}[{self.top}], *{rows}[0]))")
             return
         self.use("normal")
         if scope == "classes":
@@ -177,6 +211,42 @@ def calibrate(logits: list[float]) -> list[float]:
     z = [float(v) for v in logits]
     if len(z) != {k} or not all(map(math.isfinite, z)):
         raise ValueError("expected {k} finite logits")
+{body}
+    return {probs}{functions}
+'''
+
+_ONE_SCORE = '''"""A calibrated probability of {of} from a probability of it. Needs nothing but Python."""
+
+# Written by calibrant {version} from the map {map}, and compared with it before it was written.
+
+import math
+{constants}
+
+def calibrate(score: float) -> float:
+    """The calibrated probability of {of}."""
+    s = float(score)
+    if not 0 <= s <= 1:
+        raise ValueError("expected a probability from 0 to 1")
+    probs = [1 - s, s]
+{body}
+    return {probs}[1]{functions}
+'''
+
+_OPTIONS = '''"""Calibrated probabilities of the options of a question from their logits. Needs nothing but Python.
+
+calibrate(logits) takes the logits of the options that a question has, two or more, and gives their probabilities.
+"""
+
+# Written by calibrant {version} from the map {map}, and compared with it before it was written.
+
+import math
+{constants}
+
+def calibrate(logits: list[float]) -> list[float]:
+    """The calibrated probability of every option."""
+    z = [float(v) for v in logits]
+    if len(z) < 2 or not all(map(math.isfinite, z)):
+        raise ValueError("expected two or more finite logits")
 {body}
     return {probs}{functions}
 '''

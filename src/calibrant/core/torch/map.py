@@ -16,6 +16,8 @@ from calibrant.core.exported import (
     Knots,
     check_exportable,
     compared,
+    given,
+    has_one_score,
     trial_logits,
     unknown_step,
 )
@@ -26,6 +28,9 @@ from calibrant.core.views import PROBABILITY_FLOOR
 
 class TorchMap(nn.Module):
     """Logits (..., k) in, calibrated logits out: the same numbers as `map(p).logits`.
+
+    A map of one score (binary predictions, bare confidences) takes the log-odds ln(s / (1 - s)), any shape, and gives
+    calibrated log-odds: their sigmoid is the probability. Options that a question does not have stand at -inf.
 
     Maps that give probabilities give their logarithms, floored at ln 1e-12. A map of the top label ("top") takes the
     largest incoming logit as the prediction; the largest outgoing one may be another when the calibrated confidence
@@ -42,9 +47,12 @@ class TorchMap(nn.Module):
         super().__init__()
         check_exportable(map)
         self.k, self.calibrator = map.k, map.calibrator
+        self.one_score, self.choices = has_one_score(map), map.shape == "choices"
         self.steps = nn.ModuleList([_module(step, map.k) for step in map.steps])
 
     def forward(self, logits: Tensor) -> Tensor:
+        if self.one_score:
+            return self._of_one_score(logits)
         if logits.shape[-1] != self.k:
             raise InputError(
                 f"map of {self.calibrator}",
@@ -52,10 +60,19 @@ class TorchMap(nn.Module):
                 got=f"shape {tuple(logits.shape)}",
                 fix="use the map of this network",
             )
-        state = Handed(logits.to(_float_on(logits.device)), False, None)
+        exists = logits > -torch.inf if self.choices else None
+        state = Handed(logits.to(_float_on(logits.device)), False, None, exists)
         for step in self.steps:
             state = step(state)
         return state.logits.to(logits.dtype)
+
+    def _of_one_score(self, logits: Tensor) -> Tensor:
+        """As two classes, of which the second is the one that the score is about."""
+        z = logits.to(_float_on(logits.device))
+        state = Handed(torch.stack([torch.zeros_like(z), z], -1), False, None)
+        for step in self.steps:
+            state = step(state._replace(top=torch.ones_like(z, dtype=torch.int64).unsqueeze(-1)))
+        return (state.logits[..., 1] - state.logits[..., 0]).to(logits.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.calibrator}, k={self.k}"
@@ -67,10 +84,19 @@ class Handed(NamedTuple):
     values: Tensor  # (..., k)
     are_probs: bool
     top: Tensor | None  # (..., 1)
+    exists: Tensor | None = None  # (..., k) the options there are, where that differs
 
     @property
     def logits(self) -> Tensor:
-        return self.values.clamp(min=PROBABILITY_FLOOR).log() if self.are_probs else self.values
+        if not self.are_probs:
+            return self.values
+        logs = self.values.clamp(min=PROBABILITY_FLOOR).log()
+        return logs if self.exists is None else logs.masked_fill(~self.exists, -torch.inf)
+
+    @property
+    def uniform(self) -> Tensor:
+        there = torch.ones_like(self.values) if self.exists is None else self.exists.to(self.values.dtype)
+        return there / there.sum(-1, keepdim=True)
 
     @property
     def probs(self) -> Tensor:
@@ -84,17 +110,20 @@ class Handed(NamedTuple):
 def export_torch(m: Map, path: str | Path) -> Exported:
     """A program that plain torch runs: `torch.export.load(path).module()(logits)`, float32 logits of any batch size."""
     program = _program(m)
-    logits = trial_logits(m.k)
+    logits = trial_logits(m)
     loaded: Any = torch.export.load(io.BytesIO(program)).module()
-    found = compared(m, logits, loaded(torch.tensor(logits)).double().softmax(1).numpy(), "torch")
+    out = loaded(torch.tensor(logits)).double()
+    probs = out.sigmoid().unsqueeze(1) if has_one_score(m) else out.softmax(1)
+    found = compared(m, given(m, logits), probs.numpy(), "torch")
     write_whole(path, lambda stream: stream.write(program))
     return Exported(Path(path), "torch", *found)
 
 
 def _program(m: Map) -> bytes:
-    example = torch.zeros(3, m.k)
+    example = torch.zeros(3) if has_one_score(m) else torch.zeros(3, m.k)
     batch = {0: torch.export.Dim("batch")}
-    program = torch.export.export(_Normal(TorchMap(m)), (example,), dynamic_shapes=(batch,))
+    module = _Exact(TorchMap(m)) if has_one_score(m) else _Normal(TorchMap(m))
+    program = torch.export.export(module, (example,), dynamic_shapes=(batch,))
     stream = io.BytesIO()
     torch.export.save(program, stream)
     return stream.getvalue()
@@ -132,13 +161,13 @@ class _Linear(_Step):
 
     def forward(self, s: Handed) -> Handed:
         z = s.logits @ self.weight.T if self.weight.ndim == 2 else s.logits * self.weight
-        return Handed(z + self.bias, False, s.top if self.keeps_order else None)
+        return Handed(z + self.bias, False, s.top if self.keeps_order else None, s.exists)
 
 
 class _LogProbs(_Step):
     def forward(self, s: Handed) -> Handed:
         logs = s.logits if s.are_probs else s.values.log_softmax(-1)
-        return Handed(logs.clamp(min=float(np.log(PROBABILITY_FLOOR))), False, s.top)
+        return Handed(logs.clamp(min=float(np.log(PROBABILITY_FLOOR))), False, s.top, s.exists)
 
 
 class _Mix(_Step):
@@ -152,8 +181,8 @@ class _Mix(_Step):
 
     def forward(self, s: Handed) -> Handed:
         hot, plain, flat = self.weights.unbind()
-        mixed = hot * (s.logits / self.T).softmax(-1) + plain * s.probs + flat / s.values.shape[-1]
-        return Handed(mixed, True, s.top)
+        mixed = hot * (s.logits / self.T).softmax(-1) + plain * s.probs + flat * s.uniform
+        return Handed(mixed, True, s.top, s.exists)
 
 
 class _Rescored(_Step):
@@ -188,8 +217,9 @@ class _Rescored(_Step):
         others = torch.where(is_top, 0.0, s.probs)
         rest = others.sum(-1, keepdim=True)
         some = rest > 0
-        shared = torch.where(some, others * ((1 - q) / torch.where(some, rest, 1.0)), (1 - q) / (self.k - 1))
-        return Handed(torch.where(is_top, q, shared), True, top)
+        alike = s.uniform / (1 - s.uniform) * (1 - q)  # 1 / (k - 1) each
+        shared = torch.where(some, others * ((1 - q) / torch.where(some, rest, 1.0)), alike)
+        return Handed(torch.where(is_top, q, shared), True, top, s.exists)
 
 
 class _Curves(_Rescored):
@@ -234,6 +264,18 @@ class _Sigmoid(_Rescored):
         s = scores.clamp(SCORE_FLOOR, 1 - SCORE_FLOOR)
         inside = a * s.log() - b * torch.log1p(-s) + constant + square * (s / (1 - s)).log() ** 2
         return torch.sigmoid(inside)
+
+
+class _Exact(nn.Module):
+    """Computes in float64, whatever comes in."""
+
+    def __init__(self, inner: TorchMap) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, logits: Tensor) -> Tensor:
+        calibrated: Tensor = self.inner(logits.double())
+        return calibrated.to(logits.dtype)
 
 
 class _Normal(nn.Module):
