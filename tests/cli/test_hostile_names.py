@@ -131,7 +131,7 @@ def test_an_interrupt_in_a_command_ends_quietly(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Predictions, "load", interrupted)
+    monkeypatch.setattr("calibrant.core.files.load_predictions", interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130

@@ -196,12 +196,12 @@ def test_broken_archives_are_refused(tmp_path, broken):
         Predictions.load(tmp_path / "p.npz")
 
 
-def test_lists_of_different_lengths_are_refused(tmp_path):
+def test_lists_with_less_than_two_numbers_are_refused(tmp_path):
     file = tmp_path / "p.parquet"
     for rows, says in (
-        ([[1.0, 2.0], [1.0]], "different lengths"),
-        ([[1.0, None], [1.0, 2.0]], "missing values"),
-        ([[1.0, 2.0], None], "1 empty cells"),
+        ([[1.0, 2.0], [1.0]], "at least two scores in every row, got 1 empty cells, one of them in row 1"),
+        ([[1.0, None], [1.0, 2.0]], "at least two scores in every row, got 1 empty cells, one of them in row 0"),
+        ([[1.0, 2.0], None], r"a score in every row, got none in 1 of 2 rows \(50.0 %\)"),
     ):
         pl.DataFrame({"label": [0, 1], "logits": rows}).write_parquet(file)
         with pytest.raises(InputError, match=says):

@@ -275,7 +275,7 @@ def test_archives_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
 
 def test_arrays_that_nobody_asks_for_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "FREE_BYTES", 1 << 20)
-    np.savez_compressed(tmp_path / "p.npz", logits=LOGITS, labels=LABELS, weights=np.zeros(10**6))
+    np.savez_compressed(tmp_path / "p.npz", logits=LOGITS, labels=LABELS, losses=np.zeros(10**6))
     assert Predictions.load(tmp_path / "p.npz").n == 6
 
 

@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[Path, typer.Argument(help="predictions: .npz, .parquet or .csv")]
+File = Annotated[Path, typer.Argument(help="predictions: .npz, .parquet, .csv or .jsonl")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON (docs/json.md) instead of a table")]
 Confidence = Annotated[float, typer.Option(help="confidence level of the intervals")]
 Resamples = Annotated[int | None, typer.Option(min=0, help="bootstrap resamples (default: 200 or 1000, by measure)")]
@@ -31,7 +31,6 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
 AllowCode = Annotated[
     bool, typer.Option("--allow-code", help="run the code that this file or folder names; remembered until it changes")
 ]
-FewRows = Annotated[bool, typer.Option("--few-rows", help="allow fewer rows than classes")]
 SetName = Annotated[str, typer.Option("--set", help="standard, or benchmark102 (Tao et al., ICLR 2024)")]
 Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g. ece:bins=15 (repeat for more)")]
 Ood = Annotated[list[str] | None, typer.Option("--ood", help="benchmark102: [name=]FILE of out-of-distribution rows")]

@@ -8,7 +8,6 @@ import typer
 import calibrant as cal
 from calibrant.cli._app import (
     Confidence,
-    FewRows,
     File,
     Json,
     Measures,
@@ -20,11 +19,13 @@ from calibrant.cli._app import (
     print_json,
     progress,
 )
+from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.reporting import tables
 
 
 @app.command()
+@reads_predictions
 def measure(
     file: File,
     measures: Measures = None,
@@ -35,8 +36,9 @@ def measure(
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
     seed: Seed = 0,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Measure calibration and refinement, with intervals and a verdict."""
     from calibrant.measuring.battery import STANDARD
@@ -53,18 +55,19 @@ def measure(
                 got="one of them",
                 fix="drop one of them",
             )
-        return _measure_stream(file, measures, batch_rows, confidence, seed, as_json)
-    p = cal.Predictions.load(file, few_rows=few_rows)
+        return _measure_stream(file, inputs, measures, batch_rows, confidence, seed, as_json)
+    p = inputs.load(file)
     if set_name == "benchmark102":
-        return _measure_benchmark(p, measures, ood, resamples, few_rows, as_json)
+        return _measure_benchmark(p, inputs, measures, ood, resamples, as_json)
     with progress("measuring", measures or STANDARD) as steps:
         rows = [
             cal.measure(p, m, confidence=confidence, resamples=resamples, seed=seed, progress=step) for m, step in steps
         ]
     if as_json:
-        return print_json([m.to_dict() for m in rows])
+        return print_json([m.to_dict() | inputs.facts(p) for m in rows])
 
     tables.show(tables.measurements(rows, confidence))
+    inputs.show_notes(p)
     if not measures:
         from calibrant.reporting import finding, verdict
 
@@ -73,14 +76,18 @@ def measure(
 
 
 def _measure_stream(
-    file: Path, measures: list[str] | None, batch_rows: int, confidence: float, seed: int, as_json: bool
+    file: Path,
+    inputs: Inputs,
+    measures: list[str] | None,
+    batch_rows: int,
+    confidence: float,
+    seed: int,
+    as_json: bool,
 ) -> None:
-    from calibrant.core.files import read_batches
-
     sums = cal.Accumulator(measures) if measures else cal.Accumulator()
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
-            for batch in read_batches(file, batch_rows):
+            for batch in inputs.batches(file, batch_rows):
                 sums.update(batch)
                 step(batch.n)
     rows = sums.measure_all(confidence=confidence, seed=seed)
@@ -93,14 +100,12 @@ def _measure_stream(
 
 def _measure_benchmark(
     p: cal.Predictions,
+    inputs: Inputs,
     measures: list[str] | None,
     ood: list[str] | None,
     resamples: int | None,
-    few_rows: bool,
     as_json: bool,
 ) -> None:
-    from calibrant.core.files import load_predictions
-
     if measures or resamples:
         raise InputError(
             "--set benchmark102",
@@ -116,7 +121,7 @@ def _measure_benchmark(
             raise InputError(
                 "--ood", expected="a name of its own for each file", got=f"'{name}' twice", fix="write name=FILE"
             )
-        others[visible(name)] = load_predictions(path, few_rows=few_rows, labelled=False)
+        others[visible(name)] = inputs.load(path, labelled=False)
     rows = cal.benchmark102(p, ood=others)
     if as_json:
         return print_json([m.to_dict() for m in rows])
@@ -125,6 +130,7 @@ def _measure_benchmark(
 
 
 @app.command()
+@reads_predictions
 def compare(
     a: File,
     b: File,
@@ -132,11 +138,12 @@ def compare(
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
     seed: Seed = 0,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Compare two models on the same rows."""
-    first, second = (cal.Predictions.load(f, few_rows=few_rows) for f in (a, b))
+    first, second = (inputs.load(f) for f in (a, b))
     with progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc_correct"]) as steps:
         rows = [
             cal.compare(first, second, m, confidence=confidence, resamples=resamples, seed=seed, progress=step)
@@ -150,6 +157,7 @@ def compare(
 
 
 @app.command()
+@reads_predictions
 def check(
     file: File,
     at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
@@ -158,8 +166,9 @@ def check(
     confidence: Confidence = 0.95,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples")] = None,
     seed: Seed = 0,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Check limits in CI: fails on evidence, not on noise.
 
@@ -169,7 +178,7 @@ def check(
     limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
     if not limits:
         raise InputError("check", expected="at least one --max or --min", got="none", fix="add --max ece=0.03")
-    p = cal.Predictions.load(file, few_rows=few_rows)
+    p = inputs.load(file)
     rows = [
         cal.check(p, spec, limit=limit, side=side, confidence=confidence, resamples=resamples, seed=seed)
         for side, spec, limit in limits
@@ -185,14 +194,16 @@ def check(
 
 
 @app.command()
+@reads_predictions
 def decompose(
     file: File,
     bins: Annotated[int, typer.Option(min=1, help="equal-width bins")] = 15,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Decompose the loss into calibration and refinement."""
-    parts = cal.decompose(cal.Predictions.load(file, few_rows=few_rows), bins=bins)
+    parts = cal.decompose(inputs.load(file), bins=bins)
     if as_json:
         return print_json(parts)
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant import figures
-from calibrant.cli._app import FewRows, Json, Resamples, Seed, app, print_json
+from calibrant.cli._app import Json, Resamples, Seed, app, print_json
+from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.plotting.draw import check_out, compute, draw
@@ -20,6 +21,7 @@ SHOWN = 20  # rows of the text table
 
 
 @app.command()
+@reads_predictions
 def plot(
     figure: Annotated[str, typer.Argument(help="e.g. reliability, or reliability:bins=30,scheme=mass")],
     files: Annotated[list[Path], typer.Argument(help="predictions, or a table (.parquet, .csv)")],
@@ -29,8 +31,9 @@ def plot(
     theme: Annotated[str, typer.Option(help="light or dark")] = "light",
     resamples: Resamples = None,
     seed: Seed = 0,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Draw a figure; without --out, print it in words and numbers."""
     made = figures.make(figure if bins is None else f"{figure}{',' if ':' in figure else ':'}bins={bins}")
@@ -38,7 +41,7 @@ def plot(
         check_out(out)
     if theme not in ("light", "dark"):
         raise unknown_name("theme", theme, ["light", "dark"])
-    source = source_of(made, _named(files, names), few_rows, resamples, seed)
+    source = source_of(made, _named(files, names), inputs.load, resamples, seed)
     if out is not None:
         words = draw(made, source, out, theme=theme)  # type: ignore[arg-type]  # checked above
         if not as_json:

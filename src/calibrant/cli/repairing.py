@@ -7,7 +7,6 @@ import typer
 
 import calibrant as cal
 from calibrant.cli._app import (
-    FewRows,
     File,
     Json,
     Seed,
@@ -15,11 +14,13 @@ from calibrant.cli._app import (
     print_json,
     progress,
 )
+from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, visible
 from calibrant.reporting import tables
 
 
 @app.command()
+@reads_predictions
 def fit(
     file: File,
     what: Annotated[str, typer.Option("--with", help="a calibrator, a chain (temperature+isotonic), auto or all")],
@@ -30,12 +31,13 @@ def fit(
     by_group: Annotated[bool, typer.Option("--by-group", help="one map for each value of the column group")] = False,
     resamples: Annotated[int, typer.Option(min=1, help="bootstrap resamples of the changes")] = 200,
     seed: Seed = 0,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Fit a calibration map on held-out predictions."""
-    val = cal.Predictions.load(file, few_rows=few_rows)
-    other = None if test is None else cal.Predictions.load(test, few_rows=few_rows)
+    val = inputs.load(file)
+    other = None if test is None else inputs.load(test)
     if what == "all":
         return _fit_all(val, other, out, keep_argmax, as_json)
     if by_group and (what == "auto" or cross_fit):
@@ -92,16 +94,18 @@ def _fit_all(
 
 
 @app.command()
+@reads_predictions
 def apply(
     map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
     file: File,
-    out: Annotated[Path, typer.Option(help="write the calibrated predictions here (.npz, .parquet, .csv)")],
-    few_rows: FewRows = False,
+    out: Annotated[Path, typer.Option(help="write the calibrated predictions here (.npz, .parquet, .csv, .jsonl)")],
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Calibrate predictions with a fitted map."""
     made = cal.load_map(map_file)
-    q = made(cal.Predictions.load(file, few_rows=few_rows))
+    q = made(inputs.load(file))
     q.save(out)
     if as_json:
         return print_json({"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.extras.seen, "out": str(out)})

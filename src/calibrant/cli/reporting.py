@@ -2,12 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import FewRows, Json, Seed, app, print_json, status
+from calibrant.cli._app import Json, Seed, app, print_json, status
+from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, visible
 from calibrant.reporting import tables
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@reads_predictions
 def report(
     files: Annotated[list[Path], typer.Argument(help="predictions of one model, or of several on the same rows")],
     fit_on: Annotated[
@@ -32,30 +34,29 @@ def report(
     title: Annotated[str | None, typer.Option(help="title of the page")] = None,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples (default: 200 to 1000)")] = None,
     seed: Seed = 0,
-    few_rows: FewRows = False,
     as_json: Json = False,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Write a report on one page, for colleagues, reviewers and auditors."""
     from calibrant.reporting.build import build
     from calibrant.reporting.provenance import command_line
-    from calibrant.reporting.segments import read_column
     from calibrant.reporting.write import check_out
 
     if out is not None:
         check_out(out)
     named = _named(files, names)
-    models = {name: cal.Predictions.load(file, few_rows=few_rows) for name, file in named.items()}
+    grouped = groups not in (None, "none")
+    first = inputs.grouped(str(groups)) if grouped else inputs
+    models = {name: (inputs if i else first).load(file) for i, (name, file) in enumerate(named.items())}
     fits = _fits(fit_on or [], list(named))
-    others = {name: cal.Predictions.load(file, few_rows=few_rows) for name, file in fits.items()}
-    asked: Any = groups
-    if groups not in (None, "none"):
-        asked = read_column(files[0], str(groups))
+    others = {name: inputs.load(file) for name, file in fits.items()}
     with status("reading") as step:
         made = build(
             models,
             fit_on=others or None,
-            groups=asked,
-            group_name="group" if groups in (None, "none") else str(groups),
+            groups="none" if groups == "none" else None,
+            group_name=str(groups) if grouped else inputs.columns.group or "group",
             cost=cost,
             class_names=None if class_names is None else _class_names(class_names),
             calibrators=calibrators,

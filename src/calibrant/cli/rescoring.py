@@ -11,7 +11,7 @@ import typer
 
 from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, print_json
 from calibrant.core.errors import InputError
-from calibrant.core.files import SUFFIXES
+from calibrant.core.written import SUFFIXES
 
 if TYPE_CHECKING:
     from calibrant.core.predictions import Predictions

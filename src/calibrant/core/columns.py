@@ -1,122 +1,210 @@
-"""The columns of a table as the arrays of predictions: label, logit_0.. or prob_0.., and what else is known."""
+"""The columns of a table as the arrays of predictions. An empty cell among scores is an option that a row lacks."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.limits import check_unpacked
+from calibrant.core.missing import How, Missing, settle
+from calibrant.core.naming import Roles, is_numbered, missing_from
 
 if TYPE_CHECKING:
     import polars as pl
 
-NAMED = {"id": "ids", "group": "groups", "predicted": "predicted", "seen": "seen"}  # in tables -> in Predictions
-STEMS = ("logit", "prob")
+Place = Path | str  # a file, or the name of what is in memory
 
 
-def arrays_of(frame: "pl.DataFrame", file: Path) -> dict[str, Any]:
-    """Columns label and logit_0.. or prob_0.. (or one list column logits or probs); id and feature_0.. if there."""
-    names, arrays = set(frame.columns), dict[str, Any]()
-    for stem in STEMS:
-        if f"{stem}s" in names:
-            arrays[f"{stem}s"] = _list_column(frame, f"{stem}s", file)
-        elif f"{stem}_0" in names:
-            arrays[f"{stem}s"] = _numbered(frame, stem, file)
-    label = "label" if "label" in names else "labels"
-    for column, array in {label: "labels", **NAMED}.items():
-        if column in names:
-            arrays[array] = plain_column(frame[column], file)
-    if "feature_0" in names:
-        arrays["features"] = _numbered(frame, "feature", file)
+def arrays_of(frame: "pl.DataFrame", place: Place, roles: Roles) -> dict[str, Any]:
+    """The scores by what they are, with the mask of options where some are lacking, and one array for each name."""
+    arrays: dict[str, Any] = {}
+    if roles.per_class:
+        values, exists = _scores(frame, roles.score, place)
+        arrays[roles.what] = values
+        if exists is not None:
+            arrays["mask"] = exists
+    else:
+        arrays[roles.what] = _numbers(frame[roles.score], place)
+    for array, column in roles.named.items():
+        if array == "features":
+            arrays[array] = _scores(frame, column, place, gaps=False)[0]
+        elif array == "classes":
+            arrays[array] = _class_names(frame[column])
+        elif array == "shape":
+            arrays[array] = np.array("choices" if set(frame[column]) == {"choices"} else "")
+        else:
+            arrays[array] = plain_column(frame[column], place)
     return arrays
 
 
-def is_score(column: str) -> bool:
-    """Whether measures need this column."""
-    return column in ("label", "labels", "logits", "probs", "predicted") or any(_is_numbered(column, s) for s in STEMS)
+def settled(frame: "pl.DataFrame", place: Place, roles: Roles, how: How) -> tuple["pl.DataFrame", Missing | None]:
+    """The rows that have a score, or all of them where a missing one counts as wrong."""
+    import polars as pl
+
+    gaps = _gaps(frame, roles)
+    where = f"{place}, column {roles.score}"
+    missing = settle(where, roles.noun, int(gaps.sum()), frame.height, how)
+    if missing is None:
+        return frame, None
+    if how == "drop":
+        return frame.filter(~gaps), missing
+    right = frame[roles.named["labels"]] if "labels" in roles.named else None
+    zero = [pl.when(gaps).then(0.0).otherwise(pl.col(roles.score)).alias(roles.score)]
+    if right is not None and (right.dtype.is_numeric() or right.dtype == pl.Boolean):
+        none = pl.lit(0).cast(right.dtype)
+        zero.append(pl.when(gaps).then(none).otherwise(pl.col(right.name)).alias(right.name))
+    return frame.with_columns(zero), missing
 
 
-def plain_column(series: "pl.Series", file: Path) -> npt.NDArray[Any]:
+def _gaps(frame: "pl.DataFrame", roles: Roles) -> "pl.Series":
+    """Which rows have no score at all."""
+    import polars as pl
+
+    if roles.score in frame.columns:
+        series = frame[roles.score]
+        if isinstance(series.dtype, pl.List):
+            return (series.list.len().fill_null(0) == 0).rename("gaps")
+        if isinstance(series.dtype, pl.Array):
+            return series.is_null().rename("gaps")
+        return (series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()).rename("gaps")
+    columns = [column for column in frame.columns if is_numbered(column, roles.score)]
+    return frame.select(pl.all_horizontal(pl.col(columns).is_null()).alias("gaps"))["gaps"]
+
+
+def plain_column(series: "pl.Series", place: Place) -> npt.NDArray[Any]:
     """One column of numbers or text without gaps."""
     import polars as pl
 
-    _no_gaps(series, file)
+    _no_gaps(series, place)
     dtype = series.dtype
     if dtype.is_integer():
         for whole in (pl.Int64, pl.UInt64):
             if not (cast := series.cast(whole, strict=False)).null_count():
                 return cast.to_numpy()
-        raise _wrong(series, file, "integers of at most 64 bits", f"type {dtype} with larger ones", "number them anew")
+        raise _wrong(series, place, "integers of at most 64 bits", f"type {dtype} with larger ones", "number them anew")
     if dtype.is_float() or dtype == pl.Boolean:
         return series.to_numpy()
     if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
         longest = max((len(value) for value in series.unique().to_list()), default=0)
-        check_unpacked(file, len(series) * longest * 4)  # numpy gives every text the room of the longest
+        _check_size(place, len(series) * longest * 4)  # numpy gives every text the room of the longest
         return np.array(series.to_list())
-    raise _wrong(series, file, "integers, numbers or text", f"type {dtype}", "convert it")
+    raise _wrong(series, place, "integers, numbers or text", f"type {dtype}", "convert it")
 
 
-def _numbered(frame: "pl.DataFrame", stem: str, file: Path) -> Any:
+def _numbers(series: "pl.Series", place: Place) -> npt.NDArray[Any]:
+    """One column of numbers without gaps."""
+    import polars as pl
+
+    if not series.dtype.is_numeric():
+        raise _wrong(series, place, "numbers", f"type {series.dtype}", "check the cells, or name another column")
+    return (series if series.dtype.is_float() else series.cast(pl.Float64)).to_numpy()
+
+
+def _scores(
+    frame: "pl.DataFrame", name: str, place: Place, *, gaps: bool = True
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """One column of lists, or numbered ones, as one array (n, k); and which of its cells are there, if not all."""
+    if name in frame.columns:
+        return _list_column(frame[name], place, gaps)
+    return _numbered(frame, name, place, gaps)
+
+
+def _numbered(
+    frame: "pl.DataFrame", stem: str, place: Place, gaps: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """Columns stem_0, stem_1, ... as one array (n, k)."""
     import polars as pl
 
-    have = {column for column in frame.columns if _is_numbered(column, stem)}
+    have = {column for column in frame.columns if is_numbered(column, stem)}
     columns = [f"{stem}_{i}" for i in range(len(have))]
     if missing := next((column for column in columns if column not in have), None):
-        raise missing_from(str(file), f"a column named {missing}", sorted(have - set(columns)))
+        raise missing_from(str(place), f"a column named {missing}", sorted(have - set(columns)))
     chosen = frame.select(columns)
     for column, dtype in chosen.schema.items():
         if not dtype.is_numeric():
-            raise _wrong(chosen[column], file, "numbers", f"type {dtype}", "check the cells")
-    for series in chosen:
-        _no_gaps(series, file)
+            raise _wrong(chosen[column], place, "numbers", f"type {dtype}", "check the cells")
     kinds = set(chosen.dtypes)
     same = len(kinds) == 1 and next(iter(kinds)).is_float()
-    return (chosen if same else chosen.cast(pl.Float64)).to_numpy()
+    exists = None
+    for series in chosen:
+        if series.null_count() and gaps:
+            exists = _two_options(chosen.select(pl.all().is_not_null()).to_numpy(), series, place)
+            break
+        _no_gaps(series, place)
+    values = (chosen if same else chosen.cast(pl.Float64)).fill_null(0).to_numpy()
+    return values, exists
 
 
-def _list_column(frame: "pl.DataFrame", column: str, file: Path) -> Any:
-    """One column of lists of numbers, all of one length, as one array (n, k)."""
+def _list_column(
+    series: "pl.Series", place: Place, gaps: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """One column of lists of numbers; where some are shorter, their last options do not exist."""
     import polars as pl
 
-    series, stem = frame[column], column.removesuffix("s")
+    stem = series.name.removesuffix("s")
     if isinstance(series.dtype, pl.Array):
         series = series.arr.to_list()
     if not isinstance(series.dtype, pl.List):
         fix = f"use a list column, or columns {stem}_0, {stem}_1, ..."
-        raise _wrong(series, file, "a list of numbers in every row", f"type {series.dtype}", fix)
-    _no_gaps(series, file)
+        raise _wrong(series, place, "a list of numbers in every row", f"type {series.dtype}", fix)
+    _no_gaps(series, place)
     inner: Any = series.dtype.inner
     if not inner.is_numeric():
-        raise _wrong(series, file, "lists of numbers", f"lists of type {inner}", "check the cells")
-    lengths = series.list.len()
-    if lengths.min() != lengths.max():
-        fix = "every row needs one number per class"
-        raise _wrong(series, file, "lists of one length", "lists of different lengths", fix)
-    k = int(lengths[0])
-    flat = series.explode()
-    if k and flat.null_count():
-        raise _wrong(series, file, "numbers", "missing values", "fill or drop them")
-    values = (flat if inner.is_float() else flat.cast(pl.Float64)).to_numpy()
-    return values.reshape(len(series), k) if k else np.empty((len(series), 0))
+        raise _wrong(series, place, "lists of numbers", f"lists of type {inner}", "check the cells")
+    lengths = series.list.len().to_numpy().astype(np.int64)
+    k = int(lengths.max()) if len(lengths) else 0
+    _check_size(place, len(series) * k * 8)
+    flat = series.filter(pl.Series(lengths > 0)).explode() if k else series.head(0).cast(pl.List(pl.Float64)).explode()
+    there = flat.is_not_null().to_numpy()
+    values = (flat if inner.is_float() else flat.cast(pl.Float64)).fill_null(0).to_numpy()
+    if there.all() and (lengths == k).all():
+        return (values.reshape(len(series), k) if k else np.empty((len(series), 0))), None
+    if not gaps:
+        raise _wrong(series, place, "lists of one length without gaps", "others", "give one number for each")
+    starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    cells = (np.repeat(np.arange(len(series)), lengths), np.arange(len(values)) - starts)
+    padded, exists = np.zeros((len(series), k), dtype=values.dtype), np.zeros((len(series), k), dtype=bool)
+    padded[cells], exists[cells] = values, there
+    return padded, _two_options(exists, series, place)
 
 
-def _no_gaps(series: "pl.Series", file: Path) -> None:
+def _two_options(exists: npt.NDArray[np.bool_], series: "pl.Series", place: Place) -> npt.NDArray[np.bool_]:
+    """Empty cells are options that a row does not have; but it has to have two."""
+    few = np.flatnonzero(exists.sum(axis=1) < 2)
+    if len(few):
+        got = f"{exists.size - int(exists.sum())} empty cells, one of them in row {few[0]}"
+        raise _wrong(series, place, "at least two scores in every row", got, "fill them, or drop these rows")
+    return exists
+
+
+def _class_names(series: "pl.Series") -> tuple[str, ...]:
+    """The names of all classes, written once: a JSON list in the first row. A column of anything else is left alone."""
+    found = series.drop_nulls().unique().to_list()
+    try:
+        names = json.loads(found[0]) if len(found) == 1 else None
+    except (ValueError, TypeError, RecursionError):
+        names = None
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+
+
+def _no_gaps(series: "pl.Series", place: Place) -> None:
     if gaps := series.null_count():
-        raise _wrong(series, file, "a value in every row", f"{gaps} empty cells", "fill or drop them")
+        raise _wrong(series, place, "a value in every row", f"{gaps} empty cells", "fill or drop them")
 
 
-def _wrong(series: "pl.Series", file: Path, expected: str, got: str, fix: str) -> InputError:
-    return InputError(f"{file}, column {series.name}", expected=expected, got=got, fix=fix)
+def _check_size(place: Place, size: int) -> None:
+    if isinstance(place, Path):
+        check_unpacked(place, size)
 
 
-def _is_numbered(column: str, stem: str) -> bool:
-    return column.startswith(f"{stem}_") and column.removeprefix(f"{stem}_").isdigit()
+def _wrong(series: "pl.Series", place: Place, expected: str, got: str, fix: str) -> InputError:
+    return InputError(f"{place}, column {series.name}", expected=expected, got=got, fix=fix)
 
 
-def missing_from(name: str, what: str, names: list[str]) -> InputError:
-    """The error for an array or a column that is not there, beside those that are."""
-    shown = ", ".join(name[:40] for name in names[:8]) + (", ..." if len(names) > 8 else "")
-    return InputError(name, expected=what, got=f"only {shown or 'nothing'}", fix="rename or add it")
+def one_score(values: Array) -> npt.NDArray[np.bool_]:
+    """Which rows of an array of one score each have none."""
+    return np.isnan(values) if values.ndim == 1 and values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.missing import Missing
 
 Shape = Literal["classes", "binary", "confidence", "choices"]
 
@@ -27,6 +28,8 @@ class Extras:
     shape: Shape = "classes"
     exists: npt.NDArray[np.bool_] | None = None  # (n, k) the options a row has, where rows differ in that
     classes: tuple[str, ...] = ()  # names of the classes, where they have any
+    missing: Missing | None = None  # rows of the file that had no score
+    notes: tuple[str, ...] = ()  # what else the reader of a file should say about its scores
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         named = {name: getattr(self, name) for name in ROWS}

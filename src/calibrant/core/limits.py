@@ -9,6 +9,8 @@ FREE_BYTES = 1 << 30  # may always be unpacked
 MOST_TIMES = 100  # the size of its file: predictions are noise in their last digits and never shrink this much
 BATCH_CELLS = 1 << 24  # of a table, read at a time
 LINE_BYTES = 1 << 26  # of one line of a CSV file, and of one quoted cell
+JSON_BYTES = 1 << 24  # of one line of a JSONL file: what is read from it takes many times its room
+MOST_COLUMNS = 1 << 17  # of a JSONL file, whose lines may each name others
 
 
 def check_unpacked(file: Path, size: int) -> None:
@@ -20,7 +22,7 @@ def check_unpacked(file: Path, size: int) -> None:
             str(file),
             expected=f"at most {_gib(most)} of numbers ({whose})",
             got=f"{_gib(size)}",
-            fix="write the file again; measure --stream reads Parquet and CSV of any length",
+            fix="write the file again; measure --stream reads Parquet, CSV and JSONL of any length",
         )
 
 

@@ -31,6 +31,12 @@ def read_npz(file: Path, names: Sequence[str] | None = None) -> tuple[dict[str, 
         return {name: _array(file, archive, info) for name, info in wanted.items()}, list(members)
 
 
+def array_names(file: Path) -> list[str]:
+    """The names of all arrays; nothing is unpacked."""
+    with _readable(file), file.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+        return [info.filename.removesuffix(".npy") for info in archive.infolist()]
+
+
 def _array(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
     with archive.open(info) as stream:
         shape, dtype = _header(stream)

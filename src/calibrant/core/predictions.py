@@ -16,6 +16,7 @@ from calibrant.core.softmax import shared_out
 from calibrant.core.views import Kind, Views
 
 if TYPE_CHECKING:
+    from calibrant.core.missing import How, Missing
     from calibrant.core.shapes import Ignore
 
 
@@ -147,15 +148,78 @@ class Predictions(Views):
         return cls(*from_confidence(confidence, correct, logits=logits, rows=rows))
 
     @classmethod
-    def load(cls, path: str | Path, *, few_rows: bool = False) -> "Predictions":
-        """From an .npz, .parquet or .csv file; never runs code from the file."""
-        from calibrant.core.files import load_predictions
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        score: str | None = None,
+        label: str | None = None,
+        confidence: str | None = None,
+        correct: str | None = None,
+        logits: bool = False,
+        positive: Any = None,
+        classes: Sequence[str] = (),
+        weight: str | None = None,
+        cluster: str | None = None,
+        group: str | None = None,
+        id: str | None = None,
+        missing: "How" = "refuse",
+        few_rows: bool = False,
+    ) -> "Predictions":
+        """From the columns of a pandas or polars frame: as told, else by the standard names of files.
 
-        return load_predictions(path, few_rows=few_rows)
+        >>> import polars as pl
+        >>> answers = pl.DataFrame({"stated": [0.9, 0.6, None], "correct": [1, 0, 1]})
+        >>> p = Predictions.from_frame(answers, confidence="stated", missing="drop")
+        >>> p.confidence, str(p.missing)
+        (array([0.9, 0.6]), '1 of 3 rows (33.3 %) has no confidence and was left out.')
+        """
+        from calibrant.core.frames import read_frame
+        from calibrant.core.naming import Columns
+
+        told: dict[str, Any] = {"score": score, "label": label, "confidence": confidence, "correct": correct}
+        told |= {"weight": weight, "cluster": cluster, "group": group, "id": id, "missing": missing}
+        columns = Columns(**told, logits=logits, positive=positive, classes=tuple(classes))
+        return read_frame(frame, columns, few_rows=few_rows)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        score: str | None = None,
+        label: str | None = None,
+        confidence: str | None = None,
+        correct: str | None = None,
+        logits: bool = False,
+        positive: Any = None,
+        classes: Sequence[str] = (),
+        weight: str | None = None,
+        cluster: str | None = None,
+        group: str | None = None,
+        id: str | None = None,
+        missing: "How" = "refuse",
+        per_character: bool = False,
+        few_rows: bool = False,
+    ) -> "Predictions":
+        """From an .npz, .parquet, .csv or .jsonl file; never runs code from the file.
+
+        Columns go by their standard names (docs/files.md), or as told, as in `from_frame`. Sample files of
+        lm-evaluation-harness are read as they are; `per_character=True` divides each log-likelihood by the length of
+        its option, as its acc_norm does.
+        """
+        from calibrant.core.files import load_predictions
+        from calibrant.core.naming import Columns
+
+        told: dict[str, Any] = {"score": score, "label": label, "confidence": confidence, "correct": correct}
+        told |= {"weight": weight, "cluster": cluster, "group": group, "id": id, "missing": missing}
+        told |= {"logits": logits, "positive": positive, "per_character": per_character}
+        columns = Columns(**told, classes=tuple(classes))
+        return load_predictions(path, few_rows=few_rows, columns=columns)
 
     def save(self, path: str | Path) -> None:
-        """To an .npz, .parquet or .csv file, whole or not at all."""
-        from calibrant.core.files import save_predictions
+        """To an .npz, .parquet, .csv or .jsonl file, whole or not at all."""
+        from calibrant.core.written import save_predictions
 
         if not np.isfinite(self.values).all():
             fix = "look at the map that made them: it is damaged, or its numbers are too large"
@@ -181,6 +245,16 @@ class Predictions(Views):
     def classes(self) -> tuple[str, ...]:
         """Names of the classes; empty where they have none."""
         return self.extras.classes
+
+    @property
+    def missing(self) -> "Missing | None":
+        """Rows of the file that had no score, and what was done about them; None where all had one."""
+        return self.extras.missing
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of numbers should know about where these came from."""
+        return (*((str(self.missing),) if self.missing is not None else ()), *self.extras.notes)
 
     @property
     def features(self) -> Floats | None:

@@ -1,4 +1,4 @@
-"""Tables on disk, Parquet and CSV, whole or in batches. Files are read by handle: no name is a pattern for others."""
+"""Tables on disk, Parquet, CSV and JSONL, whole or in batches. Files are read by handle: a name is no pattern."""
 
 import os
 import tempfile
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from calibrant.core.errors import InputError
+from calibrant.core.jsonl import ROWS, Wants, jsonl_blocks, read_jsonl
 from calibrant.core.limits import BATCH_CELLS, LINE_BYTES, check_unpacked
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ COMPRESSED |= {b"x\x01": "zlib", b"x\x9c": "zlib", b"x\xda": "zlib"}
 
 
 def read_table(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
-    """A Parquet or CSV file, or some columns of it."""
+    """A Parquet, CSV or JSONL file, or some columns of it."""
     import polars as pl
 
+    if file.suffix == ".jsonl":
+        return read_jsonl(file, lambda name: columns is None or name in columns)[0]
     with readable(file), file.open("rb") as stream:
         if file.suffix == ".parquet":
             with _quiet():
@@ -41,9 +44,11 @@ def read_table(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFram
 
 
 def column_names(file: Path) -> list[str]:
-    """The names of the columns of a Parquet or CSV file."""
+    """The names of the columns of a Parquet, CSV or JSONL file."""
     import polars as pl
 
+    if file.suffix == ".jsonl":
+        return read_jsonl(file, lambda name: False)[1]
     with readable(file), file.open("rb") as stream:
         if file.suffix == ".parquet":
             with _quiet():
@@ -51,9 +56,22 @@ def column_names(file: Path) -> list[str]:
         return pl.read_csv(BytesIO(_header(file, stream)), n_rows=0).columns
 
 
-def table_batches(file: Path, rows: int) -> Iterator["pl.DataFrame"]:
-    """At most `rows` rows at a time, fewer where rows are long, in constant memory."""
-    yield from _parquet_batches(file, rows) if file.suffix == ".parquet" else _csv_batches(file, rows)
+def read_wanted(file: Path, wants: Wants) -> tuple["pl.DataFrame", list[str]]:
+    """The columns that are wanted, and the names of all."""
+    if file.suffix == ".jsonl":
+        return read_jsonl(file, wants)
+    names = column_names(file)
+    wanted = [name for name in names if wants(name)]
+    return read_table(file, wanted or names), names
+
+
+def table_batches(file: Path, rows: int, wants: Wants) -> Iterator["pl.DataFrame"]:
+    """The columns that are wanted, at most `rows` rows at a time, fewer where rows are long, in constant memory."""
+    if file.suffix == ".jsonl":
+        yield from (block.drop(ROWS) for block in jsonl_blocks(file, rows, wants))
+        return
+    for frame in _parquet_batches(file, rows) if file.suffix == ".parquet" else _csv_batches(file, rows):
+        yield frame.select(series for series in frame if wants(series.name))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What a figure is drawn from: predictions or tables in files, or numbers measured for it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,17 @@ COMPARED = ("ece", "nll", "brier", "auroc_correct")
 
 
 def source_of(
-    made: Figure, files: Mapping[str, Path], few_rows: bool, resamples: int | None, seed: int
+    made: Figure,
+    files: Mapping[str, Path],
+    load: Callable[[Path], Predictions],
+    resamples: int | None,
+    seed: int,
 ) -> "Mapping[str, Predictions] | pl.DataFrame":
     name = spec_of(made).partition(":")[0]
     measured = name in ("decomposition", "before_after") and all(file.suffix == ".npz" for file in files.values())
     if isinstance(made, TableFigure) and not measured:
         return _tables(files)
-    models = {key: Predictions.load(file, few_rows=few_rows) for key, file in files.items()}
+    models = {key: load(file) for key, file in files.items()}
     if not measured:
         return models
     return _decomposition(models) if name == "decomposition" else _before_after(models, resamples, seed)

@@ -1,0 +1,201 @@
+"""Lines of JSON objects: each is a row of a table. A line that is no object is named by its number."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from calibrant.core.errors import InputError
+from calibrant.core.limits import BATCH_CELLS, JSON_BYTES, MOST_COLUMNS, check_unpacked
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Wants = Callable[[str], bool]
+Row = tuple[int, dict[str, Any]]  # the number of its line, and what stands there
+
+KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "numbers",
+    float: "numbers",
+    str: "text",
+    list: "lists",
+    dict: "objects",
+}
+BLOCK_ROWS = 1 << 16
+ROWS = "\0rows"  # a column that keeps the height of a table without columns
+
+
+def json_objects(file: Path) -> Iterator[Row]:
+    """Every object of the file. Old versions of some tools write one indented list of objects; that is read too."""
+    with file.open("rb") as stream:
+        numbered = enumerate(iter(lambda: stream.readline(JSON_BYTES), b""), start=1)
+        for number, line in numbered:
+            text = _text(file, number, line)
+            if number == 1 and text.strip() == "[":
+                yield from _indented(file, numbered)
+                return
+            if not text.isspace() and text:
+                yield number, _object(file, number, text)
+
+
+def read_jsonl(file: Path, wants: Wants) -> tuple["pl.DataFrame", list[str]]:
+    """The columns that are wanted, as one table, and the names of all."""
+    import polars as pl
+
+    names: dict[str, None] = {}
+    columns: set[str] = set()
+    parts, height = [], 0
+    for part in jsonl_blocks(file, BLOCK_ROWS, wants, names):
+        columns |= set(part.columns)
+        height += part.height
+        check_unpacked(file, height * len(columns) * 8)
+        parts.append(part)
+    if not parts:
+        return pl.DataFrame(), list(names)
+    return pl.concat(parts, how="diagonal_relaxed").drop(ROWS), list(names)
+
+
+def jsonl_blocks(file: Path, rows: int, wants: Wants, names: dict[str, None] | None = None) -> Iterator["pl.DataFrame"]:
+    """At most so many rows at a time, fewer where rows are long; `names` collects those of all columns."""
+    kinds: dict[str, tuple[str, int]] = {}
+    block: list[Row] = []
+    columns: dict[str, None] = {}
+    for number, found in json_objects(file):
+        if names is not None and len(names) < MOST_COLUMNS:
+            names.update(dict.fromkeys(found))
+        kept = {name: value for name, value in found.items() if wants(name)}
+        columns.update(dict.fromkeys(kept))
+        if len(columns) > MOST_COLUMNS:
+            fix = "put the scores of a row into one list"
+            raise InputError(str(file), expected=f"at most {MOST_COLUMNS:,} names", got="more", fix=fix)
+        block.append((number, kept))
+        if len(block) >= rows or len(block) * (len(columns) + 1) > BATCH_CELLS:
+            yield _frame(file, block, columns, kinds)
+            block, columns = [], {}
+    if block:
+        yield _frame(file, block, columns, kinds)
+
+
+def _frame(file: Path, block: list[Row], columns: dict[str, None], kinds: dict[str, tuple[str, int]]) -> "pl.DataFrame":
+    import polars as pl
+
+    made = [pl.Series(ROWS, [0] * len(block), dtype=pl.Int8)]
+    for name in columns:
+        values = [row.get(name) for _, row in block]
+        if name == "classes":  # the one list of text, as tables have it
+            values = [json.dumps(value) if isinstance(value, list) else value for value in values]
+        kind = _kind(file, name, values, block, kinds)
+        made.append(_series(file, name, values, block, kind))
+    return pl.DataFrame(made)
+
+
+def _kind(file: Path, name: str, values: list[Any], block: list[Row], kinds: dict[str, tuple[str, int]]) -> str:
+    """The one kind that all values of a column have, in this block and in those before."""
+    found = {KINDS[one] for one in set(map(type, values)) - {type(None)}}
+    if not found:
+        return "nothing"
+    first, line = kinds.setdefault(name, _first(values, block))
+    if found != {first}:
+        other, at = next((KINDS[type(v)], n) for v, (n, _) in zip(values, block, strict=True) if _differs(v, first))
+        got = f"{other} in line {at}, {first} in line {line}"
+        raise InputError(f"{file}, {name}", expected="values of one kind", got=got, fix="correct the lines")
+    return first
+
+
+def _differs(value: Any, kind: str) -> bool:
+    return value is not None and KINDS[type(value)] != kind
+
+
+def _first(values: list[Any], block: list[Row]) -> tuple[str, int]:
+    return next((KINDS[type(v)], n) for v, (n, _) in zip(values, block, strict=True) if v is not None)
+
+
+def _series(file: Path, name: str, values: list[Any], block: list[Row], kind: str) -> "pl.Series":
+    import polars as pl
+
+    try:
+        if kind == "numbers":
+            whole = all(type(value) is not float for value in values)
+            return pl.Series(name, values, dtype=pl.Int64 if whole else pl.Float64, strict=whole)
+        if kind == "lists":
+            _check_lists(file, name, values, block)
+            floats = [None if value is None else [None if x is None else float(x) for x in value] for value in values]
+            return pl.Series(name, floats, dtype=pl.List(pl.Float64))
+    except (OverflowError, TypeError) as error:
+        raise InputError(
+            f"{file}, {name}", expected="whole numbers of at most 64 bits", got="larger ones", fix="write them as text"
+        ) from error
+    dtypes: dict[str, Any] = {"text": pl.String, "true or false": pl.Boolean, "nothing": pl.Null}
+    if kind == "objects":
+        got = f"an object in line {_first(values, block)[1]}"
+        raise InputError(f"{file}, {name}", expected="numbers, text or a list", got=got, fix="name another field")
+    return pl.Series(name, values, dtype=dtypes[kind])
+
+
+def _check_lists(file: Path, name: str, values: list[Any], block: list[Row]) -> None:
+    allowed = {int, float, type(None)}
+    for value, (line, _) in zip(values, block, strict=True):
+        if value is not None and not allowed.issuperset(map(type, value)):
+            got = f"something else in line {line}"
+            raise InputError(f"{file}, {name}", expected="lists of numbers", got=got, fix="correct the line")
+
+
+def _indented(file: Path, numbered: Iterator[tuple[int, bytes]]) -> Iterator[Row]:
+    """The objects of one list, each from a line that is an opening brace to its closing one, indented alike."""
+    lines: list[str] = []
+    size, opened, end = 0, 0, ""
+    for number, line in numbered:
+        text = _text(file, number, line).rstrip()
+        if not lines:
+            if text == "]":
+                return
+            if text.lstrip() != "{":
+                raise _no_object(file, number, "a list that is not indented")
+            opened, end, size = number, text[:-1] + "}", 0
+        lines.append(text)
+        size += len(text)
+        if size > JSON_BYTES:
+            raise _too_long(file, opened)
+        if text.rstrip(",") == end:
+            yield opened, _object(file, opened, "\n".join(lines).rstrip(","))
+            lines = []
+    raise _no_object(file, opened, "a list without an end")
+
+
+def _text(file: Path, number: int, line: bytes) -> str:
+    if len(line) >= JSON_BYTES:
+        raise _too_long(file, number)
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _no_object(file, number, "bytes that are no characters") from None
+    return text.removeprefix("\ufeff") if number == 1 else text
+
+
+def _object(file: Path, number: int, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = "one too deep" if isinstance(error, RecursionError) else f"'{text.strip()[:40]}'"
+        raise _no_object(file, number, reason) from None
+    if not isinstance(found, dict):
+        raise _no_object(file, number, f"'{text.strip()[:40]}'")
+    return found
+
+
+def _no_object(file: Path, number: int, got: str) -> InputError:
+    fix = "write one JSON object on each line"
+    return InputError(f"{file}, line {number}", expected="a JSON object", got=got, fix=fix)
+
+
+def _too_long(file: Path, number: int) -> InputError:
+    expected = f"less than {JSON_BYTES >> 20} MiB"
+    return InputError(f"{file}, line {number}", expected=expected, got="a longer one", fix="write shorter lines")
+
+
+def write_jsonl(stream: IO[bytes], columns: dict[str, list[Any]]) -> None:
+    """One object a line; what is None is left out."""
+    for row in zip(*columns.values(), strict=True):
+        found = {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+        stream.write(json.dumps(found, allow_nan=False, ensure_ascii=False).encode() + b"\n")
