@@ -31,7 +31,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.temperature import find_temperature
 from calibrant.data import DEMO_TEST, DEMO_VAL
 from calibrant.measures import Measure
-from calibrant.measuring.battery import STANDARD
+from calibrant.measuring.battery import STANDARD, STANDARD_BINARY
 from calibrant.repairing.choose import CANDIDATES
 
 DOCS = Path(__file__).parent
@@ -106,7 +106,7 @@ DIRECTION = {
 def measures_page() -> str:
     """The whole page: one table, then one section per measure."""
     entries = [(name, cal.measures.make(name)) for name in cal.measures.names()]
-    standard = {spec.partition(":")[0] for spec in STANDARD}
+    standard = {spec.partition(":")[0] for spec in (*STANDARD, *STANDARD_BINARY)}
     rows = [
         f"| [`{name}`](#{name}) | {m.title} | {BETTER[m.direction]} "
         f"| {'yes' if name in standard else ''} | {'yes' if streams(name) else ''} |\n"

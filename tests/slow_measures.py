@@ -402,7 +402,7 @@ def auroc_correct(probs, labels):
     return won / (len(right) * len(wrong))
 
 
-def average_precision(positives, negatives):
+def mean_precision(positives, negatives):
     """Scores of both; a higher score means positive."""
     if not positives:
         return math.nan
@@ -416,13 +416,28 @@ def average_precision(positives, negatives):
     return total
 
 
+def roc_auc(probs, labels):
+    """Of two classes, the second is positive."""
+    pairs = one_class(probs, labels, 1)
+    wanted, others = ([s for s, hit in pairs if hit == kind] for kind in (1.0, 0.0))
+    if not wanted or not others:
+        return math.nan
+    return mean((a > b) + (a == b) / 2 for a in wanted for b in others)
+
+
+def average_precision(probs, labels):
+    pairs = one_class(probs, labels, 1)
+    wanted, others = ([s for s, hit in pairs if hit == kind] for kind in (1.0, 0.0))
+    return mean_precision(wanted, others) if wanted and others else math.nan
+
+
 def aupr_success(probs, labels):
-    return average_precision(*right_and_wrong(probs, labels))
+    return mean_precision(*right_and_wrong(probs, labels))
 
 
 def aupr_error(probs, labels):
     right, wrong = right_and_wrong(probs, labels)
-    return average_precision([-c for c in wrong], [-c for c in right])
+    return mean_precision([-c for c in wrong], [-c for c in right])
 
 
 def fpr95(probs, labels, tpr=0.95):

@@ -3,6 +3,8 @@
 import numpy as np
 
 from calibrant.core.predictions import Predictions
+from calibrant.measures import find
+from calibrant.measures._positive import PositiveMeasure
 
 
 def drawn(n, k, *, seed, sharpness=1.0):
@@ -29,6 +31,23 @@ def one_answer(right):
     logits, _ = drawn(40, 4, seed=7)
     top = logits.argmax(axis=1)
     return Predictions.from_logits(logits, top if right else (top + 1) % 4)
+
+
+def any_classes(names):
+    """Those of the measures that read any number of classes."""
+    return [name for name in names if not issubclass(find(name.partition(":")[0]), PositiveMeasure)]
+
+
+def suited(measure, p):
+    """The rows as the measure can read them: one class against the others, where it asks for a positive class."""
+    return two_classes(p) if isinstance(measure, PositiveMeasure) else p
+
+
+def two_classes(p):
+    """Class 1 against all others."""
+    probs = p.probs.astype(np.float64)
+    wanted = np.stack([1 - probs[:, 1], probs[:, 1]], axis=1)
+    return Predictions.from_probs(wanted, (p.labels == 1).astype(np.int64))
 
 
 def absent_class():

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.synthetic import synthetic
     from calibrant.measuring.watch import Watch, watch
     from calibrant.plotting.draw import draw
+    from calibrant.plotting.plot import plot
     from calibrant.repairing.choose import choose
     from calibrant.repairing.export import export
     from calibrant.repairing.fit import fit
@@ -70,6 +71,7 @@ _HOMES = {
     "measuring.synthetic": ("synthetic",),
     "measuring.watch": ("Watch", "watch"),
     "plotting.draw": ("draw",),
+    "plotting.plot": ("plot",),
     "repairing.choose": ("choose",),
     "repairing.export": ("export",),
     "repairing.fit": ("fit",),
@@ -135,6 +137,7 @@ __all__ = [
     "models",
     "open_run",
     "open_study",
+    "plot",
     "questions",
     "report",
     "rescore",

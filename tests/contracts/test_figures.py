@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from figure_tables import TABLES
+from synthetic import two_classes
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
@@ -22,6 +23,7 @@ from calibrant.plotting.draw import compute, spec
 NAMES = names()
 OF_PREDICTIONS = [name for name in NAMES if issubclass(find(name), PredictionFigure)]
 OF_TABLES = [name for name in NAMES if issubclass(find(name), TableFigure)]
+OF_TWO_CLASSES = {"roc", "precision_recall"}
 MAY_BE_ZERO = {"seed"}
 EIGHTY_MM = 302.4  # in pixels, of which an inch has 96
 
@@ -30,7 +32,12 @@ def source(name, p):
     if name in OF_TABLES:
         assert name in TABLES, f"add a small table for {name} to tests/figure_tables.py"
         return TABLES[name]()
+    p = of(name, p)
     return {"before": p, "after": p.tempered(2.0)}
+
+
+def of(name, p):
+    return two_classes(p) if name in OF_TWO_CLASSES else p
 
 
 def options_of(name):
@@ -128,7 +135,7 @@ def test_data_are_plain_small_and_the_same_again(name, p):
 @pytest.mark.parametrize("name", OF_PREDICTIONS)
 def test_data_and_words_on_any_data(name, any_data):
     figure = make(name)
-    rows = figure.data({"CE, seed 1": any_data})
+    rows = figure.data({"CE, seed 1": of(name, any_data)})
     json.dumps(rows, allow_nan=False)
     check_words(figure.words(rows))
 
@@ -136,11 +143,12 @@ def test_data_and_words_on_any_data(name, any_data):
 @pytest.mark.parametrize("data", ["all correct", "certain and wrong", "fewer rows than bins"])
 @pytest.mark.parametrize("name", OF_PREDICTIONS)
 def test_hard_data_can_be_drawn(name, data, make_data):
-    assert "NaN" not in svg(spec(name, compute(name, make_data(data))))
+    assert "NaN" not in svg(spec(name, compute(name, of(name, make_data(data)))))
 
 
 @pytest.mark.parametrize("name", OF_PREDICTIONS)
 def test_data_do_not_depend_on_the_order_of_rows(name, p):
+    p = of(name, p)
     shuffled = p.take(np.random.default_rng(0).permutation(p.n))
     one, other = (make(name).data({"m": q}) for q in (p, shuffled))
     assert len(one) == len(other)
@@ -154,19 +162,20 @@ def test_data_stay_small_for_many_rows(name):
     rng = np.random.default_rng(3)
     logits = 3 * rng.normal(size=(100_000, 3))
     p = Predictions.from_logits(logits, (logits + rng.gumbel(size=logits.shape)).argmax(axis=1))
-    rows = make(name).data({"m": p})
+    rows = make(name).data({"m": of(name, p)})
     assert len(rows) <= 512
     assert len(json.dumps(rows)) < 120_000
 
 
 @pytest.mark.parametrize("name", OF_PREDICTIONS)
 def test_predictions_are_not_changed(name, p):
+    p = of(name, p)
     before = p.values.copy()
     make(name).data({"m": p})
     assert np.array_equal(p.values, before)
 
 
-@pytest.mark.parametrize("name", OF_PREDICTIONS)
+@pytest.mark.parametrize("name", sorted(set(OF_PREDICTIONS) - OF_TWO_CLASSES))
 def test_blocks_of_classes_give_the_same(name, p, monkeypatch):
     whole = make(name).data({"m": p})
     monkeypatch.setattr("calibrant.core.views.KEEP_ELEMENTS", 150)
@@ -243,7 +252,7 @@ def test_chart_becomes_a_picture_the_same_each_time(name, p):
 
 @pytest.mark.parametrize("name", OF_PREDICTIONS)
 def test_one_model_fits_80_mm(name, p):
-    picture = svg(spec(name, compute(name, {"CE": p})))
+    picture = svg(spec(name, compute(name, {"CE": of(name, p)})))
     assert float(re.search(r'width="([\d.]+)"', picture).group(1)) <= EIGHTY_MM
 
 

@@ -9,7 +9,7 @@ import slow_measures
 from entry_options import options_of, values_of
 from pairwise import pairwise
 from slow_measures import kde_bandwidth, smooth_error, softmax
-from synthetic import DATA
+from synthetic import DATA, suited
 
 from calibrant.core.predictions import Predictions
 from calibrant.measures import find, make, names
@@ -75,7 +75,8 @@ def test_agrees_on_every_data_set(make_data, name):
     cases = pairwise(data=list(DATA), **factors) if factors else [{"data": data} for data in DATA]
     wrong = []
     for case in cases:
-        p, options = make_data(case["data"]), {option: case[option] for option in taken}
+        options = {option: case[option] for option in taken}
+        p = suited(make(name), make_data(case["data"]))
         if nothing_left(p, name, options):
             continue
         theirs = twin_of(name)(*slow_input(p), **options)

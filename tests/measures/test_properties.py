@@ -8,6 +8,7 @@ import slow_measures
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from synthetic import any_classes
 
 from calibrant.core.predictions import Predictions
 from calibrant.measures import make, names
@@ -30,7 +31,7 @@ VARIANTS = [
     "brier:form=mean_k",
     "refinement:loss=brier,by=isotonic,folds=2",
 ]
-SPECS = names() + VARIANTS
+SPECS = any_classes(names()) + VARIANTS  # measures of two classes: test_positive.py
 MAY_BE_NAN = {"auroc_correct", "aupr_success", "aupr_error", "fpr95"}
 NEEDS_ROWS = {"refinement", "calibration"}  # at least one row per fold
 FOLDS = 5

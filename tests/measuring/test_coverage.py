@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from coverage_study import KINDS, SIZES, coverage, sets, truth
+from synthetic import any_classes
 
 import calibrant as cal
 from calibrant.core.intervals import basic_interval, draw
@@ -34,7 +35,7 @@ def test_the_interval_of_the_ece_covers_at_a_thousand_rows(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", sorted([*cal.measures.names(), *VARIANTS]))
+@pytest.mark.parametrize("spec", sorted([*any_classes(cal.measures.names()), *VARIANTS]))
 def test_every_interval_covers_or_its_page_says_what_it_covers(spec):
     m = make(spec)
     found = {(kind, n): coverage(m, kind, n, SETS)[0] for n in SIZES for kind in KINDS}

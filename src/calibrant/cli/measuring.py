@@ -41,7 +41,7 @@ def measure(
     inputs: Inputs,
 ) -> None:
     """Measure calibration and refinement, with intervals and a verdict."""
-    from calibrant.measuring.battery import STANDARD
+    from calibrant.measuring.battery import standard
 
     if set_name not in ("standard", "benchmark102"):
         raise unknown_name("set", set_name, ["standard", "benchmark102"])
@@ -59,7 +59,7 @@ def measure(
     p = inputs.load(file)
     if set_name == "benchmark102":
         return _measure_benchmark(p, inputs, measures, ood, resamples, as_json)
-    with progress("measuring", measures or STANDARD) as steps:
+    with progress("measuring", measures or standard(p)) as steps:
         rows = [
             cal.measure(p, m, confidence=confidence, resamples=resamples, seed=seed, progress=step) for m, step in steps
         ]

@@ -5,6 +5,15 @@ import numpy as np
 from calibrant.core.arrays import Array
 
 
+def area_under_roc(positives: Array, negatives: Array) -> float:
+    """Chance that a positive outranks a negative, from tie groups in ascending order of score; ties count half."""
+    wanted, others = positives.sum(), negatives.sum()
+    if wanted == 0 or others == 0:
+        return float("nan")
+    below = np.cumsum(negatives) - negatives
+    return float(positives @ (below + negatives / 2) / (wanted * others))
+
+
 def average_precision(positives: Array, negatives: Array) -> float:
     """Sum of precision times gain in recall over tie groups, from the highest score down."""
     found = np.cumsum(positives)

@@ -16,7 +16,7 @@ def class_bins(p: Predictions, count: int, scheme: Scheme) -> Bins:
     counts, scores, hits = (
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "hit_sum")
     )
-    return Bins(counts, scores, hits, p.n)
+    return Bins(counts, scores, hits, p.curve.total, p.curve.effective)
 
 
 def class_errors(bins: Bins) -> Array:

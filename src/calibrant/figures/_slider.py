@@ -13,8 +13,11 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.curve import Curve, Scheme
+from calibrant.core.errors import InputError
+from calibrant.core.weighted import WeightedCurve
 from calibrant.figures._base import Row
 from calibrant.figures._layers import chart_of
+from calibrant.figures._shape import OF_CLASSES, Called, count_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -25,22 +28,26 @@ MOST_CELLS = 20_000
 
 def cells(curve: Curve, scheme: Scheme) -> Row:
     """The curve in cells, as lists: ready for JSON."""
+    if scheme == "mass" and isinstance(curve, WeightedCurve):
+        fix = "draw them into another kind of file, or with bins of equal width"
+        raise InputError("slider", expected="rows without weights, for bins of equal mass", got="weights", fix=fix)
     most, cuts = _cuts(curve, scheme)
-    start, count = cuts[:-1], np.diff(cuts)
-    mean = np.add.reduceat(curve.scores, start) / count
+    start, count = cuts[:-1], np.diff(curve.weight_sum[cuts])
+    mean = np.add.reduceat(curve.scores * curve.weights, start) / count
     at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
-    hits = np.add.reduceat(_even_hits(curve) if scheme == "mass" else curve.hits, start)
+    hits = np.add.reduceat(_even_hits(curve) if scheme == "mass" else curve.hits * curve.weights, start)
     return {
         "most": most,
-        "n": curve.n,
+        "n": count_of(curve.total),
+        "effective": curve.effective,
         "start": start.tolist() if scheme == "mass" else [],
         "at": at.tolist(),
-        "count": count.tolist(),
+        "count": [count_of(c) for c in count],
         "hits": [int(h) if h.is_integer() else h for h in hits.tolist()],
     }
 
 
-def binned(row: Row, scheme: Scheme, level: float) -> Any:
+def binned(row: Row, scheme: Scheme, level: float, words: Called = OF_CLASSES) -> Any:
     """The rows of `data` again, from cells, for the bin count that the slider stands at."""
     lists: list[Any] = ["at", "count", "hits"] + (["start"] if scheme == "mass" else [])
     values = [{name: row[name] for name in lists}]
@@ -50,7 +57,7 @@ def binned(row: Row, scheme: Scheme, level: float) -> Any:
         groupby=["bin"], size="sum(count)", right="sum(hits)", score="sum(score)", first="min(at)", last="max(at)"
     )
     edges = ("datum.first", "datum.last") if scheme == "mass" else ("(datum.bin - 1) / bins", "datum.bin / bins")
-    p, n, z = "datum.accuracy", "datum.count", repr(NormalDist().inv_cdf((1 + level) / 2))
+    p, n, z = "datum.accuracy", f"(datum.count * {row['effective']!r})", repr(NormalDist().inv_cdf((1 + level) / 2))
     centre, below = f"({p} + {z} * {z} / (2 * {n}))", f"(1 + {z} * {z} / {n})"
     half = f"{z} * sqrt({p} * (1 - {p}) / {n} + {z} * {z} / (4 * {n} * {n}))"
     for field, expression in {
@@ -59,7 +66,7 @@ def binned(row: Row, scheme: Scheme, level: float) -> Any:
         "confidence": "datum.score / datum.size",
         "accuracy": "datum.right / datum.size",
         "gap": "datum.confidence - datum.accuracy",
-        "side": "datum.gap > 0 ? 'overconfident' : 'underconfident'",
+        "side": f"datum.gap > 0 ? '{words.over}' : '{words.under}'",
         "low_edge": edges[0],
         "high_edge": edges[1],
         "low": f"({centre} - {half}) / {below}",

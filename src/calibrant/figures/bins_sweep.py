@@ -13,6 +13,7 @@ from calibrant.core.theme import WIDTH, dress
 from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in
+from calibrant.figures._shape import shape_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,11 +47,12 @@ class BinsSweep(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         rows = []
+        shape = shape_of(models)
         for name, p in models.items():
-            values, noise = self._errors(p.top_label), self._noise(p.top_label)
+            values, noise = self._errors(p.curve), self._noise(p.curve)
             for m, measure in enumerate(("ECE", "MCE")):
                 for b, count in enumerate(COUNTS):
-                    known = {"model": name, "measure": measure, "bins": count}
+                    known = {"shape": shape, "model": name, "measure": measure, "bins": count}
                     rows.append(known | {"value": float(values[b, m]), "noise": float(noise[b, m])})
         return rows
 

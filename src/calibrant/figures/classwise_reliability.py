@@ -15,6 +15,7 @@ from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._classes import class_bins, class_errors, worst
 from calibrant.figures._layers import chart_of, colour, diagonal, names_in, side_by_side, unit_x, unit_y
+from calibrant.figures._shape import count_of, require_shape
 
 if TYPE_CHECKING:
     import altair as alt
@@ -51,12 +52,13 @@ class ClasswiseReliability(PredictionFigure):
         share_inside("level", self.level)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
+        require_shape("classwise_reliability", models, ("classes", "binary"))
         made = {name: class_bins(p, self.bins, self.scheme) for name, p in models.items()}
         rows = []
         for c in worst(made, self.classes):
             for name, b in made.items():
                 error = float(class_errors(b)[c])
-                low, high = wilson(b.accuracy[c], np.maximum(b.count[c], 1), self.level)
+                low, high = wilson(b.accuracy[c], np.maximum(b.count[c] * b.effective, 1e-9), self.level)
                 for m in np.flatnonzero(b.filled[c]):
                     rows.append(
                         {
@@ -64,7 +66,7 @@ class ClasswiseReliability(PredictionFigure):
                             "class": c,
                             "error": error,
                             "bin": int(m) + 1,
-                            "count": int(b.count[c, m]),
+                            "count": count_of(b.count[c, m]),
                             "share": float(b.share[c, m]),
                             "confidence": float(b.confidence[c, m]),
                             "accuracy": float(b.accuracy[c, m]),

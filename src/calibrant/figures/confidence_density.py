@@ -14,11 +14,10 @@ from calibrant.core.wording import percent
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_x
+from calibrant.figures._shape import called, shape_of
 
 if TYPE_CHECKING:
     import altair as alt
-
-OUTCOMES = ["correct", "incorrect"]
 
 
 @dataclass(frozen=True)
@@ -45,26 +44,32 @@ class ConfidenceDensity(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         rows = []
+        shape = shape_of(models)
+        words = called([{"shape": shape}])
         for name, p in models.items():
-            for outcome, mask in zip(OUTCOMES, (p.correct, ~p.correct), strict=True):
-                values = p.confidence[mask]
+            w = np.ones(p.n) if p.weights is None else p.weights
+            for outcome, mask in ((words.hit, p.hit & (w > 0)), (words.miss, ~p.hit & (w > 0))):
+                values, shares = p.score[mask], w[mask] / w[mask].sum()
                 if not len(values):
                     continue  # a model that is never wrong has one density
-                ones = np.full(len(values), 1 / len(values))
-                (density,) = smoothed(values, [ones], self._bandwidth(values))
-                known = {"model": name, "outcome": outcome, "count": len(values), "mean": float(values.mean())}
+                (density,) = smoothed(values, [shares], self._bandwidth(values))
+                known = {"shape": shape, "model": name, "outcome": outcome, "count": len(values)}
+                known["mean"] = float(shares @ values)
                 points = zip(grid().tolist(), np.maximum(density, 0).tolist(), strict=True)
                 rows += [known | {"confidence": at, "density": height} for at, height in points]
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        said, words = [], called(rows)
         for name in names_in(rows):
             facts = {row["outcome"]: row for row in rows if row["model"] == name}
-            each = [f"{row['count']:,} {key} with mean confidence {percent(row['mean'])}" for key, row in facts.items()]
-            missing = [f"no {outcome} ones" for outcome in OUTCOMES if outcome not in facts]
+            each = [
+                f"{row['count']:,} {key} with mean {words.score} {percent(row['mean'])}" for key, row in facts.items()
+            ]
+            missing = [f"no {outcome} ones" for outcome in (words.hit, words.miss) if outcome not in facts]
             said.append(f"{name} has {' and '.join(each + missing)}.")
-        return f"Densities of the confidence of correct and incorrect predictions. {' '.join(said)}"
+        what = "rows" if words.hit == "positive" else "predictions"
+        return f"Densities of the {words.score} of {words.hit} and {words.miss} {what}. {' '.join(said)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names = names_in(rows)
@@ -80,11 +85,12 @@ def _panel(rows: list[Row], name: str) -> Any:
     import altair as alt
 
     base = chart_of(rows)
-    x = unit_x("confidence", "confidence")
-    outcome = alt.Color("outcome:N", scale=alt.Scale(domain=OUTCOMES), legend=alt.Legend(title=None))
+    words = called(rows)
+    x = unit_x("confidence", words.score)
+    outcome = alt.Color("outcome:N", scale=alt.Scale(domain=[words.hit, words.miss]), legend=alt.Legend(title=None))
     tooltip = [
         alt.Tooltip("outcome:N"),
-        alt.Tooltip("confidence:Q", format=".1%"),
+        alt.Tooltip("confidence:Q", format=".1%", title=words.score),
         alt.Tooltip("density:Q", format=".3g"),
         alt.Tooltip("count:Q", format=",", title="rows"),
     ]

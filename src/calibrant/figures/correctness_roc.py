@@ -78,8 +78,7 @@ def _curve(name: str, curve: Curve) -> list[Row]:
     correct = np.concatenate([[0.0], np.cumsum(hits) / right])
     incorrect = np.concatenate([[0.0], np.cumsum(misses) / wrong])
     auroc = float(np.diff(incorrect) @ (correct[1:] + correct[:-1]) / 2)
-    at = np.cumsum(hits + misses).astype(np.int64)
-    threshold = np.concatenate([[1.0], curve.scores[curve.n - at]])
+    threshold = np.concatenate([[1.0], curve.scores[curve.group_ends - 1][::-1]])
     return [
         {
             "model": name,

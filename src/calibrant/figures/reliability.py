@@ -11,16 +11,16 @@ from calibrant.core.curve import Curve, Scheme, equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.core.theme import WIDTH, dress
 from calibrant.core.wilson import wilson
-from calibrant.core.wording import level, percent, whole_percent
+from calibrant.core.wording import level, percent, sentence, whole_percent
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
+from calibrant.figures._shape import Called, called, count_of, shape_of
 from calibrant.figures._slider import binned, cells, slider
 
 if TYPE_CHECKING:
     import altair as alt
 
 PLAIN = 40  # bins up to which whiskers are drawn in full
-SIDES = ["underconfident", "overconfident"]
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,21 @@ class Reliability(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         """A row per filled bin; with the slider, one more row a model that holds its cells as lists."""
-        rows = [row for name, p in models.items() for row in self._bins(name, p.top_label)]
+        shape = shape_of(models)
+        rows = [{"shape": shape, **row} for name, p in models.items() for row in self._bins(name, p.curve, shape)]
         if self.slider:
-            rows += [{"model": name, "part": "cells", **cells(p.top_label, self.scheme)} for name, p in models.items()]
+            known = {"shape": shape, "part": "cells"}
+            rows += [{**known, "model": name, **cells(p.curve, self.scheme)} for name, p in models.items()]
         return rows
 
     def words(self, rows: list[Row]) -> str:
         kind = "equal-width" if self.scheme == "width" else "equal-mass"
-        said = [_sentence(name, [row for row in _only("bin", rows) if row["model"] == name]) for name in names_in(rows)]
+        own, words = _only("bin", rows), called(rows)
+        said = [_sentence(name, [row for row in own if row["model"] == name], words) for name in names_in(rows)]
         bins = f"{self.bins} {kind} bins{' to begin with' if self.slider else ''}"
-        drawn = f"Accuracy against confidence in {bins}; whiskers are Wilson {level(self.level)} intervals"
+        drawn = (
+            f"{sentence(words.rate)} against {words.score} in {bins}; whiskers are Wilson {level(self.level)} intervals"
+        )
         return f"{drawn}. {' '.join(said)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
@@ -75,33 +80,36 @@ class Reliability(PredictionFigure):
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             kept = _only("cells", own)
-            base = binned(kept[0], self.scheme, self.level) if self.slider else chart_of(_only("bin", own))
-            panels.append(_panel(base, name, fade, counts=self.scheme == "width"))
+            words = called(rows)
+            base = binned(kept[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
+            panels.append(_panel(base, name, fade, words, counts=self.scheme == "width"))
         drawn = side_by_side(panels)
         return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
 
-    def _bins(self, name: str, curve: Curve) -> list[Row]:
-        b = curve.bins(self.bins, self.scheme)
-        ends = np.cumsum(b.count).astype(np.int64)
-        low, high = wilson(b.accuracy, np.maximum(b.count, 1), self.level)
+    def _bins(self, name: str, curve: Curve, shape: str) -> list[Row]:
+        b, words = curve.bins(self.bins, self.scheme), called([{"shape": shape}])
+        ends = np.cumsum(b.count)
+        first = curve.weight_sum.searchsorted(ends - b.count, "right")
+        last = curve.weight_sum.searchsorted(ends, "left")
+        rate = np.clip(b.accuracy, 0, 1)
+        low, high = wilson(rate, np.maximum(b.count * b.effective, 1e-9), self.level)
         edges = equal_width_edges(self.bins)
         rows = []
         for m in np.flatnonzero(b.filled):
-            first, last = ends[m] - int(b.count[m]), ends[m] - 1
             by_mass = self.scheme == "mass"
             rows.append(
                 {
                     "model": name,
                     "part": "bin",
                     "bin": int(m) + 1,
-                    "low_edge": float(curve.scores[first] if by_mass else edges[m]),
-                    "high_edge": float(curve.scores[last] if by_mass else edges[m + 1]),
-                    "count": int(b.count[m]),
+                    "low_edge": float(curve.scores[first[m] - 1] if by_mass else edges[m]),
+                    "high_edge": float(curve.scores[min(last[m], curve.n) - 1] if by_mass else edges[m + 1]),
+                    "count": count_of(b.count[m]),
                     "share": float(b.share[m]),
                     "confidence": float(b.confidence[m]),
                     "accuracy": float(b.accuracy[m]),
                     "gap": float(b.gap[m]),
-                    "side": SIDES[int(b.gap[m] > 0)],
+                    "side": words.over if b.gap[m] > 0 else words.under,
                     "low": float(low[m]),
                     "high": float(high[m]),
                 }
@@ -109,27 +117,29 @@ class Reliability(PredictionFigure):
         return rows
 
 
-def _panel(base: Any, name: str, fade: Any, *, counts: bool) -> Any:
+def _panel(base: Any, name: str, fade: Any, words: Called, *, counts: bool) -> Any:
     import altair as alt
 
     bare = {"labels": False, "ticks": False} if counts else {}  # the counts below carry the axis
-    title = None if counts else "confidence"
+    title = None if counts else words.score
     x = {"x": unit_x("low_edge", title, **bare), "x2": "high_edge:Q"}
     at = unit_x("confidence", title, **bare)
     tooltip = [
-        alt.Tooltip("confidence:Q", format=".2%"),
-        alt.Tooltip("accuracy:Q", format=".2%"),
+        alt.Tooltip("confidence:Q", format=".2%", title=words.score),
+        alt.Tooltip("accuracy:Q", format=".2%", title=words.rate),
         alt.Tooltip("gap:Q", format="+.2%"),
         alt.Tooltip("count:Q", format=",", title="rows"),
-        alt.Tooltip("low:Q", format=".1%", title="accuracy from"),
-        alt.Tooltip("high:Q", format=".1%", title="accuracy to"),
+        alt.Tooltip("low:Q", format=".1%", title=f"{words.rate} from"),
+        alt.Tooltip("high:Q", format=".1%", title=f"{words.rate} to"),
     ]
-    side = alt.Color("side:N", scale=alt.Scale(domain=SIDES), legend=alt.Legend(title=None, symbolOpacity=0.6))
-    y = unit_y("accuracy", "accuracy")
+    side = alt.Color(
+        "side:N", scale=alt.Scale(domain=[words.under, words.over]), legend=alt.Legend(title=None, symbolOpacity=0.6)
+    )
+    y = unit_y("accuracy", words.rate)
     gaps = base.mark_rect(style="gap").encode(**x, y=y, y2="confidence:Q", color=side, tooltip=tooltip)
     steps = base.mark_rule(style="accuracy").encode(**x, y=y, tooltip=tooltip)
     whiskers = base.mark_rule(style="whisker", opacity=fade).encode(
-        x=at, y=unit_y("low", "accuracy"), y2="high:Q", tooltip=tooltip
+        x=at, y=unit_y("low", words.rate), y2="high:Q", tooltip=tooltip
     )
     dots = base.mark_circle(style="dot", opacity=fade).encode(x=at, y=y, tooltip=tooltip)
     ece = (
@@ -143,7 +153,7 @@ def _panel(base: Any, name: str, fade: Any, *, counts: bool) -> Any:
     if not counts:
         return diagram.properties(width=WIDTH, height=WIDTH, title=name)
     bars = base.mark_rect(style="count").encode(
-        x=unit_x("low_edge", "confidence"),
+        x=unit_x("low_edge", words.score),
         x2="high_edge:Q",
         y=alt.Y("share:Q", title="rows", axis=alt.Axis(format=".0%", tickCount=2)),
         y2=alt.datum(0),
@@ -157,11 +167,16 @@ def _only(part: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["part"] == part]
 
 
-def _sentence(name: str, rows: list[Row]) -> str:
-    n = sum(row["count"] for row in rows)
+def _sentence(name: str, rows: list[Row], words: Called) -> str:
+    n = round(sum(row["count"] for row in rows))
     said, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
     ece = sum(row["share"] * abs(row["gap"]) for row in rows)
     sure = sum(row["share"] for row in rows if row["gap"] > 0)
+    if words.hit == "positive":
+        return (
+            f"{name} gives {percent(said)} on average and {percent(right)} of {n:,} rows are positive, ECE {ece:.4f}; "
+            f"{whole_percent(sure)} of its rows are in bins whose scores are too high."
+        )
     return (
         f"{name} says {percent(said)} on average and is right {percent(right)} of {n:,} times, ECE {ece:.4f}; "
         f"{whole_percent(sure)} of its rows are in overconfident bins."

@@ -24,7 +24,7 @@ class RiskCoverage(PredictionFigure):
     """Error rate among the predictions that are kept, from the most confident on, against the share that is kept.
 
     Its left end rests on few rows and jumps about. Calibration maps that keep the ranking do not change the curve.
-    `coverage` is the share the words speak of.
+    `coverage` is the share the words speak of. Of binary predictions the likelier class is the prediction.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> [(row["coverage"], row["risk"]) for row in RiskCoverage().data({"demo": p})]
@@ -82,11 +82,11 @@ class RiskCoverage(PredictionFigure):
 def _curve(name: str, curve: Curve) -> list[Row]:
     hits, misses = (group[::-1] for group in curve.groups)  # from the most confident down
     size, wrong = np.cumsum(hits + misses), np.cumsum(misses)
-    risk, coverage = wrong / size, size / curve.n
-    aurc = float((hits + misses) @ risk / curve.n)
+    risk, coverage = wrong / size, size / curve.total
+    aurc = float((hits + misses) @ risk / curve.total)
     accuracy = 1 - risk[-1]
     best = np.maximum(coverage - accuracy, 0) / coverage  # every error ranked behind every correct row
-    threshold = curve.scores[curve.n - size.astype(np.int64)]
+    threshold = curve.scores[curve.group_ends - 1][::-1]
     return [
         {
             "model": name,

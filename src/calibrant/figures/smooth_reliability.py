@@ -12,10 +12,11 @@ from calibrant.core.curve import Curve
 from calibrant.core.kernels import smooth_error
 from calibrant.core.predictions import Predictions
 from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import level, whole_percent
+from calibrant.core.wording import level, sentence, whole_percent
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
+from calibrant.figures._shape import called, shape_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,10 +53,13 @@ class SmoothReliability(PredictionFigure):
         at_least("seed", self.seed, 0)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        return [row for name, p in models.items() for row in self._curve(name, p.top_label)]
+        shape = shape_of(models)
+        return [{"shape": shape, **row} for name, p in models.items() for row in self._curve(name, p.curve)]
 
     def words(self, rows: list[Row]) -> str:
-        drawn = f"Accuracy against confidence, both smoothed, with a {level(self.level)} bootstrap band"
+        words = called(rows)
+        band = f"with a {level(self.level)} bootstrap band"
+        drawn = f"{sentence(words.rate)} against {words.score}, both smoothed, {band}"
         said = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
@@ -72,10 +76,10 @@ class SmoothReliability(PredictionFigure):
         return dress(side_by_side([_panel([row for row in rows if row["model"] == name], name) for name in names]))
 
     def _curve(self, name: str, curve: Curve) -> list[Row]:
-        error, sigma = smooth_error(curve.scores, (curve.scores - curve.hits) / curve.n)
-        ones = np.full(curve.n, 1 / curve.n)
+        ones = curve.weights / curve.total
+        error, sigma = smooth_error(curve.scores, (curve.scores - curve.hits) * ones)
         density, hits, scores = smoothed(curve.scores, [ones, ones * curve.hits, ones * curve.scores], sigma)
-        weight = 2 * np.sqrt(np.pi) * sigma * curve.n * density  # how many rows the kernel sees
+        weight = 2 * np.sqrt(np.pi) * sigma * curve.total * curve.effective * density  # how many rows the kernel sees
         keep = np.flatnonzero(weight >= min(FEWEST, weight.max() / 2))
         density, hits, scores = density[keep], hits[keep], scores[keep]
         confidence, accuracy = scores / density, np.clip(hits / density, 0, 1)
@@ -95,9 +99,10 @@ class SmoothReliability(PredictionFigure):
         """Quantiles of the gap over resamples. Equal rows are drawn together: a multinomial over cells is the same."""
         cell = 2 * np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1) + curve.hits.astype(np.int64)
         filled, of = np.unique(cell, return_inverse=True)
-        count = np.bincount(of)
-        score, hit = np.bincount(of, curve.scores) / count, (filled % 2).astype(np.float64)
-        draws = np.random.default_rng(self.seed).multinomial(curve.n, count / curve.n, size=self.resamples)
+        count = np.bincount(of, curve.weights)
+        score, hit = np.bincount(of, curve.scores * curve.weights) / count, (filled % 2).astype(np.float64)
+        worth = max(1, round(curve.total * curve.effective))
+        draws = np.random.default_rng(self.seed).multinomial(worth, count / count.sum(), size=self.resamples)
         kernel = sum(
             np.exp(-0.5 * ((t[:, None] - image) / sigma) ** 2)
             for turn in (-2.0, 0.0, 2.0)
@@ -113,23 +118,24 @@ class SmoothReliability(PredictionFigure):
 def _panel(rows: list[Row], name: str) -> Any:
     import altair as alt
 
+    words = called(rows)
     tooltip = [
-        alt.Tooltip("confidence:Q", format=".1%"),
-        alt.Tooltip("accuracy:Q", format=".1%"),
-        alt.Tooltip("low:Q", format=".1%", title="accuracy from"),
-        alt.Tooltip("high:Q", format=".1%", title="accuracy to"),
+        alt.Tooltip("confidence:Q", format=".1%", title=words.score),
+        alt.Tooltip("accuracy:Q", format=".1%", title=words.rate),
+        alt.Tooltip("low:Q", format=".1%", title=f"{words.rate} from"),
+        alt.Tooltip("high:Q", format=".1%", title=f"{words.rate} to"),
     ]
     base = chart_of(rows)
     bare = unit_x("confidence", None, labels=False, ticks=False)
-    band = base.mark_area(style="band").encode(x=bare, y=unit_y("low", "accuracy"), y2="high:Q", tooltip=tooltip)
-    line = base.mark_line(style="curve").encode(x=bare, y=unit_y("accuracy", "accuracy"), tooltip=tooltip)
+    band = base.mark_area(style="band").encode(x=bare, y=unit_y("low", words.rate), y2="high:Q", tooltip=tooltip)
+    line = base.mark_line(style="curve").encode(x=bare, y=unit_y("accuracy", words.rate), tooltip=tooltip)
     note = (
         chart_of([{"note": f"smECE {rows[0]['smooth']:.4f}"}])
         .mark_text(style="note", align="left", baseline="top", x=6, y=5, tooltip=None)
         .encode(text="note:N")
     )
     density = base.mark_area(style="count").encode(
-        x=unit_x("confidence", "confidence"),
+        x=unit_x("confidence", words.score),
         y=alt.Y("density:Q", title="density", axis=alt.Axis(labels=False, ticks=False, grid=False)),
         tooltip=tooltip,
     )

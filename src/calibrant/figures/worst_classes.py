@@ -14,6 +14,7 @@ from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._classes import class_bins, class_errors, worst
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_axis
+from calibrant.figures._shape import count_of, require_shape
 
 if TYPE_CHECKING:
     import altair as alt
@@ -48,6 +49,7 @@ class WorstClasses(PredictionFigure):
         at_most("classes", self.classes, MOST_CLASSES)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
+        require_shape("worst_classes", models, ("classes", "binary"))
         made = {name: class_bins(p, self.bins, "width") for name, p in models.items()}
         edges, rows = equal_width_edges(self.bins), []
         for c in worst(made, self.classes):
@@ -62,7 +64,7 @@ class WorstClasses(PredictionFigure):
                             "bin": int(m) + 1,
                             "low_edge": float(edges[m]),
                             "high_edge": float(edges[m + 1]),
-                            "count": int(b.count[c, m]),
+                            "count": count_of(b.count[c, m]),
                             "share": float(b.share[c, m]),
                             "gap": float(b.gap[c, m]),
                             "few": bool(b.count[c, m] < self.few),

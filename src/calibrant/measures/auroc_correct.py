@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from calibrant.core.curve import Curve
+from calibrant.core.ranking import area_under_roc
 from calibrant.measures._base import CurveMeasure, Direction
 
 
@@ -28,12 +27,7 @@ class AUROCCorrect(CurveMeasure):
     needs_both: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
-        hits, misses = curve.groups
-        positives, negatives = hits.sum(), misses.sum()
-        if positives == 0 or negatives == 0:
-            return float("nan")
-        below = np.cumsum(misses) - misses
-        return float(hits @ (below + misses / 2) / (positives * negatives))
+        return area_under_roc(*curve.groups)
 
     @property
     def definition(self) -> str:

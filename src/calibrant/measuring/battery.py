@@ -30,6 +30,19 @@ STANDARD = (
     "aupr_error",
     "aurc",
 )
+STANDARD_BINARY = (
+    "accuracy",
+    "nll",
+    "brier",
+    "gap",
+    "ece",
+    "ece:scheme=mass",
+    "mce",
+    "ks",
+    "smooth",
+    "roc_auc",
+    "average_precision",
+)
 
 BIN_COUNTS = (5, 10, 15, 20, 25, 50, 100, 200, 500)
 BIN_FAMILIES = {  # column stem -> spec; equal mass as in verified_calibration, which the study used
@@ -43,6 +56,17 @@ BIN_BASED = {f"{stem}_{m}": spec.format(m) for stem, spec in BIN_FAMILIES.items(
 OTHERS = {"KSCE": "ks", "KDECE": "kde", "MMCE": "mmce", "NLL": "nll", "Brier": "brier"}
 STUDY_SEED = 777
 FIT_SHARE = 0.2  # the study fits T on 20 % of the test set and measures "post" on the rest
+
+
+def standard(p: Predictions) -> tuple[str, ...]:
+    """The standard measures of predictions of this shape.
+
+    >>> standard(Predictions.binary([0.9, 0.2], [1, 0]))[-2:]
+    ('roc_auc', 'average_precision')
+    """
+    if p.shape == "binary":
+        return STANDARD_BINARY
+    return tuple(spec for spec in STANDARD if p.shape in CATALOGUE.make(spec).shapes)
 
 
 def battery(

@@ -97,11 +97,11 @@ def measure_all(
     >>> [m.measure for m in measure_all(p, ["ece", "brier"], resamples=0)]
     ['ece', 'brier']
     """
-    from calibrant.measuring.battery import STANDARD, benchmark102
+    from calibrant.measuring.battery import benchmark102, standard
 
     if isinstance(what, str) and what == "benchmark102":
         return benchmark102(p)
-    chosen: Sequence[What] = what if not isinstance(what, str) else STANDARD if what == "standard" else [what]
+    chosen: Sequence[What] = what if not isinstance(what, str) else standard(p) if what == "standard" else [what]
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
     return [measure(p, one, **options) for one in chosen]
 

@@ -25,18 +25,18 @@ PRINT = 300  # pixels per inch of a PNG
 MOST_MODELS = 8  # the colours of the theme
 
 
-def compute(figure: str | Figure, source: FigureSource) -> list[Row]:
+def compute(figure: str | Figure, source: "FigureSource | None") -> list[Row]:
     """The rows of a figure: from predictions (one model, or several by name) or from a table."""
     made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
     if isinstance(made, PredictionFigure):
-        return made.data(_models(source))
+        return made.data(named(source))
     if not isinstance(made, TableFigure):
         raise TypeError(f"{type(made).__name__} is neither a figure of predictions nor of a table")
-    if isinstance(source, Predictions | Mapping):
+    if source is None or isinstance(source, Predictions | Mapping):
         raise InputError(
             type(made).__name__,
             expected=f"a table with columns {', '.join(made.columns)}" if made.columns else "a table",
-            got="predictions",
+            got="nothing" if source is None else "predictions",
             fix="give a polars DataFrame",
         )
     return made.data(source)
@@ -110,16 +110,23 @@ def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> by
     scale = 72 / PIXELS_PER_INCH  # the converter counts 72 pixels to an inch
     if suffix == ".png":
         return bytes(vl_convert.vegalite_to_png(chart, vl_version=version, scale=scale, ppi=PRINT))
-    picture = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
     if suffix == ".pdf":
-        return bytes(vl_convert.svg_to_pdf(_resized(picture, scale)))
-    said = html.escape(chart["description"])
-    return picture.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1).encode()
+        drawn = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
+        return bytes(vl_convert.svg_to_pdf(_resized(drawn, scale)))
+    return picture(chart).encode()
 
 
-def _resized(picture: str, scale: float) -> str:
+def picture(chart: dict[str, Any]) -> str:
+    """The chart as SVG that says what it shows."""
+    import vl_convert
+
+    drawn, said = str(vl_convert.vegalite_to_svg(chart, vl_version=_version())), html.escape(chart["description"])
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+
+
+def _resized(drawn: str, scale: float) -> str:
     """An SVG of another size: what it holds is in its view box."""
-    head, end, rest = picture.partition(">")
+    head, end, rest = drawn.partition(">")
     return re.sub(r' (width|height)="([\d.]+)"', lambda m: f' {m[1]}="{float(m[2]) * scale:g}"', head) + end + rest
 
 
@@ -130,7 +137,8 @@ def _version() -> str:
     return ".".join(alt.SCHEMA_VERSION.split(".")[:2])
 
 
-def _models(source: FigureSource) -> Mapping[str, Predictions]:
+def named(source: "FigureSource | None") -> Mapping[str, Predictions]:
+    """Models by name: one needs none."""
     if isinstance(source, Predictions):
         return {"model": source}
     if not isinstance(source, Mapping) or not source or not all(isinstance(p, Predictions) for p in source.values()):

@@ -17,7 +17,7 @@ from calibrant.measuring.measure import measure
 if TYPE_CHECKING:
     import polars as pl
 
-COMPARED = ("ece", "nll", "brier", "auroc_correct")
+COMPARED = ("ece", "nll", "brier")
 
 
 def source_of(
@@ -27,14 +27,25 @@ def source_of(
     resamples: int | None,
     seed: int,
 ) -> "Mapping[str, Predictions] | pl.DataFrame":
-    name = spec_of(made).partition(":")[0]
-    measured = name in ("decomposition", "before_after") and all(file.suffix == ".npz" for file in files.values())
-    if isinstance(made, TableFigure) and not measured:
+    of_predictions = is_measured(made) and all(file.suffix == ".npz" for file in files.values())
+    if isinstance(made, TableFigure) and not of_predictions:
         return _tables(files)
     models = {key: load(file) for key, file in files.items()}
-    if not measured:
-        return models
-    return _decomposition(models) if name == "decomposition" else _before_after(models, resamples, seed)
+    return measured(made, models, resamples=resamples, seed=seed) if of_predictions else models
+
+
+def is_measured(made: Figure) -> bool:
+    """Whether the table of a figure can be measured from predictions."""
+    return spec_of(made).partition(":")[0] in ("decomposition", "before_after")
+
+
+def measured(
+    made: Figure, models: Mapping[str, Predictions], *, resamples: int | None = None, seed: int = 0
+) -> "pl.DataFrame":
+    """The table of such a figure."""
+    if spec_of(made).startswith("decomposition"):
+        return _decomposition(models)
+    return _before_after(models, resamples, seed)
 
 
 def _tables(files: Mapping[str, Path]) -> "pl.DataFrame":
@@ -81,7 +92,8 @@ def _before_after(models: Mapping[str, Predictions], resamples: int | None, seed
 
     better = {"down": "lower", "up": "higher"}
     rows = []
-    for what in COMPARED:
+    binary = all(p.shape == "binary" for p in models.values())
+    for what in (*COMPARED, "roc_auc" if binary else "auroc_correct"):
         for name, p in models.items():
             m = measure(p, what, resamples=resamples, seed=seed)
             known = {"model": name, "measure": what, "better": better[make(what).direction]}

@@ -1,0 +1,74 @@
+"""A figure in one call: it shows itself in a notebook, and saves itself."""
+
+import html
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from calibrant.core.predictions import Predictions
+from calibrant.core.theme import Theme, config
+from calibrant.figures import CATALOGUE, Figure, Row
+from calibrant.plotting.draw import FigureSource, compute, draw, named, picture, spec
+from calibrant.plotting.source import is_measured, measured
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure and what it is drawn from: `rows` are its numbers, `words` its sentence, `chart` the Altair chart."""
+
+    figure: Figure
+    source: FigureSource = field(repr=False)
+    rows: list[Row] = field(repr=False)
+    theme: Theme = "light"
+
+    @property
+    def words(self) -> str:
+        return self.figure.words(self.rows)
+
+    @property
+    def chart(self) -> "alt.TopLevelMixin":
+        """To change, or to put beside others; without the house's colours."""
+        return self.figure.chart(self.rows)
+
+    def save(self, path: str | Path) -> "Plot":
+        """To .svg, .png, .pdf or .html."""
+        draw(self.figure, self.source, path, theme=self.theme)
+        return self
+
+    def __str__(self) -> str:
+        return self.words
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """For notebooks: a picture that asks no network for anything, and its sentence."""
+        drawn = picture(spec(self.figure, self.rows, theme=self.theme))
+        shown = f"<figure>{drawn}<figcaption>{html.escape(self.words)}</figcaption></figure>"
+        return {"text/html": shown, "image/svg+xml": drawn, "text/plain": self.words}
+
+
+@overload
+def plot(figure: Literal["list"]) -> list[str]: ...
+
+
+@overload
+def plot(figure: str | Figure, source: FigureSource, *, theme: Theme = "light") -> Plot: ...
+
+
+def plot(figure: str | Figure, source: "FigureSource | None" = None, *, theme: Theme = "light") -> Plot | list[str]:
+    """Draw predictions (one model, or several by name) or a table; `plot("list")` names the figures.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> plot("reliability:bins=2", {"demo": p}).rows[0]["gap"]
+    0.25
+    """
+    if isinstance(figure, str) and figure == "list":
+        return CATALOGUE.names()
+    config(theme)  # a wrong theme is refused before anything is computed
+    made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
+    if is_measured(made) and isinstance(source, Predictions | dict):
+        source = measured(made, named(source))
+    rows = compute(made, source)  # refuses what is no source
+    assert source is not None
+    return Plot(made, source, rows, theme)
