@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant.core.predictions import Predictions
     from calibrant.measuring.accumulate import Accumulator
     from calibrant.measuring.battery import battery, benchmark102
-    from calibrant.measuring.check import check
+    from calibrant.measuring.check import check, check_worse
     from calibrant.measuring.compare import compare
     from calibrant.measuring.consistency import consistency
     from calibrant.measuring.decompose import decompose
@@ -62,7 +62,7 @@ _HOMES = {
     "core.predictions": ("Predictions",),
     "measuring.accumulate": ("Accumulator",),
     "measuring.battery": ("battery", "benchmark102"),
-    "measuring.check": ("check",),
+    "measuring.check": ("check", "check_worse"),
     "measuring.compare": ("compare",),
     "measuring.consistency": ("consistency",),
     "measuring.decompose": ("decompose",),
@@ -118,6 +118,7 @@ __all__ = [
     "benchmark102",
     "calibrators",
     "check",
+    "check_worse",
     "choose",
     "compare",
     "consistency",

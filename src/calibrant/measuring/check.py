@@ -1,5 +1,6 @@
-"""A limit for a measure: violated on evidence, not on noise."""
+"""A limit for a measure, or for its worsening: violated on evidence, not on noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,21 +10,29 @@ from calibrant.core.errors import InputError
 from calibrant.core.intervals import OnDone, check_confidence
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
+from calibrant.measures import Measure
+from calibrant.measuring.compare import find_unpaired, same_kind
 from calibrant.measuring.limits import check_resamples, find_limits
 from calibrant.measuring.measure import What, resolve
+
+Side = Literal["max", "min", "worse"]
+State = Literal["kept", "open", "broken"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """`state`: "kept" (shown to hold), "broken" (shown to be violated), or "open" (the data do not tell)."""
+    """`state`: "kept" (shown to hold), "broken" (shown to be violated), or "open" (the data do not tell).
+
+    With side "worse" the value is by how much the measure is worse than on the rows of a reference.
+    """
 
     measure: str
-    side: Literal["max", "min"]
+    side: Side
     limit: float
     value: float
     low: float
     high: float
-    state: Literal["kept", "open", "broken"]
+    state: State
     n: int
     k: int
     definition: str
@@ -50,20 +59,70 @@ def check(
     >>> check(p, "error", limit=0.9, resamples=100).state
     'kept'
     """
+    chosen, name, value = _begin(p, what, limit, confidence, resamples)
+    found = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
+    low, high = found.low, found.high
+    over, under = (low > limit, high <= limit) if side == "max" else (high < limit, low >= limit)
+    return Check(name, side, limit, value, low, high, _state(over, under), p.n, p.k, chosen.defined(p))
+
+
+def check_worse(
+    p: Predictions,
+    reference: Predictions,
+    what: What,
+    *,
+    limit: float,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Check:
+    """The same for the worsening since a reference, which has rows of its own: last month's, for instance.
+
+    >>> p = Predictions.from_confidence([0.9, 0.6, 0.8, 0.7], correct=[1, 0, 1, 1])
+    >>> check_worse(p, p, "brier", limit=0.5, resamples=100).state
+    'kept'
+    """
+    chosen, name, value = _begin(p, what, limit, confidence, resamples)
+    same_kind(reference, p)
+    if chosen.direction not in ("down", "up"):
+        fix = "ask for ece, nll, brier or accuracy"
+        raise InputError(name, expected="a measure that gets worse in one direction", got="another one", fix=fix)
+    sign = 1.0 if chosen.direction == "down" else -1.0
+    worse = sign * (value - _value(chosen, name, reference))
+    found = find_unpaired(chosen, reference, p, 1 - confidence, resamples, seed, progress)
+    low, high = sorted((sign * found.low, sign * found.high))
+    low, high = min(low, worse), max(high, worse)
+    state = _state(low > limit, high <= limit)
+    words = f"{chosen.defined(p)}; worse than on {reference.n:,} reference rows by"
+    return Check(name, "worse", limit, worse, low, high, state, p.n, p.k, words)
+
+
+def passed(rows: Sequence[Check], *, strict: bool = False) -> bool:
+    """Whether no limit is broken; with `strict`, whether all are shown to hold."""
+    return all(row.state == "kept" or (row.state == "open" and not strict) for row in rows)
+
+
+def _begin(
+    p: Predictions, what: What, limit: float, confidence: float, resamples: int | None
+) -> tuple[Measure, str, float]:
     check_confidence(confidence)
     check_resamples(resamples, least=1)
     if not np.isfinite(limit):
         raise InputError("limit", expected="a number", got=str(limit), fix="write for instance 0.03")
     chosen, name = resolve(what)
-    value = chosen(p)
+    chosen.check_shape(p)
+    return chosen, name, _value(chosen, name, p)
+
+
+def _value(m: Measure, name: str, p: Predictions) -> float:
+    value = m(p)
     if not np.isfinite(value):
         raise InputError(
             name, expected="a number to compare with the limit", got="undefined on these rows", fix="use other rows"
         )
-    found = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
-    low, high = found.low, found.high
-    over, under = low > limit, high <= limit
-    if side == "min":
-        over, under = high < limit, low >= limit
-    state: Literal["kept", "open", "broken"] = "broken" if over else "kept" if under else "open"
-    return Check(name, side, limit, value, low, high, state, p.n, p.k, chosen.definition)
+    return value
+
+
+def _state(over: bool, under: bool) -> State:
+    return "broken" if over else "kept" if under else "open"

@@ -1,6 +1,6 @@
-"""Two models on the same rows: the difference of a measure, with a paired interval and test."""
+"""Two models on the same rows, or one on two sets of rows: the difference of a measure, with interval and test."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from calibrant.core.shapes import shape_words
 from calibrant.measures import Measure
 from calibrant.measuring.limits import affordable, check_resamples, half_width, in_parts, sampling, values_on_parts
 from calibrant.measuring.measure import What, resolve
+
+OTHER = 1_000_003  # seeds of rows that were drawn independently are so far apart
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Comparison:
     n: int
     k: int
     definition: str
+    paired: bool = True
+    n_b: int | None = None  # rows of b, where they are other ones
 
     def to_dict(self) -> dict[str, Any]:
         made: dict[str, Any] = plain(self)
@@ -51,12 +55,13 @@ def compare(
     b: Predictions,
     what: What = "ece",
     *,
+    paired: bool = True,
     confidence: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Comparison:
-    """Both share the noise of their rows, so that what both find hard cancels.
+    """Both share the noise of their rows, so that what both find hard cancels. `paired=False` is for different rows.
 
     >>> a = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], labels=[0, 1, 1])
     >>> compare(a, a, "brier", resamples=50).difference
@@ -65,11 +70,15 @@ def compare(
     check_confidence(confidence)
     check_resamples(resamples, least=1)
     chosen, name = resolve(what)
-    b = same_rows(a, b)
+    if paired:
+        b = same_rows(a, b)
+    else:
+        same_kind(a, b)
     chosen.check_shape(a)
-    values = chosen(a), chosen(b)
-    found = _find_difference(chosen, a, b, *values, (1 - confidence) / 2, resamples, seed, progress)
-    return compared(chosen, name, a, *values, found, confidence)
+    values, tail = (chosen(a), chosen(b)), (1 - confidence) / 2
+    find = _find_difference if paired else find_unpaired
+    made = compared(chosen, name, a, *values, find(chosen, a, b, tail, resamples, seed, progress), confidence)
+    return made if paired else replace(made, paired=False, n_b=b.n)
 
 
 @dataclass(frozen=True)
@@ -120,8 +129,6 @@ def _find_difference(
     m: Measure,
     a: Predictions,
     b: Predictions,
-    value_a: float,
-    value_b: float,
     tail: float,
     resamples: int | None,
     seed: int,
@@ -133,14 +140,50 @@ def _find_difference(
     if of_a is not None and of_b is not None:
         return Difference.of_spreads(of_a, of_b, tail)
     if in_parts(m, a, resamples):
-        return Difference.of_parts(value_b - value_a, values_on_parts(m, b, seed) - values_on_parts(m, a, seed), tail)
+        return Difference.of_parts(m(b) - m(a), values_on_parts(m, b, seed) - values_on_parts(m, a, seed), tail)
     size = affordable(m, a.n) if resamples is None else resamples
 
     def resampled(counts: Ints) -> Array:
         return m.resampled(b, counts) - m.resampled(a, counts)
 
     draws = draw(resampled, a.n, size, seed, progress, a.clusters)
-    return Difference.of_draws(value_b - value_a, draws, tail)
+    return Difference.of_draws(m(b) - m(a), draws, tail)
+
+
+def find_unpaired(
+    m: Measure,
+    a: Predictions,
+    b: Predictions,
+    tail: float,
+    resamples: int | None,
+    seed: int,
+    progress: OnDone | None,
+) -> Difference:
+    """Rows of a and of b were drawn independently, so their noise is too."""
+    seeds = seed, seed + OTHER
+    of_a = m.spread(a, sampling(a, seeds[0]))
+    of_b = None if of_a is None else m.spread(b, sampling(b, seeds[1]))
+    if of_a is not None and of_b is not None:
+        return Difference.of_spreads(of_a, of_b, tail)
+    if in_parts(m, a, resamples) and in_parts(m, b, resamples):
+        parts = values_on_parts(m, b, seeds[1]) - values_on_parts(m, a, seeds[0])
+        return Difference.of_parts(m(b) - m(a), parts, tail)
+    size = affordable(m, max(a.n, b.n)) if resamples is None else resamples
+
+    def drawn(p: Predictions, own: int) -> Array:
+        return draw(lambda counts: m.resampled(p, counts), p.n, size, own, progress, p.clusters)
+
+    return Difference.of_draws(m(b) - m(a), drawn(b, seeds[1]) - drawn(a, seeds[0]), tail)
+
+
+def same_kind(a: Predictions, b: Predictions) -> None:
+    """Refuse predictions that say different things."""
+    if a.shape != b.shape:
+        got = f"{shape_words(a.shape)} and {shape_words(b.shape)}"
+        raise InputError("compare", expected="predictions of one shape", got=got, fix="read both in the same way")
+    if a.k != b.k and a.shape != "choices":
+        fix = "compare predictions about the same classes"
+        raise InputError("compare", expected="the same classes in both", got=f"{a.k} and {b.k} classes", fix=fix)
 
 
 def same_rows(a: Predictions, b: Predictions) -> Predictions:
@@ -153,14 +196,13 @@ def same_rows(a: Predictions, b: Predictions) -> Predictions:
         back[order_a] = order_b
         b = b.take(back)
     if a.shape != b.shape:
-        got = f"{shape_words(a.shape)} and {shape_words(b.shape)}"
-        raise InputError("compare", expected="predictions of one shape", got=got, fix="read both in the same way")
+        same_kind(a, b)
     if a.n != b.n or a.k != b.k:
         raise InputError(
             "compare",
             expected="the same rows and classes in both",
             got=f"{a.n} x {a.k} and {b.n} x {b.k}",
-            fix="predict the same data set with both models",
+            fix="predict the same data set with both models, or compare different rows with paired=False (--unpaired)",
         )
     different = np.flatnonzero(a.labels != b.labels)
     if len(different):
