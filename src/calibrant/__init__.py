@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from calibrant.core.parallel import threads
     from calibrant.core.predictions import Predictions
     from calibrant.measuring.accumulate import Accumulator
+    from calibrant.measuring.accumulators import Accumulators
     from calibrant.measuring.battery import battery, benchmark102
     from calibrant.measuring.check import check, check_worse
     from calibrant.measuring.compare import compare
@@ -61,6 +62,7 @@ _HOMES = {
     "core.parallel": ("threads",),
     "core.predictions": ("Predictions",),
     "measuring.accumulate": ("Accumulator",),
+    "measuring.accumulators": ("Accumulators",),
     "measuring.battery": ("battery", "benchmark102"),
     "measuring.check": ("check", "check_worse"),
     "measuring.compare": ("compare",),
@@ -102,6 +104,7 @@ _CATALOGUES = (
 
 __all__ = [
     "Accumulator",
+    "Accumulators",
     "CalibratedClassifier",
     "ConfidNet",
     "DensityRatio",

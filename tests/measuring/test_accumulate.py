@@ -5,12 +5,23 @@ import pytest
 
 import calibrant as cal
 from calibrant.data import DEMO_TEST
-from calibrant.measuring.accumulate import STREAMED
+from calibrant.measuring.streamable import STREAMED
 
-MORE = ["error", "entropy", "avgce", "overconfidence", "ece:bins=50,closed=left", "classwise:norm=2", "ece:norm=2"]
+MORE = [
+    "error",
+    "entropy",
+    "avgce",
+    "overconfidence",
+    "ece:bins=50,closed=left",
+    "classwise:norm=2",
+    "ece:norm=2",
+    "eaurc",
+]
 SPECS = [*STREAMED, *MORE]
+RANKED = ("auroc_correct", "aurc", "eaurc")  # from a histogram
 NEED_ALL_ROWS = [
-    "auroc_correct",
+    "ks",
+    "fpr95",
     "ece:scheme=mass",
     "smooth",
     "refinement",
@@ -35,7 +46,8 @@ def streamed(p, cuts):
 @pytest.mark.parametrize("cuts", [[], [1, 2, 3], [1000, 1001, 3500]])
 def test_equal_to_the_batch_result_to_float_accuracy(p, cuts):
     for m in streamed(p, cuts).measure_all():
-        assert m.value == pytest.approx(cal.measure(p, m.measure, resamples=0).value, abs=1e-13)
+        exact = cal.measure(p, m.measure, resamples=0).value
+        assert m.value == pytest.approx(exact, abs=2e-4 if m.measure in RANKED else 1e-13)
 
 
 def test_merge_is_the_stream_of_both_and_changes_neither(p):
@@ -87,7 +99,7 @@ def test_misuse_is_explained(p, tmp_path):
         sums.measure("ece:bins=77")
     with pytest.raises(cal.InputError, match="something else"):
         cal.Accumulator.from_json("[]")
-    with pytest.raises(cal.InputError, match="version 1"):
+    with pytest.raises(cal.InputError, match="version 2"):
         cal.Accumulator.from_json('{"calibrant_accumulator": 9}')
     with pytest.raises(cal.InputError, match="no such file"):
         cal.Accumulator.load(tmp_path / "absent.json")

@@ -58,12 +58,12 @@ def test_it_comes_back(state):
         ("gap", (0,), 60.0, "gap would be 1.2"),
         ("histogram", (0, 99), 1e6, "counts of histogram do not add up to 50 rows"),
         ("histogram", (0, 3), -1.0, "counts of histogram"),
-        ("top label, 5 bins, right", (2, 4), 1e6, "counts of top label"),
-        ("top label, 5 bins, right", (2, 4), 1.5, "counts of top label"),
-        ("top label, 5 bins, right", (1, 4), 1e3, "scores of top label, 5 bins, right lie outside their bins"),
-        ("top label, 5 bins, right", (1, 4), 0.0, "scores of top label"),
-        ("top label, 5 bins, right", (3, 4), 1e3, "squares of top label"),
-        ("top label, 5 bins, right", (2, 4), 0.0, "squares of top label|different predictions"),
+        ("score, 5 bins, right", (2, 4), 1e6, "counts of score"),
+        ("score, 5 bins, right", (2, 4), 1.5, "counts of score"),
+        ("score, 5 bins, right", (1, 4), 1e3, "scores of score, 5 bins, right lie outside their bins"),
+        ("score, 5 bins, right", (1, 4), 0.0, "scores of score"),
+        ("score, 5 bins, right", (3, 4), 1e3, "squares of score"),
+        ("score, 5 bins, right", (2, 4), 0.0, "residuals of score"),
         ("classes, 4 bins, right", (0, 1, 2), 7.0, "counts of classes"),
         ("classes, 4 bins, right", (1, 1, 2), 99.0, "scores of classes"),
     ],
@@ -104,9 +104,9 @@ def test_fields_that_do_not_fit_are_refused(state, change):
         load(state | change)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", True, None, [1]])
+@pytest.mark.parametrize("version", [0, 1, 3, "2", True, None, [1]])
 def test_another_version_is_refused(state, version):
-    with pytest.raises(InputError, match="expected version 1"):
+    with pytest.raises(InputError, match="expected version 2"):
         load(state | {"calibrant_accumulator": version})
 
 

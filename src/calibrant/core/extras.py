@@ -24,6 +24,7 @@ class Extras:
     predicted: Ints | None = None  # the prediction, where it is not the class of the largest score
     seen: float = 0.0  # share of these rows that the map which made them was fitted on
     weights: Array | None = None  # (n,) counts of rows, or shares whose mean is one
+    unit: float = 1.0  # what a weight of one was when it was given: batches of a stream need the same unit
     clusters: Ints | None = None  # 0, 1, ...: rows of one cluster came together
     shape: Shape = "classes"
     exists: npt.NDArray[np.bool_] | None = None  # (n, k) the options a row has, where rows differ in that

@@ -92,11 +92,13 @@ def check_scores(name: str, scores: Any, *, logits: bool) -> Array:
 def check_extras(
     n: int, features: Any = None, ids: Any = None, groups: Any = None, weights: Any = None, clusters: Any = None
 ) -> Extras:
+    held = None if weights is None else check_weights(weights, n)
     return Extras(
         _features(features, n),
         None if ids is None else _names("ids", ids, n),
         None if groups is None else _names("groups", groups, n),
-        weights=None if weights is None else check_weights(weights, n),
+        weights=held,
+        unit=1.0 if weights is None else float(np.max(weights)) / (1.0 if held is None else float(held.max())),
         clusters=None if clusters is None else np.unique(_names("clusters", clusters, n), return_inverse=True)[1],
     )
 

@@ -2,39 +2,51 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curve import Bins
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.intervals import Interval, basic_interval
-from calibrant.core.noise import Sampling
+from calibrant.core.noise import Sampling, Spread
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import whole
-from calibrant.measures import CATALOGUE, Binned, ClassMeasure, Measure, RowMeasure
-from calibrant.measures.classwise import Classwise
-from calibrant.measures.refinement import Refinement
-from calibrant.measures.uncertainty import Uncertainty
+from calibrant.core.shapes import shape_words
+from calibrant.core.weighted import is_whole
+from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
 from calibrant.measuring.limits import DRAWS
 from calibrant.measuring.measure import Measurement
-from calibrant.measuring.state import State, check_bins, check_named, check_rows, check_same, check_shapes
-from calibrant.measuring.sums import class_sums, top_sums
-
-STREAMED = (
-    "accuracy",
-    "nll",
-    "brier",
-    "gap",
-    "ece",
-    "classwise",
-    "mce",
-    "rmsce",
-    "reliability",
-    "resolution",
+from calibrant.measuring.ranked import drawn, ranked
+from calibrant.measuring.state import (
+    State,
+    check_bins,
+    check_named,
+    check_ranking,
+    check_rows,
+    check_same,
+    check_shapes,
 )
-HISTOGRAM = 100  # equal-width bins of the confidence histograms
+from calibrant.measuring.streamable import (
+    HISTOGRAM,
+    RANKINGS,
+    STREAMED,
+    TOP,
+    example,
+    given_weights,
+    state_name,
+    streamable,
+    sums_shape,
+)
+from calibrant.measuring.sums import FINE, SUMS, class_sums, fine_sums, row_sums, score_sums
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from calibrant.measuring.check import Check
+    from calibrant.measuring.compare import Comparison
 
 
 class Accumulator:
@@ -46,39 +58,57 @@ class Accumulator:
     0.25
     """
 
-    def __init__(self, measures: Sequence[str] = STREAMED) -> None:
-        self.specs = tuple(dict.fromkeys(measures))
-        self._measures = {spec: _streamable(spec) for spec in self.specs}
+    def __init__(self, measures: Sequence[str] | None = None) -> None:
+        self._asked = measures is not None
+        self._set_measures(STREAMED if measures is None else measures)
         self.n, self.k = 0, 0
+        self.shape: Shape | None = None  # of the predictions, once there are any
+        self.total = self.square = 0.0  # weight of all rows, and of the squares
+        self.weighted, self.counts, self.clustered = False, True, False
         self.sums: dict[str, Array] = {}  # name of a state -> its sums
 
-    def update(self, p: Predictions) -> None:
-        """Add a batch."""
-        self._same_k(p.k)
-        for name, part in self._parts(p):
+    def update(self, p: Predictions | None) -> None:
+        """Add a batch of any size; None adds nothing."""
+        if p is None:
+            return
+        self._same_kind(p.shape, p.k)
+        for m in self._measures.values():
+            m.check_shape(p)
+        w = given_weights(p)
+        for name, part in self._parts(p, w):
             self._add(name, part)
         self.n += p.n
+        self.total += p.n if w is None else float(w.sum())
+        self.square += p.n if w is None else float(w @ w)
+        self.weighted |= w is not None
+        self.counts &= w is None or is_whole(w)
+        self.clustered |= p.clusters is not None
 
     def merge(self, other: "Accumulator") -> "Accumulator":
         """The accumulator of both streams; neither is changed."""
-        if self.specs != other.specs:
+        filled = [part for part in (self, other) if part.n]
+        if (filled or (self, other))[0].specs != (filled or (self, other))[-1].specs:
             raise InputError(
                 "merge",
                 expected=f"the same measures ({', '.join(self.specs)})",
                 got=", ".join(other.specs),
                 fix="build both accumulators with the same list",
             )
-        both = Accumulator(self.specs)
-        for part in (self, other):
-            if part.n:
-                both._same_k(part.k)
-                both.n += part.n
-                for name, sums in part.sums.items():
-                    both._add(name, sums)
+        both = Accumulator(filled[0].specs if filled else self.specs)
+        for part in filled:
+            both._same_kind(part.shape, part.k)
+            both.n, both.total, both.square = both.n + part.n, both.total + part.total, both.square + part.square
+            both.weighted, both.clustered = both.weighted or part.weighted, both.clustered or part.clustered
+            both.counts = both.counts and part.counts
+            for name, sums in part.sums.items():
+                both._add(name, sums)
         return both
 
     def measure(self, what: str, *, confidence: float = 0.95, seed: int = 0) -> Measurement:
-        """One of the measures asked for at the start; intervals are by normal noise on the sums."""
+        """One of the measures asked for at the start; intervals are by normal noise on the sums.
+
+        Where rows came in clusters there is no interval: how far those share their errors is not kept.
+        """
         if what not in self._measures:
             raise InputError(
                 "measure",
@@ -89,16 +119,71 @@ class Accumulator:
         if self.n == 0:
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
         m = self._measures[what]
-        value, tail = self._value(m, what), (1 - confidence) / 2
-        found = self._ends(m, what, tail, seed)
-        how = f"normal noise of the residuals, {DRAWS:,} draws"
-        if found is None:
-            draws = self._draws(m, what, np.random.default_rng(seed))
-            found = basic_interval(value, draws, confidence, m.bounds)
-            how = f"normal noise of the sums, {len(draws):,} draws"
-        low, high = np.clip((found.low, found.high), *m.bounds)
+        words, value, rounding = m.defined(example(self.shape)), self._value(m, what), 0.0
+        if isinstance(m, RANKINGS):
+            found = ranked(m, self.sums[state_name(m, what)])
+            rounding = found.error
+            words += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
+        if self.clustered or not np.isfinite(value):
+            how = "none: rows came in clusters" if self.clustered else None
+            return Measurement(what, value, None, None, self.n, self.k, words, how)
+        span, how = self._span(m, what, value, confidence, seed)
+        low, high = np.clip((span.low - rounding, span.high + rounding), *m.bounds)
         low, high = float(min(low, value)), float(max(high, value))
-        return Measurement(what, value, low, high, self.n, self.k, m.definition, how)
+        return Measurement(what, value, low, high, self.n, self.k, words, how)
+
+    def check(
+        self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
+    ) -> "Check":
+        """A limit for one of the measures, as `cal.check` judges it: broken on evidence, not on noise."""
+        from calibrant.measuring.from_sums import check_sums
+
+        return check_sums(self, what, limit, side, confidence)
+
+    def compare(self, other: "Accumulator", what: str, *, confidence: float = 0.95, seed: int = 0) -> "Comparison":
+        """The other minus this one, from different rows, as `cal.compare(..., paired=False)` finds it."""
+        from calibrant.measuring.from_sums import compare_sums
+
+        return compare_sums(self, other, what, confidence, seed)
+
+    def to_predictions(self) -> Predictions:
+        """Weighted rows that stand for all of them, for figures: scores are rounded to the bins they fell into.
+
+        Their values are close to those of `measure`; their intervals are not to be trusted, since rows are gone.
+        """
+        from calibrant.measuring.from_sums import stand_ins
+
+        return stand_ins(self)
+
+    def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
+        """A figure of the stand-in rows; it shows itself in a notebook, and `save` writes it."""
+        from calibrant.measuring.from_sums import plot_sums
+
+        return plot_sums({"all rows": self}, figure)
+
+    def spread(self, what: str, seed: int = 0) -> Spread | None:
+        """The noise of a calibration error, where that is known; bins (and classes) are taken as independent."""
+        m, sums = self._measures[what], self.sums[state_name(self._measures[what], what)]
+        if not isinstance(m, Binned):
+            return None
+        gap = ((sums[1] - sums[2]) / self.total).ravel()
+        return m.spread_of(self._bins(sums), Sampling(self.n, DRAWS, seed).independent(gap, self._error(sums)))
+
+    def draws(self, what: str, seed: int = 0) -> Array:
+        """Values under the sampling noise of the sums: the variance that a bootstrap would give them."""
+        return self._draws(self._measures[what], what, np.random.default_rng(seed))
+
+    def made(self, what: str) -> Measure:
+        """The measure of this name."""
+        return self._measures[what]
+
+    def _span(self, m: Measure, what: str, value: float, confidence: float, seed: int) -> tuple[Interval, str]:
+        spread = self.spread(what, seed)
+        if spread is not None:
+            return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
+        draws = self.draws(what, seed)
+        kind = "counts" if isinstance(m, RANKINGS) else "sums"
+        return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
 
     def measure_all(self, **options: Any) -> list[Measurement]:
         return [self.measure(spec, **options) for spec in self.specs]
@@ -106,13 +191,13 @@ class Accumulator:
     @property
     def histogram(self) -> tuple[Array, Array]:
         """Counts of (incorrect, correct) predictions in 100 equal-width bins of confidence."""
-        count, _, hits, _ = self.sums["histogram"]
+        count, _, hits, *_ = self.sums["histogram"]
         return count - hits, hits
 
     # -- on disk --------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        return State(self.specs, self.n, self.k, self.sums).to_json()
+        return self._state().to_json()
 
     @classmethod
     def from_json(cls, text: str, *, own: Sequence[str] = ()) -> "Accumulator":
@@ -121,7 +206,9 @@ class Accumulator:
         check_named(state.measures, own)
         with whole("accumulator", fix="save it again"):
             made = cls(state.measures)
-            made.n, made.k, made.sums = state.n, state.k, state.sums
+            made.n, made.k, made.shape, made.sums = state.n, state.k, state.shape, state.sums
+            made.total, made.square = state.total, state.square
+            made.weighted, made.counts, made.clustered = state.weighted, state.counts, state.clustered
             made._check(state)
             return made
 
@@ -143,114 +230,97 @@ class Accumulator:
 
     # -- how it works ---------------------------------------------------------------------------
 
-    def _parts(self, p: Predictions) -> Iterator[tuple[str, Array]]:
+    def _set_measures(self, specs: Sequence[str]) -> None:
+        self.specs = tuple(dict.fromkeys(specs))
+        self._measures = {spec: streamable(spec) for spec in self.specs}
+
+    def _state(self) -> State:
+        about = self.n, self.k, self.shape, self.total, self.square, self.weighted, self.counts, self.clustered
+        return State(self.specs, *about, self.sums)
+
+    def _parts(self, p: Predictions, w: Array | None) -> Iterator[tuple[str, Array]]:
         """What a batch adds to each state. Measures with the same bins share one state."""
-        yield "histogram", top_sums(p, HISTOGRAM, "right")
-        names = {_state(m, spec): m for spec, m in self._measures.items()}
+        event = p.score, p.hit.astype(np.float64)
+        yield "histogram", score_sums(*event, w, HISTOGRAM, "right")
+        names = {state_name(m, spec): m for spec, m in self._measures.items()}
         for name, m in names.items():
+            top = isinstance(m, CurveMeasure) and m.scope == "top"
+            scores, hits = (p.confidence, p.correct.astype(np.float64)) if top else event
             if isinstance(m, ClassMeasure):
-                yield name, class_sums(p, m)
+                yield name, class_sums(p, w, m)
             elif isinstance(m, Binned):
-                yield name, top_sums(p, m.bins, m.closed)
+                yield name, score_sums(scores, hits, w, m.bins, m.closed)
+            elif isinstance(m, RANKINGS):
+                yield name, fine_sums(scores, hits, w)
             elif isinstance(m, RowMeasure):
-                rows = m.rows(p)
-                yield name, np.array([rows.sum(), (rows**2).sum()])
+                yield name, row_sums(m.rows(p).astype(np.float64), w)
 
     def _check(self, state: State) -> None:
         """Refuse sums that no predictions have."""
-        kinds = {"histogram": None, **{_state(m, spec): m for spec, m in self._measures.items()}}
-        check_shapes(state, {name: _shape(m, self.k) for name, m in kinds.items()})
+        kinds = {"histogram": None, **{state_name(m, spec): m for spec, m in self._measures.items()}}
+        check_shapes(state, {name: sums_shape(m, self.k) for name, m in kinds.items()})
         for name, sums in state.sums.items():
             m = kinds[name]
             if m is None or isinstance(m, Binned):
-                check_bins(name, sums, self.n)
+                check_bins(name, sums, state)
+            elif isinstance(m, RANKINGS):
+                check_ranking(name, sums, state)
             else:
-                check_rows(name, sums, self.n, m.bounds)
+                check_rows(name, sums, state, m.bounds)
         if self.n:
-            check_same({name: sums for name, sums in state.sums.items() if sums.ndim == 2}, self.n)
+            alike = {
+                name: s for name, s in state.sums.items() if s.shape[0] == SUMS and s.ndim == 2 and TOP not in name
+            }
+            check_same(alike, state)
+
+    def _bins(self, sums: Array) -> Bins:
+        worth = 1.0 if self.counts else self.total / self.square
+        return Bins(sums[0], sums[1], sums[2], self.total, worth)
 
     def _value(self, m: Measure, spec: str) -> float:
-        state = self.sums[_state(m, spec)]
+        state = self.sums[state_name(m, spec)]
         if isinstance(m, Binned):
-            return m.of(Bins(state[0], state[1], state[2], self.n))
-        return float(state[0] / self.n)
+            return m.of(self._bins(state))
+        if isinstance(m, RANKINGS):
+            return ranked(m, state).value
+        return float(state[0] / self.total)
 
-    def _ends(self, m: Measure, spec: str, tail: float, seed: int) -> Interval | None:
-        """As `measure` finds them, with the bins (and classes) taken as independent: their products are not kept."""
-        if not isinstance(m, Binned):
-            return None
-        count, score_sum, hit_sum, square = self.sums[_state(m, spec)]
-        gap = ((score_sum - hit_sum) / self.n).ravel()
-        error = np.sqrt(np.maximum(square.ravel() / self.n - gap**2, 0.0) / self.n)
-        sums = Sampling(self.n, DRAWS, seed).independent(gap, error)
-        spread = m.spread_of(Bins(count, score_sum, hit_sum, self.n), sums)
-        return None if spread is None else spread.ends(tail)
+    def _error(self, sums: Array) -> Array:
+        """The standard error of each bin's residuals over all weight."""
+        _, score, hits, square, cross = (part.ravel() for part in sums)
+        gap = (score - hits) / self.total
+        return np.asarray(np.sqrt(np.maximum(square - 2 * gap * cross + gap**2 * self.square, 0.0)) / self.total)
 
     def _draws(self, m: Measure, spec: str, rng: np.random.Generator) -> Array:
-        """Values under the sampling noise of the sums: the variance a bootstrap would give them."""
-        state = self.sums[_state(m, spec)]
+        sums = self.sums[state_name(m, spec)]
+        if isinstance(m, RANKINGS):
+            return drawn(m, sums, rng, counts=not self.weighted)
         if isinstance(m, Binned):
-            count, score_sum, hit_sum, square = state
-            noise = np.sqrt(np.maximum(square - (score_sum - hit_sum) ** 2 / self.n, 0.0))
-            drawn = [
-                Bins(
-                    count,
-                    score_sum,
-                    np.clip(hit_sum + noise * rng.standard_normal(noise.shape), 0, count),
-                    self.n,
-                )
-                for _ in range(m.resamples)
-            ]
-            return np.array([m.of(b) for b in drawn])
-        mean = state[0] / self.n
-        spread = np.sqrt(max(state[1] / self.n - mean**2, 0.0) / self.n)
+            count, score, hits = sums[:3]
+            noise = self._error(sums).reshape(count.shape) * self.total
+            made = []
+            for _ in range(m.resamples):
+                shaken = np.clip(hits + noise * rng.standard_normal(noise.shape), 0, count)
+                made.append(m.of(self._bins(np.stack([count, score, shaken]))))
+            return np.array(made)
+        mean = sums[0] / self.total
+        spread = np.sqrt(max(sums[1] - 2 * mean * sums[2] + mean**2 * self.square, 0.0)) / self.total
         return np.asarray(mean + spread * rng.standard_normal(m.resamples))
 
     def _add(self, name: str, part: Array) -> None:
         self.sums[name] = self.sums[name] + part if name in self.sums else part
 
-    def _same_k(self, k: int) -> None:
-        if self.k not in (0, k):
+    def _same_kind(self, shape: Shape | None, k: int) -> None:
+        if self.shape is not None and shape is not None and self.shape != shape:
+            expected, fix = f"{shape_words(self.shape)} as before", "use one accumulator for each kind of predictions"
+            raise InputError("accumulator", expected=expected, got=shape_words(shape), fix=fix)
+        if self.k not in (0, k) and shape != "choices":
             raise InputError(
                 "accumulator",
                 expected=f"{self.k} classes as before",
                 got=str(k),
                 fix="use one model per accumulator",
             )
-        self.k = k
-
-
-def _streamable(spec: str) -> Measure:
-    m = CATALOGUE.make(spec)
-    fixed_bins = isinstance(m, Binned) and m.scheme == "width" and getattr(m, "dialect", None) is None
-    if isinstance(m, ClassMeasure):
-        ok = fixed_bins and isinstance(m, Classwise)
-    elif isinstance(m, Binned):
-        ok = fixed_bins
-    else:
-        ok = isinstance(m, RowMeasure) and not isinstance(m, Refinement)
-    if not ok or isinstance(m, Uncertainty):
-        raise InputError(
-            f"stream of {spec}",
-            expected="a mean over rows or equal-width bins",
-            got="a measure that needs all rows at once",
-            fix=f"use for instance {', '.join(STREAMED)}, or measure without a stream",
-        )
-    return m
-
-
-def _state(m: Measure, spec: str) -> str:
-    if isinstance(m, ClassMeasure):
-        return f"classes, {m.bins} bins, {m.closed}"
-    if isinstance(m, Binned):
-        return f"top label, {m.bins} bins, {m.closed}"
-    return spec
-
-
-def _shape(m: Measure | None, k: int) -> tuple[int, ...]:
-    """Of the sums of a measure; None is the histogram."""
-    if m is None:
-        return (4, HISTOGRAM)
-    if isinstance(m, Binned):
-        return (4, k, m.bins) if isinstance(m, ClassMeasure) else (4, m.bins)
-    return (2,)
+        if self.shape is None and not self._asked:  # of the usual ones, those that this shape can answer
+            self._set_measures([spec for spec, m in self._measures.items() if shape in m.shapes])
+        self.shape, self.k = shape, max(self.k, k)

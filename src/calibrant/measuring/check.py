@@ -61,9 +61,8 @@ def check(
     """
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
     found = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
-    low, high = found.low, found.high
-    over, under = (low > limit, high <= limit) if side == "max" else (high < limit, low >= limit)
-    return Check(name, side, limit, value, low, high, _state(over, under), p.n, p.k, chosen.defined(p))
+    state = judge(side, limit, found.low, found.high)
+    return Check(name, side, limit, value, found.low, found.high, state, p.n, p.k, chosen.defined(p))
 
 
 def check_worse(
@@ -93,7 +92,7 @@ def check_worse(
     found = find_unpaired(chosen, reference, p, 1 - confidence, resamples, seed, progress)
     low, high = sorted((sign * found.low, sign * found.high))
     low, high = min(low, worse), max(high, worse)
-    state = _state(low > limit, high <= limit)
+    state = judge("max", limit, low, high)
     words = f"{chosen.defined(p)}; worse than on {reference.n:,} reference rows by"
     return Check(name, "worse", limit, worse, low, high, state, p.n, p.k, words)
 
@@ -101,6 +100,16 @@ def check_worse(
 def passed(rows: Sequence[Check], *, strict: bool = False) -> bool:
     """Whether no limit is broken; with `strict`, whether all are shown to hold."""
     return all(row.state == "kept" or (row.state == "open" and not strict) for row in rows)
+
+
+def judge(side: Literal["max", "min"], limit: float, low: float, high: float) -> State:
+    """By one-sided bounds: broken only if the bound itself is on the wrong side.
+
+    >>> judge("max", 0.03, 0.02, 0.04), judge("min", 0.8, 0.81, 0.9)
+    ('open', 'kept')
+    """
+    over, under = (low > limit, high <= limit) if side == "max" else (high < limit, low >= limit)
+    return "broken" if over else "kept" if under else "open"
 
 
 def _begin(
@@ -122,7 +131,3 @@ def _value(m: Measure, name: str, p: Predictions) -> float:
             name, expected="a number to compare with the limit", got="undefined on these rows", fix="use other rows"
         )
     return value
-
-
-def _state(over: bool, under: bool) -> State:
-    return "broken" if over else "kept" if under else "open"

@@ -2,19 +2,22 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, get_args
 
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.schema import parse_json, typed, whole
 from calibrant.core.validate import SUM_TOLERANCE
 from calibrant.measures import CATALOGUE
+from calibrant.measuring.sums import FINE
 
-VERSION = 1
+VERSION = 2
 FIX = "save it again"
+RANKING = "ranking"  # how names of fine histograms begin
 MOST_ROWS = 2**53  # beyond this a float64 does not count
 SLACK = 1e-6  # of rounding, in sums over n rows
 
@@ -24,14 +27,20 @@ class State:
     """What the file says, with every field of the right kind, but not yet compared with each other."""
 
     measures: tuple[str, ...]
-    n: int
+    n: int  # rows
     k: int
+    shape: Shape | None
+    total: float  # weight of all rows: their number, where they have no weights
+    square: float  # sum of squared weights
+    weighted: bool  # whether rows came with weights
+    counts: bool  # whether every weight is a number of rows
+    clustered: bool  # whether rows came together
     sums: dict[str, Array]
 
     def to_json(self) -> str:
-        sums = {name: part.tolist() for name, part in self.sums.items()}
-        state = {"calibrant_accumulator": VERSION, "measures": self.measures, "n": self.n, "k": self.k, "sums": sums}
-        return json.dumps(state, allow_nan=False)
+        sums = {name: _sparse(part) if name.startswith(RANKING) else part.tolist() for name, part in self.sums.items()}
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "sums"}
+        return json.dumps({"calibrant_accumulator": VERSION, **named, "sums": sums}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "State":
@@ -42,17 +51,28 @@ class State:
             expected = "JSON written by Accumulator.save"
             raise InputError("accumulator", expected=expected, got="something else", fix=FIX) from error
         if type(version) is not int or version != VERSION:
-            got = f"{version!r:.40}"
-            raise InputError("accumulator", expected=f"version {VERSION}", got=got, fix="update calibrant")
+            fix = "use the version of calibrant that wrote it, or start again"
+            raise InputError("accumulator", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
         with whole("accumulator", fix=FIX):
-            names = typed(state, "measures", list)
-            if not all(type(one) is str for one in names) or len(set(names)) != len(names):
-                raise ValueError(f"measures are {names!r:.60}")
-            n, k = typed(state, "n", int), typed(state, "k", int)
-            if not (0 <= n <= MOST_ROWS and 0 <= k <= MOST_ROWS and (n > 0) == (k >= 2)):
-                raise ValueError(f"{n} rows of {k} classes")
-            sums = {name: _numbers(name, part) for name, part in typed(state, "sums", dict).items()}
-            return cls(tuple(names), n, k, sums)
+            return cls._read(state)
+
+    @classmethod
+    def _read(cls, state: Any) -> "State":
+        names = typed(state, "measures", list)
+        if not all(type(one) is str for one in names) or len(set(names)) != len(names):
+            raise ValueError(f"measures are {names!r:.60}")
+        n, k, shape = typed(state, "n", int), typed(state, "k", int), state["shape"]
+        if shape not in (None, *get_args(Shape)) or (shape is None) != (n == 0):
+            raise ValueError(f"shape is {shape!r:.40}")
+        if not (0 <= n <= MOST_ROWS and 0 <= k <= MOST_ROWS and (n > 0) == (k >= 2)):
+            raise ValueError(f"{n} rows of {k} classes")
+        total, square = (float(_numbers(name, state[name])) for name in ("total", "square"))
+        weighted, counts, clustered = (typed(state, name, bool) for name in ("weighted", "counts", "clustered"))
+        fits = 0 <= total <= MOST_ROWS and square >= 0 and total**2 <= n * square * (1 + SLACK) + SLACK
+        if not (fits if weighted else total == square == n and counts) or (n > 0) != (total > 0):
+            raise ValueError(f"{n} rows of weight {total:g}")
+        sums = {name: _read_sums(name, part) for name, part in typed(state, "sums", dict).items()}
+        return cls(tuple(names), n, k, shape, total, square, weighted, counts, clustered, sums)
 
 
 def check_named(specs: Sequence[str], own: Sequence[str]) -> None:
@@ -69,42 +89,82 @@ def check_shapes(state: State, shapes: dict[str, tuple[int, ...]]) -> None:
         raise ValueError(f"sums are not those of {', '.join(state.measures)}"[:150])
 
 
-def check_bins(name: str, sums: Array, n: int) -> None:
-    """Count, score, hits and squared residuals per bin, (4, bins), or of every class, (4, k, bins)."""
-    count, score, hits, square = sums
-    bins, slack = count.shape[-1], SLACK * n
+def check_bins(name: str, sums: Array, state: State) -> None:
+    """Weight, score, hits, squared residuals and residuals per bin, (5, bins), or of every class, (5, k, bins)."""
+    count, score, hits, square, cross = sums
+    bins, total = count.shape[-1], state.total
+    slack = SLACK * max(total, state.square)
     low, high = count * np.arange(bins) / bins, count * np.arange(1, bins + 1) / bins
-    if not (_are_whole(count) and _are_whole(hits) and (hits <= count).all() and (count.sum(axis=-1) == n).all()):
-        raise ValueError(f"counts of {name} do not add up to {n} rows")
+    counted = _are_whole(count) and _are_whole(hits) and (count.sum(axis=-1) == total).all()
+    if not (counted or (state.weighted and (np.abs(count.sum(axis=-1) - total) <= slack).all())):
+        raise ValueError(f"counts of {name} do not add up to {total:g} rows")
+    if not ((hits >= 0) & (hits <= count + slack)).all():
+        raise ValueError(f"counts of {name} do not hold their hits")
     if not ((score >= low - slack) & (score <= high + slack)).all():
         raise ValueError(f"scores of {name} lie outside their bins")
-    least = (score - hits) ** 2 / np.maximum(count, 1)
-    if not ((square >= least - slack) & (square <= count + slack)).all():
+    least, most = np.zeros_like(count), np.full_like(count, state.square)
+    if not state.weighted:
+        least, most = (score - hits) ** 2 / np.maximum(count, 1), count
+        if not (np.abs(cross - (score - hits)) <= slack).all():
+            raise ValueError(f"residuals of {name} do not suit their scores")
+    if not ((square >= least - slack) & (square <= most + slack)).all():
         raise ValueError(f"squares of {name} do not suit their scores")
-    if sums.ndim == 3 and not (hits.sum() == n and abs(score.sum() - n) <= (SUM_TOLERANCE + SLACK) * n):
-        raise ValueError(f"classes of {name} do not add up to {n} rows")
+    off = abs(score.sum() - total), abs(hits.sum() - total)
+    if sums.ndim == 3 and not (off[1] <= (slack if state.weighted else 0) and off[0] <= SUM_TOLERANCE * total + slack):
+        raise ValueError(f"classes of {name} do not add up to {total:g} rows")
 
 
-def check_same(parts: dict[str, Array], n: int) -> None:
-    """All of them are sums over the same predictions: they have the same hits and the same confidences."""
+def check_ranking(name: str, sums: Array, state: State) -> None:
+    """Weights of hits and misses, and the squares, in fine bins, (4, FINE)."""
+    slack = SLACK * max(state.total, state.square)
+    if sums.min() < 0 or abs(sums[:2].sum() - state.total) > slack or abs(sums[2:].sum() - state.square) > slack:
+        raise ValueError(f"counts of {name} do not add up to {state.total:g} rows")
+    if not state.weighted and not (_are_whole(sums) and np.array_equal(sums[:2], sums[2:])):
+        raise ValueError(f"counts of {name} are not whole")
+
+
+def check_same(parts: dict[str, Array], state: State) -> None:
+    """All of them are sums over the same predictions: they have the same hits and the same scores."""
     totals = np.array([[sums[2].sum(), sums[1].sum()] for sums in parts.values()])
-    if (np.ptp(totals, axis=0) > [0, SLACK * n]).any():
+    slack = SLACK * max(state.total, state.square)
+    if len(totals) and (np.ptp(totals, axis=0) > [slack if state.weighted else 0, slack]).any():
         raise ValueError("sums are of different predictions")
 
 
-def check_rows(name: str, sums: Array, n: int, bounds: tuple[float, float]) -> None:
-    """The sum of a value per row, and of its square."""
-    total, square = sums
-    slack = SLACK * n * (1 + abs(total / n))
-    most = n * max(abs(bounds[0]), abs(bounds[1])) ** 2
-    if not n * bounds[0] - slack <= total <= n * bounds[1] + slack:
-        raise ValueError(f"{name} would be {total / n:g}")
-    if not total**2 / n - slack * (1 + abs(total / n)) <= square <= most + slack:
+def check_rows(name: str, sums: Array, state: State, bounds: tuple[float, float]) -> None:
+    """The sum of a value per row, and by squared weights that of its square and its own."""
+    total, square, cross = sums
+    w, w2 = state.total, state.square
+    mean = total / w
+    slack = SLACK * max(w, w2) * (1 + abs(mean))
+    most = w2 * max(abs(bounds[0]), abs(bounds[1])) ** 2
+    if not w * bounds[0] - slack <= total <= w * bounds[1] + slack:
+        raise ValueError(f"{name} would be {mean:g}")
+    if not cross**2 / w2 - slack * (1 + abs(mean)) <= square <= most + slack:
+        raise ValueError(f"squares of {name} do not suit its sum")
+    if not state.weighted and abs(cross - total) > slack:
         raise ValueError(f"squares of {name} do not suit its sum")
 
 
 def _are_whole(values: Array) -> bool:
     return bool(((values >= 0) & (values == np.floor(values))).all())
+
+
+def _sparse(fine: Array) -> dict[str, Any]:
+    """The bins that hold anything, and what they hold."""
+    filled = np.flatnonzero(fine.any(axis=0))
+    return {"bins": filled.tolist(), "values": fine[:, filled].tolist()}
+
+
+def _read_sums(name: str, part: Any) -> Array:
+    if not name.startswith(RANKING):
+        return _numbers(name, part)
+    bins, values = np.array(typed(part, "bins", list), dtype=np.int64), _numbers(name, typed(part, "values", list))
+    if values.shape != (4, len(bins)) or len(np.unique(bins)) != len(bins) or not ((bins >= 0) & (bins < FINE)).all():
+        raise ValueError(f"sums of {name} are not those of {FINE} bins")
+    made = np.zeros((4, FINE))
+    made[:, bins] = values
+    return made
 
 
 def _numbers(name: str, value: Any) -> Array:

@@ -1,0 +1,191 @@
+"""Accumulators by day, segment or whatever else: one for each combination that occurs."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from calibrant.core.errors import InputError, visible
+from calibrant.core.predictions import Predictions
+from calibrant.core.schema import parse_json, typed, whole
+from calibrant.measuring.accumulate import Accumulator
+from calibrant.measuring.check import Check
+from calibrant.measuring.compare import Comparison
+from calibrant.measuring.measure import Measurement
+from calibrant.measuring.prometheus import exposition
+from calibrant.measuring.state import check_named
+from calibrant.measuring.watch import rows_of
+
+if TYPE_CHECKING:
+    import altair as alt
+
+VERSION = 1
+JOINED = "\x1f"  # stands between the parts of a key while rows are sorted by it
+
+Key = tuple[str, ...]
+
+
+class Accumulators:
+    """One accumulator for each combination of the names in `by`.
+
+    >>> each = Accumulators(by=("day", "segment"), measures=["accuracy"])
+    >>> p = Predictions.from_confidence([0.9, 0.8, 0.7], correct=[1, 0, 1])
+    >>> each.update(p, {"day": "monday", "segment": ["a", "b", "a"]})
+    >>> {key: one.n for key, one in each.items()}
+    {('monday', 'a'): 2, ('monday', 'b'): 1}
+    """
+
+    def __init__(self, by: Sequence[str], measures: Sequence[str] | None = None) -> None:
+        self.by = (by,) if isinstance(by, str) else tuple(by)
+        if not self.by or len(set(self.by)) != len(self.by):
+            raise InputError("by", expected="different names", got=f"{self.by}", fix='use for instance ("day",)')
+        self.measures = None if measures is None else tuple(measures)
+        Accumulator(measures)  # refuses what cannot be streamed now, not with the first row
+        self._each: dict[Key, Accumulator] = {}
+
+    # -- what it takes --------------------------------------------------------------------------
+
+    def update(self, p: Predictions | None, keys: Mapping[str, Any] | None = None) -> None:
+        """Add a batch of any size. `keys` has a value for the batch, or one for each row, for every name in `by`.
+
+        A name that `keys` leaves out is the group of the rows, where there is one such name only.
+        """
+        if p is None:
+            return
+        columns = [self._column(p, name, keys or {}) for name in self.by]
+        joined = np.array([JOINED.join(row) for row in zip(*columns, strict=True)])
+        for text, rows in rows_of(joined).items():
+            key = tuple(text.split(JOINED))
+            self._each.setdefault(key, Accumulator(self.measures)).update(p if len(rows) == p.n else p.take(rows))
+
+    def merge(self, other: "Accumulators") -> "Accumulators":
+        """Those of both streams; neither is changed."""
+        if (self.by, self.measures) != (other.by, other.measures):
+            expected, got = (f"by {x.by}, measures {x.measures or 'as usual'}" for x in (self, other))
+            raise InputError("merge", expected=expected, got=got, fix="make both with the same names and measures")
+        both = Accumulators(self.by, self.measures)
+        for key in dict.fromkeys((*self._each, *other._each)):
+            mine, theirs = self._each.get(key, Accumulator(self.measures)), other._each.get(key)
+            both._each[key] = mine.merge(theirs or Accumulator(self.measures))
+        return both
+
+    # -- what it says ---------------------------------------------------------------------------
+
+    def __getitem__(self, key: str | Key) -> Accumulator:
+        found = self._each.get((key,) if isinstance(key, str) else tuple(key))
+        if found is None:
+            known = "; ".join(", ".join(one) for one in list(self._each)[:5]) or "none yet"
+            raise InputError("accumulators", expected=f"a key that occurred ({known})", got=str(key), fix="pick one")
+        return found
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def items(self) -> Iterator[tuple[Key, Accumulator]]:
+        return iter(self._each.items())
+
+    def total(self, where: Mapping[str, str] | None = None) -> Accumulator:
+        """All of them together, or those with these parts: total({"segment": "a"})."""
+        if unknown := set(where or {}) - set(self.by):
+            raise InputError("total", expected=f"names of {self.by}", got=f"'{min(unknown)}'", fix="use one of these")
+        made = Accumulator(self.measures)
+        for key, one in self._each.items():
+            if all(str(value) == key[self.by.index(name)] for name, value in (where or {}).items()):
+                made = made.merge(one)
+        return made
+
+    def measure(self, what: str, *, confidence: float = 0.95) -> dict[Key, Measurement]:
+        return {key: one.measure(what, confidence=confidence) for key, one in self._each.items()}
+
+    def check(
+        self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
+    ) -> dict[Key, Check]:
+        """Each by itself, at this confidence: of many, some are broken by chance alone."""
+        each = self._each.items()
+        return {key: one.check(what, limit=limit, side=side, confidence=confidence) for key, one in each}
+
+    def compare(self, reference: "Accumulators | Accumulator", what: str) -> dict[Key, Comparison]:
+        """Each against the reference: the same key of others (only keys that both have), or one for all."""
+        if isinstance(reference, Accumulator):
+            return {key: reference.compare(one, what) for key, one in self._each.items()}
+        known = reference._each
+        return {key: known[key].compare(one, what) for key, one in self._each.items() if key in known}
+
+    def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
+        """All of them in one figure, by their names."""
+        from calibrant.measuring.from_sums import plot_sums
+
+        return plot_sums({visible(", ".join(key)): one for key, one in self._each.items()}, figure)
+
+    def to_prometheus(self) -> str:
+        """Every measure of every key as text that Prometheus reads."""
+        return exposition(self.by, self._each)
+
+    # -- on disk --------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        each = [{"key": list(key), "state": json.loads(one.to_json())} for key, one in self._each.items()]
+        return json.dumps({"calibrant_accumulators": VERSION, "by": self.by, "measures": self.measures, "each": each})
+
+    @classmethod
+    def from_json(cls, text: str, *, own: Sequence[str] = ()) -> "Accumulators":
+        """What `to_json` gave; `own` as for an accumulator."""
+        fix = "save it again"
+        try:
+            state = parse_json(text)
+            version = state["calibrant_accumulators"]
+        except (ValueError, KeyError, TypeError) as error:
+            expected = "JSON written by Accumulators.save"
+            raise InputError("accumulators", expected=expected, got="something else", fix=fix) from error
+        if type(version) is not int or version != VERSION:
+            fix = "use the version of calibrant that wrote it, or start again"
+            raise InputError("accumulators", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
+        with whole("accumulators", fix=fix):
+            by, each = typed(state, "by", list), typed(state, "each", list)
+            measures = None if state["measures"] is None else typed(state, "measures", list)
+            if not all(type(spec) is str for spec in measures or ()):
+                raise ValueError(f"measures are {measures!r:.40}")
+            check_named(measures or (), own)
+            loaded = [(one["key"], Accumulator.from_json(json.dumps(one["state"]), own=own)) for one in each]
+            if not all(_is_key(key, len(by)) for key in (by, *(key for key, _ in loaded))):
+                raise ValueError("keys are not those of the names")
+            if any(measures is not None and one.specs != tuple(measures) for _, one in loaded):
+                raise ValueError("measures differ")
+            made = cls(by, measures)
+            made._each = {tuple(key): one for key, one in loaded}
+            return made
+
+    def save(self, path: str | Path) -> None:
+        from calibrant.core.disk import write_whole
+
+        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+
+    @classmethod
+    def load(cls, path: str | Path, *, own: Sequence[str] = ()) -> "Accumulators":
+        file = Path(path)
+        if not file.is_file():
+            raise InputError(str(path), expected="saved accumulators", got="no such file", fix="check the path")
+        try:
+            return cls.from_json(file.read_text(encoding="utf-8", errors="replace"), own=own)
+        except InputError as error:
+            raise InputError.inside(str(path), error) from None
+
+    def _column(self, p: Predictions, name: str, keys: Mapping[str, Any]) -> list[str]:
+        if name in keys:
+            value = keys[name]
+            given = [value] * p.n if isinstance(value, str) or not hasattr(value, "__len__") else list(value)
+        elif p.groups is not None and sum(one not in keys for one in self.by) == 1:
+            given = list(p.groups)
+        else:
+            fix = f'write update(p, {{"{name}": ...}}), or give the rows groups'
+            raise InputError("update", expected=f"a value of {name}", got="none", fix=fix)
+        if len(given) != p.n:
+            got = f"{len(given)} for {p.n} rows"
+            raise InputError(name, expected="one value, or one for each row", got=got, fix="give as many as rows")
+        return [str(value).replace(JOINED, " ") for value in given]
+
+
+def _is_key(key: Any, parts: int) -> bool:
+    return isinstance(key, list) and len(key) == parts and all(type(part) is str for part in key)
