@@ -9,6 +9,7 @@ import numpy as np
 from calibrant.core.assemble import assemble
 from calibrant.core.columns import arrays_of, one_score, settled
 from calibrant.core.errors import InputError
+from calibrant.core.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.core.missing import settle
 from calibrant.core.naming import AS_NAMED, Columns, roles_of
 from calibrant.core.npz import array_names, read_npz
@@ -27,6 +28,8 @@ def load_predictions(
     file = existing(path)
     if file.suffix == ".npz":
         return _from_npz(file, few_rows, labelled, columns)
+    if file.suffix == ".jsonl" and is_lm_eval(file, columns):
+        return read_lm_eval(file, columns)
     frame, names = read_wanted(file, columns.wants)
     return from_table(frame, file, columns, names, few_rows=few_rows, labelled=labelled)
 
@@ -56,11 +59,11 @@ def read_batches(path: str | Path, rows: int, *, columns: Columns = AS_NAMED) ->
     if rows < 1:
         raise InputError("rows", expected="at least 1 at a time", got=str(rows), fix="use 100000")
     file = existing(path)
-    if file.suffix == ".npz":
+    if file.suffix == ".npz" or (file.suffix == ".jsonl" and is_lm_eval(file, columns)):
         raise InputError(
             str(path),
             expected="a .parquet, .csv or .jsonl table to stream",
-            got=".npz",
+            got=".npz" if file.suffix == ".npz" else "samples of lm-evaluation-harness",
             fix="measure it without --stream",
         )
     start, names = 0, list[str]()
