@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from calibrant.core.map import Map, load_map
     from calibrant.core.parallel import threads
     from calibrant.core.predictions import Predictions
+    from calibrant.core.torch.collect import collect
     from calibrant.measuring.accumulate import Accumulator
     from calibrant.measuring.accumulators import Accumulators
     from calibrant.measuring.battery import battery, benchmark102
@@ -61,6 +62,7 @@ _HOMES = {
     "core.map": ("Map", "load_map"),
     "core.parallel": ("threads",),
     "core.predictions": ("Predictions",),
+    "core.torch.collect": ("collect",),
     "measuring.accumulate": ("Accumulator",),
     "measuring.accumulators": ("Accumulators",),
     "measuring.battery": ("battery", "benchmark102"),
@@ -123,6 +125,7 @@ __all__ = [
     "check",
     "check_worse",
     "choose",
+    "collect",
     "compare",
     "consistency",
     "corruptions",

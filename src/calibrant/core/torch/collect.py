@@ -1,0 +1,174 @@
+"""Predictions of any torch network on any loader, or those that a Hugging Face Trainer has made."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+
+if TYPE_CHECKING:
+    from calibrant.core.shapes import Ignore
+
+LABELS = ("labels", "label", "label_ids", "target", "targets")  # in a batch that is a dict
+LOGITS = ("logits", "out", "output")  # in an output that is a dict
+Rows = tuple[Tensor, Tensor, Tensor]  # scores (m, k), labels (m,), and the item of the batch that each came from (m,)
+
+
+def collect(
+    network: Any,
+    loader: Iterable[Any] | None = None,
+    *,
+    axis: int | None = None,
+    ignore: "Ignore" = (),
+    classes: Sequence[str] | None = None,
+    device: Any = None,
+    progress: bool = False,
+) -> Predictions:
+    """What a network says of every batch, in evaluation mode and without gradients; it is left as it was.
+
+    Batches are (inputs, labels) or dicts with labels; outputs are logits, or dicts or objects that have some. One logit
+    per row makes binary predictions. `axis` and `ignore` are those of `from_logits`, for pixels and tokens: each row
+    then remembers its image or text as its cluster. Without a loader, `network` is the output of a Trainer's `predict`.
+
+    >>> double = torch.nn.Linear(2, 2, bias=False)
+    >>> _ = double.weight.data.copy_(2 * torch.eye(2))
+    >>> p = collect(double, [(torch.tensor([[1.0, 0.0]]), torch.tensor([0])), (torch.eye(2), torch.tensor([1, 1]))])
+    >>> p.logits.tolist(), p.labels.tolist(), double.training
+    ([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0]], [0, 1, 1], True)
+    """
+    if loader is None:
+        scores, labels = _trainer_output(network)
+        parts = [_rows(scores, labels, axis, ignore, 0)]
+    else:
+        parts = list(_all_rows(network, _shown(loader, progress), axis, ignore, _device(network, device)))
+    if not parts:
+        fix = "give a loader that has some, and that has not been used up"
+        raise InputError("loader", expected="at least one batch", got="none", fix=fix)
+    logits, given, items = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+    if not len(given):
+        raise InputError("labels", expected="rows that are not ignored", got="none", fix="check the labels to ignore")
+    several = axis is not None and 1 < len(np.unique(items)) < len(items)
+    clusters = items if several else None
+    if logits.shape[1] == 1:
+        return Predictions.binary(logits[:, 0], given, logits=True, clusters=clusters)
+    return Predictions.from_logits(logits, given, clusters=clusters, classes=classes, few_rows=True)
+
+
+def _all_rows(network: Any, loader: Iterable[Any], axis: int | None, ignore: "Ignore", device: Any) -> Iterator[Rows]:
+    start = 0
+    with evaluating(network), torch.no_grad():
+        for number, batch in enumerate(loader):
+            inputs, labels = _split(batch, number)
+            moved = _to(inputs, device)
+            output = network(**moved) if isinstance(moved, Mapping) else network(moved)
+            scores = logits_of(output)
+            yield _rows(scores, torch.as_tensor(labels), axis, ignore, start)
+            start += len(scores)
+
+
+@contextmanager
+def evaluating(network: Any) -> Iterator[None]:
+    """Evaluation mode; afterwards every module has its own mode again."""
+    modules = list(network.modules()) if hasattr(network, "modules") else []
+    modes = [module.training for module in modules]
+    try:
+        if modules:
+            network.eval()
+        yield
+    finally:
+        for module, mode in zip(modules, modes, strict=True):
+            module.training = mode
+
+
+def logits_of(output: Any) -> Tensor:
+    """The logits in what a network returns: itself, under their name, or the first of several."""
+    if isinstance(output, Tensor):
+        return output
+    if isinstance(output, Mapping):
+        found = next((output[name] for name in LOGITS if name in output), None)
+    else:
+        found = getattr(output, "logits", output[0] if isinstance(output, tuple | list) and output else None)
+    if not isinstance(found, Tensor):
+        keys = f"a dict with {', '.join(map(str, output))}" if isinstance(output, Mapping) else type(output).__name__
+        fix = "wrap the network in a function that returns its logits"
+        raise InputError("network", expected="logits, alone or named logits", got=keys, fix=fix)
+    return found
+
+
+def _rows(scores: Tensor, labels: Tensor, axis: int | None, ignore: "Ignore", start: int) -> Rows:
+    """One row for each item, pixel or token whose label is not ignored, on the CPU."""
+    if scores.ndim == 1:
+        scores = scores[:, None]
+    items = torch.arange(start, start + len(scores))
+    if axis is not None:
+        scores = scores.movedim(axis, -1)
+        items = items.reshape(-1, *[1] * (scores.ndim - 2)).expand(scores.shape[:-1])
+    elif scores.ndim != 2:
+        got, fix = f"shape {tuple(scores.shape)}", "say axis=1 for (N, C, H, W), axis=-1 for (N, T, V)"
+        raise InputError("logits", expected="axis: which axis holds the classes", got=got, fix=fix)
+    if labels.shape == (*scores.shape[:-1], 1):
+        labels = labels[..., 0]
+    if labels.shape != scores.shape[:-1]:
+        expected = f"shape {tuple(scores.shape[:-1])}, that of the logits without the classes"
+        raise InputError("labels", expected=expected, got=f"shape {tuple(labels.shape)}", fix="give one label per row")
+    flat, given = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1).cpu()
+    kept = ~torch.isin(given, torch.as_tensor(np.atleast_1d(np.asarray(ignore, dtype=np.int64))).to(given.dtype))
+    wide = flat.detach()[kept.to(flat.device)].cpu()
+    return (
+        (wide.float() if wide.dtype in (torch.float16, torch.bfloat16) else wide),
+        given[kept],
+        items.reshape(-1)[kept],
+    )
+
+
+def _split(batch: Any, number: int) -> tuple[Any, Any]:
+    """Inputs and labels of a batch."""
+    if isinstance(batch, Mapping):
+        name = next((name for name in LABELS if name in batch), None)
+        if name is not None:
+            return {key: value for key, value in batch.items() if key != name}, batch[name]
+    elif isinstance(batch, tuple | list) and len(batch) > 1:
+        return batch[0], batch[1]
+    got = f"a dict with {', '.join(map(str, batch))}" if isinstance(batch, Mapping) else type(batch).__name__
+    raise InputError(
+        f"batch {number}", expected="(inputs, labels), or a dict with labels", got=got, fix="add the labels"
+    )
+
+
+def _to(inputs: Any, device: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return {name: _to(value, device) for name, value in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return type(inputs)(_to(value, device) for value in inputs)
+    return inputs.to(device) if hasattr(inputs, "to") else inputs
+
+
+def _device(network: Any, device: Any) -> Any:
+    """Where the network is, unless told."""
+    parameters = network.parameters() if hasattr(network, "parameters") else iter(())
+    return torch.device(device) if device is not None else next(parameters, torch.zeros(())).device
+
+
+def _trainer_output(output: Any) -> tuple[Tensor, Tensor]:
+    """Of the named tuple (predictions, label_ids, metrics)."""
+    scores, labels = getattr(output, "predictions", None), getattr(output, "label_ids", None)
+    if isinstance(scores, tuple | list) and scores:
+        scores = scores[0]
+    if scores is None or labels is None:
+        got = type(output).__name__ + (" without label_ids" if scores is not None else "")
+        fix = "give cal.collect(network, loader), or the output of Trainer.predict on labelled rows"
+        raise InputError("collect", expected="a loader, or predictions and label_ids", got=got, fix=fix)
+    return torch.as_tensor(scores), torch.as_tensor(labels)
+
+
+def _shown(loader: Iterable[Any], progress: bool) -> Iterable[Any]:
+    if not progress:
+        return loader
+    from rich.progress import track
+
+    return track(loader, description="collecting", transient=True)

@@ -1,0 +1,122 @@
+"""Predictions collected from networks, loaders and trainers."""
+
+from collections import namedtuple
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+
+@pytest.fixture
+def rows():
+    rng = torch.Generator().manual_seed(0)
+    return torch.randn(10, 4, generator=rng), torch.randint(0, 3, (10,), generator=rng)
+
+
+class Inner(nn.Module):
+    """A linear layer behind a dropout that is on in training, and what it returns is wrapped."""
+
+    def __init__(self, k, wrap=lambda logits: logits):
+        super().__init__()
+        torch.manual_seed(1)
+        self.linear, self.off, self.wrap = nn.Linear(4, k), nn.Dropout(0.9), wrap
+
+    def forward(self, x):
+        return self.wrap(self.off(self.linear(x)))
+
+
+WRAPS = {
+    "tensor": lambda z: z,
+    "dict": lambda z: {"loss": None, "logits": z},
+    "object": lambda z: SimpleNamespace(logits=z),
+    "tuple": lambda z: (z, None),
+    "half": lambda z: z.half(),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_logits_of_any_network_in_the_order_of_the_loader(rows, wrap):
+    network = Inner(3, WRAPS[wrap])
+    network.off.eval()  # a part that was not in training before
+    p = cal.collect(network, DataLoader(TensorDataset(*rows), batch_size=4))
+    with torch.no_grad():
+        expected = network.linear(rows[0]).numpy()
+    np.testing.assert_allclose(p.values, expected, atol=2e-3 if wrap == "half" else 1e-6)
+    np.testing.assert_array_equal(p.labels, rows[1].numpy())
+    assert (network.training, network.linear.training, network.off.training) == (True, True, False)
+    assert p.values.dtype == np.float32
+
+
+def test_batches_that_are_dicts(rows):
+    x, labels = rows
+    p = cal.collect(Inner(3), [{"x": x[:6], "labels": labels[:6]}, {"x": x[6:], "labels": labels[6:]}], progress=True)
+    assert p.n == 10
+    with pytest.raises(InputError, match="or a dict with labels, got a dict with x"):
+        cal.collect(Inner(3), [{"x": x}])
+
+
+def test_one_logit_per_row_is_binary(rows):
+    x, labels = rows
+    for wrap in (lambda z: z, lambda z: z[:, 0]):
+        p = cal.collect(Inner(1, wrap), [(x, (labels > 0).float())])
+        assert (p.shape, p.kind, p.n) == ("binary", "logits", 10)
+
+
+def test_pixels_know_their_image():
+    torch.manual_seed(0)
+    images, labels = torch.randn(5, 4, 3, 2), torch.randint(0, 3, (5, 3, 2))
+    labels[2, 0] = 255
+    network = nn.Conv2d(4, 3, 1)
+    p = cal.collect(network, [(images[:2], labels[:2]), (images[2:], labels[2:])], axis=1, ignore=255)
+    with torch.no_grad():
+        q = cal.Predictions.from_logits(network(images), labels, axis=1, ignore=255)
+    np.testing.assert_allclose(p.values, q.values, atol=1e-6)
+    np.testing.assert_array_equal(p.labels, q.labels)
+    np.testing.assert_array_equal(p.clusters, q.clusters)
+    with pytest.raises(InputError, match="say axis=1"):
+        cal.collect(network, [(images, labels)])
+
+
+def test_texts_of_any_length():
+    batches = [(torch.randn(2, length, 4), torch.full((2, length), -100)) for length in (5, 3)]
+    for _, labels in batches:
+        labels[:, 1:] = 1
+    p = cal.collect(nn.Linear(4, 6), batches, axis=-1, ignore=-100)
+    assert p.n == 2 * 4 + 2 * 2
+    assert p.clusters.tolist() == [0] * 4 + [1] * 4 + [2] * 2 + [3] * 2
+
+
+def test_what_a_trainer_predicted():
+    output = namedtuple("PredictionOutput", "predictions label_ids metrics")
+    z, labels = np.float32([[1, 2, 0], [3, 0, 1], [0, 0, 5]]), np.array([1, 0, 2])
+    for scores in (z, (z, np.zeros((3, 8)))):
+        p = cal.collect(output(scores, labels, {}))
+        np.testing.assert_array_equal(p.values, z)
+    with pytest.raises(InputError, match="without label_ids"):
+        cal.collect(output(z, None, {}))
+
+
+def test_what_cannot_be_collected_is_refused(rows):
+    x, labels = rows
+    for network, loader, says in (
+        (Inner(3), [], "at least one batch"),
+        (Inner(3, lambda z: {"features": z}), [(x, labels)], "a dict with features"),
+        (Inner(3), [(x, labels[:5])], r"expected shape \(10,\)"),
+        (Inner(3), [x], "got Tensor"),
+    ):
+        with pytest.raises(InputError, match=says):
+            cal.collect(network, loader)
+
+
+def test_the_network_is_left_as_it_was_after_an_error(rows):
+    network = Inner(3)
+    with pytest.raises(RuntimeError):
+        cal.collect(network, [(rows[0][:, :2], rows[1])])
+    assert network.training
