@@ -45,7 +45,7 @@ def settled(frame: "pl.DataFrame", place: Place, roles: Roles, how: How) -> tupl
     """The rows that have a score, or all of them where a missing one counts as wrong."""
     import polars as pl
 
-    gaps = _gaps(frame, roles)
+    gaps = gaps_of(frame, roles)
     where = f"{place}, column {roles.score}"
     missing = settle(where, roles.noun, int(gaps.sum()), frame.height, how)
     if missing is None:
@@ -60,12 +60,14 @@ def settled(frame: "pl.DataFrame", place: Place, roles: Roles, how: How) -> tupl
     return frame.with_columns(zero), missing
 
 
-def _gaps(frame: "pl.DataFrame", roles: Roles) -> "pl.Series":
+def gaps_of(frame: "pl.DataFrame", roles: Roles) -> "pl.Series":
     """Which rows have no score at all."""
     import polars as pl
 
     if roles.score in frame.columns:
         series = frame[roles.score]
+        if series.dtype == pl.Null:  # lines of JSON that all lack it
+            return series.is_null().rename("gaps")
         if isinstance(series.dtype, pl.List):
             return (series.list.len().fill_null(0) == 0).rename("gaps")
         if isinstance(series.dtype, pl.Array):
