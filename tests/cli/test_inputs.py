@@ -1,6 +1,7 @@
 """Columns, missing scores and shapes from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,7 @@ from commands import run
 
 from calibrant.core.predictions import Predictions
 
-ROOT = Path(__file__).parents[2]
-LLM = next(
-    (place for place in (ROOT.parent / "shared/data/llm", ROOT.parents[1] / "shared/data/llm") if place.exists()),
-    ROOT / "no",
-)
+LLM = Path(__file__).parents[3] / "shared" / "data" / "llm"
 COMMANDS = ("measure", "report", "fit", "apply", "compare", "check", "plot", "decompose")
 
 
@@ -127,8 +124,6 @@ REFUSED = {
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_refusals_are_one_sentence(folder, what, suffix):
-    import re
-
     told, says = REFUSED[what]
     done = run("measure", folder / f"t.{suffix}", *told, code=2)
     assert len(done.stderr.splitlines()) == 1
