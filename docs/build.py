@@ -26,9 +26,9 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.calibrators import Calibrator
-from calibrant.core.extras import Shape
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.temperature import find_temperature
 from calibrant.data import DEMO_TEST, DEMO_VAL
 from calibrant.measures import Measure
@@ -214,8 +214,8 @@ is made from those files, and every example on it is run by the tests. The examp
 `from calibrant import Predictions` and the class itself, for instance
 `from calibrant.calibrators.temperature import Temperature`.
 
-In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, *shapes* which
-[shapes of predictions](repair.md#scores-of-the-positive-class) it can repair, and *auto* marks the candidates of
+In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, *shapes*
+which [shapes of predictions](repair.md#scores-of-the-positive-class) it can repair, and *auto* marks the candidates of
 `--with auto`. Those that repair one score act on P(positive) of binary predictions, which can change a prediction.
 
 | name | what it is | predictions | classes | shapes | auto |
