@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from calibrant.core import wording
+from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
 from calibrant.studying.claims import Finding, judge_all
 from calibrant.studying.plan import Claim, Plan, read_plan
 from calibrant.studying.published import lookup
-from calibrant.studying.tables import difference
+from calibrant.studying.tables import detectable, difference
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,9 +91,8 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame") -> str:
 
 
 def _line(f: Finding, plan: Plan) -> str:
-    seen = "" if f.detectable is None else wording.change(f.claim.measure, f.detectable).lstrip("+")
     says = f"{f.claim.says} ({f.claim.measure}; {f.claim.source})".replace("|", "\\|")
-    return f"| {says} | {printed(f.claim, plan)} | {difference(f)} | {seen} | {f.pairs} | **{f.verdict}** |"
+    return f"| {says} | {printed(f.claim, plan)} | {difference(f)} | {detectable(f)} | {f.pairs} | **{f.verdict}** |"
 
 
 def printed(claim: Claim, plan: Plan) -> str:

@@ -1,5 +1,6 @@
 """The driver on real processes: order, failures, kills, limits, locks, and the same rows wherever units run."""
 
+import contextlib
 import os
 import random
 import signal
@@ -114,9 +115,9 @@ from calibrant.studying.pool import LocalPool
 from calibrant.studying.store import Store
 from calibrant.studying.unit import Unit
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    first = [Unit("nothing", {"number": i, "file": "f", "seconds": 0.01}) for i in range(12)]
-    later = [Unit("nothing", {"number": 100 + i, "seconds": 0.01}, (first[i],)) for i in range(12)]
+    folder, count = Path(sys.argv[1]), int(sys.argv[2])
+    first = [Unit("nothing", {"number": i, "file": "f", "seconds": 0.01}) for i in range(count)]
+    later = [Unit("nothing", {"number": 1000 + i, "seconds": 0.01}, (first[i],)) for i in range(count)]
     run_units([*first, *later], Store(folder), LocalPool(folder, 2))
 """
 
@@ -131,33 +132,44 @@ def test_a_full_disk_loses_nothing_that_was_finished(tmp_path):
     script, full = tmp_path / "driver.py", tmp_path / "full.py"
     script.write_text(DRIVER)
     full.write_text(FULL + DRIVER)
-    ended = subprocess.run([sys.executable, str(full), str(tmp_path / "a")], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, str(full), str(tmp_path / "a"), "12"], capture_output=True, text=True)
     assert ended.returncode != 0
     assert "File too large" in ended.stderr
     before = len(Store(tmp_path / "a").done())
     assert 0 < before < 24
-    subprocess.run([sys.executable, str(script), str(tmp_path / "a")], check=True)
+    subprocess.run([sys.executable, str(script), str(tmp_path / "a"), "12"], check=True)
     found = Store(tmp_path / "a").rows("nothing")
-    assert sorted(found["number"]) == [*range(12), *range(100, 112)]
-    assert found.filter(pl.col("number") >= 100)["found"].to_list() == [1] * 12
+    assert sorted(found["number"]) == [*range(12), *range(1000, 1012)]
+    assert found.filter(pl.col("number") >= 1000)["found"].to_list() == [1] * 12
 
 
-def _disturbed(folder: Path, script: Path, kills: int, seed: int) -> None:
-    """Kill the driver, or one of its workers, at random points; then let it end."""
+def _disturbed(folder: Path, script: Path, kills: int, count: int, seed: int) -> int:
+    """Kill the driver, or one of its workers, at random points, most of them amid its units; then let it end."""
     rng = random.Random(seed)
+    journal, amid = folder / "journal" / "driver" / "units.jsonl", 0
+    command = [sys.executable, str(script), str(folder), str(count)]
     for _ in range(kills):
-        process = subprocess.Popen([sys.executable, str(script), str(folder)])
-        time.sleep(rng.uniform(0.05, 1.5))
+        process = subprocess.Popen(command)
+        wanted = rng.randrange(5)  # units that this driver may finish before
+        while process.poll() is None and _lines_of(journal) < wanted:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0.0, 0.1))
+        amid += process.poll() is None and wanted > 0
         victims = [process.pid, *_children(process.pid)]
-        for pid in [rng.choice(victims)]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        if process.poll() is None and rng.random() < 0.5:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rng.choice(victims), signal.SIGKILL)
+        if process.poll() is None and rng.random() < 0.8:
             process.kill()
         process.wait()
-    subprocess.run([sys.executable, str(script), str(folder)], check=True)
+    subprocess.run(command, check=True)
+    return amid
+
+
+def _lines_of(journal: Path) -> int:
+    try:
+        return journal.read_bytes().count(b"\n")
+    except OSError:
+        return 0
 
 
 def _children(pid: int) -> list[int]:
@@ -167,17 +179,17 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
-def test_killed_at_random_points_it_ends_with_the_same_table(tmp_path, kills):
+@pytest.mark.parametrize(("kills", "count"), [(4, 12), pytest.param(100, 150, marks=pytest.mark.slow)])
+def test_killed_at_random_points_it_ends_with_the_same_table(tmp_path, kills, count):
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    calm = threading.Thread(
-        target=subprocess.run, args=([sys.executable, str(script), str(tmp_path / "calm")],), kwargs={"check": True}
-    )
+    command = [sys.executable, str(script), str(tmp_path / "calm"), str(count)]
+    calm = threading.Thread(target=subprocess.run, args=(command,), kwargs={"check": True})
     calm.start()
-    _disturbed(tmp_path / "killed", script, kills, seed=kills)
+    amid = _disturbed(tmp_path / "killed", script, kills, count, seed=kills)
     calm.join()
-    assert len(table(Store(tmp_path / "calm"))) == 24
+    assert amid >= kills / 4  # otherwise nothing was tried
+    assert len(table(Store(tmp_path / "calm"))) == 2 * count
     assert table(Store(tmp_path / "killed")) == table(Store(tmp_path / "calm"))
     assert not Store(tmp_path / "killed").failures()
 

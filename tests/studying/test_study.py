@@ -135,6 +135,8 @@ def test_the_page_stands_alone_and_shows_what_was_printed(finished):
     assert "&lt;CE&gt;" in text  # what a plan says is text, never markup
     assert "14 of 14 units done" in text
     assert text.count('class="paper"') >= 2
+    seen = finished.claims()[0].detectable
+    assert f"could see {100 * seen:.2f}<" in text  # in points, as the difference before it
 
 
 def test_an_opened_study_is_the_same(finished):
@@ -213,15 +215,14 @@ def test_commands(finished):
 
 
 @pytest.mark.slow
-def test_processes_shards_and_ray_give_the_same_bits(finished, tmp_path):
-    pytest.importorskip("ray")
-    plan, expected = finished.folder.parent / "plan.toml", _values(finished)
-    for on in (["local:2"], ["shard:1/3", "shard:2/3", "shard:3/3"], ["ray"]):
-        out = tmp_path / on[0].replace(":", "-").replace("/", "-")
-        made = open_plan(plan, out / "tiny")
-        for one in on:
-            assert made.run(one).failed == 0
-        assert _values(made) == expected
+@pytest.mark.parametrize("places", [["local:2"], ["shard:1/3", "shard:2/3", "shard:3/3"], ["ray"]])
+def test_processes_shards_and_ray_give_the_same_bits(finished, tmp_path, places):
+    if places == ["ray"]:
+        pytest.importorskip("ray")
+    made = open_plan(finished.folder.parent / "plan.toml", tmp_path / "tiny")
+    for on in places:
+        assert made.run(on).failed == 0
+    assert _values(made) == _values(finished)
 
 
 def _values(made):

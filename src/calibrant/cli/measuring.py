@@ -1,9 +1,7 @@
 """Commands that look at predictions: measure, compare, check, decompose."""
 
-from functools import reduce
-from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,9 +22,6 @@ from calibrant.cli._app import (
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.reporting import tables
-
-if TYPE_CHECKING:
-    from calibrant.core.missing import Missing
 
 
 @app.command()
@@ -90,22 +85,17 @@ def _measure_stream(
     as_json: bool,
 ) -> None:
     sums = cal.Accumulator(measures) if measures else cal.Accumulator()
-    gone: list[Missing] = []
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
-            for batch in inputs.batches(file, batch_rows, gone.append):
+            for batch in inputs.batches(file, batch_rows):
                 sums.update(batch)
                 step(batch.n)
     rows = sums.measure_all(confidence=confidence, seed=seed)
-    missing = reduce(add, gone) if gone else None
     if as_json:
-        facts = {"missing": missing.to_dict()} if missing and missing.rows else {}
-        return print_json([m.to_dict() | facts for m in rows])
+        return print_json([m.to_dict() for m in rows])
 
     tables.show(tables.measurements(rows, confidence))
     tables.show(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
-    if missing and missing.rows:
-        tables.show(str(missing))
 
 
 def _measure_benchmark(
@@ -160,11 +150,10 @@ def compare(
             for m, step in steps
         ]
     if as_json:
-        return print_json([c.to_dict() | inputs.facts(first, second) for c in rows])
+        return print_json([c.to_dict() for c in rows])
 
     names = (visible(a.stem), visible(b.stem)) if a.stem != b.stem else ("a", "b")
     tables.show(tables.comparisons(rows, names, confidence))
-    inputs.show_notes(first, second)
 
 
 @app.command()
@@ -197,10 +186,9 @@ def check(
     failing = {"broken", "open"} if strict else {"broken"}
     failed = any(v.state in failing for v in rows)
     if as_json:
-        print_json([v.to_dict() | inputs.facts(p) for v in rows])
+        print_json([v.to_dict() for v in rows])
     else:
         tables.show(tables.checks(rows, confidence))
-        inputs.show_notes(p)
         tables.show("\nfail" if failed else "\npass")
     raise typer.Exit(1 if failed else 0)
 
@@ -215,16 +203,14 @@ def decompose(
     inputs: Inputs,
 ) -> None:
     """Decompose the loss into calibration and refinement."""
-    p = inputs.load(file)
-    parts = cal.decompose(p, bins=bins)
+    parts = cal.decompose(inputs.load(file), bins=bins)
     if as_json:
-        return print_json(parts | inputs.facts(p))
+        return print_json(parts)
 
     for title, rows in parts["losses"].items():
         tables.show(tables.terms(title, rows), "")
     tables.show(tables.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
     tables.show(tables.terms("ECE beside the terms of Singh et al. 2021, Eq. 9 (not an identity)", parts["ece"]))
-    inputs.show_notes(p)
 
 
 def _limit(item: str) -> tuple[str, float]:

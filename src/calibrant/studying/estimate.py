@@ -155,10 +155,12 @@ def _published(recipe: Recipe) -> _Size | None:
         return None
     pixels, channels, classes = data.pictures
     train, val, test = split_sizes(data.sizes, d.split)
-    few = [
-        min(n, limit or n) for n, limit in ((train, d.limit), (val, d.val_limit or d.test_limit), (test, d.test_limit))
-    ]
-    return _Size(*few, Shape(classes, channels, getattr(data, "size", pixels) // data.shrink))
+    shape = Shape(classes, channels, getattr(data, "size", pixels) // data.shrink)
+    return _Size(_few(train, d.limit), _few(val, d.val_limit or d.test_limit), _few(test, d.test_limit), shape)
+
+
+def _few(n: int, limit: int) -> int:
+    return min(n, limit or n)
 
 
 def _time_step(model: str, batch: int, shape: Shape) -> float:

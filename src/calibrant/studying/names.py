@@ -1,6 +1,7 @@
 """Everything a plan names is looked up before anything runs; an error quotes the line of the plan."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from calibrant import calibrators, corruptions, datasets, losses, measures, models, rescorers
@@ -17,10 +18,10 @@ def check_plan(plan: Plan, file: Path, *, allow: bool = False) -> None:
     """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has."""
     table = plan_table(file, plan.scale)
     for method, place in plan.cells():
-        _at(table, ("methods", method), lambda method=method, place=place: recipe_in(plan, method, place))
+        _at(table, ("methods", method), partial(recipe_in, plan, method, place))
     check_code(plan, file, allow=allow)
     for keys, make, name in {(make, name): (keys, make, name) for keys, make, name in _named(plan)}.values():
-        _at(table, keys, lambda make=make, name=name: make(name))
+        _at(table, keys, partial(make, name))
 
 
 def _named(plan: Plan) -> Named:

@@ -15,7 +15,7 @@ from calibrant.studying.claims import Finding
 from calibrant.studying.plan import Layout, Plan
 from calibrant.studying.published import PAPERS, Printed, lookup
 from calibrant.studying.study import Study
-from calibrant.studying.tables import difference
+from calibrant.studying.tables import detectable, difference
 
 WIDTH = 300  # pixels of the strip in which a measure's runs are drawn
 
@@ -49,12 +49,12 @@ def page(study: Study) -> str:
         plan=study.plan,
         status=status,
         facts=_facts(study, rows),
-        findings=[(f, difference(f), _bar(f, findings)) for f in findings],
+        findings=[(f, difference(f), detectable(f), _bar(f, findings)) for f in findings],
         counts={
             v: sum(f.verdict == v for f in findings) for v in ("held", "did not hold", "cannot be told", "not run")
         },
         tables=[block for layout in study.plan.table for block in _blocks(study.plan, layout, rows)],
-        strips=[s for m in study.plan.after.measures if (s := _strip(study.plan, m, rows))],
+        strips=[strip for m in study.plan.after.measures for strip in _strips(study.plan, m, rows)],
         css=Markup(css),
         theme=Markup(pictures.theme_css()),
     )
@@ -97,7 +97,8 @@ def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict
             for entry, values in lines.items()
         }
         title = f"{layout.title}: {', '.join(where.values())}"
-        source = PAPERS.get(layout.published.partition("-table")[0], "")
+        beside = any(cell.theirs for cells in table.values() for cell in cells)
+        source = PAPERS.get(layout.published.partition("-table")[0], "") if beside else ""
         blocks.append({"title": title, "measures": [_title(m) for m in measures], "rows": table, "source": source})
     return blocks
 
@@ -159,21 +160,25 @@ def _bar(finding: Finding, all_findings: list[Finding]) -> dict[str, float] | No
     return {**at, "mean": 50 + 50 * finding.difference / reach}
 
 
-def _strip(plan: Plan, measure: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Every run as a dot, a line an entry and place."""
+def _strips(plan: Plan, measure: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every run as a dot, a line an entry; a drawing for each data set and network, whose levels differ."""
     own = [r for r in rows if r["measure"] == measure and r["set"] == "test" and r["entry"]]
-    if not own:
-        return None
-    values = [r["value"] for r in own]
+    places = [key for key in plan.grid if key != "seed"]
+    by_place: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for r in own:
+        by_place.setdefault(tuple(str(r[key]) for key in places), []).append(r)
+    return [_strip(measure, place, some) for place, some in by_place.items()]
+
+
+def _strip(measure: str, place: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    values = [r["value"] for r in rows]
     low, high = min(values), max(values)
     span = (high - low) or 1.0
-    places = [key for key in plan.grid if key != "seed"]
     lines: dict[str, list[float]] = {}
-    for r in own:
-        name = ", ".join([r["entry"], *(str(r[key]) for key in places if len(plan.grid[key]) > 1)])
-        lines.setdefault(name, []).append((r["value"] - low) / span * WIDTH)
+    for r in rows:
+        lines.setdefault(r["entry"], []).append((r["value"] - low) / span * WIDTH)
     return {
-        "title": _title(measure),
+        "title": f"{_title(measure)}: {', '.join(place)}",
         "low": wording.value(measure, low),
         "high": wording.value(measure, high),
         "lines": [(name, at, statistics.fmean(at)) for name, at in lines.items()],

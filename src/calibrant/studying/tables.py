@@ -38,8 +38,13 @@ def difference(finding: Finding) -> str:
         return "no rows"
     measure, value = finding.claim.measure, wording.change(finding.claim.measure, finding.difference)
     if finding.low is None:
-        return f"{value} (one seed: no interval)"
+        return f"{value} (one seed in a cell: no interval)"
     return f"{value} [{wording.change(measure, finding.low)}, {wording.change(measure, finding.high)}]"
+
+
+def detectable(finding: Finding) -> str:
+    """The smallest difference that the runs could have seen; nothing where they have no interval."""
+    return "" if finding.detectable is None else wording.change(finding.claim.measure, finding.detectable).lstrip("+")
 
 
 def claims_in_words(study: "Study") -> str:
@@ -49,9 +54,7 @@ def claims_in_words(study: "Study") -> str:
     for f in findings:
         lines.append(fill(f"{MARKS[f.verdict]} {f.claim.says}", WIDTH, subsequent_indent="  "))
         what = f"{f.claim.of} minus {f.claim.against or f.claim.than}, {f.claim.measure}: {difference(f)}"
-        shown = (
-            "" if f.detectable is None else f"; could see {wording.change(f.claim.measure, f.detectable).lstrip('+')}"
-        )
+        shown = f"; could see {seen}" if (seen := detectable(f)) else ""
         lines.append(
             fill(f"{f.verdict}: {what}, {f.pairs} pairs{shown}", WIDTH, initial_indent="    ", subsequent_indent="    ")
         )
