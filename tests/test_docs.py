@@ -172,6 +172,8 @@ JSON_COMMANDS = {
     "measure": "measure preds.npz --measure ece --measure auroc_correct --resamples 20",
     "compare": "compare a.npz b.npz --measure ece --resamples 20",
     "check": "check preds.npz --max ece=0.9 --min accuracy=0.1 --resamples 20",
+    "watch": "watch preds.npz --tolerance 0.3",
+    "table": "table a.npz b.npz --by file --measure ece",
     "decompose": "decompose preds.npz",
     "apply": "apply map.json test.npz --out calibrated.npz",
     "export": "export map.json --to python --out map.py",
@@ -223,6 +225,13 @@ def test_json_has_the_documented_keys(section, folder):
             check_keys(flat, documented(section))
         return
     assert value
+    if section == "check":
+        keys = documented(section)
+        inner = {key.removeprefix("checks.*."): keys.pop(key) for key in list(keys) if key.startswith("checks.*.")}
+        check_keys(value, keys)
+        for row in value["checks"]:
+            check_keys(row, inner)
+        return
     for row in value if isinstance(value, list) else [value]:
         check_keys(row, documented(section))
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.hcs import harmonic_score
     from calibrant.measuring.measure import Measurement, measure, measure_all
     from calibrant.measuring.synthetic import synthetic
+    from calibrant.measuring.table import table
     from calibrant.measuring.watch import Watch, watch
     from calibrant.plotting.draw import draw
     from calibrant.plotting.plot import plot
@@ -73,6 +74,7 @@ _HOMES = {
     "measuring.hcs": ("harmonic_score",),
     "measuring.measure": ("Measurement", "measure", "measure_all"),
     "measuring.synthetic": ("synthetic",),
+    "measuring.table": ("table",),
     "measuring.watch": ("Watch", "watch"),
     "plotting.draw": ("draw",),
     "plotting.plot": ("plot",),
@@ -152,6 +154,7 @@ __all__ = [
     "searches",
     "study",
     "synthetic",
+    "table",
     "threads",
     "train",
     "watch",

@@ -20,7 +20,9 @@ from calibrant.cli import (  # noqa: F401  each adds its commands
     reporting,
     rescoring,
     studying,
+    tabling,
     training,
+    watching,
 )
 from calibrant.cli._app import app
 from calibrant.core.errors import InputError, visible

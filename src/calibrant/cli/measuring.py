@@ -1,7 +1,7 @@
 """Commands that look at predictions: measure, compare, check, decompose."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,7 @@ from calibrant.cli._app import (
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, unknown_name, visible
+from calibrant.measuring.check import passed
 from calibrant.reporting import tables
 
 
@@ -33,6 +34,7 @@ def measure(
     ood: Ood = None,
     stream: Annotated[bool, typer.Option("--stream", help="read in batches, in constant memory")] = False,
     batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time with --stream")] = 100_000,
+    state: Annotated[Path | None, typer.Option(help="with --stream: keep the sums here, to measure or merge")] = None,
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
     seed: Seed = 0,
@@ -40,7 +42,10 @@ def measure(
     *,
     inputs: Inputs,
 ) -> None:
-    """Measure calibration and refinement, with intervals and a verdict."""
+    """Measure calibration and refinement, with intervals and a verdict.
+
+    FILE may also be a state that --state or an accumulator wrote (.json).
+    """
     from calibrant.measuring.battery import standard
 
     if set_name not in ("standard", "benchmark102"):
@@ -55,7 +60,14 @@ def measure(
                 got="one of them",
                 fix="drop one of them",
             )
-        return _measure_stream(file, inputs, measures, batch_rows, confidence, seed, as_json)
+        sums = _read_stream(file, inputs, measures, batch_rows)
+        if state is not None:
+            sums.save(state)
+        return _show_sums(sums, confidence, seed, as_json, f", read in batches of {batch_rows:,}")
+    if state is not None:
+        raise InputError("--state", expected="--stream as well", got="no --stream", fix="add --stream")
+    if file.suffix == ".json":
+        return _measure_state(file, measures, confidence, seed, as_json)
     p = inputs.load(file)
     if set_name == "benchmark102":
         return _measure_benchmark(p, inputs, measures, ood, resamples, as_json)
@@ -75,27 +87,46 @@ def measure(
         tables.show(f"\n{said.headline} {said.text}")
 
 
-def _measure_stream(
-    file: Path,
-    inputs: Inputs,
-    measures: list[str] | None,
-    batch_rows: int,
-    confidence: float,
-    seed: int,
-    as_json: bool,
-) -> None:
-    sums = cal.Accumulator(measures) if measures else cal.Accumulator()
+def _read_stream(file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int) -> cal.Accumulator:
+    sums = cal.Accumulator(measures or None)
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
             for batch in inputs.batches(file, batch_rows):
                 sums.update(batch)
                 step(batch.n)
+    return sums
+
+
+def _measure_state(file: Path, measures: list[str] | None, confidence: float, seed: int, as_json: bool) -> None:
+    """What an accumulator, or accumulators by key, have saved."""
+    from calibrant.core.schema import read_json
+
+    if measures:
+        fix = "leave --measure out: sums tell what they have counted"
+        raise InputError(str(file), expected="no --measure", got="a state of sums", fix=fix)
+    found = read_json(file, expected="a state of an accumulator", fix="write it with --stream --state")
+    if isinstance(found, dict) and "calibrant_accumulators" in found:
+        return _show_each(cal.Accumulators.load(file), confidence, seed, as_json)
+    _show_sums(cal.Accumulator.load(file), confidence, seed, as_json, ", from sums")
+
+
+def _show_sums(sums: cal.Accumulator, confidence: float, seed: int, as_json: bool, how: str) -> None:
     rows = sums.measure_all(confidence=confidence, seed=seed)
     if as_json:
         return print_json([m.to_dict() for m in rows])
 
     tables.show(tables.measurements(rows, confidence))
-    tables.show(f"\n{sums.n:,} rows, {sums.k} classes, read in batches of {batch_rows:,}.")
+    classes = f", {sums.k} classes" if sums.shape == "classes" else ""
+    tables.show(f"\n{sums.n:,} rows{classes}{how}.")
+
+
+def _show_each(each: cal.Accumulators, confidence: float, seed: int, as_json: bool) -> None:
+    rows = {key: one.measure_all(confidence=confidence, seed=seed) for key, one in each.items()}
+    if as_json:
+        return print_json(
+            [dict(zip(each.by, key, strict=True)) | m.to_dict() for key, found in rows.items() for m in found]
+        )
+    tables.show(tables.by_key(each.by, rows))
 
 
 def _measure_benchmark(
@@ -135,6 +166,7 @@ def compare(
     a: File,
     b: File,
     measures: Measures = None,
+    unpaired: Annotated[bool, typer.Option("--unpaired", help="the files have different rows")] = False,
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
     seed: Seed = 0,
@@ -142,11 +174,20 @@ def compare(
     *,
     inputs: Inputs,
 ) -> None:
-    """Compare two models on the same rows."""
+    """Compare two models on the same rows, or one model on different rows."""
     first, second = (inputs.load(f) for f in (a, b))
     with progress("comparing", measures or ["ece", "nll", "brier", "accuracy", "auroc_correct"]) as steps:
         rows = [
-            cal.compare(first, second, m, confidence=confidence, resamples=resamples, seed=seed, progress=step)
+            cal.compare(
+                first,
+                second,
+                m,
+                paired=not unpaired,
+                confidence=confidence,
+                resamples=resamples,
+                seed=seed,
+                progress=step,
+            )
             for m, step in steps
         ]
     if as_json:
@@ -162,6 +203,8 @@ def check(
     file: File,
     at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
     at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc_correct=0.9")] = None,
+    against: Annotated[Path | None, typer.Option(help="a reference of other rows: last month's")] = None,
+    max_worse: Annotated[list[str] | None, typer.Option("--max-worse", help="with --against: ece=0.01")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to hold")] = False,
     confidence: Confidence = 0.95,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples")] = None,
@@ -176,21 +219,25 @@ def check(
     """
     sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
     limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
-    if not limits:
+    worse = [_limit(item) for item in max_worse or []]
+    if (against is None) != (not worse):
+        fix = "write --against last-month.parquet --max-worse ece=0.01"
+        raise InputError("check", expected="--against and --max-worse together", got="one of them", fix=fix)
+    if not limits and not worse:
         raise InputError("check", expected="at least one --max or --min", got="none", fix="add --max ece=0.03")
     p = inputs.load(file)
-    rows = [
-        cal.check(p, spec, limit=limit, side=side, confidence=confidence, resamples=resamples, seed=seed)
-        for side, spec, limit in limits
-    ]
-    failing = {"broken", "open"} if strict else {"broken"}
-    failed = any(v.state in failing for v in rows)
+    options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    rows = [cal.check(p, spec, limit=limit, side=side, **options) for side, spec, limit in limits]
+    if against is not None:
+        reference = inputs.load(against)
+        rows += [cal.check_worse(p, reference, spec, limit=limit, **options) for spec, limit in worse]
+    ok = passed(rows, strict=strict)
     if as_json:
-        print_json([v.to_dict() for v in rows])
+        print_json({"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]})
     else:
         tables.show(tables.checks(rows, confidence))
-        tables.show("\nfail" if failed else "\npass")
-    raise typer.Exit(1 if failed else 0)
+        tables.show("\npass" if ok else "\nfail")
+    raise typer.Exit(0 if ok else 1)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """Terminal output: tables of 80 columns, plain in pipes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from rich.console import Console, RenderableType
@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from calibrant.calibrators import Calibrator
+from calibrant.core.errors import visible
 from calibrant.core.map import Map
 from calibrant.core.wording import bracket, level, number, p_value
 from calibrant.measures import Measure, make
@@ -15,6 +16,9 @@ from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.limits import MANY_ROWS
 from calibrant.measuring.measure import Measurement
+from calibrant.measuring.table import Results
+from calibrant.measuring.table_forms import heads, mark
+from calibrant.measuring.table_forms import number as cell_number
 from calibrant.repairing.judge import Entry, Repair
 from calibrant.repairing.rule import UNCALIBRATED, Candidate
 
@@ -84,8 +88,28 @@ def checks(rows: Sequence[Check], confidence: float) -> Table:
     table = table_of("measure", "value", f"{level(confidence)} bounds", "limit", "result")
     words = {"kept": "holds", "open": "not shown to be violated", "broken": "VIOLATED"}
     for v in rows:
-        sign = "<=" if v.side == "max" else ">="
-        table.add_row(v.measure, number(v.value), bracket(v.low, v.high), f"{sign} {v.limit:g}", words[v.state])
+        sign, change = {"max": "<=", "min": ">=", "worse": "worse by <="}[v.side], v.side == "worse"
+        ends = bracket(v.low, v.high, sign=change)
+        table.add_row(v.measure, number(v.value, sign=change), ends, f"{sign} {v.limit:g}", words[v.state])
+    return table
+
+
+def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Measurement]]) -> Table:
+    """A line for each key of accumulators, a column for each measure."""
+    specs = list(dict.fromkeys(m.measure for found in rows.values() for m in found))
+    table = table_of(*map(visible, names), "rows", *specs)
+    for key, found in rows.items():
+        values = {m.measure: number(m.value) for m in found}
+        table.add_row(*map(visible, key), f"{found[0].n:,}", *(values.get(spec, "") for spec in specs))
+    return table
+
+
+def methods(results: Results) -> Table:
+    """A line for each method, a column for each measure; the note says what the marks mean."""
+    table = table_of(visible(results.by), "runs", *heads(results))
+    for group, cells in results.lines.items():
+        shown = [f"{cell_number(cell)} {mark(cell, results.alpha)}".rstrip() for cell in cells]
+        table.add_row(visible(group), str(len(cells[0].values)), *shown)
     return table
 
 

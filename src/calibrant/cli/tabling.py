@@ -1,0 +1,60 @@
+"""The command that compares methods over runs: table."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import calibrant as cal
+from calibrant.cli._app import Json, Seed, app, print_json
+from calibrant.cli._inputs import Inputs, reads_predictions
+from calibrant.core.errors import InputError
+from calibrant.reporting import tables
+
+
+@app.command()
+@reads_predictions
+def table(
+    files: Annotated[list[Path], typer.Argument(help="predictions of runs: runs/*/test.npz")],
+    by: Annotated[str, typer.Option(help="key of the recipe (loss, data.name), or file, folder, parent")] = "folder",
+    measures: Annotated[str, typer.Option("--measure", "-m", help="e.g. ece,nll,accuracy")] = "ece,nll,accuracy",
+    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="print LaTeX (booktabs)")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
+    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="level of the tests")] = 0.05,
+    seed: Seed = 0,
+    as_json: Json = False,
+    *,
+    inputs: Inputs,
+) -> None:
+    """Compare methods over seeds: mean and sd, the best, and who is not shown worse."""
+    from calibrant.measuring.run_files import read_runs
+
+    forms = [name for name, asked in (("markdown", markdown), ("latex", latex), ("csv", csv)) if asked]
+    if len(forms) + as_json > 1:
+        raise InputError("table", expected="one format", got="several", fix="drop all but one")
+    runs = read_runs(files, by, inputs.load)
+    results = cal.table(runs, _listed(measures), by=by, alpha=alpha, seed=seed)
+    if as_json:
+        return print_json(results.to_dict())
+    if forms:
+        sys.stdout.write(results.text(forms[0]))
+        return
+    tables.show(tables.methods(results))
+    tables.show(f"\n{results.note}")
+
+
+def _listed(text: str) -> list[str]:
+    """Names at commas; a comma inside options stays: "ece:bins=10,scheme=mass,nll" is two measures.
+
+    >>> _listed("ece:bins=10,scheme=mass,nll")
+    ['ece:bins=10,scheme=mass', 'nll']
+    """
+    made: list[str] = []
+    for part in text.split(","):
+        if made and ":" in made[-1] and "=" in part and ":" not in part:
+            made[-1] += f",{part}"
+        else:
+            made.append(part.strip())
+    return [name for name in made if name]

@@ -1,0 +1,85 @@
+"""The command that watches a stream: watch."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import calibrant as cal
+from calibrant.cli._app import File, Json, app, print_json, progress
+from calibrant.cli._inputs import Inputs, reads_predictions
+from calibrant.core.errors import InputError
+from calibrant.reporting import tables
+
+
+@app.command()
+@reads_predictions
+def watch(
+    file: File,
+    tolerance: Annotated[float | None, typer.Option(help="how far off scores may be (default: 0.02)")] = None,
+    alpha: Annotated[float | None, typer.Option(help="chance of a false alarm (default: 0.05)")] = None,
+    mode: Annotated[str | None, typer.Option(help="ever, or change (since a good time)")] = None,
+    by: Annotated[str | None, typer.Option(help="column of segments, each watched too")] = None,
+    segments: Annotated[str | None, typer.Option(help="with --by: the only segments to watch, a,b,c")] = None,
+    state: Annotated[Path | None, typer.Option(help="go on from this file, and keep what is known in it")] = None,
+    batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time")] = 100_000,
+    as_json: Json = False,
+    *,
+    inputs: Inputs,
+) -> None:
+    """Watch a stream: an alarm when scores are off, on evidence after every row.
+
+    Exit code 0: no alarm. 1: alarm. 2: bad input.
+    """
+    if segments is not None and by is None:
+        raise InputError("--segments", expected="--by as well", got="no --by", fix="name the column: --by segment")
+    asked = {
+        "tolerance": tolerance,
+        "alpha": alpha,
+        "mode": mode,
+        "segments": None if by is None else True if segments is None else segments.split(","),
+    }
+    watching = _begin(state, asked)
+    _follow(watching, file, inputs if by is None else inputs.grouped(by), batch_rows)
+    if state is not None:
+        watching.save(state)
+    if as_json:
+        print_json(watching.to_dict())
+    else:
+        tables.show(str(watching))
+    raise typer.Exit(1 if watching.alarms else 0)
+
+
+def _begin(state: Path | None, asked: dict[str, object]) -> cal.Watch:
+    """A new watch, or the one that was saved, which must be what was asked for."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if state is None or not state.exists():
+        return cal.Watch(**given)  # type: ignore[arg-type]
+    saved = cal.Watch.load(state)
+    kept: dict[str, object] = {"tolerance": saved.tolerance, "alpha": saved.alpha, "mode": saved.mode}
+    kept["segments"] = saved.by if saved.named is None else list(saved.named)
+    given.setdefault("segments", False)
+    for name, value in given.items():
+        if value != kept[name]:
+            fix = "leave the option out, or start with another state"
+            raise InputError(str(state), expected=f"{name} {kept[name]}, as it began with", got=str(value), fix=fix)
+    return saved
+
+
+def _follow(watching: cal.Watch, file: Path, inputs: Inputs, batch_rows: int) -> None:
+    """The rows of a file that were not read before."""
+    name = str(file.resolve())
+    seen, read = watching.files.get(name, 0), 0
+    batches = inputs.batches(file, batch_rows) if file.suffix != ".npz" else iter([inputs.load(file)])
+    with progress("rows read", ["stream"]) as steps:
+        for _, step in steps:
+            for batch in batches:
+                new = batch.n - max(seen - read, 0)
+                if new > 0:
+                    watching.update(batch if new == batch.n else batch.take(range(batch.n - new, batch.n)))
+                read += batch.n
+                step(batch.n)
+    if read < seen:
+        got = f"{read:,} rows, when {seen:,} of it were watched before"
+        raise InputError(str(file), expected="a file that only grows", got=got, fix="give new rows a new name")
+    watching.files[name] = read

@@ -1,0 +1,184 @@
+"""A table of methods: mean and standard deviation over runs, the best, and who is not shown to be worse."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+from calibrant.core.plain import plain
+from calibrant.core.predictions import Predictions
+from calibrant.measures import Measure
+from calibrant.measuring.compare import compare, same_kind
+from calibrant.measuring.measure import resolve
+
+MEASURES = ("ece", "nll", "accuracy")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one method: their predictions, and their seeds where those are known."""
+
+    predictions: tuple[Predictions, ...]
+    seeds: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measure of one method; `p_value` is that of a difference from the best, corrected for their number."""
+
+    measure: str
+    values: tuple[float, ...]
+    mean: float
+    sd: float | None  # None for one run
+    best: bool = False  # several may be, exactly alike
+    p_value: float | None = None  # None for the best, and where there is no test
+    test: str | None = None
+
+    def tied(self, alpha: float) -> bool:
+        """Whether it is not shown to be worse than the best."""
+        return self.p_value is not None and self.p_value >= alpha
+
+
+@dataclass(frozen=True)
+class Results:
+    """One line a method, in the order given; `alpha` is the level of the tests."""
+
+    by: str
+    measures: tuple[str, ...]
+    lines: Mapping[str, tuple[Cell, ...]]
+    alpha: float = 0.05
+    definitions: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        lines = [{"group": name, "cells": [plain(cell) for cell in cells]} for name, cells in self.lines.items()]
+        head = {"by": self.by, "alpha": self.alpha, "definitions": dict(self.definitions), "note": self.note}
+        return {**head, "lines": lines}
+
+    @property
+    def note(self) -> str:
+        """How the numbers are to be read."""
+        runs = sorted({len(cells[0].values) for cells in self.lines.values()})
+        count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+        tests = sorted({cell.test for cells in self.lines.values() for cell in cells if cell.test})
+        said = f"Mean ± standard deviation over {count} run{'' if runs == [1] else 's'}."
+        if not tests:
+            return f"{said} * is the best."
+        how = f"{' or '.join(tests)}, Holm-corrected over the methods, level {self.alpha:g}"
+        return f"{said} * is the best, ~ is not shown to be worse ({how})."
+
+    def text(self, form: str) -> str:
+        """As "markdown", "latex" or "csv"."""
+        from calibrant.measuring.table_forms import FORMS
+
+        return FORMS[form](self)
+
+    def _repr_html_(self) -> str:
+        from calibrant.measuring.table_forms import FORMS
+
+        return FORMS["html"](self)
+
+
+def table(
+    methods: Mapping[str, Runs | Sequence[Predictions]],
+    measures: Sequence[str] = MEASURES,
+    *,
+    by: str = "method",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Results:
+    """Compare methods that were each run several times, on the same test rows.
+
+    Tests are over runs: paired where both have the same seeds, else Welch's. With one run each they are over rows.
+
+    >>> a = Predictions.from_confidence([0.9, 0.6, 0.8], correct=[1, 0, 1])
+    >>> b = Predictions.from_confidence([0.8, 0.7, 0.6], correct=[1, 0, 1])
+    >>> made = table({"a": [a], "b": [b]}, ["brier"])
+    >>> [(name, round(cells[0].mean, 4), cells[0].best) for name, cells in made.lines.items()]
+    [('a', 0.1367, True), ('b', 0.23, False)]
+    """
+    runs = {name: one if isinstance(one, Runs) else Runs(tuple(one)) for name, one in methods.items()}
+    _check(runs, measures)
+    first = next(iter(runs.values())).predictions[0]
+    columns, definitions = {}, {}
+    for what in measures:
+        m, name = resolve(what)
+        m.check_shape(first)
+        columns[name] = _column(m, name, runs, seed)
+        definitions[name] = m.defined(first)
+    lines = {group: tuple(column[group] for column in columns.values()) for group in runs}
+    return Results(by, tuple(columns), lines, alpha, definitions)
+
+
+def _check(runs: Mapping[str, Runs], measures: Sequence[str]) -> None:
+    if not runs or not measures or not all(one.predictions for one in runs.values()):
+        fix = "give at least one run of each method, and one measure"
+        raise InputError("table", expected="methods with runs, and measures", got="none", fix=fix)
+    first = next(iter(runs.values())).predictions[0]
+    for one in runs.values():
+        for p in one.predictions:
+            same_kind(first, p)
+
+
+def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[str, Cell]:
+    cells = {}
+    for group, one in runs.items():
+        values = tuple(float(m(p)) for p in one.predictions)
+        sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        cells[group] = Cell(name, values, float(np.mean(values)), sd)
+    best = _best(m, cells)
+    if best is None:
+        return cells
+    alike = [group for group, cell in cells.items() if cell.mean == cells[best].mean]
+    others = [group for group in cells if group not in alike]
+    found = {group: _test(m, runs[best], runs[group], cells[best], cells[group], seed) for group in others}
+    corrected = _holm({group: p for group, (p, _) in found.items() if p is not None})
+    for group in alike:
+        cells[group] = replace(cells[group], best=True)
+    for group, p in corrected.items():
+        cells[group] = replace(cells[group], p_value=p, test=found[group][1])
+    return cells
+
+
+def _best(m: Measure, cells: Mapping[str, Cell]) -> str | None:
+    cost = {"down": lambda v: v, "up": lambda v: -v, "zero": abs}.get(m.direction)
+    defined = {group: cell.mean for group, cell in cells.items() if np.isfinite(cell.mean)}
+    if cost is None or len(defined) < 2:
+        return None
+    return min(defined, key=lambda group: cost(defined[group]))
+
+
+def _test(m: Measure, a: Runs, b: Runs, of_a: Cell, of_b: Cell, seed: int) -> tuple[float | None, str]:
+    """The p-value of a difference, and the name of its test."""
+    from scipy import stats
+
+    sizes = len(of_a.values), len(of_b.values)
+    if sizes == (1, 1) and a.predictions[0].n == b.predictions[0].n:
+        p = compare(a.predictions[0], b.predictions[0], m, seed=seed).p_value
+        return (p if np.isfinite(p) else None), "paired test over rows"
+    if min(sizes) < 2:
+        return None, ""
+    with np.errstate(all="ignore"):
+        if a.seeds and b.seeds and sorted(a.seeds) == sorted(b.seeds) and len(set(a.seeds)) == len(a.seeds):
+            x, y = (np.array(of.values)[np.argsort(one.seeds)] for of, one in ((of_a, a), (of_b, b)))
+            p, test = float(stats.ttest_rel(x, y).pvalue), "paired t-test over seeds"
+        else:
+            p, test = (
+                float(stats.ttest_ind(of_a.values, of_b.values, equal_var=False).pvalue),
+                "Welch's t-test over runs",
+            )
+    return (p if np.isfinite(p) else None), test
+
+
+def _holm(chances: Mapping[str, float]) -> dict[str, float]:
+    """Corrected for their number by Holm's method.
+
+    >>> _holm({"a": 0.01, "b": 0.04})
+    {'a': 0.02, 'b': 0.04}
+    """
+    made, largest = {}, 0.0
+    for i, (group, p) in enumerate(sorted(chances.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p * (len(chances) - i)))
+        made[group] = largest
+    return made

@@ -1,0 +1,113 @@
+"""`calibrant watch`, `check --against`, `compare --unpaired` and states of sums: exit codes, sentences, files."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from commands import run
+
+import calibrant as cal
+
+
+def frame(n, *, off=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    s = rng.beta(5, 1.5, n)
+    correct = (rng.random(n) < s - off).astype(int)
+    return pl.DataFrame({"confidence": s, "correct": correct, "segment": [("a", "b")[i % 2] for i in range(n)]})
+
+
+@pytest.fixture
+def bad(tmp_path):
+    frame(4000, off=0.1).write_ndjson(tmp_path / "stream.jsonl")
+    return tmp_path / "stream.jsonl"
+
+
+def test_an_alarm_is_a_sentence_and_exit_code_1(bad):
+    out = run("watch", bad, "--tolerance", 0.02, "--batch-rows", 700, code=1).stdout
+    rows = frame(4000, off=0.1)
+    exact = cal.watch(cal.Predictions.from_confidence(rows["confidence"], rows["correct"]), tolerance=0.02).alarm
+    assert f"Alarm at row {exact.row:,}: confidence" in " ".join(out.split())
+    found = json.loads(run("watch", bad, "--by", "segment", "--json", code=1).stdout)
+    assert found["alarm"] is True
+    assert {track["segment"] for track in found["tracks"]} == {None, "a", "b"}
+    named = json.loads(run("watch", bad, "--by", "segment", "--segments", "b", "--json", code=1).stdout)
+    assert [track["segment"] for track in named["tracks"]] == [None, "b"]
+
+
+def test_a_state_goes_on_where_it_was(tmp_path):
+    good, state = frame(3000, seed=1), tmp_path / "watch.json"
+    file = tmp_path / "stream.csv"
+    options = ("--by", "segment", "--state", state)
+    good[:1000].write_csv(file)
+    assert "No alarm after 1,000 rows and 2 segments" in " ".join(run("watch", file, *options).stdout.split())
+    good.write_csv(file)  # it has grown
+    for _ in range(2):  # and is looked at again without new rows
+        assert "No alarm after 3,000 rows" in " ".join(run("watch", file, *options).stdout.split())
+    whole = cal.watch(
+        cal.Predictions.from_confidence(good["confidence"], good["correct"], groups=good["segment"]), segments=True
+    )
+    saved = cal.Watch.load(state)
+    for name, track in whole.tracks.items():
+        assert saved.tracks[name].logs == pytest.approx(track.logs, abs=1e-9)
+    frame(4000, off=0.1).write_csv(tmp_path / "other.csv")
+    run("watch", tmp_path / "other.csv", *options, code=1)
+    assert cal.Watch.load(state).n == 7000
+    good[:10].write_csv(file)
+    assert "a file that only grows" in run("watch", file, *options, code=2).stderr
+    assert "tolerance 0.02, as it began with" in run("watch", file, *options, "--tolerance", 0.1, code=2).stderr
+    assert "segments True" in run("watch", file, "--state", state, code=2).stderr
+
+
+def test_bad_input_of_watch(bad, tmp_path):
+    for options, says in [
+        (("--alpha", 2), "strictly between"),
+        (("--mode", "chnge"), "did you mean 'change'"),
+        (("--segments", "a"), "--by as well"),
+        (("--by", "segmnt"), "segmnt"),
+    ]:
+        assert says in run("watch", bad, *options, code=2).stderr
+    (tmp_path / "broken.jsonl").write_text('{"confidence": 0.5, "correct": 1}\n{oops\n')
+    assert "line 2" in run("watch", tmp_path / "broken.jsonl", code=2).stderr
+    (tmp_path / "state.json").write_text("{}")
+    assert "JSON written by Watch.save" in run("watch", bad, "--state", tmp_path / "state.json", code=2).stderr
+
+
+def test_npz_files_are_watched_whole(tmp_path):
+    rows = frame(500)
+    cal.Predictions.from_confidence(rows["confidence"], rows["correct"]).save(tmp_path / "p.npz")
+    assert "No alarm after 500 rows" in run("watch", tmp_path / "p.npz").stdout
+
+
+def test_check_against_a_reference(tmp_path):
+    names = {}
+    for name, off in (("before", 0.0), ("today", 0.15)):
+        names[name] = tmp_path / f"{name}.parquet"
+        frame(3000, off=off, seed=len(name)).write_parquet(names[name])
+    gate = ("check", names["today"], "--against", names["before"], "--max-worse")
+    found = json.loads(run(*gate, "ece=0.01", "--max", "ece=0.5", "--json", code=1).stdout)
+    assert (found["passed"], [row["state"] for row in found["checks"]]) == (False, ["kept", "broken"])
+    assert "worse by <= 0.01" in run(*gate, "ece=0.01", code=1).stdout
+    assert "pass" in run(*gate, "ece=0.9").stdout
+    assert "together" in run("check", names["today"], "--against", names["before"], code=2).stderr
+    assert "together" in run("check", names["today"], "--max-worse", "ece=0.1", code=2).stderr
+    rows = json.loads(run("compare", names["before"], names["today"], "--unpaired", "-m", "ece", "--json").stdout)
+    assert (rows[0]["paired"], rows[0]["better"]) == (False, "a")
+
+
+def test_sums_are_kept_and_measured_again(tmp_path):
+    frame(2000).write_parquet(tmp_path / "big.parquet")
+    first = run("measure", tmp_path / "big.parquet", "--stream", "--state", tmp_path / "s.json", "--json").stdout
+    assert run("measure", tmp_path / "s.json", "--json").stdout == first
+    assert "2,000 rows, from sums." in run("measure", tmp_path / "s.json").stdout
+    each = cal.Accumulators(by="segment", measures=["ece", "accuracy"])
+    rows = frame(2000)
+    each.update(cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"]))
+    each.save(tmp_path / "each.json")
+    out = run("measure", tmp_path / "each.json").stdout
+    assert out.splitlines()[0].split() == ["segment", "rows", "ece", "accuracy"]
+    assert len(json.loads(run("measure", tmp_path / "each.json", "--json").stdout)) == 4
+    assert "no --measure" in run("measure", tmp_path / "s.json", "-m", "ece", code=2).stderr
+    assert "--stream as well" in run("measure", tmp_path / "big.parquet", "--state", "x.json", code=2).stderr
+    (tmp_path / "no.json").write_text("[]")
+    assert "something else" in run("measure", tmp_path / "no.json", code=2).stderr
