@@ -53,7 +53,10 @@ class Fingerprint:
     @classmethod
     def of(cls, p: Predictions) -> "Fingerprint":
         rows = _hash_rows(p)
-        hashes, counts = np.unique(rows, return_counts=True)
+        likely = max(0, (p.n // (8 * KEPT)).bit_length() - 1)  # of many rows only those that can be kept are sorted
+        hashes, counts = np.unique(rows[_zero_bits(rows, likely)], return_counts=True)
+        if likely and len(hashes) <= KEPT:  # many rows are alike
+            hashes, counts = np.unique(rows, return_counts=True)
         level, kept = _first(hashes, KEPT)
         return cls(p.n, level, hashes[:kept], counts[:kept], None if p.ids is None else Names.of(p.ids, rows))
 

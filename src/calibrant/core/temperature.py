@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.arrays import Floats
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import Predictions
-from calibrant.core.views import CHUNK_ELEMENTS, KEEP_ELEMENTS
+from calibrant.core.views import CHUNK_ELEMENTS, KEEP_ELEMENTS, PROBABILITY_FLOOR
 
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
 
@@ -46,13 +46,13 @@ def find_temperature(p: Predictions) -> Temperature:
     """
     if p.weights is not None and (p.weights == 0).any():
         p = p.take(p.weights > 0)
-    scores = _Scores(p)
+    scores = _scores_of(p)
     diagnosis = scores.diagnosis()
     if diagnosis != "converged":
         return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
     near = 0.0
     if p.n > 4 * SAMPLE:  # cheap steps first, on a few rows and in float32: the end does not depend on them
-        few = _Scores(p.take(np.linspace(0, p.n - 1, SAMPLE).astype(np.int64)))
+        few = _scores_of(p.take(np.linspace(0, p.n - 1, SAMPLE).astype(np.int64)))
         near = _newton(few, near, np.float32, SAMPLE_STEP)[0] if few.diagnosis() == "converged" else near
     near = _newton(scores, near, np.float32, ROUGH_STEP)[0]
     s, step, first, variance = _newton(scores, near, np.float64, SMALL_STEP)
@@ -68,10 +68,14 @@ def find_temperature(p: Predictions) -> Temperature:
 
 def descend(p: Predictions, *, steps: int, rate: float) -> tuple[float, float]:
     """T after plain gradient descent from 1, and the size of d NLL / d T there: a recipe of papers that stops early."""
-    T, scores = 1.0, _Scores(p)
+    T, scores = 1.0, _scores_of(p)
     for _ in range(steps):
         T = max(T + rate * scores.derivatives(-float(np.log(T)), np.float64)[0] / T, 1e-2)
     return T, abs(scores.derivatives(-float(np.log(T)), np.float64)[0] / T)
+
+
+def _scores_of(p: Predictions) -> "_Scores | _Margins":
+    return _Margins(p) if p.k == 2 and p.extras.exists is None else _Scores(p)
 
 
 class _Scores:
@@ -164,8 +168,55 @@ class _Scores:
         return float(first), float(variance)
 
 
+class _Margins:
+    """The same for two classes, where the margin of the label over the other class says it all: one number a row."""
+
+    def __init__(self, p: Predictions) -> None:
+        self.n, self.weights = p.n, p.weights
+        self.total = self.n if self.weights is None else float(self.weights.sum())
+        self.parts = pieces(self.n, CHUNK_ELEMENTS)
+        self.margin = np.empty(self.n)
+
+        def work(rows: slice) -> None:
+            values = p.values[rows].astype(np.float64)
+            z = values if p.kind == "logits" else np.log(np.maximum(values, PROBABILITY_FLOOR))
+            with np.errstate(over="ignore"):
+                self.margin[rows] = np.where(p.labels[rows] == 1, z[:, 1] - z[:, 0], z[:, 0] - z[:, 1])
+
+        run_pieces(work, self.parts, p.values.size)
+        self.reach = float(np.abs(self.margin).max())
+
+    def diagnosis(self) -> Diagnosis:
+        """Whether a finite optimum exists, as for more classes."""
+        if self.reach < FLAT:
+            return "constant scores"
+        if (self.margin >= 0).all():
+            return "separable"
+        towards = self.margin.sum() if self.weights is None else self.weights @ self.margin
+        return "anti-informative" if towards <= 0 else "converged"
+
+    def derivatives(self, s: float, precision: type[np.floating[Any]]) -> tuple[float, float]:
+        """First derivative of the mean NLL by s = ln(1 / T), and the mean variance of the scaled logits."""
+        from scipy.special import expit
+
+        beta, sums = precision(np.exp(s)), np.empty((len(self.parts), 2))
+
+        def work(rows: slice) -> None:
+            x = np.minimum(self.margin[rows].astype(precision) * beta, precision(1e4))  # beyond it nothing is left
+            wrong = expit(-x)  # probability of the other class
+            away = wrong * x
+            both = away * (x - away)
+            if self.weights is not None:
+                away, both = away * self.weights[rows], both * self.weights[rows]
+            sums[rows.start // self.parts[0].stop] = -away.sum(dtype=np.float64), both.sum(dtype=np.float64)
+
+        run_pieces(work, self.parts, self.n)
+        first, variance = sums.sum(axis=0) / self.total
+        return float(first), float(variance)
+
+
 def _newton(
-    scores: _Scores, s: float, precision: type[np.floating[Any]], enough: float
+    scores: "_Scores | _Margins", s: float, precision: type[np.floating[Any]], enough: float
 ) -> tuple[float, float, float, float]:
     """Newton's steps in s = ln(1 / T) inside a bracket, until one is small; s, that step, the derivatives before."""
     low, high = -np.inf, np.inf  # the gradient is negative at low and positive at high
