@@ -28,6 +28,7 @@ import calibrant as cal
 from calibrant.calibrators import Calibrator
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
 from calibrant.core.temperature import find_temperature
 from calibrant.data import DEMO_TEST, DEMO_VAL
 from calibrant.measures import Measure
@@ -213,11 +214,12 @@ is made from those files, and every example on it is run by the tests. The examp
 `from calibrant import Predictions` and the class itself, for instance
 `from calibrant.calibrators.temperature import Temperature`.
 
-In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, and *auto*
-marks the candidates of `--with auto`.
+In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, *shapes*
+which [shapes of predictions](repair.md#scores-of-the-positive-class) it can repair, and *auto* marks the candidates of
+`--with auto`. Those that repair one score act on P(positive) of binary predictions, which can change a prediction.
 
-| name | what it is | predictions | classes | auto |
-|---|---|---|---|---|
+| name | what it is | predictions | classes | shapes | auto |
+|---|---|---|---|---|---|
 """
 
 
@@ -226,7 +228,8 @@ def calibrators_page() -> str:
     entries = [(name, cal.calibrators.make(name)) for name in cal.calibrators.names()]
     rows = [
         f"| [`{name}`](#{name}) | {c.title} | {'kept' if c.keeps_argmax else 'may change'} "
-        f"| {'2' if c.binary else 'any'} | {'yes' if name in CANDIDATES else ''} |\n"
+        f"| {'2' if c.binary else 'any'} | {'all' if len(c.shapes) == len(get_args(Shape)) else ', '.join(c.shapes)} "
+        f"| {'yes' if name in CANDIDATES else ''} |\n"
         for name, c in entries
     ]
     return CALIBRATORS_INTRO + "".join(rows) + "".join(calibrator_section(name, c) for name, c in entries)

@@ -184,3 +184,19 @@ def test_refinement_of_every_shape_with_weights(shape, by, loss):
     whole = cal.measures.make(loss)(p)
     assert refinement + calibration == pytest.approx(whole, abs=1e-12)
     assert 0 < refinement < (2 if by == "isotonic" else whole + 0.02)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_decompositions_add_up_and_weights_repeat_rows(shape):
+    build, w = rows(shape), np.random.default_rng(6).integers(0, 4, N)
+    weighted, repeated = build(np.arange(N), weights=w), build(np.repeat(np.arange(N), w))
+    a, b = cal.decompose(weighted), cal.decompose(repeated)
+    assert a["brier"] == pytest.approx(b["brier"], abs=1e-12)
+    assert a["ece"] == pytest.approx(b["ece"], abs=1e-12)
+    t = a["brier"]
+    parts = t["reliability"] - t["resolution"] + t["uncertainty"] + t["within_variance"] - t["within_covariance"]
+    assert parts == pytest.approx(t["brier_top"], abs=1e-12)
+    if shape in ("binary", "confidence"):
+        assert t["brier_top"] == pytest.approx(cal.measures.make("brier")(weighted), abs=1e-12)
+    shares = build(np.arange(N), weights=np.random.default_rng(7).random(N))
+    assert sum(cal.decompose(shares)["losses"]["nll, isotonic"].values()) > 0

@@ -46,7 +46,7 @@ def list_entries(kind: Annotated[str, typer.Argument(help=", ".join(KINDS))], as
         tables.show(tables.plain_catalogue([(name, e, e.reference or e.title) for name, e in entries]))
 
 
-MORE = ("definition", "direction", "keeps_argmax", "binary", "source", "licence", "parts")
+MORE = ("definition", "direction", "keeps_argmax", "binary", "shapes", "source", "licence", "parts")
 
 
 def _facts(name: str, entry: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.curve import Curve, Scheme
+from calibrant.core.curve import Curve, Scheme, check_bins
 from calibrant.core.predictions import Predictions
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
@@ -16,19 +16,20 @@ def brier_terms(curve: Curve, bins: int = 15, scheme: Scheme = "width") -> dict[
 
     Reliability is the calibration part; refinement = uncertainty - resolution is what bins see of the ranking.
     """
-    size = curve.bins(bins, scheme).count
-    bin_of = np.repeat(np.arange(bins), size.astype(np.int64))
-    c, a, rate = curve.scores, curve.hits, curve.hits.mean()
-    confidence, accuracy = (np.bincount(bin_of, v, minlength=bins) / np.maximum(size, 1) for v in (c, a))
-    share, from_mean = size / curve.n, c - confidence[bin_of]
+    check_bins(bins)
+    bin_of, w = curve.bin_of(bins, scheme), curve.weights / curve.total
+    c, a, rate = curve.scores, curve.hits, w @ curve.hits
+    share = np.bincount(bin_of, w, bins)
+    confidence, accuracy = (np.bincount(bin_of, w * v, bins) / np.where(share > 0, share, 1.0) for v in (c, a))
+    from_mean = c - confidence[bin_of]
     uncertainty, resolution = rate * (1 - rate), share @ (accuracy - rate) ** 2
     return {
-        "brier_top": float(((c - a) ** 2).mean()),
+        "brier_top": float(w @ (c - a) ** 2),
         "reliability": float(share @ (confidence - accuracy) ** 2),
         "resolution": float(resolution),
         "uncertainty": float(uncertainty),
-        "within_variance": float((from_mean**2).mean()),
-        "within_covariance": float(2 * (from_mean * (a - accuracy[bin_of])).mean()),
+        "within_variance": float(w @ from_mean**2),
+        "within_covariance": float(2 * w @ (from_mean * (a - accuracy[bin_of]))),
         "refinement": float(uncertainty - resolution),
     }
 
@@ -41,18 +42,18 @@ def ece_terms(p: Predictions, bins: int = 15) -> dict[str, float]:
     """
     from calibrant.measures.auroc_correct import AUROCCorrect
 
-    n, right = p.n, int(p.correct.sum())
-    wrong = n - right
-    b = p.top_label.bins(bins)
-    alpha = float(p.confidence.mean())
-    beta = 2 * AUROCCorrect()(p) * right * wrong / n**2 if right and wrong else 0.0
-    gamma = (right**2 + wrong**2) / (2 * n**2)
+    right = p.mean(p.hit)
+    wrong = 1 - right
+    b = p.curve.bins(bins)
+    alpha = p.mean(p.score)
+    beta = 2 * AUROCCorrect()(p) * right * wrong if 0 < right < 1 else 0.0
+    gamma = (right**2 + wrong**2) / 2
     return {
         "alpha": alpha,
         "beta": beta,
         "gamma": gamma,
         "alpha_minus_beta_minus_gamma": alpha - beta - gamma,
-        "gap": alpha - right / n,
+        "gap": alpha - right,
         "ece": b.ece,
         "overconfident_bins": float((b.gap[b.filled] >= 0).mean()),
     }
@@ -69,5 +70,8 @@ def loss_terms(p: Predictions) -> dict[str, dict[str, float]]:
 
 
 def decompose(p: Predictions, *, bins: int = 15) -> dict[str, Any]:
-    """All decompositions: of the proper losses, of the top-label Brier score, and the terms of the ECE."""
-    return {"losses": loss_terms(p), "brier": brier_terms(p.top_label, bins), "ece": ece_terms(p, bins)}
+    """All decompositions: of the proper losses, of the Brier score of the curve, and the terms of the ECE.
+
+    The curve is confidence against correctness, or P(positive) against positive of binary predictions.
+    """
+    return {"losses": loss_terms(p), "brier": brier_terms(p.curve, bins), "ece": ece_terms(p, bins)}

@@ -61,8 +61,9 @@ def repair(
 
 
 def shown_for(p: Predictions) -> list[str]:
-    """The measures of the table that predictions of this shape can answer."""
-    return [name for name in SHOWN if p.shape in make(name).shapes]
+    """The measures of the table that predictions of this shape can answer; two classes err alike, so one is enough."""
+    shown = SHOWN if p.shape == "classes" else [name for name in SHOWN if name != "classwise"]
+    return [name for name in shown if p.shape in make(name).shapes]
 
 
 @dataclass(frozen=True)
