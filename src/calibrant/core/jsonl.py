@@ -23,6 +23,7 @@ KINDS: dict[type, str] = {
     dict: "objects",
 }
 BLOCK_ROWS = 1 << 16
+SPARSE_CELLS = 1 << 18  # of a block that may be empty, beside eight for each that is not: keeps the time linear
 ROWS = "\0rows"  # a column that keeps the height of a table without columns
 
 
@@ -61,6 +62,7 @@ def jsonl_blocks(file: Path, rows: int, wants: Wants, names: dict[str, None] | N
     kinds: dict[str, tuple[str, int]] = {}
     block: list[Row] = []
     columns: dict[str, None] = {}
+    filled = 0
     for number, found in json_objects(file):
         if names is not None and len(names) < MOST_COLUMNS:
             names.update(dict.fromkeys(found))
@@ -70,9 +72,11 @@ def jsonl_blocks(file: Path, rows: int, wants: Wants, names: dict[str, None] | N
             fix = "put the scores of a row into one list"
             raise InputError(str(file), expected=f"at most {MOST_COLUMNS:,} names", got="more", fix=fix)
         block.append((number, kept))
-        if len(block) >= rows or len(block) * (len(columns) + 1) > BATCH_CELLS:
+        filled += len(kept)
+        cells = len(block) * (len(columns) + 1)
+        if len(block) >= rows or cells > BATCH_CELLS or cells > SPARSE_CELLS + 8 * filled:
             yield _frame(file, block, columns, kinds)
-            block, columns = [], {}
+            block, columns, filled = [], {}, 0
     if block:
         yield _frame(file, block, columns, kinds)
 
