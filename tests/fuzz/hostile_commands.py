@@ -61,6 +61,11 @@ FIGURES = [
     "reliability", "confidence_density", "reliability:bins=5", "reliability:bins=-1", "risk_coverage", "bins_sweep",
     "nope", "before_after", "training_curves", "worst_classes", "",
 ]  # fmt: skip
+COLUMN_OPTIONS = [
+    "--score-column", "--label-column", "--confidence-column", "--correct-column", "--logit-score", "--positive",
+    "--classes", "--weight-column", "--cluster-column", "--group-column", "--id-column", "--missing",
+]  # fmt: skip
+COLUMN_NAMES = ["label", "logit_0", "prob_1", "id", "group", "feature_0", "labels", "drop", "wrong", "1", "a", "b"]
 LIMITS = [
     "ece=0.1",
     "accuracy=0.5",
@@ -128,6 +133,10 @@ class Typist:
         names = ["measure", "compare", "check", "fit", "apply", "plot", "report"]
         name = names[self.rng.choice(len(names), p=[0.24, 0.16, 0.18, 0.16, 0.12, 0.12, 0.02])]
         typed = [name, *getattr(self, f"_{name}")()]
+        if self.chance(0.12):
+            self.clean = False
+            option = self.one(COLUMN_OPTIONS)
+            typed += [option] if option.endswith("-score") else [option, self.one([*COLUMN_NAMES, *WORDS])]
         if self.chance(0.2):
             typed += ["--seed", self.value(["0", "7"], NUMBERS)]
         if self.chance(0.06):

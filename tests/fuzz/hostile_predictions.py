@@ -9,7 +9,7 @@ from mutate_bytes import mutated
 
 from calibrant.core.predictions import Predictions
 
-SUFFIXES = (".npz", ".parquet", ".csv")
+SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
 ODD_ARRAYS = [
     np.array(["x", "é", "[/a]"]), np.array([b"\xc3\xa9", b"\xff"]), np.array([1 + 2j]), np.array([np.nan, np.inf]),
     np.array(["2020-01-01"], dtype="M8[D]"), np.array([-1, 2**62]), np.array([2**64 - 1], dtype=np.uint64),
@@ -24,14 +24,25 @@ ODD_COLUMNS = [
 NAMES = [
     "label", "labels", "logits", "probs", "logit_0", "logit_1", "prob_0", "prob_1", "prob_²", "logit_01", "id", "group",
     "predicted", "seen", "feature_0", "features", "ids", "groups", "prob_" + "9" * 5000, "", " label", "LABEL",
+    "score", "margin", "confidence", "confidence_logit", "correct", "weight", "weights", "cluster", "classes", "shape",
+]  # fmt: skip
+ODD_LINES = [
+    "", " ", "{", "[]", "3", "null", '"x"', "{}", '{"label": 1}', '{"label": NaN}', "[" * 5000,
+    '{"label": ' + "9" * 5000 + "}",
+    '{"logits": [1, "x"]}', '{"logits": [[1]]}', '{"logits": []}', '{"logits": [null, null]}',
+    '{"label": 1, "label": 2}',
+    '{"score": true}', '{"score": {"a": 1}}', '{"probs": [1e999, 0]}', '{"\\u0000": 1}', '{"label": "\\ud800"}', "\x00",
+    '{"doc_id": 0, "resps": [["x"]]}', '{"id": 1.5}', "{'label': 1}", '{"label": 1}{"label": 0}',
 ]  # fmt: skip
 
 
-def right_predictions(rng: np.random.Generator) -> Predictions:
+def right_predictions(rng: np.random.Generator, *, other_shapes: bool = False) -> Predictions:
     """Predictions that every command accepts, with some of what else may be known."""
     n, k = int(rng.integers(8, 40)), int(rng.integers(2, 6))
     scores = rng.normal(size=(n, k)) * rng.choice([0.1, 3.0, 30.0])
     labels = rng.integers(0, k, n)
+    if other_shapes and rng.integers(2):
+        return _other_shape(rng, scores, labels)
     extras = {
         "ids": [None, np.arange(n), np.array([f"row {i}" for i in range(n)])][rng.integers(3)],
         "groups": [None, np.array(["a", "b"])[np.arange(n) % 2]][rng.integers(2)],
@@ -43,12 +54,31 @@ def right_predictions(rng: np.random.Generator) -> Predictions:
     return Predictions.from_probs(e / e.sum(axis=1, keepdims=True), labels, **extras)
 
 
+def _other_shape(rng: np.random.Generator, scores: np.ndarray, labels: np.ndarray) -> Predictions:
+    """Binary scores, bare confidences or choices, with weights and clusters."""
+    n = len(labels)
+    extras = {
+        "weights": [None, rng.integers(1, 5, n)][rng.integers(2)],
+        "clusters": [None, np.arange(n) // 3][rng.integers(2)],
+    }
+    kind = rng.integers(4)
+    if kind == 0:
+        return Predictions.binary(rng.random(n), rng.integers(0, 2, n), **extras)
+    if kind == 1:
+        return Predictions.binary(scores[:, 0], np.where(labels > 0, "b", "a"), positive="b", logits=True, **extras)
+    if kind == 2:
+        return Predictions.from_confidence(rng.random(n), rng.integers(0, 2, n), **extras)
+    mask = rng.random(scores.shape) < 0.8
+    mask[:, :2] = True
+    return Predictions.from_logits(scores, rng.integers(0, 2, n), mask=mask, **extras)
+
+
 def write_odd(p: Predictions, file: Path, rng: np.random.Generator) -> None:
     """The predictions with one to three of their parts replaced, renamed, added or left out."""
     if file.suffix == ".npz":
         arrays = {p.kind: p.values, "labels": p.labels, **p.extras.arrays()}
         for _ in range(rng.integers(1, 4)):
-            names = ("logits", "probs", "labels", "ids", "groups", "predicted", "seen", "features")
+            names = ("logits", "probs", "labels", "ids", "groups", "predicted", "seen", "features", *NAMES[-10:])
             name = names[rng.integers(len(names))]
             odd = ODD_ARRAYS[rng.integers(len(ODD_ARRAYS))]
             arrays[name] = np.resize(odd, p.n) if rng.integers(2) and odd.size else odd
@@ -56,8 +86,16 @@ def write_odd(p: Predictions, file: Path, rng: np.random.Generator) -> None:
                 arrays.pop(list(arrays)[rng.integers(len(arrays))])
         np.savez(file, **arrays)
         return
-    p.save(file)
-    frame = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_csv(file)
+    if file.suffix == ".jsonl" and rng.integers(2):
+        p.save(file)
+        lines = file.read_text().splitlines()
+        for _ in range(rng.integers(1, 3)):
+            lines.insert(int(rng.integers(len(lines) + 1)), ODD_LINES[rng.integers(len(ODD_LINES))])
+        file.write_text("\n".join(lines))
+        return
+    buffer = file if file.suffix == ".csv" else file.with_suffix(".parquet")
+    p.save(buffer)
+    frame = pl.read_csv(file) if file.suffix == ".csv" else pl.read_parquet(buffer)
     for _ in range(rng.integers(1, 4)):
         odd = ODD_COLUMNS[rng.integers(len(ODD_COLUMNS))]
         name = NAMES[rng.integers(len(NAMES))]
@@ -73,13 +111,17 @@ def write_odd(p: Predictions, file: Path, rng: np.random.Generator) -> None:
     if file.suffix == ".parquet":
         frame.write_parquet(file)
         return
+    if file.suffix == ".jsonl":
+        binary = [name for name, dtype in frame.schema.items() if dtype in (pl.Binary, pl.Object)]
+        frame.drop(binary).write_ndjson(file)
+        return
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype in (pl.Binary, pl.Object)]
     frame.drop(nested).write_csv(file)
 
 
 def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[Path, Predictions | None]:
     """A file, and what it holds where it has not been damaged."""
-    p = right_predictions(rng)
+    p = right_predictions(rng, other_shapes=True)
     file = folder / f"p{suffix}"
     kind = rng.integers(5)
     if kind == 0:
@@ -89,7 +131,7 @@ def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[P
         write_odd(p, file, rng)
         return file, None
     if kind == 2:  # the right bytes under another name
-        p.save(folder / f"q{SUFFIXES[rng.integers(3)]}")
+        p.save(folder / f"q{SUFFIXES[rng.integers(len(SUFFIXES))]}")
         saved = next(folder.glob("q.*"))
         data = saved.read_bytes()
         saved.unlink()
@@ -102,9 +144,11 @@ def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[P
 
 def same(p: Predictions, q: Predictions) -> bool:
     """Whether q is p, up to names of digits that CSV reads as numbers."""
-    names = [(p.ids, q.ids), (p.groups, q.groups)]
+    names = [(p.ids, q.ids), (p.groups, q.groups), (p.clusters, q.clusters), (p.extras.exists, q.extras.exists)]
+    names.append((p.weights, q.weights))
     return (
         np.array_equal(p.values, q.values)
+        and (p.shape, p.classes) == (q.shape, q.classes)
         and np.array_equal(p.labels, q.labels)
         and p.kind == q.kind
         and all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in names)

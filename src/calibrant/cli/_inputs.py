@@ -12,6 +12,7 @@ import typer
 from calibrant.core.naming import AS_NAMED, Columns
 
 if TYPE_CHECKING:
+    from calibrant.core.missing import Missing
     from calibrant.core.predictions import Predictions
 
 Name = str | None
@@ -48,22 +49,27 @@ class Inputs:
 
         return load_predictions(path, few_rows=self.few_rows, labelled=labelled, columns=self.columns)
 
-    def batches(self, path: Path, rows: int) -> Iterator["Predictions"]:
+    def batches(
+        self, path: Path, rows: int, on_missing: Callable[["Missing"], None] | None = None
+    ) -> Iterator["Predictions"]:
         from calibrant.core.files import read_batches
 
-        return read_batches(path, rows, columns=self.columns)
+        return read_batches(path, rows, columns=self.columns, on_missing=on_missing)
 
-    def facts(self, p: "Predictions") -> dict[str, Any]:
+    def facts(self, *models: "Predictions") -> dict[str, Any]:
         """What the reading itself adds to a JSON document."""
-        known = {"missing": p.missing.to_dict()} if p.missing is not None else {}
-        return known | ({"notes": list(p.notes)} if p.notes else {})
+        missing = next((p.missing for p in models if p.missing is not None), None)
+        known = {} if missing is None else {"missing": missing.to_dict()}
+        notes = list(dict.fromkeys(note for p in models for note in p.notes))
+        return known | ({"notes": notes} if notes else {})
 
-    def show_notes(self, p: "Predictions") -> None:
-        """What a reader of the numbers should know about how the file was read."""
+    def show_notes(self, *models: "Predictions") -> None:
+        """What a reader of the numbers should know about how the files were read."""
+        from calibrant.core.errors import visible
         from calibrant.reporting import tables
 
-        if p.notes:
-            tables.show("\n" + " ".join(p.notes))
+        if notes := self.facts(*models).get("notes"):
+            tables.show("\n" + visible(" ".join(notes)))
 
     def grouped(self, column: str) -> "Inputs":
         """The same, with the groups in another column."""

@@ -1,7 +1,9 @@
 """Commands that look at predictions: measure, compare, check, decompose."""
 
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,6 +25,9 @@ from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.measuring.check import passed
 from calibrant.reporting import tables
+
+if TYPE_CHECKING:
+    from calibrant.core.missing import Missing
 
 
 @app.command()
@@ -60,10 +65,10 @@ def measure(
                 got="one of them",
                 fix="drop one of them",
             )
-        sums = _read_stream(file, inputs, measures, batch_rows)
+        sums, missing = _read_stream(file, inputs, measures, batch_rows)
         if state is not None:
             sums.save(state)
-        return _show_sums(sums, confidence, seed, as_json, f", read in batches of {batch_rows:,}")
+        return _show_sums(sums, confidence, seed, as_json, f", read in batches of {batch_rows:,}", missing)
     if state is not None:
         raise InputError("--state", expected="--stream as well", got="no --stream", fix="add --stream")
     if file.suffix == ".json":
@@ -87,14 +92,18 @@ def measure(
         tables.show(f"\n{said.headline} {said.text}")
 
 
-def _read_stream(file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int) -> cal.Accumulator:
+def _read_stream(
+    file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int
+) -> tuple[cal.Accumulator, "Missing | None"]:
+    """The sums of all rows, and how many rows had no score."""
     sums = cal.Accumulator(measures or None)
+    gone: list[Missing] = []
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
-            for batch in inputs.batches(file, batch_rows):
+            for batch in inputs.batches(file, batch_rows, gone.append):
                 sums.update(batch)
                 step(batch.n)
-    return sums
+    return sums, reduce(add, gone) if gone else None
 
 
 def _measure_state(file: Path, measures: list[str] | None, confidence: float, seed: int, as_json: bool) -> None:
@@ -110,14 +119,24 @@ def _measure_state(file: Path, measures: list[str] | None, confidence: float, se
     _show_sums(cal.Accumulator.load(file), confidence, seed, as_json, ", from sums")
 
 
-def _show_sums(sums: cal.Accumulator, confidence: float, seed: int, as_json: bool, how: str) -> None:
+def _show_sums(
+    sums: cal.Accumulator,
+    confidence: float,
+    seed: int,
+    as_json: bool,
+    how: str,
+    missing: "Missing | None" = None,
+) -> None:
     rows = sums.measure_all(confidence=confidence, seed=seed)
     if as_json:
-        return print_json([m.to_dict() for m in rows])
+        facts = {"missing": missing.to_dict()} if missing and missing.rows else {}
+        return print_json([m.to_dict() | facts for m in rows])
 
     tables.show(tables.measurements(rows, confidence))
     classes = f", {sums.k} classes" if sums.shape == "classes" else ""
     tables.show(f"\n{sums.n:,} rows{classes}{how}.")
+    if missing and missing.rows:
+        tables.show(str(missing))
 
 
 def _show_each(each: cal.Accumulators, confidence: float, seed: int, as_json: bool) -> None:
@@ -191,10 +210,11 @@ def compare(
             for m, step in steps
         ]
     if as_json:
-        return print_json([c.to_dict() for c in rows])
+        return print_json([c.to_dict() | inputs.facts(first, second) for c in rows])
 
     names = (visible(a.stem), visible(b.stem)) if a.stem != b.stem else ("a", "b")
     tables.show(tables.comparisons(rows, names, confidence))
+    inputs.show_notes(first, second)
 
 
 @app.command()
@@ -233,9 +253,10 @@ def check(
         rows += [cal.check_worse(p, reference, spec, limit=limit, **options) for spec, limit in worse]
     ok = passed(rows, strict=strict)
     if as_json:
-        print_json({"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]})
+        print_json({"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]} | inputs.facts(p))
     else:
         tables.show(tables.checks(rows, confidence))
+        inputs.show_notes(p)
         tables.show("\npass" if ok else "\nfail")
     raise typer.Exit(0 if ok else 1)
 
@@ -250,14 +271,16 @@ def decompose(
     inputs: Inputs,
 ) -> None:
     """Decompose the loss into calibration and refinement."""
-    parts = cal.decompose(inputs.load(file), bins=bins)
+    p = inputs.load(file)
+    parts = cal.decompose(p, bins=bins)
     if as_json:
-        return print_json(parts)
+        return print_json(parts | inputs.facts(p))
 
     for title, rows in parts["losses"].items():
         tables.show(tables.terms(title, rows), "")
     tables.show(tables.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
     tables.show(tables.terms("ECE beside the terms of Singh et al. 2021, Eq. 9 (not an identity)", parts["ece"]))
+    inputs.show_notes(p)
 
 
 def _limit(item: str) -> tuple[str, float]:

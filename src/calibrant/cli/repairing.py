@@ -58,13 +58,14 @@ def fit(
         made.save(out)
     if as_json:
         extra = {"verdict": choice.verdict, **vars(choice.ruling)} if choice else {}
-        return print_json(judged.to_dict() | extra)
+        return print_json(judged.to_dict() | extra | inputs.facts(val))
 
     if choice:
         tables.show(tables.candidates(choice.candidates), f"\n{choice.verdict}\n")
     tables.show(f"{tables.fitted(made)}\nChanges on {judged.judged_on}:\n", tables.repair(judged))
     if judged.judged_on == "the fitting rows":
         tables.show("\nThese rows fitted the map, so the numbers flatter it: give --test FILE or --cross-fit.")
+    inputs.show_notes(val)
     if out is not None:
         typer.echo(f"\nWritten to {visible(str(out))}.")
 
@@ -108,8 +109,10 @@ def apply(
     q = made(inputs.load(file))
     q.save(out)
     if as_json:
-        return print_json({"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.extras.seen, "out": str(out)})
+        facts = {"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.extras.seen, "out": str(out)}
+        return print_json(facts | inputs.facts(q))
     typer.echo(f"{q.n:,} predictions calibrated by {visible(made.calibrator)}, written to {visible(str(out))}.")
+    inputs.show_notes(q)
 
 
 @app.command()

@@ -35,7 +35,7 @@ def arrays_of(frame: "pl.DataFrame", place: Place, roles: Roles) -> dict[str, An
         elif array == "classes":
             arrays[array] = _class_names(frame[column])
         elif array == "shape":
-            arrays[array] = np.array("choices" if set(frame[column]) == {"choices"} else "")
+            arrays[array] = np.array("choices" if _says(frame[column], "choices") else "")
         else:
             arrays[array] = plain_column(frame[column], place)
     return arrays
@@ -45,7 +45,7 @@ def settled(frame: "pl.DataFrame", place: Place, roles: Roles, how: How) -> tupl
     """The rows that have a score, or all of them where a missing one counts as wrong."""
     import polars as pl
 
-    gaps = _gaps(frame, roles)
+    gaps = gaps_of(frame, roles)
     where = f"{place}, column {roles.score}"
     missing = settle(where, roles.noun, int(gaps.sum()), frame.height, how)
     if missing is None:
@@ -60,12 +60,14 @@ def settled(frame: "pl.DataFrame", place: Place, roles: Roles, how: How) -> tupl
     return frame.with_columns(zero), missing
 
 
-def _gaps(frame: "pl.DataFrame", roles: Roles) -> "pl.Series":
+def gaps_of(frame: "pl.DataFrame", roles: Roles) -> "pl.Series":
     """Which rows have no score at all."""
     import polars as pl
 
     if roles.score in frame.columns:
         series = frame[roles.score]
+        if series.dtype == pl.Null:  # lines of JSON that all lack it
+            return series.is_null().rename("gaps")
         if isinstance(series.dtype, pl.List):
             return (series.list.len().fill_null(0) == 0).rename("gaps")
         if isinstance(series.dtype, pl.Array):
@@ -181,9 +183,18 @@ def _two_options(exists: npt.NDArray[np.bool_], series: "pl.Series", place: Plac
     return exists
 
 
+def _says(series: "pl.Series", word: str) -> bool:
+    """Whether every cell is this word; a column of anything else is left alone."""
+    import polars as pl
+
+    return series.dtype == pl.String and bool((series == word).fill_null(False).all())
+
+
 def _class_names(series: "pl.Series") -> tuple[str, ...]:
     """The names of all classes, written once: a JSON list in the first row. A column of anything else is left alone."""
-    found = series.drop_nulls().unique().to_list()
+    import polars as pl
+
+    found = series.drop_nulls().unique().to_list() if series.dtype == pl.String else []
     try:
         names = json.loads(found[0]) if len(found) == 1 else None
     except (ValueError, TypeError, RecursionError):

@@ -1,16 +1,16 @@
 """Predictions on disk: npz, Parquet, CSV and JSONL. Nothing is unpickled, and nothing is half-written."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.core.assemble import assemble
-from calibrant.core.columns import arrays_of, one_score, settled
+from calibrant.core.columns import arrays_of, gaps_of, one_score, settled
 from calibrant.core.errors import InputError
 from calibrant.core.lm_eval import is_lm_eval, read_lm_eval
-from calibrant.core.missing import settle
+from calibrant.core.missing import Missing, settle
 from calibrant.core.naming import AS_NAMED, Columns, roles_of
 from calibrant.core.npz import array_names, read_npz
 from calibrant.core.predictions import Predictions
@@ -54,8 +54,17 @@ def from_table(
     return assemble(str(place), arrays, roles, columns, few_rows=few_rows, missing=missing)
 
 
-def read_batches(path: str | Path, rows: int, *, columns: Columns = AS_NAMED) -> Iterator[Predictions]:
-    """Scores and labels of a table of any length, at most `rows` rows at a time, in constant memory."""
+def read_batches(
+    path: str | Path,
+    rows: int,
+    *,
+    columns: Columns = AS_NAMED,
+    on_missing: Callable[[Missing], None] | None = None,
+) -> Iterator[Predictions]:
+    """Scores and labels of a table of any length, at most `rows` rows at a time, in constant memory.
+
+    `on_missing` is told of every batch how many of its rows had no score; a batch that has none at all is not given.
+    """
     if rows < 1:
         raise InputError("rows", expected="at least 1 at a time", got=str(rows), fix="use 100000")
     file = existing(path)
@@ -70,7 +79,7 @@ def read_batches(path: str | Path, rows: int, *, columns: Columns = AS_NAMED) ->
     for frame in table_batches(file, rows, lambda name: columns.wants(name) and not _only_whole(name)):
         names = names or frame.columns
         try:
-            yield from _batch(frame, file, columns, names)
+            yield from _batch(frame, file, columns, names, on_missing or (lambda missing: None))
         except InputError as error:
             raise InputError.inside(f"rows from {start} on, numbered from there", error) from None
         start += len(frame)
@@ -78,14 +87,19 @@ def read_batches(path: str | Path, rows: int, *, columns: Columns = AS_NAMED) ->
         raise InputError(str(path), expected="at least one row", got="none", fix="write the file again")
 
 
-def _batch(frame: "pl.DataFrame", file: Path, columns: Columns, names: list[str]) -> Iterator[Predictions]:
+def _batch(
+    frame: "pl.DataFrame", file: Path, columns: Columns, names: list[str], on_missing: Callable[[Missing], None]
+) -> Iterator[Predictions]:
     """The predictions of one batch; none where all its rows are left out."""
     import polars as pl
 
     lacking = [name for name in names if name not in frame.columns]  # lines of JSON need not have every field
     whole = frame.with_columns(pl.lit(None).alias(name) for name in lacking)
     roles = roles_of(names, columns, str(file))
-    if columns.missing == "drop" and not roles.per_class and whole[roles.score].null_count() == whole.height:
+    gaps = int(gaps_of(whole, roles).sum())
+    if columns.missing != "refuse":
+        on_missing(Missing(gaps, whole.height, columns.missing, roles.noun))
+    if columns.missing == "drop" and gaps == whole.height:
         return
     yield from_table(whole, file, columns, whole.columns, few_rows=True)
 

@@ -185,7 +185,17 @@ def _object(file: Path, number: int, text: str) -> dict[str, Any]:
         raise _no_object(file, number, reason) from None
     if not isinstance(found, dict):
         raise _no_object(file, number, f"'{text.strip()[:40]}'")
+    if "\\ud" in text.lower() and not _is_text(found):  # half a character, which only an escape can write
+        raise _no_object(file, number, "text that is no characters")
     return found
+
+
+def _is_text(found: dict[str, Any]) -> bool:
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _no_object(file: Path, number: int, got: str) -> InputError:

@@ -59,11 +59,11 @@ def read_lm_eval(file: Path, columns: Columns) -> Predictions:
             arrays[array] = np.array([str(value) for value in _field(file, questions, str(told))])
     if columns.weight not in (None, "none"):
         arrays["weights"] = np.array(_field(file, questions, str(columns.weight)))
-    notes = (PER_CHARACTER if columns.per_character else PER_OPTION,)
+    notes = [PER_CHARACTER if columns.per_character else PER_OPTION]
     if len(filters) > 1:
-        notes += (f"Of the filters {', '.join(filters)} the first was read.",)
+        notes.append(f"Of the filters {', '.join(filters)} the first was read.")
     roles = Roles("logits", "resps", dict.fromkeys(arrays, ""))
-    return assemble(str(file), arrays, roles, columns, few_rows=True, missing=missing, notes=notes)
+    return assemble(str(file), arrays, roles, columns, few_rows=True, missing=missing, notes=tuple(notes))
 
 
 def _arrays(file: Path, questions: list[Question]) -> dict[str, Any]:

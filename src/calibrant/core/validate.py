@@ -56,7 +56,10 @@ def check_labels(labels: Any, n: int, k: int, name: str = "labels") -> Ints:
         hint = "give the class index, not a one-hot row" if array.ndim == 2 else "give one label per row"
         raise InputError(name, expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
     if array.dtype.kind not in "iubf":
-        raise InputError(name, expected="integers", got=f"type {array.dtype}", fix="number the classes from 0")
+        fix = "number the classes from 0"
+        if array.dtype.kind in "UO" and name == "labels":
+            fix += ", or name them in order: classes=['cat', 'dog'] (--classes cat,dog)"
+        raise InputError(name, expected="integers", got=f"type {array.dtype}", fix=fix)
     broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
     if len(broken):
         row = int(broken[0])

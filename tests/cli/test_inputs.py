@@ -1,0 +1,153 @@
+"""Columns, missing scores and shapes from the command line."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from commands import run
+
+from calibrant.core.predictions import Predictions
+
+LLM = Path(__file__).parents[3] / "shared" / "data" / "llm"
+COMMANDS = ("measure", "report", "fit", "apply", "compare", "check", "plot", "decompose")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A table of each shape, under names of its own."""
+    rng = np.random.default_rng(0)
+    s = rng.random(80)
+    y = np.where(rng.random(80) < s, "yes", "no")
+    site = np.array(["north", "south"])[np.arange(80) % 2]
+    stated = [None if i % 8 == 0 else round(float(c), 2) for i, c in enumerate(s)]
+    table = pl.DataFrame({"p": s, "z": np.log(s / (1 - s)), "y": y, "site": site, "w": rng.integers(1, 3, 80)})
+    table = table.with_columns(stated=pl.Series(stated), right=(pl.col("y") == "yes").cast(pl.Int64))
+    table.write_csv(tmp_path / "t.csv")
+    table.write_parquet(tmp_path / "t.parquet")
+    table.write_ndjson(tmp_path / "t.jsonl")
+    return tmp_path
+
+
+def values(done):
+    return [row["value"] for row in json.loads(done.stdout)]
+
+
+MEASURED = ["-m", "ece", "-m", "brier", "-m", "gap", "--resamples", 0, "--json"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_two_classes_by_their_columns(folder, suffix):
+    told = ["--score-column", "p", "--label-column", "y", "--positive", "yes"]
+    found = values(run("measure", folder / f"t.{suffix}", *told, *MEASURED))
+    t = pl.read_parquet(folder / "t.parquet")
+    assert found[2] == pytest.approx(t["p"].mean() - t["right"].mean())
+    told = ["--score-column", "z", "--logit-score", "--label-column", "right"]
+    assert values(run("measure", folder / f"t.{suffix}", *told, *MEASURED)) == pytest.approx(found)
+    streamed = run("measure", folder / f"t.{suffix}", *told, "--stream", "--batch-rows", 30, "-m", "gap", "--json")
+    assert values(streamed) == pytest.approx(found[2:])
+
+
+def test_weights_clusters_and_ids(folder):
+    told = ["--score-column", "p", "--label-column", "right", "--weight-column", "w"]
+    t = pl.read_parquet(folder / "t.parquet")
+    gap = np.average(t["p"] - t["right"], weights=t["w"])
+    assert values(run("measure", folder / "t.csv", *told, *MEASURED))[2] == pytest.approx(gap)
+    run("measure", folder / "t.csv", *told, "--cluster-column", "site", *MEASURED)
+
+
+def test_missing_confidences_are_said(folder):
+    told = [folder / "t.jsonl", "--confidence-column", "stated", "--correct-column", "right"]
+    refused = run("measure", *told, code=2)
+    assert "a confidence in every row, got none in 10 of 80 rows (12.5 %)" in refused.stderr
+    said = run("measure", *told, "--missing", "drop", "-m", "gap", "--resamples", 0)
+    assert "10 of 80 rows (12.5 %) have no confidence and were left out." in " ".join(said.stdout.split())
+    wrong = json.loads(run("measure", *told, "--missing", "wrong", *MEASURED).stdout)
+    assert wrong[0]["n"] == 80
+    assert wrong[0]["missing"] == {"rows": 10, "of": 80, "share": 0.125, "how": "wrong"}
+    streamed = run("measure", *told, "--missing", "drop", "--stream", "--batch-rows", 7, "-m", "gap", "--json")
+    assert json.loads(streamed.stdout)[0]["missing"]["rows"] == 10
+    assert json.loads(streamed.stdout)[0]["n"] == 70
+
+
+def test_every_command_reads_the_same_columns(folder):
+    told = ["--confidence-column", "stated", "--correct-column", "right", "--missing", "drop"]
+    file = folder / "t.csv"
+    fast = ["--resamples", 5]
+    run("compare", file, file, *told, "-m", "ece", *fast)
+    run("check", file, *told, "--max", "ece=0.9", *fast)
+    run("plot", "reliability", file, *told)
+    run("fit", file, *told, "--with", "platt", "--out", folder / "map.json", *fast)
+    run("apply", folder / "map.json", file, *told, "--out", folder / "q.jsonl")
+    assert Predictions.load(folder / "q.jsonl").shape == "confidence"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_the_options(command):
+    shown = run(command, "--help").stdout
+    for option in ("--score-column", "--confidence-column", "--missing", "--classes", "--few-rows"):
+        assert option in shown
+
+
+def test_text_labels(tmp_path):
+    pl.DataFrame(
+        {"kind": ["dog", "cat", "dog", "cat"], "prob_0": [0.2, 0.8, 0.4, 0.4], "prob_1": [0.8, 0.2, 0.6, 0.6]}
+    ).write_csv(tmp_path / "t.csv")
+    told = ["--label-column", "kind", "-m", "accuracy", "--resamples", 0, "--json"]
+    assert values(run("measure", tmp_path / "t.csv", *told, "--classes", "cat,dog")) == [0.75]
+    assert "--classes" in run("measure", tmp_path / "t.csv", *told, code=2).stderr
+
+
+REFUSED = {
+    "no such column": (["--score-column", "pp"], "score column: expected one of"),
+    "a similar column": (["--confidence-column", "statde"], "did you mean 'stated'"),
+    "both shapes": (["--score-column", "p", "--confidence-column", "stated"], "predictions of one shape"),
+    "margins as probabilities": (["--score-column", "z", "--label-column", "right"], "probabilities from 0 to 1"),
+    "text as scores": (["--score-column", "site", "--label-column", "right"], "expected numbers"),
+    "a positive label nobody has": (
+        ["--score-column", "p", "--label-column", "y", "--positive", "maybe"],
+        "no row has",
+    ),
+    "no positive label": (["--score-column", "p", "--label-column", "y"], "say which is positive"),
+    "many labels": (["--score-column", "p", "--label-column", "stated"], "empty cells|two different labels"),
+    "more than two labels": (["--score-column", "p", "--label-column", "p"], "two different labels, got 80"),
+    "negative weights": (["--score-column", "p", "--label-column", "right", "--weight-column", "z"], "0 or more"),
+    "text as weights": (["--score-column", "p", "--label-column", "right", "--weight-column", "site"], "numbers"),
+    "no such cluster": (["--score-column", "p", "--label-column", "right", "--cluster-column", "sit"], "did you mean"),
+    "another way": (["--confidence-column", "stated", "--missing", "skip"], "one of drop, refuse, wrong"),
+    "nothing said": ([], "a score or a confidence"),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_refusals_are_one_sentence(folder, what, suffix):
+    told, says = REFUSED[what]
+    done = run("measure", folder / f"t.{suffix}", *told, code=2)
+    assert len(done.stderr.splitlines()) == 1
+    assert re.search(says, done.stderr), done.stderr
+
+
+# -- real answers of language models ----------------------------------------------------------------
+
+
+@pytest.mark.skipif(not LLM.exists(), reason="needs the answers of two language models in ../shared/data/llm")
+@pytest.mark.parametrize(
+    ("model", "column", "expected"),
+    [
+        ("gpt-4.1", "stated", (0.7892, 0.176836, 0.749032)),
+        ("qwen3-8b", "stated", (0.5864, 0.319836, 0.712288)),
+        ("gpt-4.1", "perplexity", (0.7879, 0.078455, 0.678905)),
+    ],
+)
+def test_numbers_of_two_language_models(model, column, expected):
+    done = run(
+        *("measure", LLM / f"{model}-mmlu-pro.csv", "--confidence-column", column, "--correct-column", "correct"),
+        *("--group-column", "category", "--missing", "drop"),
+        *("-m", "accuracy", "-m", "ece", "-m", "auroc_correct", "--resamples", 0, "--json"),
+    )
+    accuracy, ece, auroc = values(done)
+    assert accuracy == pytest.approx(expected[0], abs=5e-5)
+    assert (ece, auroc) == pytest.approx(expected[1:], abs=6e-7)
