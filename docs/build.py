@@ -42,7 +42,7 @@ PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says f
         "Rescorers",
         'Another confidence, from inputs or features: `cal.rescore("runs/demo", "clamping:gamma=0", "clamped")`, or '
         "the commands `clamp`, `confidnet`, `trust-score` and `density-ratio`. See [Neural Clamping](clamping.md) and "
-        "[Other confidences](confidence.md).",
+        "[Confidence beyond the softmax](confidence.md).",
     ),
     "all_losses.md": (
         "losses",
@@ -340,8 +340,24 @@ def run(command: str, folder: Path) -> Run:
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }
-    code, output = (_in_shell if set(command) & set("|&;<>$`") else _in_here)(command, folder, terminal)
+    plain, first = _plain(command)
+    code, output = (_in_shell if _needs_shell(plain) else _in_here)(plain, folder, terminal)
+    output = "\n".join(output.splitlines()[:first])
     return Run(command, code, "\n".join(line.rstrip() for line in output.rstrip().splitlines()))
+
+
+def _plain(command: str) -> tuple[str, int | None]:
+    """The command, and how many lines of it are shown: what `2>&1` and `| head -3` say is done here as well."""
+    command = re.sub(r"\s+2>&1\s*$", "", command)
+    cut = re.fullmatch(r"([^|]*)\| head -(\d+)", command)
+    return (cut[1], int(cut[2])) if cut else (command, None)
+
+
+def _needs_shell(command: str) -> bool:
+    """Does anything outside of quotes and comments mean something to a shell?"""
+    words = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
+    words.whitespace_split = True
+    return any(word and (set(word) <= set("|&;<>") or "$" in word) for word in words)
 
 
 def _in_here(command: str, folder: Path, terminal: dict[str, str]) -> tuple[int, str]:

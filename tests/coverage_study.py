@@ -1,15 +1,16 @@
 """How often an interval holds the truth: sets of rows whose true probabilities are known, seven ways to be wrong."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from calibrant.core.curve import Bins
+from calibrant.core.intervals import resample_counts
 from calibrant.core.predictions import Predictions
 from calibrant.measures import ClassMeasure, CurveMeasure, RowMeasure
 from calibrant.measures.kde import KDE
 from calibrant.measures.refinement import Refinement
-from calibrant.measuring.limits import find_limits
+from calibrant.measuring.limits import find_limits, sampling
 
 KINDS = {
     "logits x 1.25": 1.25,
@@ -21,7 +22,9 @@ KINDS = {
     "a wave of 6 points": None,
 }
 SIZES = (500, 1000, 10_000)
-REFERENCE = 1_000_000  # rows of the set that stands for infinitely many
+SETS = {500: 80, 1000: 80, 10_000: 50}  # where rows are many, resampling them takes long
+RESAMPLES = 200
+REFERENCE = 500_000  # rows of the set that stands for infinitely many
 
 
 def drawn(kind, n, seed, k=5):
@@ -50,7 +53,7 @@ def sets(kind, n, count, k=5):
         yield labelled(*drawn(kind, n, seed, k), seed)
 
 
-@cache
+@lru_cache(maxsize=1)
 def _reference(kind, k):
     logits, true = drawn(kind, REFERENCE, 2**31, k)
     return labelled(logits, true, 2**31), true
@@ -74,7 +77,7 @@ def truth(m, kind, k=5):
 
 def _class_bins(m, p, true):
     sums = np.zeros((3, p.k * m.bins))
-    entries = m._entries(p)
+    entries = m.entries(p)
     for rows, probs in p.prob_rows():
         kept = probs > m.above
         _, cell, _ = next(entries)
@@ -83,14 +86,35 @@ def _class_bins(m, p, true):
     return Bins(*(total.reshape(p.k, m.bins) for total in sums), n=p.n)
 
 
-def coverage(m, kind, n, count, *, confidence=0.95, resamples=200, k=5):
-    """The share of sets whose interval holds the truth, and the mean width."""
-    true, found = truth(m, kind, k), []
-    for seed, p in enumerate(sets(kind, n, count, k)):
-        ends = find_limits(m, p, tail=(1 - confidence) / 2, resamples=resamples, seed=seed)
-        found.append((ends.low <= true + 1e-9 and true <= ends.high + 1e-9, ends.high - ends.low))
-    held, width = np.array(found).T
-    return float(held.mean()), float(width.mean())
+@cache
+def _truth(m, kind):
+    return truth(m, kind)
+
+
+def coverage(found, kind, n, count):
+    """The share of sets whose interval holds the truth, of each of the measures, all on the same sets and resamples."""
+    held = dict.fromkeys(found, 0)
+    for seed, p in enumerate(sets(kind, n, count)):
+        drawn = _resampled([m for m in found if not _of_known_noise(m)], p, seed)
+        for m in found:
+            ends = find_limits(m, p, tail=0.025, resamples=RESAMPLES, seed=seed, drawn=drawn.get(m))
+            held[m] += ends.low <= _truth(m, kind) + 1e-9 and _truth(m, kind) <= ends.high + 1e-9
+    return {m: times / count for m, times in held.items()}
+
+
+def _resampled(found, p, seed):
+    """Every measure on the same resamples; measures of the curve read the same resampled curves."""
+    counts = np.concatenate(list(resample_counts(p.n, RESAMPLES, seed)))
+    of_curve = [m for m in found if type(m).resampled is CurveMeasure.resampled]
+    values = [[m.on(curve) for m in of_curve] for curve in map(p.curve.repeat, counts)]
+    own = {m: m.resampled(p, counts) for m in found if m not in of_curve}
+    return own | dict(zip(of_curve, np.array(values).T, strict=True))
+
+
+@cache
+def _of_known_noise(m):
+    p = labelled(*drawn("calibrated", 100, 0), 0)
+    return m.spread(p, sampling(p, 0)) is not None
 
 
 def _softmax(logits):

@@ -127,11 +127,11 @@ def test_list_measures():
     assert max(map(len, run("list", "measures").stdout.splitlines())) <= 80
 
 
-def test_decompose():
+def test_decompose_and_the_demo_without_training(tmp_path):
     parts = json.loads(run("decompose", DEMO_TEST, "--json").stdout)
     assert set(parts) == {"losses", "brier", "ece"}
     assert "not an identity" in run("decompose", DEMO_TEST).stdout
-    assert "overconfident by" in run("demo").stdout
+    assert "overconfident by" in run("demo", "--no-train", cwd=tmp_path).stdout
     assert cal.__version__ in run("--version").stdout
 
 

@@ -52,7 +52,7 @@ class ConfidNet(Rescorer):
     On images that the classifier has learned by heart this probability is near 1 everywhere, and the head learns
     little. Stage 1 trains the head, with the classifier's dropout layers on; stage 2 continues with a clone of the
     classifier, dropout off. What counts is the epoch with the best AUPR-error on other images, or with the lowest loss
-    where these hold fewer than 30 errors. A stage ends after `patience` epochs without a better one (0: never).
+    where these hold fewer than 30 errors. A stage ends after `patience` epochs without an improvement (0: never).
     """
 
     stages: int = 1  # 1 or 2
