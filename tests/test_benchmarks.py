@@ -18,7 +18,7 @@ def run():
 
     def run(*arguments, code=0):
         command = [sys.executable, "-m", "benchmarks", *arguments]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
         assert done.returncode == code, done.stderr
         return done
 

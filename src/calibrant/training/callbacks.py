@@ -113,7 +113,7 @@ class HuggingFaceMetrics:
 
         metrics = self
 
-        class KeepTheMap(TrainerCallback):
+        class KeepTheMap(TrainerCallback):  # type: ignore[misc]
             """A map with every checkpoint; at the end that of the weights kept."""
 
             def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
