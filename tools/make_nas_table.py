@@ -2,33 +2,44 @@
 
     python tools/make_nas_table.py FOLDER [WORKERS]
 
-About an hour and a half of one core; interrupted, the same command goes on. CIFAR-10 has to be where `calibrant data`
-looks for it. The data card is docs/nas.md.
+About an hour of one core; interrupted, the same command goes on. WORKERS 0 trains nothing and takes the networks that
+are finished on both data sets. CIFAR-10 has to be in its usual folder. The data card is src/calibrant/data/nas.md.
 """
 
+import hashlib
 import sys
 from itertools import chain
+from pathlib import Path
+
+import polars as pl
 
 from calibrant.core.disk import write_whole
 from calibrant.data import NAS
 from calibrant.studying.nas import run_networks, train_units
+from calibrant.studying.store import Store
 from calibrant.studying.unit import Unit
 
 DATA = ["fashion_mini:shrink=2", "cifar10:shrink=2"]
+TIMES = ("seconds", "train_seconds")  # another time in every run
 
 
 def every_unit() -> list[Unit]:
     """Two topologies, then a size, and so on, each on both data sets: what is there is balanced at any time."""
     topologies, sizes = train_units("topology", 200, DATA), train_units("size", 100, DATA)
-    pairs = [topologies[i : i + 4] + sizes[i // 2 : i // 2 + 2] for i in range(0, len(topologies), 4)]
-    return list(chain.from_iterable(pairs))
+    groups = [topologies[i : i + 4] + sizes[i // 2 : i // 2 + 2] for i in range(0, len(topologies), 4)]
+    return list(chain.from_iterable(groups))
 
 
 def main(folder: str, workers: str = "2") -> None:
-    made = run_networks(every_unit(), folder, on=f"local:{workers}")
-    table = made.table.drop("seconds", "train_seconds").sort("space", "data", "config")
-    write_whole(NAS, lambda stream: table.write_parquet(stream, compression="zstd", compression_level=19))
-    print(f"{table.height} networks, {NAS.stat().st_size / 2**20:.1f} MB; {len(made.failures)} failed.")
+    units = every_unit()
+    if workers != "0":
+        run_networks(units, folder, on=f"local:{workers}")
+    rows = Store(Path(folder) / "units").rows("nas_train", [unit.key for unit in units]).drop("unit", *TIMES)
+    whole = rows.filter(pl.len().over("space", "arch") == len(DATA)).sort("space", "data", "config")
+    write_whole(NAS, lambda stream: whole.write_parquet(stream, compression="zstd", compression_level=19))
+    print(f"{whole.height} of {len(units)} rows, {whole.width} columns, {NAS.stat().st_size:,} bytes")
+    print("SHA-256", hashlib.sha256(NAS.read_bytes()).hexdigest())
+    print(whole.group_by("space", "data").agg(pl.len(), pl.col("accuracy", "pre_ECE_15").max().name.suffix("_max")))
 
 
 if __name__ == "__main__":
