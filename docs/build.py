@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import inspect
 import io
+import json
 import os
 import re
 import shlex
@@ -323,6 +324,12 @@ def prepare(folder: Path) -> None:
     test.tempered(find_temperature(val).T).save(folder / "b.npz")  # the same network after temperature scaling
     np.savez(folder / "ood.npz", logits=val.values)  # without labels
     shutil.copy(DOCS.parent / "examples" / "data" / "llm_stated.csv", folder)
+    sneakers = zip(test.probs[:, 7].tolist(), test.labels == 7, strict=True)
+    lines = ["score,y", *(f"{score},{'yes' if is_one else 'no'}" for score, is_one in sneakers)]
+    (folder / "scores.csv").write_text("\n".join(lines) + "\n")
+    said = zip(val.confidence.tolist(), val.correct.tolist(), strict=True)
+    lines = [json.dumps({"confidence": confidence, "correct": correct}) for confidence, correct in said]
+    (folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
     shim = folder / ".bin" / "calibrant"
     shim.parent.mkdir()
     source = Path(cal.__file__).parents[1]
