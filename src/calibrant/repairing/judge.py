@@ -14,6 +14,7 @@ from calibrant.repairing.choose import cross_fit, may_take_part
 from calibrant.repairing.fit import fit
 
 SHOWN = ("nll", "brier", "ece", "classwise", "accuracy", "auroc_correct")
+SHOWN_BINARY = ("nll", "brier", "ece", "accuracy", "roc_auc")
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,8 @@ def repair(
 
 
 def shown_for(p: Predictions) -> list[str]:
-    """The measures of the table that predictions of this shape can answer; two classes err alike, so one is enough."""
-    shown = SHOWN if p.shape == "classes" else [name for name in SHOWN if name != "classwise"]
-    return [name for name in shown if p.shape in make(name).shapes]
+    """The measures of the table that predictions of this shape can answer."""
+    return [name for name in (SHOWN_BINARY if p.shape == "binary" else SHOWN) if p.shape in make(name).shapes]
 
 
 @dataclass(frozen=True)

@@ -179,9 +179,8 @@ def fitted(m: Map) -> str:
 
 
 def every(entries: Sequence[Entry]) -> Table:
-    columns = ["nll", "ece", "classwise", "brier", "accuracy", "auroc_correct"]
-    known = [c for c in columns if any(c in e.values for e in entries)]  # not every shape can answer all of them
-    columns = known or columns
+    order = ["nll", "ece", "classwise", "brier", "accuracy", "auroc_correct", "roc_auc"]
+    columns = [c for c in order if any(c in e.values for e in entries)]  # not every shape can answer all of them
     table = table_of("calibrator", *columns, "fit s")
     for e in entries:
         values = [number(e.values[c]) if c in e.values else "failed" for c in columns]
