@@ -33,7 +33,7 @@ def watch(
     """
     if segments is not None and by is None:
         raise InputError("--segments", expected="--by as well", got="no --by", fix="name the column: --by segment")
-    asked = {
+    asked: dict[str, object] = {
         "tolerance": tolerance,
         "alpha": alpha,
         "mode": mode,

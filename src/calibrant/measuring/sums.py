@@ -48,32 +48,58 @@ def score_sums(scores: Array, hits: Array, weights: Array | None, bins: int, clo
 
 
 def class_sums(p: Predictions, weights: Array | None, m: ClassMeasure) -> Array:
-    """Of every class, (5, k, bins)."""
+    """Of every class, (5, k, bins).
+
+    Most probabilities stand in the first bin: only the others are sorted into bins, and the first gets what is left.
+    """
     check_bins(m.bins, p.k)
-    cells = p.k * m.bins
-    made, first = np.zeros((SUMS, cells)), m.bins * np.arange(p.k)
+    made = np.zeros((SUMS, p.k, m.bins))
+    first_edge = equal_width_edges(m.bins)[1]
     for rows, probs in p.prob_rows():
-        place = bin_of(probs, m.bins, m.closed)
-        place += first
-        at_label = np.arange(len(probs)), p.labels[rows]
-        own, mine = place[at_label], probs[at_label]
-        cell, score = place.ravel(), probs.ravel()
-        w = None if weights is None else weights[rows]
-        each = None if w is None else np.repeat(w, p.k)
+        labels, w = p.labels[rows], None if weights is None else weights[rows]
+        mine = probs[np.arange(len(probs)), labels]
+        own = m.bins * labels + bin_of(mine, m.bins, m.closed)
+        high = np.flatnonzero(probs > first_edge if m.closed == "right" else probs >= first_edge)
+        score, column = probs.ravel()[high], high % p.k
+        cell = m.bins * column + bin_of(score, m.bins, m.closed)
+        each = None if w is None else w[high // p.k]
+        made += _gathered(probs, w, (cell, score, each), (own, mine), m.bins)
+    return made
 
-        def sums(values: Array | None, cell: Ints = cell) -> Array:
-            return np.bincount(cell, values, cells).astype(np.float64)
 
-        if w is None or each is None:
-            made[:3] += sums(None), sums(score), sums(None, own)
-            made[3] += sums(score**2) + sums(1 - 2 * mine, own)
-        else:
-            made[:3] += sums(each), sums(each * score), sums(w, own)
-            made[3] += sums((each * score) ** 2) + sums(w**2 * (1 - 2 * mine), own)
-            made[4] += sums(each**2 * score) - sums(w**2, own)
-    if weights is None:
-        made[4] = made[1] - made[2]
-    return made.reshape(SUMS, p.k, m.bins)
+def _gathered(
+    probs: Array,
+    w: Array | None,
+    high: tuple[Ints, Array, Array | None],
+    label: tuple[Ints, Array],
+    bins: int,
+) -> Array:
+    """The sums of one block: all columns, minus what stands above the first bin, plus what happened."""
+    n, k = probs.shape
+    cell, score, each = high
+    own, mine = label
+    w2, each2 = None if w is None else w**2, None if each is None else each**2
+
+    def binned(place: Ints, values: Array | None) -> Array:
+        return np.bincount(place, values, k * bins).reshape(k, bins).astype(np.float64)
+
+    def times(values: Array, by: Array | None) -> Array:
+        return values if by is None else values * by
+
+    def whole(total: Array, above: Array) -> Array:
+        above[:, 0] = np.maximum(total - above[:, 1:].sum(axis=1), 0.0)
+        return above
+
+    ones, ones2 = (np.ones(n), np.ones(n)) if w is None or w2 is None else (w, w2)
+    count = whole(np.full(k, ones.sum()), binned(cell, each))
+    scores = whole(ones @ probs, binned(cell, times(score, each)))
+    hits = binned(own, w)
+    square = whole(np.einsum("i,ij,ij->j", ones2, probs, probs), binned(cell, times(score**2, each2)))
+    square += binned(own, times(1 - 2 * mine, w2))
+    cross = scores - hits
+    if w2 is not None:
+        cross = whole(ones2 @ probs, binned(cell, times(score, each2))) - binned(own, w2)
+    return np.stack([count, scores, hits, square, cross])
 
 
 def row_sums(values: Array, weights: Array | None) -> Array:

@@ -161,7 +161,7 @@ def _test(m: Measure, a: Runs, b: Runs, of_a: Cell, of_b: Cell, seed: int) -> tu
         return None, ""
     with np.errstate(all="ignore"):
         if a.seeds and b.seeds and sorted(a.seeds) == sorted(b.seeds) and len(set(a.seeds)) == len(a.seeds):
-            x, y = (np.array(of.values)[np.argsort(one.seeds)] for of, one in ((of_a, a), (of_b, b)))
+            x, y = np.array(of_a.values)[np.argsort(a.seeds)], np.array(of_b.values)[np.argsort(b.seeds)]
             p, test = float(stats.ttest_rel(x, y).pvalue), "paired t-test over seeds"
         else:
             p, test = (
