@@ -8,8 +8,10 @@ import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.intervals import OnDone, check_confidence
+from calibrant.core.notebook import html_table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
+from calibrant.core.wording import bracket, number
 from calibrant.measures import Measure
 from calibrant.measuring.compare import find_unpaired, same_kind
 from calibrant.measuring.limits import check_resamples, find_limits
@@ -40,6 +42,12 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         made: dict[str, Any] = plain(self)
         return made
+
+    def _repr_html_(self) -> str:
+        said = {"kept": "holds", "open": "not shown to be violated", "broken": "violated"}[self.state]
+        limit = {"max": "at most", "min": "at least", "worse": "worse by at most"}[self.side]
+        cells = (number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", said)
+        return html_table(self.definition, ("measure", "value", "bounds", "limit", "result"), [(self.measure, *cells)])
 
 
 def check(

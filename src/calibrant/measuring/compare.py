@@ -10,6 +10,7 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.intervals import OnDone, basic_interval, check_confidence, draw, p_value
 from calibrant.core.noise import Spread, difference_draws
+from calibrant.core.notebook import html_table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.shapes import shape_words
@@ -41,6 +42,16 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         made: dict[str, Any] = plain(self)
         return made
+
+    def _repr_html_(self) -> str:
+        rows = "same rows" if self.paired else f"{self.n:,} and {self.n_b:,} rows"
+        better = {"neither": "cannot tell"}.get(self.better, self.better)
+        head = ("measure", "a", "b", "difference", "interval", "p", "better")
+        ends = wording.bracket(self.low, self.high, sign=True)
+        numbers = (wording.number(self.a), wording.number(self.b), wording.number(self.difference, sign=True), ends)
+        return html_table(
+            f"{self.definition}; {rows}", head, [(self.measure, *numbers, wording.p_value(self.p_value), better)]
+        )
 
     def __str__(self) -> str:
         return (

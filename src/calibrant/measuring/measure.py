@@ -8,9 +8,10 @@ from typing import Any
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.intervals import OnDone, check_confidence
+from calibrant.core.notebook import html_table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
-from calibrant.core.wording import whole_percent
+from calibrant.core.wording import bracket, number, whole_percent
 from calibrant.measures import CATALOGUE, Measure
 from calibrant.measuring.function import FunctionMeasure
 from calibrant.measuring.limits import check_resamples, find_limits
@@ -54,6 +55,15 @@ class Measurement:
         return made
 
 
+class Measurements(list[Measurement]):
+    """A list of measurements that shows itself as a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        head = ("measure", "value", "interval", "what it is")
+        rows = [(m.measure, number(m.value), bracket(m.low, m.high), m.definition) for m in self]
+        return html_table(f"{self[0].n:,} rows" if self else "no measures", head, rows)
+
+
 def measure(
     p: Predictions,
     what: What = "ece",
@@ -90,7 +100,7 @@ def measure_all(
     resamples: int | None = None,
     seed: int = 0,
     progress: OnDone | None = None,
-) -> list[Measurement]:
+) -> Measurements:
     """Several measures of the same predictions, or a named set of them: "standard" or "benchmark102" (values alone).
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
@@ -100,10 +110,10 @@ def measure_all(
     from calibrant.measuring.battery import benchmark102, standard
 
     if isinstance(what, str) and what == "benchmark102":
-        return benchmark102(p)
+        return Measurements(benchmark102(p))
     chosen: Sequence[What] = what if not isinstance(what, str) else standard(p) if what == "standard" else [what]
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
-    return [measure(p, one, **options) for one in chosen]
+    return Measurements(measure(p, one, **options) for one in chosen)
 
 
 def warn_of_leak(p: Predictions) -> None:

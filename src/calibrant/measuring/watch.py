@@ -13,6 +13,7 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.checks import share_inside
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.extras import Shape
+from calibrant.core.notebook import html_table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.shapes import shape_words
@@ -106,6 +107,15 @@ class Watch:
             f"No alarm after {wording.count(self.n, 'row')}{among}: evidence {wording.significant(track.evidence)}"
             f"{where}, an alarm needs {wording.significant(self.limit(segment))}."
         )
+
+    def _repr_html_(self) -> str:
+        head = ("segment", "rows", "evidence", "limit", "alarm at row")
+        rows = []
+        for name, track in self.tracks.items():
+            numbers = f"{track.n:,}", wording.significant(track.evidence), wording.significant(self.limit(name))
+            alarm = "" if track.alarm is None else f"{track.alarm.row:,}"
+            rows.append(("all rows" if name is None else visible(name), *numbers, alarm))
+        return html_table(str(self), head, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the verdict, the alarms, and where every segment stands."""

@@ -8,8 +8,10 @@ import numpy as np
 from calibrant.calibrators import CATALOGUE, Calibrator
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.map import Map, put_together
+from calibrant.core.notebook import html_table
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import check_folds, dealt
+from calibrant.core.wording import bracket, number
 from calibrant.measures.nll import NLL
 from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Candidate, Judged, Ruling, decide
@@ -34,6 +36,15 @@ class Choice:
     def verdict(self) -> str:
         """The choice and its reasons in words."""
         return self.ruling.words
+
+    def _repr_html_(self) -> str:
+        head = ("candidate", "cross-fitted NLL", "change", "interval", "predictions")
+        rows = []
+        for c in sorted(self.candidates, key=lambda c: c.nll):
+            change = number(c.difference, sign=True), bracket(c.low, c.high, sign=True)
+            numbers = ("", "") if c.calibrator == UNCALIBRATED else change
+            rows.append((c.calibrator, number(c.nll), *numbers, "kept" if c.keeps_argmax else "may change"))
+        return html_table(self.verdict, head, rows)
 
 
 def choose(
