@@ -306,3 +306,39 @@ def test_nan_rows_give_no_map(value, tmp_path):
     np.savez(tmp_path / "p.npz", **content)
     assert "in row 7" in fails("fit", tmp_path / "p.npz", "--with", "auto", "--out", tmp_path / "m.json")
     assert [f.name for f in tmp_path.iterdir()] == ["p.npz"]
+
+
+# -- other shapes than scores of all classes ------------------------------------------------------
+
+
+def shaped(shape, seed):
+    made = arrays(300, 3, seed)
+    z, y = made["logits"], made["labels"]
+    if shape == "choices":
+        exists = np.ones(z.shape, dtype=bool)
+        exists[y != 2, 2] = False
+        return cal.Predictions.from_logits(z, y, mask=exists)
+    build = cal.Predictions.binary if shape == "binary" else cal.Predictions.from_confidence
+    return build(z[:, 0], y == 0, logits=True, weights=1 + np.arange(300) % 3)
+
+
+@pytest.mark.parametrize("shape", ["binary", "confidence", "choices"])
+def test_every_shape_is_fitted_applied_and_exported(shape, tmp_path):
+    shaped(shape, 1).save(tmp_path / "val.npz")
+    shaped(shape, 2).save(tmp_path / "test.npz")
+    told = json.loads(
+        run(
+            "fit", "val.npz", "--with", "isotonic", "--test", "test.npz", "--out", "m.json", "--json", cwd=tmp_path
+        ).stdout
+    )
+    assert [row["measure"] for row in told["measures"]] == [name for name in SHOWN if name != "classwise"]
+    assert told["keeps_argmax"] == (shape != "binary")
+    run("apply", "m.json", "test.npz", "--out", "out.npz", cwd=tmp_path)
+    out, expected = cal.Predictions.load(tmp_path / "out.npz"), cal.load_map(tmp_path / "m.json")(shaped(shape, 2))
+    assert out.shape == shape
+    np.testing.assert_allclose(out.score, expected.score, atol=1e-9)
+    expected.save(tmp_path / "out.parquet")
+    np.testing.assert_allclose(cal.Predictions.load(tmp_path / "out.parquet").score, expected.score, atol=1e-9)
+    run("export", "m.json", "--to", "python", "--out", "m.py", cwd=tmp_path)
+    np.savez(tmp_path / "classes.npz", **arrays(300, 3, 1))
+    assert f"the shape {shape}" in fails("apply", "m.json", "classes.npz", "--out", "no.npz", cwd=tmp_path)

@@ -200,3 +200,32 @@ def test_decompositions_add_up_and_weights_repeat_rows(shape):
         assert t["brier_top"] == pytest.approx(cal.measures.make("brier")(weighted), abs=1e-12)
     shares = build(np.arange(N), weights=np.random.default_rng(7).random(N))
     assert sum(cal.decompose(shares)["losses"]["nll, isotonic"].values()) > 0
+
+
+@pytest.mark.parametrize("labels", ["some right", "all right", "all wrong"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_two_classes_by_one_margin_and_by_all_logits_agree(labels, weighted):
+    """A third option that no row has makes the general way of the same problem."""
+    rng = np.random.default_rng(8)
+    z = (3 * rng.normal(size=(5000, 2))).astype(np.float32)
+    top = z.argmax(axis=1)
+    y = {"some right": np.where(rng.random(5000) < 0.7, top, 1 - top), "all right": top, "all wrong": 1 - top}[labels]
+    w = rng.random(5000) if weighted else None
+    wide = np.concatenate([z, np.full((5000, 1), -np.inf, dtype=np.float32)], axis=1)
+    margin, general = fit(Predictions.from_logits(z, y, weights=w)), fit(Predictions.from_logits(wide, y, weights=w))
+    assert margin.parameters == pytest.approx(general.parameters, rel=1e-6)
+    assert margin.parameters["T"] == pytest.approx(general.parameters["T"], rel=1e-9)
+    assert margin.fit.diagnosis == general.fit.diagnosis
+
+
+@pytest.mark.parametrize("distinct", [40_000, 500])
+def test_fingerprints_of_many_rows_hold_the_smallest_hashes(distinct):
+    from calibrant.core.fingerprint import KEPT, Fingerprint, _hash_rows
+
+    rng = np.random.default_rng(9)
+    p = Predictions.binary(rng.normal(size=distinct)[rng.integers(0, distinct, 40_000)], np.zeros(40_000), logits=True)
+    found, (hashes, counts) = Fingerprint.of(p), np.unique(_hash_rows(p), return_counts=True)
+    assert min(KEPT // 4, len(hashes)) <= len(found.hashes) <= KEPT
+    np.testing.assert_array_equal(found.hashes, hashes[: len(found.hashes)])
+    np.testing.assert_array_equal(found.counts, counts[: len(found.hashes)])
+    assert found.seen(p) == 1.0

@@ -58,8 +58,10 @@ def _arrays(p: Predictions) -> dict[str, Any]:
         if p.shape == "confidence":
             extras.pop("predicted", None)
     else:
-        values = p.values if exists is None else np.where(exists, p.values, p.values.dtype.type(-np.inf))
-        arrays = {p.kind: values, "labels": p.labels}
+        values, kind = p.values, p.kind
+        if exists is not None:  # logits even of probabilities: only they can say that an option is not there
+            values, kind = np.where(exists, p.logits, p.logits.dtype.type(-np.inf)), "logits"
+        arrays = {kind: values, "labels": p.labels}
     if p.shape == "choices":
         arrays["shape"] = np.array("choices")
     if p.classes:
