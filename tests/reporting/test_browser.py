@@ -127,7 +127,7 @@ def test_bins_lead_to_the_right_numbers(visit, test, scheme):
 def test_every_bar_is_where_the_measure_puts_it(visit, test):
     tab = visit()
     choose(tab, bins=10)
-    tab.locator("details summary").click()
+    tab.locator("#bin-details summary").click()
     rows = [row.inner_text().split("\t") for row in tab.locator("#bin-rows tbody tr").all()]
     b = test.top_label.bins(10)
     filled = np.flatnonzero(b.filled)

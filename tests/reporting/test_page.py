@@ -16,7 +16,7 @@ import numpy as np
 import calibrant as cal
 from calibrant.core.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.reporting import page, pictures
+from calibrant.reporting import aspects, page, pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.curves import EXACT_ROWS
 
@@ -106,7 +106,7 @@ def test_the_same_report_gives_the_same_bytes(one, text):
 
 
 def test_every_figure_wanted_is_there(one):
-    assert {f.figure for f in one.figures} == {*pictures.WANTED, "decomposition"}
+    assert {f.figure for f in one.figures} == {*aspects.FIGURES, "decomposition"}
     for f in one.figures:
         svg = pictures.svg(f)
         assert "background-color" not in svg

@@ -13,9 +13,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measuring.limits import affordable, find_limits
 from calibrant.measuring.resampled import CONFIDENCE, Draws
-from calibrant.repairing.choose import CANDIDATES
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED
-from calibrant.reporting import pictures, request, verdict
+from calibrant.reporting import aspects, pictures, request, verdict
 from calibrant.reporting.certainty import certainty
 from calibrant.reporting.cost import CostRule, check_rule, cost_of, cost_row, read_rule
 from calibrant.reporting.finding import find
@@ -24,7 +23,7 @@ from calibrant.reporting.ranking import rank
 from calibrant.reporting.report import CostRow, Model, Number, Report, SourceFile
 from calibrant.reporting.request import OnStep, Options
 from calibrant.reporting.segments import by_group, by_prediction, check_groups
-from calibrant.reporting.trials import RESAMPLES, Trial, calibrators_for, try_all
+from calibrant.reporting.trials import RESAMPLES, Trial, calibrators_for, candidates, try_all
 
 MANY_ROWS, FEWER = 5000, 400  # above, a measure takes at most this many resamples: seconds count too
 RESAMPLED_ROWS, FEWEST = 50_000_000, 100  # rows drawn in all for one measure, and resamples that are always drawn
@@ -71,17 +70,17 @@ def build(
     not_tried: tuple[str, ...] = ()
     if calibrators is None:
         calibrators = calibrators_for(first, next(iter(fits.values()), None), len(named))
-        not_tried = tuple(name for name in CANDIDATES[1:] if name not in calibrators)
-    request.check_calibrators(calibrators, first.k)
+        not_tried = tuple(name for name in candidates(first) if name not in calibrators)
+    request.check_calibrators(calibrators, first)
     options = Options(
         calibrators,
         not_tried,
-        request.check_class_names(class_names, first.k),
+        request.check_class_names(class_names, first),
         bins,
         keep_argmax,
         seed,
         resamples,
-        check_rule(read_rule(cost) if isinstance(cost, str) else cost, first.k),
+        check_rule(read_rule(cost) if isinstance(cost, str) else cost, first),
         None if grouped is None else (grouped, group_name),
         on_step or (lambda what: None),
     )
@@ -146,7 +145,7 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     """Everything about one model."""
     ece, seed, rule, costs = options.ece, options.seed, options.rule, list[CostRow]()
     options.on_step(name)
-    drawn = Draws.of(p, {spec: _resamples(p, spec, options) for spec in _specs(ece)}, seed)
+    drawn = Draws.of(p, {spec: _resamples(p, spec, options) for spec in aspects.specs(p.shape, ece)}, seed)
     numbers = _numbers(p, drawn, seed)
     trial = try_all(
         p,
@@ -178,19 +177,15 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         trial.ruling,
         options.not_tried,
         found.bins,
-        by_prediction(p, after, options.class_names),
+        by_prediction(p, after, options.class_names) if p.shape == "classes" else None,
         None if options.groups is None else by_group(p, after, *options.groups),
         None if rule is None else cost_of(rule, costs, trial.best),
         certainty(p.n, gap, found.noise, found.state, trial.ruling),
         tuple(caution for caution in (_seen(p), trial.caution) if caution),
+        p.shape,
+        aspects.notes(p),
     )
     return model, trial
-
-
-def _specs(ece: str) -> tuple[str, ...]:
-    mass = f"{ece}{',' if ':' in ece else ':'}scheme=mass"
-    mce = ece.replace("ece", "mce")
-    return ("accuracy", "gap", ece, mass, mce, "smooth", "classwise", "nll", "brier", "auroc_correct", "aurc")
 
 
 def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
@@ -203,9 +198,9 @@ def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
             found = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws)
             low, high = found.low, found.high
         mass = spec.endswith("scheme=mass")
-        meaning = verdict.MEANINGS["ece:scheme=mass" if mass else spec.partition(":")[0]]
+        meaning = verdict.meaning(spec, p.shape)
         title = f"{chosen.title}{', equal mass' if mass else ''}"
-        made.append(Number(spec, title, value, low, high, BETTER[chosen.direction], chosen.definition, meaning))
+        made.append(Number(spec, title, value, low, high, BETTER[chosen.direction], chosen.defined(p), meaning))
     return tuple(made)
 
 

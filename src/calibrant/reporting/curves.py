@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.curve import Curve, equal_width_edges
+from calibrant.core.weighted import is_whole
 
 SCALE = 1 << 28  # confidences are multiples of 1 / SCALE: four bytes of seven bits
 EXACT_ROWS = 50_000
+SHARES = 1000  # parts of a row, where weights are no whole numbers
 POOLS = 2000  # at least as many pools of about equal size above EXACT_ROWS
 FEWEST_BINS, MOST_BINS = 5, 500
 
@@ -25,15 +27,23 @@ Bytes = npt.NDArray[np.uint8]
 def pack(curve: Curve) -> str:
     """The atoms of a curve as text: differences of confidences and counts, seven bits to a byte, in base 64."""
     ends = curve.group_ends if curve.n <= EXACT_ROWS else _pools(curve)
-    count = np.diff(ends, prepend=0)
-    hits = np.diff(curve.hit_sum[ends], prepend=0.0).round().astype(np.int64)
-    mean = np.diff(curve.score_sum[ends], prepend=0.0) / count
-    codes = _codes(mean, curve.scores[ends - 1])
+    weight, scale = np.diff(curve.weight_sum[ends], prepend=0.0), unit(curve)
+    count = (scale * weight).round().astype(np.int64)
+    hits = np.minimum((scale * np.diff(curve.hit_sum[ends], prepend=0.0)).round().astype(np.int64), count)
+    mean = np.diff(curve.score_sum[ends], prepend=0.0) / weight
+    some = count > 0  # of nearly no weight nothing can be seen
+    codes = _codes(mean, curve.scores[ends - 1])[some]
+    count, hits = count[some], hits[some]
     # A row alone is one number, 0 or 1: right or not. Several rows are their count, 2 or more, and then their hits.
     single = count == 1
     fields = np.stack([np.diff(codes, prepend=0), np.where(single, hits, count), hits], axis=1)
     used = np.stack([np.ones_like(single), np.ones_like(single), ~single], axis=1)
     return base64.b64encode(_varints(fields[used]).tobytes()).decode("ascii")
+
+
+def unit(curve: Curve) -> int:
+    """What a row of weight 1 counts on the page: 1 where weights count rows, more where they are shares of them."""
+    return 1 if is_whole(curve.weights) else SHARES
 
 
 def _pools(curve: Curve) -> Ints:

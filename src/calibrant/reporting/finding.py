@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.core.curve import Curve, equal_width_edges
+from calibrant.core.extras import Shape
 from calibrant.core.predictions import Predictions
 from calibrant.measuring.consistency import consistency
 from calibrant.reporting.report import Bin, CalibrationState, Noise
@@ -22,10 +23,11 @@ class Finding:
 
     state: CalibrationState
     n: int
-    says: float  # mean confidence
-    right: float  # accuracy
+    says: float  # mean confidence, or mean P(positive)
+    right: float  # accuracy, or the share of positives
     noise: Noise
     bins: tuple[Bin, ...]
+    shape: Shape = "classes"
 
     @property
     def gap(self) -> float:
@@ -35,10 +37,11 @@ class Finding:
 def find(p: Predictions, *, ece: str = "ece", bins: int = 15, resamples: int | None = None, seed: int = 0) -> Finding:
     """Test these predictions against a perfectly calibrated model on as many rows."""
     found = consistency(p, ece, resamples=resamples, seed=seed)
-    chance = chance_of_gap(p.confidence, p.correct.astype(np.float64))
+    chance = chance_of_gap(p.score, p.hit.astype(np.float64), p.weights, p.clusters)
     noise = Noise(found.observed, found.expected, found.upper, found.p_value, chance)
-    says, right = float(p.confidence.mean()), float(p.correct.mean())
-    return Finding(state_of(p.n, says - right, noise), p.n, says, right, noise, bins_of(p.top_label, bins))
+    says, right = p.mean(p.score), p.mean(p.hit)
+    state = state_of(p.n, says - right, noise)
+    return Finding(state, p.n, says, right, noise, bins_of(p.curve, bins), p.shape)
 
 
 def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:
@@ -53,10 +56,21 @@ def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:
     return "over" if side == "over" else "under" if side == "under" else "mixed"
 
 
+def rows_of(weight: float) -> int:
+    """Rows of a bin, or its weight to the nearest row; never none where there are some."""
+    return max(1, round(weight)) if weight > 0 else 0
+
+
 def bins_of(curve: Curve, bins: int) -> tuple[Bin, ...]:
     """The bars of the reliability diagram, equal width, empty ones included."""
     b, edges = curve.bins(bins), equal_width_edges(bins)
     return tuple(
-        Bin(float(edges[i]), float(edges[i + 1]), int(b.count[i]), float(b.confidence[i]), float(b.accuracy[i]))
+        Bin(
+            float(edges[i]),
+            float(edges[i + 1]),
+            rows_of(float(b.count[i])),
+            float(b.confidence[i]),
+            float(b.accuracy[i]),
+        )
         for i in range(bins)
     )

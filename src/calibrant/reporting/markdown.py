@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from calibrant.core import wording
 from calibrant.reporting import verdict
+from calibrant.reporting.aspects import refinement
 from calibrant.reporting.page import label, side_by_side
 from calibrant.reporting.report import Model, Ranking, Report, Segments
 from calibrant.reporting.request import ece_spec
@@ -24,26 +25,27 @@ def markdown(r: Report) -> str:
 def _model(m: Model, ece: str, mark: str) -> list[str]:
     level = f"{mark}#" if mark else "##"
     parts = [f"{mark} {_plain(m.name)}"] if mark else []
-    parts += [f"**{_plain(m.verdict.headline)}**", _plain(m.verdict.text)]
+    parts += [f"**{_plain(m.verdict.headline)}**", f"**{_plain(m.verdict.action)}**", _plain(m.verdict.text)]
     parts += [f"> {_plain(caution)}" for caution in m.cautions]
-    parts += [f"{level} What it says against how often it is right", _bins(m)]
+    parts += [_plain(" ".join(m.notes))] if m.notes else []
+    parts += [f"{level} {m.spoken.title}", _bins(m)]
     numbers = [
         [n.title, wording.value(n.measure, n.value), wording.interval(n.measure, n.low, n.high), n.better, n.definition]
         for n in m.numbers
     ]
     parts += [
         f"{level} The numbers",
-        f"{wording.count(m.n, 'row')}, {wording.count(m.k, 'class', 'classes')}, with 95 % intervals.",
+        f"{wording.count(m.n, 'row')}{_classes(m)}, with 95 % intervals.",
         table(["measure", "value", "interval", "better", "what it is"], numbers),
         f"{level} What helps, and what does not",
         verdict.judged(m.judged_on, m.not_tried),
         _tried(m, ece),
         f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip(),
-        f"{level} Where it is worst",
     ]
+    parts += [f"{level} Where it is worst"] if m.classes or m.groups else []
     for part in (m.classes, m.groups):
         if part:
-            parts += [_plain(part.words), segments(part)]
+            parts += [_plain(part.words), segments(part, m.spoken)]
     if m.cost:
         rows = [
             [label(c.calibrator), wording.percent(c.accepted), wording.percent(c.error),
@@ -53,7 +55,7 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
         parts += [
             f"{level} What it costs",
             _plain(f"The rule: {m.cost.rule}. {m.cost.words}"),
-            table(["calibrator", "accepted", "wrong among them", "expected cost", "actual cost", "interval"], rows),
+            table(["calibrator", m.cost.accepts, "wrong among them", "expected cost", "actual cost", "interval"], rows),
         ]
     return [*parts, f"{level} How sure we are", " ".join(m.certainty.words)]
 
@@ -63,28 +65,34 @@ def _bins(m: Model) -> str:
         [f"{wording.percent(b.low)} to {wording.percent(b.high)}", wording.count(b.n), wording.percent(b.says),
          wording.percent(b.right), wording.change("gap", b.says - b.right)] for b in m.bins if b.n
     ]  # fmt: skip
-    return table(["confidence", "rows", "says", "is right", "gap, points"], rows)
+    return table([m.spoken.score, "rows", m.spoken.says, m.spoken.right, "gap, points"], rows)
+
+
+def _classes(m: Model) -> str:
+    if m.shape == "choices":
+        return f", up to {wording.count(m.k, 'option')}"
+    return f", {wording.count(m.k, 'class', 'classes')}" if m.shape == "classes" else ""
 
 
 def _tried(m: Model, ece: str) -> str:
-    measures = (ece, "nll", "brier", "accuracy", "auroc_correct")
+    measures = (ece, "nll", "brier", "accuracy", refinement(m.shape))
     rows = []
     for t in m.tried:
         values = [wording.value(measure, t.values[measure]) if t.values else "" for measure in measures]
         name = f"**{label(t.calibrator)}**" if t.calibrator == m.best else label(t.calibrator)
         rows.append([name, *values, wording.count(t.predictions_changed), t.learned, t.words])
-    numbers = ["ECE", "loss (NLL)", "Brier", "accuracy", "AUROC", "predictions changed"]
+    numbers = ["ECE", "loss (NLL)", "Brier", "accuracy", m.spoken.refinement, "predictions changed"]
     head = ["calibrator", *numbers, "learned", "outcome"]
     return table(head, rows)
 
 
-def segments(part: Segments) -> str:
+def segments(part: Segments, words: wording.Spoken = wording.SPOKEN_OF_CLASSES) -> str:
     rows = [
         [s.name, wording.count(s.n), wording.percent(s.says), wording.percent(s.right), wording.change("gap", s.gap),
          wording.change_interval("gap", s.low, s.high), "yes" if s.beyond_noise else "no"]
         for s in part.rows[:WORST]
     ]  # fmt: skip
-    return table([part.by, "rows", "says", "is right", "gap, points", "interval", "more than noise"], rows)
+    return table([part.by, "rows", words.says, words.right, "gap, points", "interval", "more than noise"], rows)
 
 
 def _ranking(r: Report, ranking: Ranking) -> list[str]:
@@ -103,7 +111,19 @@ def _ranking(r: Report, ranking: Ranking) -> list[str]:
             )
     return [
         _plain(ranking.words),
-        table(["model", "ECE", "gap", "loss (NLL)", "accuracy", "AUROC", "calibrated by", "loss with it"], rows),
+        table(
+            [
+                "model",
+                "ECE",
+                "gap",
+                "loss (NLL)",
+                "accuracy",
+                r.models[0].spoken.refinement,
+                "calibrated by",
+                "loss with it",
+            ],
+            rows,
+        ),
         table(["pair", "measure", "difference", "95 % interval", "p", "better"], pairs),
     ]
 

@@ -87,10 +87,11 @@
     return made;
   };
 
-  const words = (b) => `From ${percent(b.low, 1)} to ${percent(b.high, 1)}: says ${percent(b.says, 1)}, ` +
-    `is right ${percent(b.right, 1)} (${Math.round(b.count).toLocaleString("en")} rows).`;
+  const said = data.words, rowsOf = (count, model) => Math.round(count / model.unit).toLocaleString("en");
+  const words = (b, model) => `From ${percent(b.low, 1)} to ${percent(b.high, 1)}: ${said.says} ${percent(b.says, 1)}, ` +
+    `${said.right} ${percent(b.right, 1)} (${rowsOf(b.count, model)} rows).`;
 
-  const draw = (found, scheme) => {
+  const draw = (found, model) => {
     const host = $("diagram"), width = Math.max(280, Math.min(host.clientWidth || 640, 760));
     const left = 46, right = 10, top = 10, tall = Math.round(Math.min(width * 0.72, 440)), gap = 12, low = 84;
     const height = top + tall + gap + low + 42;
@@ -104,10 +105,10 @@
       put(svg, "text", { x: left - 8, y: y(v) + 4, class: "axis end" }, `${100 * v}`);
       put(svg, "text", { x: x(v), y: floor + 18, class: `axis ${v === 1 ? "end" : "middle"}` }, `${100 * v}${v === 1 ? "\u00a0%" : ""}`);
     }
-    put(svg, "text", { x: x(0.5), y: floor + 36, class: "axis middle" }, "what it says (confidence)");
-    put(svg, "text", { transform: `translate(12 ${y(0.5)}) rotate(-90)`, class: "axis middle" }, "how often it is right, %");
-    put(svg, "text", { x: x(0.03), y: y(0.93), class: "side" }, "underconfident");
-    put(svg, "text", { x: x(0.97), y: y(0.05), class: "side end" }, "overconfident");
+    put(svg, "text", { x: x(0.5), y: floor + 36, class: "axis middle" }, said.score_axis);
+    put(svg, "text", { transform: `translate(12 ${y(0.5)}) rotate(-90)`, class: "axis middle" }, `${said.rate_axis}, %`);
+    put(svg, "text", { x: x(0.03), y: y(0.93), class: "side" }, said.under);
+    put(svg, "text", { x: x(0.97), y: y(0.05), class: "side end" }, said.over);
     const thin = found.bins.length > 60;
     for (const b of found.bins) {
       const x1 = x(b.low), wide = Math.max(x(b.high) - x1, 1.5), inset = thin || wide < 4 ? 0 : 0.75;
@@ -118,7 +119,7 @@
       });
       put(svg, "line", { x1: x1 + inset, x2: x1 + wide - inset, y1: y(b.right), y2: y(b.right), class: "right", opacity: thin ? weight : 1 });
       if (!thin) {
-        const [from, to] = wilson(b.right, b.count);
+        const [from, to] = wilson(b.right, b.count / model.unit * model.effective);
         put(svg, "line", { x1: x1 + wide / 2, x2: x1 + wide / 2, y1: y(from), y2: y(to), class: "whisker" });
       }
       const bar = low * b.count / most, wrong = low * (b.count - b.hits) / most;
@@ -127,12 +128,12 @@
     }
     put(svg, "line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "honest" });
     put(svg, "line", { x1: x(0), x2: x(1), y1: floor, y2: floor, class: "base" });
-    put(svg, "text", { x: left - 8, y: floor - low + 10, class: "axis end" }, Math.round(most).toLocaleString("en"));
+    put(svg, "text", { x: left - 8, y: floor - low + 10, class: "axis end" }, rowsOf(most, model));
     put(svg, "text", { x: left - 8, y: floor - 1, class: "axis end" }, "rows");
     for (const b of found.bins) {
       const area = put(svg, "rect", { x: x(b.low), width: Math.max(x(b.high) - x(b.low), 1.5), y: top, height: floor - top, class: "area" });
-      put(area, "title", {}, words(b));
-      area.addEventListener("mouseenter", () => { $("readout").textContent = words(b); });
+      put(area, "title", {}, words(b, model));
+      area.addEventListener("mouseenter", () => { $("readout").textContent = words(b, model); });
     }
     host.replaceChildren(svg);
     $("readout").textContent = $("readout").dataset.rest;
@@ -156,16 +157,50 @@
     for (const [id, text] of Object.entries(shown)) $(id).textContent = text;
     $("learned").textContent = tried.learned;
     $("sentence").textContent = `${data.models.length > 1 ? `${model.name}, ${tried.label}` : tried.label[0].toUpperCase() + tried.label.slice(1)}, ${bins} bins of equal ${scheme}: ` +
-      `says ${percent(says, 1)} on average and is right ${percent(right, 1)}. Calibration error (ECE) ${percent(found.ece)}, ` +
+      `${said.says} ${percent(says, 1)} on average, ${said.right} ${percent(right, 1)}. Calibration error (ECE) ${percent(found.ece)}, ` +
       `largest gap of a bin (MCE) ${percent(found.mce)}.`;
     const body = document.createElement("tbody");
     for (const b of found.bins) {
       const row = body.insertRow();
-      for (const text of [`${percent(b.low, 1)} to ${percent(b.high, 1)}`, Math.round(b.count).toLocaleString("en"),
+      for (const text of [`${percent(b.low, 1)} to ${percent(b.high, 1)}`, rowsOf(b.count, model),
         percent(b.says), percent(b.right), signed(b.says - b.right)]) row.insertCell().textContent = text;
     }
     $("bin-rows").tBodies[0].replaceWith(body);
-    draw(found, scheme);
+    draw(found, model);
+    if (data.costs) decide();
+  };
+
+  /* Binary scores: rows at or above a threshold are called positive. */
+  const cost = (name) => Math.max(0, Number($(`cost-${name}`).value) || 0);
+  const outcome = (curve, group) => {
+    const total = curve.hits[curve.hits.length - 1], missed = curve.hits[group], called = curve.n - curve.rows[group];
+    const found = total - missed, alarms = called - found;
+    return { called, found, alarms, total, each: (missed * cost("fn") + alarms * cost("fp")) / curve.n };
+  };
+  const decide = () => {
+    const curve = curves.get(chosen().tried), cut = Number($("cut").value);
+    const made = outcome(curve, search(curve.value, cut, true));
+    const share = (some, of) => (of ? percent(some / of, 1) : "none");
+    $("cut-shown").textContent = percent(cut, 1);
+    $("cut-called").textContent = share(made.called, curve.n);
+    $("cut-found").textContent = share(made.found, made.total);
+    $("cut-precision").textContent = share(made.found, made.called);
+    $("cut-alarms").textContent = share(made.alarms, curve.n - made.total);
+    $("cut-cost").textContent = made.each.toFixed(4);
+    let best = 0, least = Infinity;
+    for (let group = 0; group <= curve.value.length; group++) {
+      const { each } = outcome(curve, group);
+      if (each < least) { least = each; best = group; }
+    }
+    const honest = cost("fp") / (cost("fn") + cost("fp"));
+    const cheapest = best < curve.value.length ? `is at ${percent(curve.value[best], 1)}` : "calls no row positive";
+    $("cut-words").textContent = Number.isFinite(honest) ? `By these costs the threshold belongs at ${percent(honest, 1)} if the scores are true. ` +
+      `The cheapest on these very rows ${cheapest} and costs ${least.toFixed(4)} a row.` : "Give at least one cost above 0.";
+  };
+  const place = () => {
+    const honest = cost("fp") / (cost("fn") + cost("fp"));
+    if (Number.isFinite(honest)) $("cut").value = honest;
+    decide();
   };
 
   const setBins = (value) => {
@@ -181,6 +216,12 @@
     show();
   });
 
+  addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("details")) one.open = true; });
+  if (data.costs) {
+    for (const name of ["cost-fn", "cost-fp"]) $(name).addEventListener("input", place);
+    $("cut").addEventListener("input", decide);
+  }
+
   const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const label = () => { $("theme").textContent = dark() ? "Light" : "Dark"; };
   $("theme").addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
@@ -190,4 +231,5 @@
   document.documentElement.classList.add("live");
   label();
   setBins(data.bins);
+  if (data.costs) place();
 })();

@@ -7,15 +7,19 @@ from importlib.resources import files
 from typing import Any
 
 from calibrant.core import wording
+from calibrant.core.curve import Curve
 from calibrant.core.plain import in_script
-from calibrant.reporting import pictures, verdict
-from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack
+from calibrant.reporting import aspects, pictures, verdict
+from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
+from calibrant.reporting.finding import bins_of
 from calibrant.reporting.report import Model, Number, Report, Tried
 from calibrant.reporting.request import ece_spec
 
 BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
 BROAD = 420  # pixels: figures of two panels get the whole width
-SIDE_BY_SIDE = ("ece", "gap", "nll", "accuracy", "auroc_correct")
+SIDE_BY_SIDE = ("ece", "gap", "nll", "accuracy")
+BESIDE_THRESHOLD = ("roc", "precision_recall")
+MINI = 100  # width and height of the diagrams before and after
 LABELS = {"identity": "uncalibrated"}
 SHORT = {
     "ece": "ECE",
@@ -23,6 +27,7 @@ SHORT = {
     "nll": "loss (NLL)",
     "accuracy": "accuracy",
     "auroc_correct": "AUROC",
+    "roc_auc": "ROC AUC",
     "brier": "Brier",
 }
 
@@ -33,6 +38,7 @@ def page(r: Report) -> str:
     data = page_data(r)
     environment = _environment()
     figures = [(one, _safe(pictures.svg(one))) for one in r.figures]
+    first = r.models[0]
     return str(
         environment.get_template("page").render(
             r=r,
@@ -43,7 +49,12 @@ def page(r: Report) -> str:
             theme=_safe(pictures.theme_css()),
             script=_safe(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            figures=figures,
+            figures=[pair for pair in figures if pair[0].figure not in BESIDE_THRESHOLD],
+            of_threshold=[pair for pair in figures if pair[0].figure in BESIDE_THRESHOLD],
+            words=first.spoken,
+            refinement=aspects.refinement(first.shape),
+            binary=first.shape == "binary",
+            shown=aspects.SHOWN,
         )
     )
 
@@ -65,16 +76,41 @@ def page_data(r: Report) -> dict[str, Any]:
         if left_out := [label(t.calibrator) for t in m.tried if t.curve is not None and t not in kept]:
             notes.append(f"{m.name}: {wording.listed(left_out)} left out of the diagram, to keep this file small.")
         tried = [
-            {"label": label(t.calibrator), "learned": t.learned, "atoms": packed[t.calibrator], "numbers": _ready(t)}
+            {"label": label(t.calibrator), "learned": t.learned, "atoms": packed[t.calibrator], "numbers": _ready(t, m)}
             for t in kept
         ]
-        models.append({"name": m.name, "tried": tried})
+        curve = m.tried[0].curve
+        weights = {"unit": 1, "effective": 1} if curve is None else {"unit": unit(curve), "effective": curve.effective}
+        models.append({"name": m.name, "tried": tried, **weights})
     if any(m.n > EXACT_ROWS for m in r.models):
         notes.append(
             f"More than {EXACT_ROWS:,} rows: bins of equal width are exact; bins of equal numbers of rows are read "
             "from pools of neighbouring rows and may differ in the last digit."
         )
-    return {"scale": SCALE, "bins": r.bins, "models": models, "notes": notes}
+    first = r.models[0]
+    made = {"scale": SCALE, "bins": r.bins, "models": models, "notes": notes, "words": vars(first.spoken)}
+    if first.shape == "binary":
+        costs = (1.0, 1.0) if first.cost is None or first.cost.fn is None else (first.cost.fn, first.cost.fp)
+        made["costs"] = {"fn": costs[0], "fp": costs[1]}
+    return made
+
+
+def mini(curve: Curve, bins: int) -> list[dict[str, Any]]:
+    """The bars of a small diagram that stands without a script."""
+    filled = [b for b in bins_of(curve, bins) if b.n]
+    most = max(b.n for b in filled)
+    return [
+        {
+            "x": MINI * b.low,
+            "width": MINI * (b.high - b.low),
+            "y": MINI * (1 - max(b.says, b.right)),
+            "height": MINI * abs(b.says - b.right),
+            "right": MINI * (1 - b.right),
+            "side": "over" if b.says > b.right else "under",
+            "strength": 0.3 + 0.6 * (b.n / most) ** 0.5,
+        }
+        for b in filled
+    ]
 
 
 def _packed(m: Model, budget: int) -> dict[str, str]:
@@ -87,8 +123,8 @@ def _packed(m: Model, budget: int) -> dict[str, str]:
     return packed
 
 
-def _ready(t: Tried) -> dict[str, str]:
-    return {name: wording.value(name, t.values[name]) for name in ("nll", "brier", "auroc_correct")}
+def _ready(t: Tried, m: Model) -> dict[str, str]:
+    return {name: wording.value(name, t.values[name]) for name in ("nll", "brier", aspects.refinement(m.shape))}
 
 
 def label(calibrator: str) -> str:
@@ -100,7 +136,7 @@ def side_by_side(m: Model) -> list[Number]:
     by_stem: dict[str, Number] = {}
     for n in m.numbers:
         by_stem.setdefault(n.measure.partition(":")[0], n)
-    return [by_stem[stem] for stem in SIDE_BY_SIDE]
+    return [by_stem[stem] for stem in (*SIDE_BY_SIDE, aspects.refinement(m.shape))]
 
 
 def _environment() -> Any:
@@ -123,6 +159,8 @@ def _environment() -> Any:
         "short": lambda measure: SHORT[measure.partition(":")[0]],
         "label": label,
         "judged": verdict.judged,
+        "mini": mini,
+        "interval_or_why": _interval_or_why,
         "to_do": verdict.to_do,
         "shown_numbers": side_by_side,
         "most_ece": lambda m: max(v for t in m.tried for name, v in t.values.items() if name.startswith("ece")) or 1,
@@ -130,6 +168,15 @@ def _environment() -> Any:
         "at": lambda share: f"{100 * share:.2f}%",
     }
     return made
+
+
+def _interval_or_why(n: Number) -> str:
+    """Both ends, or why there are none."""
+    if n.value != n.value:
+        return "no interval: undefined on these rows"
+    if n.low is None or n.high is None:
+        return "no interval: not resampled"
+    return _minus(wording.interval(n.measure, n.low, n.high))
 
 
 def _no_break(text: str) -> Any:

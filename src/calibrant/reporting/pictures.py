@@ -11,9 +11,9 @@ from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
 from calibrant.plotting.draw import spec
+from calibrant.reporting import aspects
 from calibrant.reporting.report import Drawn
 
-WANTED = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
 DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
 FOLDS = 5
 MOST_POINTS = 130  # of one curve
@@ -28,7 +28,7 @@ VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "-
 def compute(models: Mapping[str, Predictions]) -> tuple[Drawn, ...]:
     """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
     drawn = []
-    for name in WANTED:
+    for name in aspects.figures(next(iter(models.values())).shape):
         figure = CATALOGUE.make(name)
         assert isinstance(figure, PredictionFigure)
         try:

@@ -10,6 +10,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.resampled import Draws, compared
+from calibrant.reporting.aspects import refinement
 from calibrant.reporting.report import Pair, Ranking
 from calibrant.reporting.request import OnStep
 
@@ -26,7 +27,7 @@ def rank(
     on_step: OnStep | None = None,
 ) -> Ranking:
     """Order by the loss with the recommended calibration; test every pair on the same resampled rows."""
-    measures = (BY, ece, "accuracy", "auroc_correct")
+    measures = (BY, ece, "accuracy", refinement(next(iter(after.values())).shape))
     drawn = {}
     for name, p in after.items():
         if on_step:

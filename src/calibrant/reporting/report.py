@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from calibrant.core.curve import Curve
+from calibrant.core.extras import Shape
 from calibrant.core.plain import NOT_IN_JSON, plain
+from calibrant.core.wording import Spoken, spoken
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import Ruling
 
@@ -47,6 +49,7 @@ class Verdict:
     state: CalibrationState
     headline: str
     text: str
+    action: str = ""  # what to do, in one line
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,18 @@ class CostRow:
     actual_cost: float
     low: float  # of the actual cost
     high: float
+    missed: float | None = None  # share of the positives that are not called, where there are positives
 
 
 @dataclass(frozen=True)
 class Cost:
+    """`accepted` of its rows are predictions used, or rows called positive: `accepts` says which."""
+
     rule: str
     words: str
+    accepts: str
+    fn: float | None  # costs of a missed positive and of a false alarm, where rows are called positive
+    fp: float | None
     threshold: float | None
     rows: tuple[CostRow, ...]
 
@@ -160,11 +169,17 @@ class Model:
     ruling: Ruling  # why
     not_tried: tuple[str, ...]  # candidates that would have taken too long here
     bins: tuple[Bin, ...]
-    classes: Segments
+    classes: Segments | None  # of predictions that have classes
     groups: Segments | None
     cost: Cost | None
     certainty: Certainty
     cautions: tuple[str, ...]
+    shape: Shape = "classes"
+    notes: tuple[str, ...] = ()  # what the rows are, and what they cannot answer
+
+    @property
+    def spoken(self) -> Spoken:
+        return spoken(self.shape)
 
     def after(self, calibrator: str) -> Tried:
         return next(t for t in self.tried if t.calibrator == calibrator)

@@ -11,6 +11,7 @@ from calibrant.calibrators import CATALOGUE
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.shapes import shape_words
 from calibrant.measuring.compare import same_rows
 from calibrant.reporting.cost import CostRule
 from calibrant.reporting.curves import FEWEST_BINS, MOST_BINS
@@ -74,16 +75,16 @@ def check_numbers(bins: int, resamples: int | None) -> None:
         )
 
 
-def check_calibrators(specs: Sequence[str], k: int) -> None:
+def check_calibrators(specs: Sequence[str], p: Predictions) -> None:
     for spec in specs:
         for one in spec.split("+"):
-            if CATALOGUE.make(one.strip()).binary and k != 2:
-                raise InputError(one, expected="two classes", got=str(k), fix="use another calibrator")
+            CATALOGUE.make(one.strip()).check_shape(p)
 
 
-def check_class_names(names: Sequence[str] | None, k: int) -> Sequence[str]:
+def check_class_names(names: Sequence[str] | None, p: Predictions) -> Sequence[str]:
+    k = p.k
     if names is None:
-        return [f"class {c}" for c in range(k)]
+        return [visible(name) for name in p.classes] or [f"class {c}" for c in range(k)]
     if len(names) != k or not all(isinstance(name, str) and name.strip() for name in names):
         raise InputError(
             "class names", expected=f"{k} names, none empty", got=f"{len(names)}", fix="one for each class, in order"
@@ -121,6 +122,9 @@ def check_fit_on(
             fix="give one for every model, or none to cross-fit",
         )
     for name, p in fits.items():
+        if p.shape != models[name].shape:
+            expected, got = shape_words(models[name].shape), shape_words(p.shape)
+            raise InputError(f"rows to fit {name} on", expected=expected, got=got, fix="give both in one form")
         if p.k != models[name].k:
             raise InputError(
                 f"rows to fit {name} on",

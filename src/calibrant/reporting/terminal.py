@@ -10,6 +10,7 @@ from rich.text import Text
 
 from calibrant.core import wording
 from calibrant.reporting import verdict
+from calibrant.reporting.aspects import refinement
 from calibrant.reporting.page import label, side_by_side
 from calibrant.reporting.report import Bin, Model, Ranking, Report, Segments
 from calibrant.reporting.request import ece_spec
@@ -33,9 +34,10 @@ def twin(r: Report) -> Group:
 
 def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"== {m.name} ==\n", style="bold")] if named else []
-    parts += [Text(_wrapped(m.verdict.headline), style="bold"), _words(m.verdict.text)]
-    parts += [_words(f"Caution: {caution}") for caution in m.cautions]
-    parts += ["", sparkline(m.bins), *_head("The numbers, with 95 % intervals"), _numbers(m)]
+    parts += [Text(_wrapped(m.verdict.headline), style="bold"), Text(_wrapped(m.verdict.action), style="bold")]
+    parts += [_words(m.verdict.text), *(_words(f"Caution: {caution}") for caution in m.cautions)]
+    parts += [_words(" ".join(m.notes))] if m.notes else []
+    parts += ["", sparkline(m.bins, m.spoken), *_head("The numbers, with 95 % intervals"), _numbers(m)]
     parts += [
         *_head("What helps, and what does not"),
         _words(verdict.judged(m.judged_on, m.not_tried)),
@@ -43,16 +45,17 @@ def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
         "",
     ]
     parts += [_words(f"{label(t.calibrator)}: {t.words}") for t in m.tried if t.outcome == "failed"]
-    parts += [_words(f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip()), *_head("Where it is worst")]
+    parts += [_words(f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip()), ""]
     for part in (m.classes, m.groups):
         if part:
-            parts += [_words(part.words), _segments(part), ""]
+            first = _head("Where it is worst")[1:] if part is (m.classes or m.groups) else []
+            parts += [*first, _words(part.words), _segments(part, m), ""]
     if m.cost:
         parts += [*_head("What it costs")[1:], _words(f"The rule: {m.cost.rule}. {m.cost.words}"), _cost(m), ""]
     return [*parts, *_head("How sure we are")[1:], *(_words(sentence) for sentence in m.certainty.words)]
 
 
-def sparkline(bins: Sequence[Bin]) -> Text:
+def sparkline(bins: Sequence[Bin], words: wording.Spoken = wording.SPOKEN_OF_CLASSES) -> Text:
     """What it says and how often it is right, bin by bin, as small bars over the confidence.
 
     >>> print(sparkline([Bin(0, 0.5, 0, 0, 0), Bin(0.5, 1, 4, 0.9, 0.5)]).plain.splitlines()[1])
@@ -62,22 +65,22 @@ def sparkline(bins: Sequence[Bin]) -> Text:
     wide = 2 if 2 * len(bins) <= MOST_BARS else 1
     every = -(-len(bins) // MOST_BARS)
     merged = [_merged(bins[i : i + every]) for i in range(0, len(bins), every)]
-    most = max(b.n for b in merged)
+    most, wide_name = max(b.n for b in merged), max(9, len(words.right) + 1)
 
     def line(name: str, heights: Iterable[float]) -> str:
         cells = (
             bars[min(int(8 * h), 7)] if b.n else " " for h, b in zip(heights, merged, strict=True)
         )  # an eighth a step
-        return f"{name:9}" + "".join(cell * wide for cell in cells)
+        return f"{name:{wide_name}}" + "".join(cell * wide for cell in cells)
 
     width = wide * len(merged)
     return Text(
         "\n".join(
             [
-                line("says", (b.says for b in merged)),
-                line("is right", (b.right for b in merged)),
+                line(words.says, (b.says for b in merged)),
+                line(words.right, (b.right for b in merged)),
                 line("rows", ((b.n / most) ** 0.5 for b in merged)),
-                f"{'':9}0{'confidence':^{max(width - 5, 10)}}100 %",
+                f"{'':{wide_name}}0{words.score:^{max(width - 5, 10)}}100 %",
             ]
         ),
         no_wrap=True,
@@ -109,11 +112,11 @@ def _numbers(m: Model) -> Table:
 
 
 def _tried(m: Model, ece: str) -> Table:
-    table = table_of("calibrator", "ECE", "NLL", "accuracy", "AUROC", "changed", "outcome")
+    table = table_of("calibrator", "ECE", "NLL", "accuracy", m.spoken.refinement, "changed", "outcome")
     for t in m.tried:
         if t.values:
             values = [
-                wording.value(measure, t.values[measure]) for measure in (ece, "nll", "accuracy", "auroc_correct")
+                wording.value(measure, t.values[measure]) for measure in (ece, "nll", "accuracy", refinement(m.shape))
             ]
             table.add_row(label(t.calibrator), *values, wording.count(t.predictions_changed), t.outcome)
         else:
@@ -122,8 +125,8 @@ def _tried(m: Model, ece: str) -> Table:
     return table
 
 
-def _segments(part: Segments) -> Table:
-    table = table_of(part.by, "rows", "says", "is right", "gap", "95 % interval", "noise?")
+def _segments(part: Segments, m: Model) -> Table:
+    table = table_of(part.by, "rows", m.spoken.says, m.spoken.right, "gap", "95 % interval", "noise?")
     for s in part.rows[:WORST]:
         span = wording.change_interval("gap", s.low, s.high)
         numbers = (
@@ -139,8 +142,8 @@ def _segments(part: Segments) -> Table:
 
 
 def _cost(m: Model) -> Table:
-    table = table_of("calibrator", "accepted", "wrong", "expected cost", "actual cost", "95 % interval")
     assert m.cost is not None
+    table = table_of("calibrator", m.cost.accepts, "wrong", "expected cost", "actual cost", "95 % interval")
     for c in m.cost.rows:
         shares = (wording.percent(c.accepted), wording.percent(c.error))
         costs = (wording.number(c.expected_cost), wording.number(c.actual_cost))
@@ -150,7 +153,7 @@ def _cost(m: Model) -> Table:
 
 
 def _ranking(r: Report, ranking: Ranking) -> list[RenderableType]:
-    table = table_of("model", "ECE", "gap", "NLL", "accuracy", "AUROC", "calibrated by", "NLL")
+    table = table_of("model", "ECE", "gap", "NLL", "accuracy", r.models[0].spoken.refinement, "calibrated by", "NLL")
     for m in r.models:
         before = (wording.value(n.measure, n.value) for n in side_by_side(m))
         table.add_row(Text(m.name), *before, label(m.best), wording.value("nll", m.after(m.best).values["nll"]))

@@ -12,9 +12,10 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.resampled import Draws, compared
-from calibrant.repairing.choose import CANDIDATES, FOLDS, cross_fit, judge, with_identity
+from calibrant.repairing.choose import CANDIDATES, FOLDS, cross_fit, judge, may_take_part, with_identity
 from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import UNCALIBRATED, Ruling, Shown, decide
+from calibrant.reporting.aspects import refinement
 from calibrant.reporting.report import Outcome, Tried
 from calibrant.reporting.request import OnStep
 
@@ -44,7 +45,12 @@ class Trial:
 def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1) -> tuple[str, ...]:
     """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
     elements = models * (p.n * p.k * FOLDS if fit_on is None else fit_on.n * fit_on.k)
-    return tuple(name for name in CANDIDATES[1:] if name in QUICK or elements <= SLOW[name])
+    return tuple(name for name in candidates(p) if name in QUICK or elements <= SLOW[name])
+
+
+def candidates(p: Predictions) -> tuple[str, ...]:
+    """Those of `choose` that suit these predictions, and so what could have been tried."""
+    return tuple(name for name in CANDIDATES[1:] if may_take_part(name, p))
 
 
 def try_all(
@@ -61,7 +67,7 @@ def try_all(
     look: Look | None = None,
 ) -> Trial:
     """Fit each on other rows, or cross-fitted where there are none, and compare it with no calibration."""
-    measures = ("nll", "brier", ece, "accuracy", "auroc_correct")
+    measures = ("nll", "brier", ece, "accuracy", refinement(p.shape))
     before = before.first(measures, resamples)
     rows, judged, maps, seen = [_uncalibrated(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
     if look:
@@ -110,13 +116,13 @@ def _judged_on(fit_on: Predictions | None, seen: float) -> tuple[str, str]:
 
 def _uncalibrated(p: Predictions, before: Draws, ece: str) -> Tried:
     values = before.values | _more_values(p, ece)
-    return Tried(UNCALIBRATED, "uncalibrated", "No calibration.", "", {}, True, 0, values, (), p.top_label)
+    return Tried(UNCALIBRATED, "uncalibrated", "No calibration.", "", {}, True, 0, values, (), p.curve)
 
 
 def _more_values(p: Predictions, ece: str) -> dict[str, float]:
     mce = ece.replace("ece", "mce")
-    found = {name: make(name)(p) for name in ("gap", mce, "classwise")}
-    return found | {"says": float(p.confidence.mean())}
+    found = {name: make(name)(p) for name in ("gap", mce, "classwise") if p.shape in make(name).shapes}
+    return found | {"says": p.mean(p.score)}
 
 
 def _tried(name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Comparison, ...], ece: str) -> Tried:
@@ -133,7 +139,7 @@ def _tried(name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Com
         changed,
         values,
         changes,
-        q.top_label,
+        q.curve,
     )
 
 
@@ -152,8 +158,9 @@ def _with_outcome(t: Tried, ruling: Ruling) -> Tried:
         ("ece", "the ECE", {"a": "rose", "b": "fell"}),
         ("accuracy", "accuracy", {"a": "fell", "b": "rose"}),
         ("auroc_correct", "refinement (AUROC)", {"a": "fell", "b": "rose"}),
+        ("roc_auc", "refinement (ROC AUC)", {"a": "fell", "b": "rose"}),
     ):
-        if sides[measure] != "neither":
+        if sides.get(measure, "neither") != "neither":
             notes.append(f"{what} {words[sides[measure]]}")
     said = wording.sentence(outcome) + (" in the loss" if outcome == "no difference shown" else "")
     return replace(t, outcome=outcome, words=f"{said}; {', '.join(notes)}." if notes else f"{said}.")

@@ -23,7 +23,14 @@ MEANINGS = {
     "auroc_correct": (
         "Refinement: how often a right prediction has more confidence than a wrong one. Blind to calibration."
     ),
+    "roc_auc": "Refinement: how often a positive row has a higher score than a negative one. Blind to calibration.",
+    "average_precision": "Share of positives among the rows of high scores; by chance it is the share of all rows.",
     "aurc": "Error rate when the least confident predictions are left out one by one.",
+}
+MEANINGS_OF_POSITIVES = {
+    "accuracy": "How often the likelier of the two classes is the true one.",
+    "gap": "What it predicts on average minus the share of positives: above zero, it predicts too many.",
+    "ece": "How far P(positive) is from the share of positives, on average over its levels.",
 }
 TITLES = {  # what people call them, where the name alone says little
     "ets": "an ensemble of temperatures (ets)",
@@ -47,11 +54,44 @@ def write(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: s
     """With what the calibrators tried did, and which to use."""
     parts = [
         _finding(found),
-        _repair(found.state, tried, ruling, judged_on),
+        _repair(found, tried, ruling, judged_on),
         _other_option(tried, ruling),
         _harm(tried),
     ]
-    return Verdict(found.state, _headline(found), " ".join(part for part in parts if part))
+    return Verdict(
+        found.state, _headline(found), " ".join(part for part in parts if part), _action(found, tried, ruling)
+    )
+
+
+def meaning(spec: str, shape: str) -> str:
+    """What a number means to somebody who never saw it."""
+    name = "ece:scheme=mass" if spec.endswith("scheme=mass") else spec.partition(":")[0]
+    return (MEANINGS | MEANINGS_OF_POSITIVES if shape == "binary" else MEANINGS)[name]
+
+
+def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling) -> str:
+    """What to do, in one line."""
+    if ruling.chosen == UNCALIBRATED:
+        if found.state in ("honest", "close"):
+            return "Use it as it is: no calibration needed."
+        if not [t for t in tried[1:] if t.outcome != "failed"]:
+            return "No calibrator was tried."
+        few = found.state == "unsure" or found.state.startswith("leaning")
+        return f"{'Collect more rows first' if few else 'Use it as it is'}: no calibrator tried is shown to help."
+    t = _find(tried, ruling.chosen)
+    changes = _changes(t)
+    name = f"temperature T = {t.parameters['T']:.3g}" if t.calibrator == "temperature" else t.calibrator
+    ece, nll = changes["ece"], changes["nll"]
+    said = f"ECE {wording.percent_from_to(ece.a, ece.b)}"
+    if ece.better != "b":
+        said = f"loss (NLL) {wording.from_to(nll.a, nll.b)}"
+    if found.shape == "confidence":  # it belongs to predictions that nobody touches
+        return f"Use {name}: {said}."
+    changed = t.predictions_changed
+    kept = (
+        "no prediction changes" if not changed else wording.count(changed, "prediction changes", "predictions change")
+    )
+    return f"Use {name}: {said}, {kept}."
 
 
 def to_do(best: str) -> str:
@@ -75,6 +115,8 @@ def judged(judged_on: str, not_tried: tuple[str, ...] = ()) -> str:
 
 def _headline(found: Finding) -> str:
     size = wording.points(abs(found.gap))
+    if found.shape == "binary":
+        return _headline_of_positives(found, size)
     ending = {
         "honest": "its confidence can be taken at face value",
         "close": f"close to calibrated, off by {size}",
@@ -86,6 +128,21 @@ def _headline(found: Finding) -> str:
         "mixed": "calibrated on average, not in detail",
     }[found.state]
     return f"Says {wording.percent(found.says)}, is right {wording.percent(found.right)}: {ending}."
+
+
+def _headline_of_positives(found: Finding, size: str) -> str:
+    ending = {
+        "honest": "its scores can be taken at face value",
+        "close": f"close to calibrated, off by {size}",
+        "unsure": f"{wording.count(found.n, 'row')} are too few to tell",
+        "leaning over": f"perhaps too high, by {size}",
+        "leaning under": f"perhaps too low, by {size}",
+        "over": f"too high by {size}",
+        "under": f"too low by {size}",
+        "mixed": "right on average, not in detail",
+    }[found.state]
+    says, right = wording.apart([100 * found.says, 100 * found.right], 1)
+    return f"Predicts {says} % positive, {right} % are: {ending}."
 
 
 def _finding(found: Finding) -> str:
@@ -108,14 +165,17 @@ def _finding(found: Finding) -> str:
     if state == "close":
         return f"With {rows} the error is beyond doubt, and small: ECE {error}."
     if state == "mixed":
+        words = wording.spoken(found.shape)
         return (
-            "Overconfident in places and underconfident in others, which cancels on average but not in detail: ECE "
-            f"{error}, of which chance explains at most {chance}. {_where(found.bins, (1, -1))}"
+            f"{wording.sentence(words.over)} in places and {words.under} in others, which cancels on average but not "
+            f"in detail: ECE {error}, of which chance explains at most {chance}. "
+            f"{_where(found.bins, (1, -1), found.shape)}"
         )
-    return f"{_where(found.bins)} Its calibration error (ECE) is {error}, where chance alone stays below {chance}."
+    where = _where(found.bins, shape=found.shape)
+    return f"{where} Its calibration error (ECE) is {error}, where chance alone stays below {chance}."
 
 
-def _where(bins: tuple[Bin, ...], sides: tuple[int, ...] = (0,)) -> str:
+def _where(bins: tuple[Bin, ...], sides: tuple[int, ...] = (0,), shape: str = "classes") -> str:
     """The bins that add most to the error, as examples: one of any side, or one of each (1 is overconfident)."""
     found = []
     for side in sides:
@@ -123,13 +183,16 @@ def _where(bins: tuple[Bin, ...], sides: tuple[int, ...] = (0,)) -> str:
         if there:
             worst = max(there, key=lambda b: b.n * abs(b.says - b.right))
             says, right = wording.percent(worst.says, 0), wording.percent(worst.right, 0)
-            found.append(
-                f"where it says about {says}, it is right {right} of the time ({wording.count(worst.n, 'row')})"
-            )
+            rows = wording.count(worst.n, "row")
+            if shape == "binary":
+                found.append(f"of rows scored about {says}, {right} are positive ({rows})")
+            else:
+                found.append(f"where it says about {says}, it is right {right} of the time ({rows})")
     return f"{wording.sentence('; '.join(found))}."
 
 
-def _repair(state: CalibrationState, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> str:
+def _repair(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> str:
+    state: CalibrationState = found.state
     others = [t.calibrator for t in tried[1:] if t.outcome != "failed"]
     if not others:
         return ""
@@ -144,7 +207,10 @@ def _repair(state: CalibrationState, tried: tuple[Tried, ...], ruling: Ruling, j
     loss = f"lowers the loss (NLL {wording.from_to(changes['nll'].a, changes['nll'].b)})"
     if state in ("over", "under", "mixed", "close"):
         loss += f" and {_how_much(changes['ece'])}"
-    return f"{name} {loss}. {_predictions(t, changes['accuracy'])}; {_refinement(changes['auroc_correct'])}."
+    refinement = _refinement(changes.get("roc_auc") or changes["auroc_correct"])
+    if found.shape == "confidence":
+        return f"{name} {loss}; {refinement}."
+    return f"{name} {loss}. {_predictions(t, changes['accuracy'])}; {refinement}."
 
 
 def _other_option(tried: tuple[Tried, ...], ruling: Ruling) -> str:
@@ -196,14 +262,15 @@ def _predictions(t: Tried, accuracy: Comparison) -> str:
 
 
 def _refinement(auroc: Comparison) -> str:
+    name = "refinement (ROC AUC)" if auroc.measure == "roc_auc" else "refinement (AUROC)"
     if auroc.a != auroc.a or auroc.b != auroc.b:
-        return "refinement (AUROC) is undefined here"
+        return f"{name} is undefined here"
     if auroc.better == "neither":
         same = abs(auroc.difference) < 0.005
-        return f"refinement (AUROC) is unchanged{'' if same else ' as far as these rows tell'}"
+        return f"{name} is unchanged{'' if same else ' as far as these rows tell'}"
     slightly = "slightly " if abs(auroc.difference) < 0.005 else ""
     word = f"gets {slightly}worse" if auroc.better == "a" else f"improves{' slightly' if slightly else ''}"
-    return f"refinement (AUROC) {word}, {wording.from_to(auroc.a, auroc.b)}"
+    return f"{name} {word}, {wording.from_to(auroc.a, auroc.b)}"
 
 
 def _harm(tried: tuple[Tried, ...]) -> str:
