@@ -9,6 +9,7 @@ import pytest
 import calibrant as cal
 from calibrant.measures import make
 from calibrant.reporting import pictures
+from calibrant.reporting.build import build
 from calibrant.reporting.pdf import BROWSERS, print_page
 
 CHROMIUM = next((found for name in BROWSERS if (found := shutil.which(name))), None)
@@ -272,4 +273,28 @@ def test_without_scripts_all_tables_stand(visit, browser, files):
     assert tab.is_visible("noscript p")
     assert tab.locator("#numbers-0 tbody tr").count() == 11
     assert not tab.is_visible("#controls")
+    context.close()
+
+
+def test_the_threshold_follows_the_costs(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    s = np.round(rng.beta(1, 4, 300), 3)
+    y = rng.random(300) < 0.6 * s
+    r = build(cal.Predictions.binary(s, y), calibrators=["temperature"], cost="fn=4,fp=1", resamples=40)
+    r.save(tmp_path / "binary.html")
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.goto((tmp_path / "binary.html").as_uri())
+    for fn in (None, 9):
+        if fn is not None:
+            tab.fill("#cost-fn", str(fn))
+        cut = 1 / (1 + (fn or 4))
+        called = s >= cut
+        assert number(tab, "cut-shown") == round(100 * cut, 1)
+        assert number(tab, "cut-called") == pytest.approx(100 * called.mean(), abs=0.051)
+        assert number(tab, "cut-found") == pytest.approx(100 * called[y].mean(), abs=0.051)
+        assert number(tab, "cut-precision") == pytest.approx(100 * y[called].mean(), abs=0.051)
+        cost = ((fn or 4) * (y & ~called).sum() + (~y & called).sum()) / 300
+        assert number(tab, "cut-cost") == pytest.approx(cost, abs=5.1e-5)
+    assert "if the scores are true" in tab.inner_text("#cut-words")
     context.close()

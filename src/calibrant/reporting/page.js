@@ -179,7 +179,7 @@
   };
   const decide = () => {
     const curve = curves.get(chosen().tried), cut = Number($("cut").value);
-    const made = outcome(curve, search(curve.value, cut, true));
+    const made = outcome(curve, search(curve.value, cut - 2 / data.scale, true)); // rounded scores are off by less
     const share = (some, of) => (of ? percent(some / of, 1) : "none");
     $("cut-shown").textContent = percent(cut, 1);
     $("cut-called").textContent = share(made.called, curve.n);
