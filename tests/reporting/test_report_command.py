@@ -114,7 +114,7 @@ def test_a_file_name_with_markup(data, tmp_path):
         (("a.npz", "--fit-on", "nothing.npz"), "no such file"),
         (("a.npz", "--groups", "row"), "at most 50 different values, got 200"),
         (("a.npz", "--groups", "sight"), "did you mean 'site'"),
-        (("a.npz", "--groups", "logits"), "one value for each"),
+        (("a.npz", "--groups", "logits"), "integers or strings"),
         (("a.npz", "--cost", "cheap"), "wrong=5,abstain=1"),
         (("a.npz", "--cost", "nothing.csv"), "no file"),
         (("four.npz", "--cost", "matrix.csv"), "4 x 4"),
