@@ -133,3 +133,10 @@ def test_batches_have_the_same_rows(tmp_path, suffix):
     whole = Predictions.load(file, confidence="stated", correct="right", missing="drop")
     np.testing.assert_array_equal(np.concatenate([part.confidence for part in parts]), whole.confidence)
     assert sum(part.missing.rows for part in parts if part.missing) <= whole.missing.rows
+
+
+def test_batches_know_columns_of_any_name(tmp_path):
+    table = {"feature_0": [0.2, 0.9, 0.7], "seen": [0, 1, 0], "id": ["a", "b", "c"], "score": [5, 5, 5]}
+    file = write(tmp_path / "p.csv", table)
+    parts = list(read_batches(file, 2, columns=Columns(score="feature_0", label="seen", id="id")))
+    assert np.concatenate([part.score for part in parts]).tolist() == [0.2, 0.9, 0.7]

@@ -1,6 +1,7 @@
 """Predictions on disk: npz, Parquet, CSV and JSONL. Nothing is unpickled, and nothing is half-written."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,8 +76,12 @@ def read_batches(
             got=".npz" if file.suffix == ".npz" else "samples of lm-evaluation-harness",
             fix="measure it without --stream",
         )
-    start, names = 0, list[str]()
-    for frame in table_batches(file, rows, lambda name: columns.wants(name) and not _only_whole(name)):
+    start, names, columns = 0, list[str](), replace(columns, id=None)
+
+    def wants(name: str) -> bool:
+        return name in columns.told or (columns.wants(name) and not _only_whole(name))
+
+    for frame in table_batches(file, rows, wants):
         names = names or frame.columns
         try:
             yield from _batch(frame, file, columns, names, on_missing or (lambda missing: None))

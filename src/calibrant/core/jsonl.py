@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -62,11 +63,11 @@ def jsonl_blocks(file: Path, rows: int, wants: Wants, names: dict[str, None] | N
     kinds: dict[str, tuple[str, int]] = {}
     block: list[Row] = []
     columns: dict[str, None] = {}
-    filled = 0
+    filled, wanted = 0, lru_cache(maxsize=MOST_COLUMNS)(wants)  # asked once a name, not once a row
     for number, found in json_objects(file):
         if names is not None and len(names) < MOST_COLUMNS:
             names.update(dict.fromkeys(found))
-        kept = {name: value for name, value in found.items() if wants(name)}
+        kept = {name: value for name, value in found.items() if wanted(name)}
         columns.update(dict.fromkeys(kept))
         if len(columns) > MOST_COLUMNS:
             fix = "put the scores of a row into one list"

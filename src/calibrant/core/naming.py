@@ -61,9 +61,14 @@ class Columns:
             name in standard
             or name in others
             or any(is_numbered(name, stem) for stem in (*STEMS, "feature"))
-            or name in (self.score, self.label, self.confidence, self.correct)
-            or name in (self.weight, self.cluster, self.group, self.id)
+            or name in self.told
         )
+
+    @property
+    def told(self) -> tuple[str | None, ...]:
+        """The columns that were named."""
+        truth = (self.score, self.label, self.confidence, self.correct)
+        return (*truth, self.weight, self.cluster, self.group, self.id)
 
 
 AS_NAMED = Columns()
