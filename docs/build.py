@@ -16,8 +16,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -372,7 +373,11 @@ def _in_here(command: str, folder: Path, terminal: dict[str, str]) -> tuple[int,
 
     out = io.StringIO()
     arguments = mock.patch.object(sys, "argv", shlex.split(command, comments=True))
-    with mock.patch.dict(os.environ, terminal), arguments, chdir(folder), redirect_stdout(out), redirect_stderr(out):
+    around = mock.patch.dict(os.environ, terminal), arguments, chdir(folder), redirect_stdout(out), redirect_stderr(out)
+    with ExitStack() as stack, warnings.catch_warnings():
+        warnings.simplefilter("always", cal.LeakWarning)  # which a terminal shows, whoever runs the page
+        for one in around:
+            stack.enter_context(one)
         try:
             main()
             code = 0
