@@ -101,3 +101,13 @@ def test_models_of_two_shapes_are_refused():
     made = shapes()
     with pytest.raises(InputError, match="draw them one by one"):
         compute("reliability", {"a": made["binary"], "b": made["confidence"]})
+
+
+@pytest.mark.parametrize("name", ["reliability", "confidence_density"])
+def test_panels_have_equal_axes(name):
+    s, y, _ = rows()
+    p = cal.Predictions.from_confidence(s, y)
+    drawn = json.dumps(spec(name, compute(name, {"sharp": p.tempered(0.3), "flat": p.tempered(3.0)})))
+    made = make(name).data({"sharp": p.tempered(0.3), "flat": p.tempered(3.0)})
+    most = max(row["share" if name == "reliability" else "density"] for row in made)
+    assert drawn.count(f'"domain": [0, {most}]') == 2

@@ -26,7 +26,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="write .html, .pdf, .md or .json (default: print)")] = None,
     names: Annotated[str | None, typer.Option(help="names of the models: CE,focal,ours")] = None,
     groups: Annotated[str | None, typer.Option(help="column to split rows by (default: group), or none")] = None,
-    cost: Annotated[str | None, typer.Option(help="costs: wrong=5,abstain=1, threshold=0.9 or matrix.csv")] = None,
+    cost: Annotated[str | None, typer.Option(help="wrong=5,abstain=1, fn=10,fp=1, threshold=0.9 or matrix.csv")] = None,
     class_names: Annotated[str | None, typer.Option(help="a file with one name per line, or cat,dog,...")] = None,
     calibrators: Annotated[list[str] | None, typer.Option("--with", help="calibrators to try (repeat)")] = None,
     keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="recommend only what keeps predictions")] = False,

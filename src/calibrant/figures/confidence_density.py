@@ -72,8 +72,9 @@ class ConfidenceDensity(PredictionFigure):
         return f"Densities of the {words.score} of {words.hit} and {words.miss} {what}. {' '.join(said)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
-        names = names_in(rows)
-        return dress(side_by_side([_panel([row for row in rows if row["model"] == name], name) for name in names]))
+        names, most = names_in(rows), max(row["density"] for row in rows)
+        panels = [_panel([row for row in rows if row["model"] == name], name, most) for name in names]
+        return dress(side_by_side(panels))
 
     def _bandwidth(self, values: Array) -> float:
         low, high = np.quantile(values, [0.25, 0.75])
@@ -81,7 +82,7 @@ class ConfidenceDensity(PredictionFigure):
         return float(np.clip(0.9 * spread * len(values) ** -0.2, self.narrowest, max(self.narrowest, 0.2)))
 
 
-def _panel(rows: list[Row], name: str) -> Any:
+def _panel(rows: list[Row], name: str, most: float) -> Any:
     import altair as alt
 
     base = chart_of(rows)
@@ -94,7 +95,13 @@ def _panel(rows: list[Row], name: str) -> Any:
         alt.Tooltip("density:Q", format=".3g"),
         alt.Tooltip("count:Q", format=",", title="rows"),
     ]
-    y = alt.Y("density:Q", title="density", stack=None, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=4))
+    y = alt.Y(
+        "density:Q",
+        title="density",
+        stack=None,
+        scale=alt.Scale(domain=[0, most], nice=False),
+        axis=alt.Axis(tickCount=4),
+    )
     areas = base.mark_area(style="density", line=True).encode(x=x, y=y, color=outcome, tooltip=tooltip)
     means = (
         base.transform_aggregate(mean="mean(mean)", groupby=["outcome"])

@@ -80,9 +80,9 @@ class Reliability(PredictionFigure):
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             kept = _only("cells", own)
-            words = called(rows)
+            words, most = called(rows), None if self.slider else max(row["share"] for row in rows)
             base = binned(kept[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
-            panels.append(_panel(base, name, fade, words, counts=self.scheme == "width"))
+            panels.append(_panel(base, name, fade, words, most, counts=self.scheme == "width"))
         drawn = side_by_side(panels)
         return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
 
@@ -117,7 +117,7 @@ class Reliability(PredictionFigure):
         return rows
 
 
-def _panel(base: Any, name: str, fade: Any, words: Called, *, counts: bool) -> Any:
+def _panel(base: Any, name: str, fade: Any, words: Called, most: float | None, *, counts: bool) -> Any:
     import altair as alt
 
     bare = {"labels": False, "ticks": False} if counts else {}  # the counts below carry the axis
@@ -152,10 +152,11 @@ def _panel(base: Any, name: str, fade: Any, words: Called, *, counts: bool) -> A
     diagram = alt.layer(gaps, diagonal(), steps, whiskers, dots, ece)
     if not counts:
         return diagram.properties(width=WIDTH, height=WIDTH, title=name)
+    scale = alt.Undefined if most is None else alt.Scale(domain=[0, most])  # the same in every panel
     bars = base.mark_rect(style="count").encode(
         x=unit_x("low_edge", words.score),
         x2="high_edge:Q",
-        y=alt.Y("share:Q", title="rows", axis=alt.Axis(format=".0%", tickCount=2)),
+        y=alt.Y("share:Q", title="rows", scale=scale, axis=alt.Axis(format=".0%", tickCount=2)),
         y2=alt.datum(0),
         tooltip=tooltip,
     )
