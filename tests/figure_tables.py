@@ -69,7 +69,12 @@ def parts():
     )
 
 
+def watched():
+    return pl.DataFrame({"row": [1, 2, 3, 4], "evidence": [1.0, 0.8, 5.0, 1e200], "limit": [20.0] * 4})
+
+
 TABLES = {
+    "watch_evidence": watched,
     "training_curves": training,
     "run_boxes": runs,
     "gamma_sweep": sweep,
