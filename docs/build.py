@@ -355,8 +355,7 @@ def run(command: str, folder: Path) -> Run:
 
 
 def _plain(command: str) -> tuple[str, int | None]:
-    """The command, and how many lines of it are shown: what `2>&1` and `| head -3` say is done here as well."""
-    command = re.sub(r"\s+2>&1\s*$", "", command)
+    """The command, and how many lines of it are shown: what `| head -3` says is done here as well."""
     cut = re.fullmatch(r"([^|]*)\| head -(\d+)", command)
     return (cut[1], int(cut[2])) if cut else (command, None)
 
