@@ -22,6 +22,14 @@ def test_the_page_is_that_of_the_committed_rows():
     assert inside.strip() == replication.summary(ROOT / "docs" / "replication").strip()
 
 
+def test_there_are_rows_of_all_four_papers():
+    folder = ROOT / "docs" / "replication"
+    for name in ("meta-regularization", "dark-side", "neural-clamping", "losses"):
+        rows = pl.read_parquet(folder / f"{name}.parquet")
+        assert set(rows["data"]) == {"fashion_mini:shrink=2", "cifar10:shrink=2"}
+        assert (folder / f"{name}.html").exists()
+
+
 def test_the_printed_difference_is_the_papers_own():
     claim = Claim("c", of="FLgamma-SECE", against="CE", measure="ece", is_="lower")
     assert replication.printed(claim, META).endswith("(3 of 3 cells)")  # ECE of three data sets in table 1
