@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.core.predictions import Predictions
-from calibrant.reporting import pictures
+from calibrant.reporting import aspects, pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.markdown import markdown
 from calibrant.reporting.verdict import TITLES
@@ -45,7 +45,7 @@ def test_there_are_enough_cases():
 
 @pytest.mark.parametrize(("kind", "n", "k", "models", "seed"), CASES)
 def test_sentences_agree(kind, n, k, models, seed, monkeypatch):
-    monkeypatch.setattr(pictures, "WANTED", ())  # the figures below the text say nothing about repairs and take long
+    monkeypatch.setattr(aspects, "FIGURES", ())  # the figures below the text say nothing about repairs and take long
     monkeypatch.setattr(pictures, "DECOMPOSED_ELEMENTS", 0)
     r = made(kind, n, k, models, seed)
     for m in r.models:
