@@ -128,7 +128,18 @@ def test_a_network_without_its_copies_stands_for_all_of_them():
         networks(60).with_columns(arch=pl.Series(archs * 2), unique=pl.lit(True), index=pl.lit(0)), "x"
     )
     counts = {key: len(list(group)) for key, group in groupby(sorted(map(space.key, space.archs())))}
-    assert ours["copies"].to_list() == [counts[space.key(arch)] for arch in archs] * 2
+    extremes = len(space.extremes)  # in every sample: they stand for no others
+    factor = [1] * extremes + [(6466 - extremes) / (60 - extremes)] * (60 - extremes)
+    stands = [round(counts[space.key(arch)] * f) for arch, f in zip(archs, factor, strict=True)]
+    assert ours["copies"].to_list() == stands * 2
+    whole = in_our_columns(
+        networks(1)
+        .select("space", "data")
+        .head(1)
+        .join(pl.DataFrame({"arch": space.uniques(), "unique": True}), how="cross"),
+        "x",
+    )
+    assert whole["copies"].sum() == 15_625
     own = ours.filter(pl.col("data") == "cifar10")
     repeated = [own[c].to_numpy().repeat(own["copies"].to_numpy()) for c in ("accuracy", "pre_ECE_15")]
     [answer] = answer_all(ours, ["accuracy"])

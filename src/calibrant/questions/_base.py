@@ -16,7 +16,7 @@ Verdict = Literal["agrees", "differs", "cannot be told"]
 Kind = Literal["tau", "share", "factor"]
 
 KEYS = ("space", "data", "arch", "unique", "constant")  # what says which network a row is about
-COPIES = "copies"  # how many cells of the whole space compute the same, where the table holds one of them only
+COPIES = "copies"  # how many cells of the whole space a row stands for
 STUDY = "Tao et al., A Benchmark Study on Calibration, ICLR 2024"
 # How exactly a published number can be read off its figure, and above which width an interval does not tell.
 SLACK: dict[Kind, float] = {"tau": 0.01, "share": 0.002, "factor": 0.1}
@@ -176,7 +176,8 @@ class Question:
         return (
             f"95 % intervals by {self.resamples} resamples of networks (seed {self.seed}), each for itself; "
             f"populations above {self.most:,} networks by a random part of {self.most:,}, scaled to their size. None "
-            "for all networks with their isomorphic copies, which are no independent draws, nor below 20 networks."
+            "for all networks with their isomorphic copies, which are no independent draws and are counted by the "
+            "cells they stand for, nor below 20 networks."
         )
 
 

@@ -51,14 +51,23 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
 
 
 def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
-    """How many cells each network stands for: 1 where the table holds the copies of its networks itself."""
+    """How many cells of the topology space each row stands for: 1 where the table holds the copies itself.
+
+    Else a network stands for its copies, and a random one also for those that were not drawn; the extremes of a sample
+    are in every sample, and stand for no others.
+    """
     import polars as pl
 
-    if "copies" in table.columns or not {"arch", "unique"} <= set(table.columns):
+    if "copies" in table.columns or not {"arch", "data", "unique"} <= set(table.columns):
         return table
-    known = spaces.make("topology").copies() if table["unique"].all() else {}
-    counts = table["arch"].replace_strict(known, default=1, return_dtype=pl.Int64)
-    return table.with_columns(counts.alias("copies"))
+    if not table["unique"].all():
+        return table.with_columns(copies=pl.lit(1, dtype=pl.Int64))
+    space = spaces.make("topology")
+    known, certain = space.copies(), {space.unique(arch) for arch in space.extremes}
+    drawn = pl.col("arch").is_in([arch for arch in space.uniques() if arch not in certain])
+    others = (len(space.uniques()) - len(certain)) / drawn.sum().over("data")
+    cells = pl.col("arch").replace_strict(known, default=1, return_dtype=pl.Float64)
+    return table.with_columns(copies=(cells * pl.when(drawn).then(others).otherwise(1.0)).round().cast(pl.Int64))
 
 
 def _spread(table: "pl.DataFrame", column: str) -> "pl.DataFrame":
