@@ -21,6 +21,7 @@ setup: .venv/.test .venv/.docs  ## everything that development needs
 
 .venv/.test: .venv/.demo
 	$(BIN)/$(INSTALL) -e '.[dev,bench]'
+	$(BIN)/python -m compileall -q -j 0 .venv/lib || true  # tests start many processes: none should compile torch again
 	touch $@
 
 .venv/.bench: .venv/.demo

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from string import Template
 
+from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = Path(__file__).parent / "templates"

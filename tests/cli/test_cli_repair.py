@@ -7,6 +7,7 @@ import pytest
 from commands import run
 
 import calibrant as cal
+from calibrant.repairing.judge import shown_for
 
 FIT_KEYS = {"calibrator", "parameters", "converged", "diagnosis", "gradient", "keeps_argmax", "judged_on", "measures"}
 SHOWN = ["nll", "brier", "ece", "classwise", "accuracy", "auroc_correct"]
@@ -331,7 +332,7 @@ def test_every_shape_is_fitted_applied_and_exported(shape, tmp_path):
             "fit", "val.npz", "--with", "isotonic", "--test", "test.npz", "--out", "m.json", "--json", cwd=tmp_path
         ).stdout
     )
-    assert [row["measure"] for row in told["measures"]] == [name for name in SHOWN if name != "classwise"]
+    assert [row["measure"] for row in told["measures"]] == shown_for(shaped(shape, 1))
     assert told["keeps_argmax"] == (shape != "binary")
     run("apply", "m.json", "test.npz", "--out", "out.npz", cwd=tmp_path)
     out, expected = cal.Predictions.load(tmp_path / "out.npz"), cal.load_map(tmp_path / "m.json")(shaped(shape, 2))

@@ -170,7 +170,7 @@ def everything(logits, labels):
 
 
 def test_results_are_the_same_bytes_for_any_number_of_threads(every_piece_is_worth_it, monkeypatch):
-    for room in ("core.predictions", "core.temperature", "calibrators._linear", "calibrators._structured"):
+    for room in ("core.views", "core.temperature", "calibrators._linear", "calibrators._structured"):
         monkeypatch.setattr(f"calibrant.{room}.CHUNK_ELEMENTS", 80)
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(100, 5)), rng.integers(0, 5, size=100)

@@ -17,7 +17,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measures._dialects import DIALECTS, Dialect
 
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "dialect_table.py"))
+EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "dialect_table.py"))
 PEERS = {spec: peer for spec, peer in EXAMPLE["PEERS"].items() if peer}
 MODULES = {
     "torchmetrics": "torchmetrics",

@@ -3,7 +3,6 @@
 import io
 from dataclasses import replace
 
-import html5lib
 import numpy as np
 import pytest
 from rich.console import Console
@@ -22,6 +21,8 @@ from calibrant.reporting.markdown import markdown
 from calibrant.reporting.segments import chance_of_gap
 from calibrant.reporting.terminal import twin
 from calibrant.reporting.verdict import of_predictions
+
+html5lib = pytest.importorskip("html5lib")
 
 N = 600
 
