@@ -44,8 +44,7 @@ def run(*, smoke: bool) -> Section:
 
     name = NETWORKS[1] if smoke else NETWORKS[0]
     times = dict(zip(WAYS, _race([_step(name, size, how) for how in WAYS], 1 if smoke else 2), strict=True))
-    # A smoke run starts one process for all: starting takes longer than the step.
-    peaks = {how: (_peak_of if smoke and how != "jvp" else _in_fresh_process)(name, size, how) for how in WAYS}
+    peaks = {how: _in_fresh_process(name, size, how) for how in WAYS}
     what = f"full look-ahead of {name} by forward mode"
     shares = [values["jvp"] / values["double_backward"] for values in (times, peaks)]
     section.targets += [

@@ -277,7 +277,7 @@ def plain_section(name: str, e: Any, facts: list[str] | None = None) -> str:
 FENCE = re.compile(
     r"^(?P<skip><!-- not run.*?-->\n)?```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
 )
-EXIT = re.compile(r"#\s*exit (\d)\s*$")
+EXIT = re.compile(r"#\s*exit (\d)\b")
 
 
 class Block(NamedTuple):
