@@ -93,7 +93,10 @@ def _spoilt(array: Any, rng: Rng) -> Any:
         case _:
             made = made.astype(np.float64)
             made.flat[int(rng.integers(0, made.size))] = _pick(rng, (np.nan, np.inf, -np.inf, -1.0, 1e308, 1e-320, 0.5))
-            return made if array.dtype.kind == "f" or rng.random() < 0.7 else np.nan_to_num(made).astype(np.int8)
+            if array.dtype.kind == "f" or rng.random() < 0.7:
+                return made
+            with np.errstate(invalid="ignore"):  # 1e308 has no int8: whatever comes is hostile enough
+                return np.nan_to_num(made).astype(np.int8)
 
 
 # -- places in a tree -----------------------------------------------------------------------------
