@@ -10,7 +10,8 @@ import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.wilson import wilson
-from calibrant.repairing.choose import CANDIDATES
+from calibrant.data import FOLDER
+from calibrant.repairing.choose import CANDIDATES, choose
 from calibrant.repairing.rule import Judged, decide
 from calibrant.reporting.build import build
 from calibrant.reporting.cost import CostRule, cost_row, read_rule
@@ -113,13 +114,42 @@ def test_every_data_set_makes_a_report(any_data):
     assert r.models[0].verdict.text
 
 
+def test_the_choice_is_that_of_choose_on_the_fitting_rows():
+    """The rows that it is judged on have no part in it: one question, one answer."""
+    val, test = (Predictions.load(FOLDER / f"demo_{part}.npz") for part in ("val", "test"))
+    few, specs = val.take(np.arange(600)), ["temperature", "isotonic", "svs", "sms"]
+    for keep in (False, True):
+        chosen = choose(few, specs, keep_argmax=keep).ruling
+        m = build(test, fit_on=few, calibrators=specs, keep_argmax=keep, resamples=40).models[0]
+        assert (m.best, m.ruling.of(m.best).nll) == (chosen.chosen, chosen.of(chosen.chosen).nll)
+    assert m.ruling.n == few.n
+    assert m.ruling.words.startswith(f"Use {m.best}: it lowers the loss of the 600 rows of the fitting set, NLL")
+
+
+def test_a_choice_that_these_rows_speak_against_is_not_recommended():
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=(1500, 3))
+    labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    honest, doubled = Predictions.from_logits(z, labels), Predictions.from_logits(2 * z, labels)
+    m = build(honest, fit_on=doubled, calibrators=["temperature"], resamples=40).models[0]
+    assert (m.ruling.chosen, m.best) == ("temperature", "identity")
+    assert m.verdict.action == "Use it uncalibrated: temperature, chosen on the fitting set, makes these rows worse."
+    assert "but raises the loss of these rows" in m.verdict.text
+
+
+def test_nothing_is_fitted_on_a_single_row():
+    with pytest.raises(InputError, match="expected at least 2"):
+        build(small(), fit_on=small().take(np.arange(1)))
+
+
 def test_large_data_try_fewer_calibrators():
     p = small()
     assert calibrators_for(p, p) == CANDIDATES[1:]
     wide = Predictions.from_logits(np.zeros((2000, 600)), np.zeros(2000, int))
     assert calibrators_for(wide, wide) == QUICK
-    assert calibrators_for(wide.take(np.arange(600)), None) == QUICK
-    assert set(CANDIDATES[1:]) - set(calibrators_for(wide.take(np.arange(600)), wide.take(np.arange(600)))) == {"sms"}
+    assert calibrators_for(wide.take(np.arange(1000)), None, models=2) == QUICK
+    for few in (None, wide.take(np.arange(1000))):
+        assert set(CANDIDATES[1:]) - set(calibrators_for(wide.take(np.arange(1000)), few)) == {"sms"}
 
 
 def test_what_was_not_tried_is_said(monkeypatch):

@@ -72,8 +72,8 @@ def test_calibrated_needs_nothing_and_a_wrong_repair_is_called_worse():
     m = r.models[0]
     assert m.best == "identity"
     assert m.tried[1].outcome == "made it worse"
-    assert "No calibration needed" in m.verdict.text
-    assert "The loss is raised by temperature." in m.verdict.text
+    assert m.verdict.action.startswith("Use it uncalibrated: temperature, chosen on the fitting set, makes these rows")
+    assert "was the choice by the fitting set, but raises the loss of these rows" in m.verdict.text
 
 
 def test_overconfident_is_repaired_by_a_temperature_that_changes_no_prediction():
@@ -167,9 +167,10 @@ def test_every_kind_of_repair_is_said(changed, words):
 
 
 def test_nothing_helps():
-    assert (
-        "None of the calibrators tried (isotonic) is shown to lower the loss." in written(tried(), best="identity").text
-    )
+    said = written(tried(), best="identity")
+    assert "None of the calibrators tried (isotonic) is shown to lower the loss on the fitting set." in said.text
+    assert said.text.endswith("On these rows isotonic regression would have.")
+    assert said.action == "Use it uncalibrated: no calibrator tried is shown to help on the fitting set."
     assert "No calibration needed: none of" in written(tried(), best="identity", state="honest").text
 
 

@@ -14,7 +14,7 @@ from calibrant.core.recalibrate import check_folds, dealt
 from calibrant.core.wording import bracket, number
 from calibrant.measures.nll import NLL
 from calibrant.repairing.fit import fit
-from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Candidate, Judged, Ruling, decide
+from calibrant.repairing.rule import KEEP_ARGMAX, THESE, UNCALIBRATED, Candidate, Judged, Ruling, decide
 
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
 FOLDS = 5
@@ -61,11 +61,24 @@ def choose(
     `keep_argmax` only calibrators that cannot change a prediction are tried.
     """
     names = [name for name in with_identity(candidates) if may_take_part(name, p, keep_argmax=keep_argmax)]
-    judged = [judge(name, _cross_fitted(p, name, folds, seed)) for name in names]
-    ruling = decide(judged, keep_argmax=keep_argmax, seed=seed)
+    ruling = rule_on(p, names, folds=folds, keep_argmax=keep_argmax, seed=seed)
     m = fit(p, ruling.chosen)
     why = f"{m.fit.diagnosis}; chosen from {len(names)} candidates by cross-fitting"
     return Choice(replace(m, fit=replace(m.fit, diagnosis=why)), ruling)
+
+
+def rule_on(
+    p: Predictions,
+    names: Sequence[str],
+    *,
+    folds: int | None = None,
+    keep_argmax: bool = KEEP_ARGMAX,
+    seed: int = 0,
+    rows: str = THESE,
+) -> Ruling:
+    """What the rule says of these calibrators, "identity" first, by their cross-fitted losses."""
+    judged = [judge(name, _cross_fitted(p, name, folds, seed)) for name in names]
+    return decide(judged, keep_argmax=keep_argmax, seed=seed, rows=rows)
 
 
 def judge(name: str, q: Predictions) -> Judged:

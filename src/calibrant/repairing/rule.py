@@ -1,7 +1,7 @@
 """The one rule that chooses a calibrator, from losses row by row to a winner and its reasons.
 
-Whoever asks which calibrator is best asks here: `choose`, `fit --with auto` and the report. The rows may be
-cross-fitted or other rows; the rule does not know.
+Whoever asks which calibrator is best asks here: `choose`, `fit --with auto` and the report, all of them about the rows
+that calibrators are fitted on, cross-fitted. What a calibrator does to other rows is told by the same intervals.
 
 1. Only a calibrator whose loss is shown to be lower than that of the uncalibrated predictions may win: the 95 %
    interval of the difference, by a paired bootstrap, leaves out zero. If there is none, predictions stay uncalibrated.
@@ -26,6 +26,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 200
 KEEP_ARGMAX = False  # the default of everybody who asks
 UNCALIBRATED = "identity"
+THESE, FITTING = "these {}", "the {} of the fitting set"  # how the rows that decided are called
 TOO_MANY = 100  # times the rows there are: a difference that takes more to show does not matter
 
 Shown = Literal["better", "worse", "neither"]
@@ -88,6 +89,7 @@ class Ruling:
     candidates: tuple[Candidate, ...]
     rival: Rival | None
     n: int
+    rows: str = THESE
 
     def of(self, calibrator: str) -> Candidate:
         return next(c for c in self.candidates if c.calibrator == calibrator)
@@ -99,8 +101,10 @@ class Ruling:
     @property
     def choice_words(self) -> str:
         """What to do and why."""
+        where = "" if self.rows == THESE else f" of {self._rows}"
         if self.chosen != UNCALIBRATED:
-            return f"Use {self.chosen}: it lowers the loss, {_change(self.of(self.chosen), self.of(UNCALIBRATED))}."
+            change = _change(self.of(self.chosen), self.of(UNCALIBRATED))
+            return f"Use {self.chosen}: it lowers the loss{where}, {change}."
         others = [
             c for c in self.candidates if c.calibrator != UNCALIBRATED and (c.keeps_argmax or not self.keep_argmax)
         ]
@@ -108,7 +112,7 @@ class Ruling:
             return "No calibration: there was no calibrator to try."
         nearest = min(others, key=lambda c: c.nll)
         return (
-            "No calibration needed: no calibrator is shown to lower the loss. The nearest is "
+            f"No calibration needed: no calibrator is shown to lower the loss{where}. The nearest is "
             f"{nearest.calibrator}, {_change(nearest, self.of(UNCALIBRATED))}."
         )
 
@@ -131,13 +135,22 @@ class Ruling:
             return ""
         pair = " and ".join("no calibration" if c == UNCALIBRATED else c for c in (self.chosen, self.rival.calibrator))
         if self.rival.rows > TOO_MANY * self.n:
-            return f"Between {pair} these {wording.count(self.n, 'row')} show no difference that matters."
+            return f"Between {pair} {self._rows} show no difference that matters."
         more = wording.count(max(_two_figures(self.rival.rows) - self.n, 1))
-        return f"Between {pair} these {wording.count(self.n, 'row')} cannot tell; about {more} more would."
+        return f"Between {pair} {self._rows} cannot tell; about {more} more would."
+
+    @property
+    def _rows(self) -> str:
+        return self.rows.format(wording.count(self.n, "row"))
 
 
 def decide(
-    judged: Sequence[Judged], *, keep_argmax: bool = KEEP_ARGMAX, resamples: int = RESAMPLES, seed: int = 0
+    judged: Sequence[Judged],
+    *,
+    keep_argmax: bool = KEEP_ARGMAX,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    rows: str = THESE,
 ) -> Ruling:
     """The winner among these; the first must be "identity", which is no calibration.
 
@@ -151,7 +164,7 @@ def decide(
     candidates = _candidates(judged, resamples, seed)
     chosen, otherwise = (_winner(judged, candidates, keep) for keep in (keep_argmax, not keep_argmax))
     allowed = [one for one in judged if one.keeps_argmax or not keep_argmax]
-    return Ruling(chosen, otherwise, keep_argmax, candidates, _rival(allowed, chosen), len(judged[0].losses))
+    return Ruling(chosen, otherwise, keep_argmax, candidates, _rival(allowed, chosen), len(judged[0].losses), rows)
 
 
 def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Candidate, ...]:

@@ -40,7 +40,7 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
         f"{level} What helps, and what does not",
         verdict.judged(m.judged_on, m.not_tried),
         _tried(m, ece),
-        f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip(),
+        verdict.choice(m),
     ]
     parts += [f"{level} Where it is worst"] if m.classes or m.groups else []
     for part in (m.classes, m.groups):

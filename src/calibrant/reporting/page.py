@@ -159,6 +159,7 @@ def _environment() -> Any:
         "short": lambda measure: SHORT[measure.partition(":")[0]],
         "label": label,
         "judged": verdict.judged,
+        "choice": verdict.choice,
         "mini": mini,
         "interval_or_why": _interval_or_why,
         "to_do": verdict.to_do,

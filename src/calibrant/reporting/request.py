@@ -122,6 +122,9 @@ def check_fit_on(
             fix="give one for every model, or none to cross-fit",
         )
     for name, p in fits.items():
+        if p.n < 2:
+            fix = "give more, or none to cross-fit"
+            raise InputError(f"rows to fit {name} on", expected="at least 2", got=str(p.n), fix=fix)
         if p.shape != models[name].shape:
             expected, got = shape_words(models[name].shape), shape_words(p.shape)
             raise InputError(f"rows to fit {name} on", expected=expected, got=got, fix="give both in one form")

@@ -45,7 +45,7 @@ def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
         "",
     ]
     parts += [_words(f"{label(t.calibrator)}: {t.words}") for t in m.tried if t.outcome == "failed"]
-    parts += [_words(f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip()), ""]
+    parts += [_words(verdict.choice(m)), ""]
     for part in (m.classes, m.groups):
         if part:
             first = _head("Where it is worst")[1:] if part is (m.classes or m.groups) else []

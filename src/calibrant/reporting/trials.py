@@ -12,15 +12,15 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.resampled import Draws, compared
-from calibrant.repairing.choose import CANDIDATES, FOLDS, cross_fit, judge, may_take_part, with_identity
+from calibrant.repairing.choose import CANDIDATES, cross_fit, judge, may_take_part, rule_on, with_identity
 from calibrant.repairing.fit import fit
-from calibrant.repairing.rule import UNCALIBRATED, Ruling, Shown, decide
+from calibrant.repairing.rule import FITTING, UNCALIBRATED, Ruling, Shown, decide
 from calibrant.reporting.aspects import refinement
 from calibrant.reporting.report import Outcome, Tried
 from calibrant.reporting.request import OnStep
 
 QUICK = ("temperature", "beta", "isotonic", "histogram")  # of one score at a time: fast for any number of classes
-SLOW = {"sms": 1 << 18, "svs": 1 << 20, "ets": 1 << 20}  # tried up to this many rows x classes x fits
+SLOW = {"sms": 1 << 19, "svs": 1 << 20, "ets": 1 << 20}  # tried up to this many rows x classes to fit on
 RESAMPLES = 200
 OUTCOMES: dict[Shown, Outcome] = {"better": "helped", "worse": "made it worse", "neither": "no difference shown"}
 
@@ -32,19 +32,17 @@ class Trial:
     """All calibrators tried, which of them to use and why, and what that one makes of the rows."""
 
     rows: tuple[Tried, ...]
-    ruling: Ruling
-    after: Predictions  # by the chosen one
+    ruling: Ruling  # by the rows they are fitted on, as `choose` decides
+    best: str  # the chosen one; none where it is shown to make these rows worse
+    after: Predictions  # by the best
     judged_on: str
     caution: str
-
-    @property
-    def best(self) -> str:
-        return self.ruling.chosen
 
 
 def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1) -> tuple[str, ...]:
     """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
-    elements = models * (p.n * p.k * FOLDS if fit_on is None else fit_on.n * fit_on.k)
+    rows = p if fit_on is None else fit_on
+    elements = models * rows.n * rows.k
     return tuple(name for name in candidates(p) if name in QUICK or elements <= SLOW[name])
 
 
@@ -66,7 +64,10 @@ def try_all(
     on_step: OnStep | None = None,
     look: Look | None = None,
 ) -> Trial:
-    """Fit each on other rows, or cross-fitted where there are none, and compare it with no calibration."""
+    """Fit each on other rows, or cross-fitted where there are none, and compare it with no calibration.
+
+    The one to use is chosen on the fitting rows alone, so that the rows it is judged on have no part in it.
+    """
     measures = ("nll", "brier", ece, "accuracy", refinement(p.shape))
     before = before.first(measures, resamples)
     rows, judged, maps, seen = [_uncalibrated(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
@@ -88,19 +89,25 @@ def try_all(
         maps[name] = m
         if look:
             look(name, q)
-    ruling = decide(judged, keep_argmax=keep_argmax, resamples=resamples, seed=seed)
+    ruling = here = decide(judged, keep_argmax=keep_argmax, resamples=resamples, seed=seed)
+    if fit_on is not None:
+        if on_step:
+            on_step("the choice")
+        names = [one.calibrator for one in judged]
+        ruling = rule_on(fit_on, names, keep_argmax=keep_argmax, seed=seed, rows=FITTING)
+    best = UNCALIBRATED if here.of(ruling.chosen).shown == "worse" else ruling.chosen
     after = p
-    if ruling.chosen != UNCALIBRATED:
-        after = maps[ruling.chosen].apply(p) if fit_on is not None else _calibrated(p, None, ruling.chosen, seed)[1]
+    if best != UNCALIBRATED:
+        after = maps[best].apply(p) if fit_on is not None else _calibrated(p, None, best, seed)[1]
     judged_on, caution = _judged_on(fit_on, seen)
-    return Trial(tuple(_with_outcome(t, ruling) for t in rows), ruling, after, judged_on, caution)
+    return Trial(tuple(_with_outcome(t, here) for t in rows), ruling, best, after, judged_on, caution)
 
 
 def _calibrated(p: Predictions, fit_on: Predictions | None, name: str, seed: int) -> tuple[Map, Predictions]:
     if fit_on is not None:
         m = fit(fit_on, name)
         return m, m.apply(p)
-    return fit(p, name), cross_fit(p, name, folds=min(FOLDS, p.n), seed=seed)[0]
+    return fit(p, name), cross_fit(p, name, seed=seed)[0]
 
 
 def _judged_on(fit_on: Predictions | None, seen: float) -> tuple[str, str]:

@@ -8,8 +8,11 @@ from calibrant.core import wording
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 from calibrant.reporting.finding import NOISY, Finding
-from calibrant.reporting.report import Bin, CalibrationState, Tried, Verdict
+from calibrant.reporting.report import Bin, CalibrationState, Model, Outcome, Tried, Verdict
 
+HELPED: Outcome = "helped"
+WORSE: Outcome = "made it worse"
+CROSS_FITTED = "cross-fitted rows"
 MEANINGS = {
     "accuracy": "How often the prediction is right.",
     "gap": "What it says on average minus how often it is right: above zero is overconfident.",
@@ -56,11 +59,10 @@ def write(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: s
         _finding(found),
         _repair(found, tried, ruling, judged_on),
         _other_option(tried, ruling),
-        _harm(tried),
+        _harm(tried, ruling),
     ]
-    return Verdict(
-        found.state, _headline(found), " ".join(part for part in parts if part), _action(found, tried, ruling)
-    )
+    said = " ".join(part for part in parts if part)
+    return Verdict(found.state, _headline(found), said, _action(found, tried, ruling, _where_chosen(judged_on)))
 
 
 def meaning(spec: str, shape: str) -> str:
@@ -69,22 +71,30 @@ def meaning(spec: str, shape: str) -> str:
     return (MEANINGS | MEANINGS_OF_POSITIVES if shape == "binary" else MEANINGS)[name]
 
 
-def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling) -> str:
+def _where_chosen(judged_on: str) -> str:
+    return "" if judged_on == CROSS_FITTED else " on the fitting set"
+
+
+def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, where: str) -> str:
     """What to do, in one line."""
     if ruling.chosen == UNCALIBRATED:
         if found.state in ("honest", "close"):
-            return "Use it as it is: no calibration needed."
+            return "Use it uncalibrated: no calibration needed."
         if not [t for t in tried[1:] if t.outcome != "failed"]:
             return "No calibrator was tried."
         few = found.state == "unsure" or found.state.startswith("leaning")
-        return f"{'Collect more rows first' if few else 'Use it as it is'}: no calibrator tried is shown to help."
+        return f"{'Collect more rows first' if few else 'Use it uncalibrated'}: no calibrator tried is shown to help{where}."
     t = _find(tried, ruling.chosen)
+    if t.outcome == WORSE:
+        return f"Use it uncalibrated: {t.calibrator}, chosen on the fitting set, makes these rows worse."
     changes = _changes(t)
     name = f"temperature T = {t.parameters['T']:.3g}" if t.calibrator == "temperature" else t.calibrator
     ece, nll = changes["ece"], changes["nll"]
     said = f"ECE {wording.percent_from_to(ece.a, ece.b)}"
     if ece.better != "b":
         said = f"loss (NLL) {wording.from_to(nll.a, nll.b)}"
+    if t.outcome != HELPED:
+        said = f"chosen on the fitting set, no difference shown on these rows ({said})"
     if found.shape == "confidence":  # it belongs to predictions that nobody touches
         return f"Use {name}: {said}."
     changed = t.predictions_changed
@@ -92,6 +102,13 @@ def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling) -> str:
         "no prediction changes" if not changed else wording.count(changed, "prediction changes", "predictions change")
     )
     return f"Use {name}: {said}, {kept}."
+
+
+def choice(m: Model) -> str:
+    """Which calibrator was chosen and why; and that it is not used where these rows speak against it."""
+    if m.best != m.ruling.chosen:
+        return f"{wording.sentence(m.ruling.chosen)} was chosen on the fitting set, but makes these rows worse."
+    return f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip()
 
 
 def to_do(best: str) -> str:
@@ -103,7 +120,7 @@ def judged(judged_on: str, not_tried: tuple[str, ...] = ()) -> str:
     """How the calibrators were fitted and judged."""
     how = {
         "other rows": "Each calibrator was fitted on other rows and judged on these.",
-        "cross-fitted rows": "No other rows were given, so each row is calibrated by a map fitted on the other four "
+        CROSS_FITTED: "No other rows were given, so each row is calibrated by a map fitted on the other four "
         "fifths of the rows (cross-fitting); the parameters shown are of a fit on all rows.",
     }
     flattering = "The calibrators were fitted on rows they are judged on: these numbers flatter them."
@@ -198,13 +215,19 @@ def _repair(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on:
         return ""
     if ruling.chosen == UNCALIBRATED:
         which = "keeps every prediction and is shown" if ruling.keep_argmax else "is shown"
-        none = f"none of the calibrators tried ({wording.listed(others, most=8)}) {which} to lower the loss"
-        return f"No calibration needed: {none}." if state in ("honest", "close") else f"{wording.sentence(none)}."
+        listed, where = wording.listed(others, most=8), _where_chosen(judged_on)
+        none = f"none of the calibrators tried ({listed}) {which} to lower the loss{where}"
+        said = f"No calibration needed: {none}." if state in ("honest", "close") else f"{wording.sentence(none)}."
+        here = [TITLES.get(t.calibrator, t.calibrator) for t in tried if t.outcome == HELPED]
+        return f"{said} On these rows {wording.listed(here, most=8)} would have." if here else said
     t = _find(tried, ruling.chosen)
     changes = _changes(t)
-    rows = {"other rows": "fitted on other rows,", "cross-fitted rows": "cross-fitted,"}
+    rows = {"other rows": "fitted on other rows,", CROSS_FITTED: "cross-fitted,"}
     name = f"{_name(t)}, {rows.get(judged_on, 'fitted on these very rows (which flatters it),')}"
-    loss = f"lowers the loss (NLL {wording.from_to(changes['nll'].a, changes['nll'].b)})"
+    numbers = f"(NLL {wording.from_to(changes['nll'].a, changes['nll'].b)})"
+    if t.outcome == WORSE:
+        return f"{name} was the choice by the fitting set, but raises the loss of these rows {numbers}."
+    loss = f"lowers the loss {numbers}" if t.outcome == HELPED else f"has no shown effect on the loss {numbers}"
     if state in ("over", "under", "mixed", "close"):
         loss += f" and {_how_much(changes['ece'])}"
     refinement = _refinement(changes.get("roc_auc") or changes["auroc_correct"])
@@ -220,6 +243,8 @@ def _other_option(tried: tuple[Tried, ...], ruling: Ruling) -> str:
     if ruling.otherwise == UNCALIBRATED:
         return "Among calibrators that keep every prediction, none is shown to lower the loss."
     t = _find(tried, ruling.otherwise)
+    if t.outcome == WORSE:
+        return ""
     changes = _changes(t)
     condition = "If predictions may change" if ruling.keep_argmax else "To keep every prediction"
     name, loss = _name(t), wording.from_to(changes["nll"].a, changes["nll"].b)
@@ -273,8 +298,9 @@ def _refinement(auroc: Comparison) -> str:
     return f"{name} {word}, {wording.from_to(auroc.a, auroc.b)}"
 
 
-def _harm(tried: tuple[Tried, ...]) -> str:
-    worse = [t.calibrator for t in tried if t.outcome == "made it worse"]
+def _harm(tried: tuple[Tried, ...], ruling: Ruling) -> str:
+    """Those that nobody chose: of the chosen one it has been said."""
+    worse = [t.calibrator for t in tried if t.outcome == WORSE and t.calibrator != ruling.chosen]
     return (
         f"The loss is raised by {wording.listed([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""
     )
