@@ -16,6 +16,7 @@ from calibrant.cli._app import (
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, visible
+from calibrant.core.plain import plain
 from calibrant.reporting import tables
 
 
@@ -57,7 +58,7 @@ def fit(
     if out is not None:
         made.save(out)
     if as_json:
-        extra = {"verdict": choice.verdict, **vars(choice.ruling)} if choice else {}
+        extra = {"verdict": choice.verdict, **plain(choice.ruling)} if choice else {}
         return print_json(judged.to_dict() | extra | inputs.facts(val))
 
     if choice:

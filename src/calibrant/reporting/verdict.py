@@ -95,7 +95,7 @@ def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, where: str
     if ece.better != "b":
         said = f"loss (NLL) {wording.from_to(nll.a, nll.b)}"
     if t.outcome != HELPED:
-        said = f"chosen on the fitting set, no difference shown on these rows ({said})"
+        said = f"chosen on the fitting set, in doubt on these rows ({said})" if where else f"{said} (in doubt)"
     if found.shape == "confidence":  # it belongs to predictions that nobody touches
         return f"Use {name}: {said}."
     changed = t.predictions_changed
