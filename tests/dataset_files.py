@@ -1,4 +1,4 @@
-"""Small copies of data sets, in the format their files are published in: one function each, by the name of the data set.
+"""Small copies of data sets in the format of the published files: one function each, by the name of the data set.
 
 `write(name, folder)` returns what a reader must find: for each part, images (n, h, w, c) and labels; None for the
 images where decoding is lossy.
@@ -18,7 +18,7 @@ pytest.importorskip("PIL")
 from PIL import Image
 from scipy.io import savemat
 
-from calibrant.datasets import find, names
+from calibrant import datasets
 
 WNIDS = ("n01443537", "n01629819", "n01641577")
 
@@ -228,8 +228,9 @@ def write_parquet(folder, expected, image, label, *, classes=(), shards=1, plain
     return expected
 
 
-EMBEDDED = [name for name in names() if ">>> " in find(name).__doc__]  # an example runs only where files are at hand
-WRITERS = {name: globals()[name] for name in names() if name in globals() and name not in EMBEDDED}
+NAMES = datasets.names()
+EMBEDDED = [name for name in NAMES if ">>> " in datasets.find(name).__doc__]  # an example needs files at hand
+WRITERS = {name: globals()[name] for name in NAMES if name in globals() and name not in EMBEDDED}
 
 
 def write(name, root):
