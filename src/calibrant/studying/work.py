@@ -10,7 +10,7 @@ from calibrant.studying.unit import Outcome, Unit, work_of
 
 
 def do(unit: Unit, folder: str | Path) -> Outcome:
-    """The outcome of a unit; whatever it raises becomes a record, so that the rest goes on."""
+    """The outcome of a unit; whatever it raises becomes a record, so that the rest continues."""
     store, began = Store(folder), time.monotonic()
     try:
         rows = work_of(unit.kind).run(
