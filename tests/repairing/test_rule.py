@@ -41,7 +41,7 @@ def test_a_shown_gain_wins_and_is_said_with_its_interval():
     assert ruling.chosen == "temperature"
     assert chosen.shown == "better"
     assert chosen.high < 0
-    assert ruling.choice_words.startswith(f"Use temperature: it lowers the loss, NLL {BASE.mean():.3f} to ")
+    assert ruling.choice_words.startswith(f"Use temperature: it lowers the loss, NLL {BASE.mean():.4f} to ")
     assert f"(change {chosen.low:+.4f} to {chosen.high:+.4f})" in ruling.words
 
 

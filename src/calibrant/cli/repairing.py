@@ -28,7 +28,9 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="write the map to this JSON file")] = None,
     test: Annotated[Path | None, typer.Option(help="judge the map on these rows")] = None,
     cross_fit: Annotated[bool, typer.Option("--cross-fit", help="judge the map by cross-fitting")] = False,
-    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="only what cannot change a prediction")] = False,
+    keep_argmax: Annotated[
+        bool, typer.Option("--keep-argmax", help="only calibrators that cannot change a prediction")
+    ] = False,
     by_group: Annotated[bool, typer.Option("--by-group", help="one map for each value of the column group")] = False,
     resamples: Annotated[int, typer.Option(min=1, help="bootstrap resamples of the changes")] = 200,
     seed: Seed = 0,

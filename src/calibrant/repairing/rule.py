@@ -249,7 +249,7 @@ def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
 
 def _change(c: Candidate, before: Candidate) -> str:
     low, high = wording.apart([c.low, c.high], 4, sign=True)
-    return f"NLL {wording.from_to(before.nll, c.nll)} (change {low} to {high})"
+    return f"NLL {wording.from_to(before.nll, c.nll, 4)} (change {low} to {high})"
 
 
 def _two_figures(rows: int) -> int:

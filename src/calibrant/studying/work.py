@@ -20,7 +20,7 @@ def use_one_thread() -> None:
 
 
 def do(unit: Unit, folder: str | Path) -> Outcome:
-    """The outcome of a unit; whatever it raises becomes a record, so that the rest goes on."""
+    """The outcome of a unit; whatever it raises becomes a record, so that the rest continues."""
     store, began = Store(folder), time.monotonic()
     try:
         rows = work_of(unit.kind).run(
