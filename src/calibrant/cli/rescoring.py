@@ -11,6 +11,7 @@ import typer
 
 from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, print_json
 from calibrant.core.errors import InputError
+from calibrant.core.wording import percent
 from calibrant.core.written import SUFFIXES
 
 if TYPE_CHECKING:
@@ -33,28 +34,28 @@ def clamp(
     data: Annotated[str | None, typer.Option(help="calibrate on this data set instead of the run's own")] = None,
     root: Annotated[str, typer.Option(help="where its files are")] = "",
     part: Annotated[str, typer.Option(help="the part to calibrate on; val may be half of test (docs)")] = "val",
-    split_seed: Annotated[int, typer.Option(min=0, help="of the halves of test")] = 0,
+    split_seed: Annotated[int, typer.Option(min=0, help="seed of the split of test into halves")] = 0,
     weights: Annotated[
         Path | None, typer.Option(help="weights (safetensors) for a network that is not a calibrant run")
     ] = None,
-    mean: Annotated[str, typer.Option(help="of pixels, for such a network: 0.5 or 0.5,0.5,0.5")] = "",
-    std: Annotated[str, typer.Option(help="of pixels, likewise (default: as the data set says)")] = "",
-    gamma: Annotated[float, typer.Option(help="of the focal loss; 0 is cross-entropy")] = 1.0,
+    mean: Annotated[str, typer.Option(help="mean of pixels for such a network: 0.5 or 0.5,0.5,0.5")] = "",
+    std: Annotated[str, typer.Option(help="standard deviation of pixels (default: the data set's)")] = "",
+    gamma: Annotated[float, typer.Option(help="gamma of the focal loss; 0 is cross-entropy")] = 1.0,
     gamma_pool: Annotated[bool, typer.Option("--gamma-pool", help="try 0, 0.05 .. 1, take the lowest ECE")] = False,
     init: Annotated[str, typer.Option(help="random, data, logit_grad or zero")] = "random",
     by: Annotated[str, typer.Option(help="lbfgs, sgd (the paper's recipe) or efficient (three passes)")] = "lbfgs",
     what: Annotated[str, typer.Option(help="fit both, delta or T")] = "both",
-    keep: Annotated[str, typer.Option(help="of a joint fit: both, delta or T")] = "both",
+    keep: Annotated[str, typer.Option(help="what to keep of a joint fit: both, delta or T")] = "both",
     lam: Annotated[float | None, typer.Option(help="weight of the penalty (default: by --lambda-rule)")] = None,
     lambda_rule: Annotated[str, typer.Option(help="loss, term, ece or cv (held-out calibration images)")] = "loss",
-    folds: Annotated[int, typer.Option(help="of --lambda-rule cv")] = 5,
-    norm: Annotated[str, typer.Option(help="of the penalty: squared, or plain as in the toolkit")] = "squared",
-    keep_inside: Annotated[bool, typer.Option("--keep-inside", help="images stay between black and white")] = False,
-    passes: Annotated[int, typer.Option(help="over the calibration images, at most")] = 25,
-    epochs: Annotated[int, typer.Option(help="of sgd")] = 100,
-    rate: Annotated[float, typer.Option(help="learning rate of sgd")] = 0.001,
-    momentum: Annotated[float, typer.Option(help="of sgd")] = 0.9,
-    batch: Annotated[int, typer.Option(min=1, help="images at a time, and in a step of sgd")] = 512,
+    folds: Annotated[int, typer.Option(help="folds of --lambda-rule cv")] = 5,
+    norm: Annotated[str, typer.Option(help="norm in the penalty: squared, or plain as in the toolkit")] = "squared",
+    keep_inside: Annotated[bool, typer.Option("--keep-inside", help="keep images between black and white")] = False,
+    passes: Annotated[int, typer.Option(help="most passes over the calibration images")] = 25,
+    epochs: Annotated[int, typer.Option(help="epochs with --by sgd")] = 100,
+    rate: Annotated[float, typer.Option(help="learning rate with --by sgd")] = 0.001,
+    momentum: Annotated[float, typer.Option(help="momentum with --by sgd")] = 0.9,
+    batch: Annotated[int, typer.Option(min=1, help="images at a time, and in each step of sgd")] = 512,
     onnx: Annotated[Path | None, typer.Option(help="write network and clamp to this ONNX file")] = None,
     allow_code: AllowCode = False,
     device: Device = "auto",
@@ -110,8 +111,8 @@ def confidnet(
     run: Annotated[Path, typer.Argument(help="the folder of a training")],
     out: Annotated[Path, typer.Option("--out", "-o", help="a folder; a fit that was interrupted there continues")],
     stages: Annotated[int, typer.Option(min=1, max=2, help="2: train a clone of the network as well")] = 1,
-    epochs: Annotated[int, typer.Option(min=1, help="at most, of stage 1")] = 500,
-    clone_epochs: Annotated[int, typer.Option(min=1, help="at most, of stage 2")] = 50,
+    epochs: Annotated[int, typer.Option(min=1, help="most epochs of stage 1")] = 500,
+    clone_epochs: Annotated[int, typer.Option(min=1, help="most epochs of stage 2")] = 50,
     patience: Annotated[
         int, typer.Option(min=0, help="stop a stage after this many epochs without improvement; 0: never")
     ] = 50,
@@ -258,7 +259,7 @@ def _tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
     columns = next(iter(made.measures.values()))
     typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
     for name, values in made.measures.items():
-        shown = (f"{v:11.4f}" if m == "entropy" else f"{v:11.2%}" for m, v in values.items())
+        shown = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
         typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
     typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
     for line in r.diagnosis.split(". "):
