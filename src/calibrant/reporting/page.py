@@ -9,6 +9,7 @@ from typing import Any
 from calibrant.core import wording
 from calibrant.core.curve import Curve
 from calibrant.core.plain import in_script
+from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting import aspects, pictures, verdict
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
 from calibrant.reporting.finding import bins_of
@@ -139,6 +140,13 @@ def side_by_side(m: Model) -> list[Number]:
     return [by_stem[stem] for stem in (*SIDE_BY_SIDE, aspects.refinement(m.shape))]
 
 
+def _compared_first(m: Model) -> list[Tried]:
+    """No calibration, the one to use, and the one for the other option: the rest is folded where there is more."""
+    names = {UNCALIBRATED, m.best, m.ruling.chosen, m.ruling.otherwise}
+    first = [t for t in m.tried if t.calibrator in names]
+    return first if len(m.tried) - len(first) > 1 else list(m.tried)
+
+
 def _environment() -> Any:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
@@ -160,6 +168,7 @@ def _environment() -> Any:
         "label": label,
         "judged": verdict.judged,
         "choice": verdict.choice,
+        "compared_first": _compared_first,
         "mini": mini,
         "interval_or_why": _interval_or_why,
         "to_do": verdict.to_do,
