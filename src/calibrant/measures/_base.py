@@ -8,7 +8,8 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.catalogue import check_options, spec_of
-from calibrant.core.curve import Bins, ClassCurves, Closed, Curve, Mass, Scheme, check_bins, equal_width_edges
+from calibrant.core.class_curves import ClassCurves
+from calibrant.core.curve import Bins, Closed, Curve, Mass, Scheme, check_bins, equal_width_edges
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
 from calibrant.core.intervals import Interval, basic_interval
