@@ -165,10 +165,13 @@ def takes(hint: Any) -> str:
     """The values of an option, in words."""
     if get_origin(hint) in (Union, UnionType):
         inner = " or ".join(takes(h) for h in get_args(hint) if h is not type(None))
-        return f"{inner}, or `none`"
+        return f"{inner}, or `none`" if type(None) in get_args(hint) else inner
     if get_origin(hint) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(hint))
-    return {int: "a whole number", float: "a number", bool: "`true` or `false`"}.get(hint, "text")
+    if get_origin(hint) is tuple:
+        return "a tuple of numbers"
+    named = {int: "a whole number", float: "a number", bool: "`true` or `false`", str: "text"}
+    return named.get(hint) or f"a `{hint.__name__}`"
 
 
 def variant_lines(name: str, m: Measure) -> Iterator[str]:

@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
-from calibrant.training.callbacks import HuggingFaceMetrics
+from calibrant import HuggingFaceMetrics
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "trainer")
 

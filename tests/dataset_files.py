@@ -1,4 +1,4 @@
-"""Small copies of every data set, in the format its files are published in.
+"""Small copies of data sets in the format of the published files: one function each, by the name of the data set.
 
 `write(name, folder)` returns what a reader must find: for each part, images (n, h, w, c) and labels; None for the
 images where decoding is lossy.
@@ -17,6 +17,8 @@ import pytest
 pytest.importorskip("PIL")
 from PIL import Image
 from scipy.io import savemat
+
+from calibrant import datasets
 
 WNIDS = ("n01443537", "n01629819", "n01641577")
 
@@ -226,14 +228,9 @@ def write_parquet(folder, expected, image, label, *, classes=(), shards=1, plain
     return expected
 
 
-EMBEDDED = ("fashion_mini", "digits")
-WRITERS = {
-    write.__name__: write
-    for write in (
-        *(fashion_mnist, cifar10, cifar100, cifar10_1, cifar10_2, cifar10_c, svhn, medmnist, bloodmnist),
-        *(imagenet16_120, tiny_imagenet, imagenet, imagenet_v2, folder, hf),
-    )
-}
+NAMES = datasets.names()
+EMBEDDED = [name for name in NAMES if ">>> " in datasets.find(name).__doc__]  # an example needs files at hand
+WRITERS = {name: globals()[name] for name in NAMES if name in globals() and name not in EMBEDDED}
 
 
 def write(name, root):

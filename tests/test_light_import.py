@@ -36,6 +36,10 @@ def test_import_loads_no_heavy_package():
     assert packages & {"torch", "scipy", "polars", "altair", "rich", "typer", "sklearn", "pandas"} == set()
 
 
+def test_knowing_every_name_loads_nothing_more():
+    assert "torch" not in loaded("import calibrant\nassert {'GammaNet', 'spaces'} <= set(dir(calibrant))")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["measure", str(DEMO_TEST), "--measure", "ece"], ["list", "measures"]],

@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -74,15 +75,13 @@ def test_the_example_of_the_template_runs(new, kind, tmp_path):
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-@pytest.mark.long
-def test_a_new_file_of_each_kind_keeps_the_contract_and_no_other_file_is_touched(new, tmp_path):
-    """The package as it is, but for three files from `make new`: the contracts find them, and they pass."""
-    pytest.importorskip("torch")
+@pytest.fixture
+def with_new(new, tmp_path):
+    """A package as the real one, but for a file of each kind from `make new` and another data set."""
     package, real = tmp_path / "src" / "calibrant", ROOT / "src" / "calibrant"
-    rooms = ("measures", "calibrators", "losses")
     package.mkdir(parents=True)
     for entry in real.iterdir():
-        if entry.name in rooms:
+        if entry.name in ("measures", "calibrators", "losses", "datasets"):
             (package / entry.name).mkdir()
             for file in entry.glob("*.py"):
                 (package / entry.name / file.name).symlink_to(file)
@@ -90,12 +89,20 @@ def test_a_new_file_of_each_kind_keeps_the_contract_and_no_other_file_is_touched
             (package / entry.name).symlink_to(entry)
     for kind, name in NEW.items():
         new.make(kind, name, root=tmp_path)
-    contracts = [f"tests/contracts/test_{room}.py" for room in rooms]
-    asked = " or ".join((*NEW.values(), "unique", "twin"))
-    command = [sys.executable, "-m", "pytest", *contracts, "tests/measures/test_against_slow.py", "-k", asked]
-    path = os.pathsep.join((str(package.parent), os.environ.get("PYTHONPATH", "")))
+    text = (real / "datasets" / "svhn.py").read_text().replace("SVHN", "BoldDigits").replace("Street view", "Bold")
+    (package / "datasets" / "bold_digits.py").write_text(text)
+    return package
+
+
+@pytest.mark.long
+def test_a_new_file_of_each_kind_keeps_every_promise_and_no_other_file_is_touched(with_new):
+    """All contracts find the new files, and they pass; those of slow twins do not ask for one."""
+    pytest.importorskip("torch")
+    tests = ["tests/contracts", "tests/measures/test_against_slow.py", "tests/losses/test_loss_against_slow.py"]
+    asked = " or ".join((*NEW.values(), "bold_digits", "unique", "twin", "are_there", "is_there"))
+    path = os.pathsep.join((str(with_new.parent), os.environ.get("PYTHONPATH", "")))
     done = subprocess.run(
-        [*command, "-vv", "-p", "no:randomly", "-p", "no:xdist"],
+        [sys.executable, "-m", "pytest", *tests, "-k", asked, "-vv", "-p", "no:randomly", "-p", "no:xdist"],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
@@ -105,6 +112,16 @@ def test_a_new_file_of_each_kind_keeps_the_contract_and_no_other_file_is_touched
     assert done.returncode == 0, done.stdout
     for name in NEW.values():
         assert done.stdout.count(f"[{name}") > 15, name
+    assert done.stdout.count("[bold_digits") >= 5
+    weighted = [line for line in done.stdout.splitlines() if "[mean_match" in line and "weight" in line]
+    assert weighted, "no contract has tried the weights of the new calibrator"
+
+
+def test_a_new_file_changes_nothing_on_the_page_of_the_structure(with_new):
+    tree = runpy.run_path(str(ROOT / "docs" / "tree.py"))["tree"]
+    before = tree()
+    tree.__globals__["PACKAGE"] = with_new
+    assert tree() == before
 
 
 def test_the_template_is_a_working_calibrator(repairer, tmp_path):

@@ -2,8 +2,8 @@
 
     python tools/make_nas_table.py FOLDER [WORKERS]
 
-About an hour of one core; interrupted, the same command goes on. WORKERS 0 trains nothing and takes the networks that
-are finished on both data sets. CIFAR-10 has to be in its usual folder. The data card is src/calibrant/data/nas.md.
+About an hour of one core; if interrupted, the same command continues. WORKERS 0 trains nothing and takes the networks
+that are finished on both data sets. CIFAR-10 has to be in its usual folder. The data card is src/calibrant/data/nas.md.
 """
 
 import hashlib

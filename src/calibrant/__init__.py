@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         questions,
         rescorers,
         searches,
+        spaces,
     )
     from calibrant.core.errors import InputError, LeakWarning
+    from calibrant.core.exported import Exported
     from calibrant.core.map import Map, load_map
     from calibrant.core.parallel import threads
     from calibrant.core.predictions import Predictions
@@ -30,36 +32,43 @@ if TYPE_CHECKING:
     from calibrant.measuring.accumulate import Accumulator
     from calibrant.measuring.accumulators import Accumulators
     from calibrant.measuring.battery import battery, benchmark102
-    from calibrant.measuring.check import check, check_worse
-    from calibrant.measuring.compare import compare
-    from calibrant.measuring.consistency import consistency
+    from calibrant.measuring.check import Check, check, check_worse
+    from calibrant.measuring.compare import Comparison, compare
+    from calibrant.measuring.consistency import Consistency, consistency
     from calibrant.measuring.decompose import decompose
     from calibrant.measuring.hcs import harmonic_score
-    from calibrant.measuring.measure import Measurement, measure, measure_all
+    from calibrant.measuring.measure import Measurement, Measurements, measure, measure_all
     from calibrant.measuring.synthetic import synthetic
-    from calibrant.measuring.table import table
+    from calibrant.measuring.table import Results, table
     from calibrant.measuring.watch import Watch, watch
     from calibrant.plotting.draw import draw
-    from calibrant.plotting.plot import plot
-    from calibrant.repairing.choose import choose
+    from calibrant.plotting.plot import Plot, plot
+    from calibrant.repairing.choose import Choice, choose
     from calibrant.repairing.export import export
     from calibrant.repairing.fit import fit
+    from calibrant.repairing.proximity_groups import ProximityGroups
     from calibrant.repairing.sklearn import CalibratedClassifier
     from calibrant.reporting.build import report
-    from calibrant.rescorers.clamping import NeuralClamping
+    from calibrant.reporting.report import Report
+    from calibrant.rescorers.clamping import Clamped, NeuralClamping, load_clamped
     from calibrant.rescorers.confidnet import ConfidNet
     from calibrant.rescorers.density_ratio import DensityRatio
     from calibrant.rescorers.trust_score import TrustScore
     from calibrant.rescoring.rescore import rescore
     from calibrant.studying.study import Study, open_study, study
+    from calibrant.training.callbacks import HuggingFaceMetrics, lightning_callback
+    from calibrant.training.learned import GammaNet, Smoothing, UnitL2
     from calibrant.training.loop import train
-    from calibrant.training.run import open_run
+    from calibrant.training.meta import MetaStep
+    from calibrant.training.recipe import Data, Meta, Optimizer, Recipe, Schedule
+    from calibrant.training.run import Run, open_run
 
 __version__ = "0.1.0"
 
 # Where every public name lives. Nothing is loaded before it is asked for, so that `import calibrant` is light.
 _HOMES = {
     "core.errors": ("InputError", "LeakWarning"),
+    "core.exported": ("Exported",),
     "core.map": ("Map", "load_map"),
     "core.parallel": ("threads",),
     "core.predictions": ("Predictions",),
@@ -67,30 +76,36 @@ _HOMES = {
     "measuring.accumulate": ("Accumulator",),
     "measuring.accumulators": ("Accumulators",),
     "measuring.battery": ("battery", "benchmark102"),
-    "measuring.check": ("check", "check_worse"),
-    "measuring.compare": ("compare",),
-    "measuring.consistency": ("consistency",),
+    "measuring.check": ("Check", "check", "check_worse"),
+    "measuring.compare": ("Comparison", "compare"),
+    "measuring.consistency": ("Consistency", "consistency"),
     "measuring.decompose": ("decompose",),
     "measuring.hcs": ("harmonic_score",),
-    "measuring.measure": ("Measurement", "measure", "measure_all"),
+    "measuring.measure": ("Measurement", "Measurements", "measure", "measure_all"),
     "measuring.synthetic": ("synthetic",),
-    "measuring.table": ("table",),
+    "measuring.table": ("Results", "table"),
     "measuring.watch": ("Watch", "watch"),
     "plotting.draw": ("draw",),
-    "plotting.plot": ("plot",),
-    "repairing.choose": ("choose",),
+    "plotting.plot": ("Plot", "plot"),
+    "repairing.choose": ("Choice", "choose"),
     "repairing.export": ("export",),
     "repairing.fit": ("fit",),
+    "repairing.proximity_groups": ("ProximityGroups",),
     "repairing.sklearn": ("CalibratedClassifier",),
     "reporting.build": ("report",),
-    "rescorers.clamping": ("NeuralClamping",),
+    "reporting.report": ("Report",),
+    "rescorers.clamping": ("Clamped", "NeuralClamping", "load_clamped"),
     "rescorers.confidnet": ("ConfidNet",),
     "rescorers.density_ratio": ("DensityRatio",),
     "rescorers.trust_score": ("TrustScore",),
     "rescoring.rescore": ("rescore",),
     "studying.study": ("Study", "open_study", "study"),
+    "training.callbacks": ("HuggingFaceMetrics", "lightning_callback"),
+    "training.learned": ("GammaNet", "Smoothing", "UnitL2"),
     "training.loop": ("train",),
-    "training.run": ("open_run",),
+    "training.meta": ("MetaStep",),
+    "training.recipe": ("Data", "Meta", "Optimizer", "Recipe", "Schedule"),
+    "training.run": ("Run", "open_run"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _CATALOGUES = (
@@ -104,22 +119,45 @@ _CATALOGUES = (
     "questions",
     "rescorers",
     "searches",
+    "spaces",
 )
 
 __all__ = [
     "Accumulator",
     "Accumulators",
     "CalibratedClassifier",
+    "Check",
+    "Choice",
+    "Clamped",
+    "Comparison",
     "ConfidNet",
+    "Consistency",
+    "Data",
     "DensityRatio",
+    "Exported",
+    "GammaNet",
+    "HuggingFaceMetrics",
     "InputError",
     "LeakWarning",
     "Map",
     "Measurement",
+    "Measurements",
+    "Meta",
+    "MetaStep",
     "NeuralClamping",
+    "Optimizer",
+    "Plot",
     "Predictions",
+    "ProximityGroups",
+    "Recipe",
+    "Report",
+    "Results",
+    "Run",
+    "Schedule",
+    "Smoothing",
     "Study",
     "TrustScore",
+    "UnitL2",
     "Watch",
     "battery",
     "benchmark102",
@@ -138,6 +176,8 @@ __all__ = [
     "figures",
     "fit",
     "harmonic_score",
+    "lightning_callback",
+    "load_clamped",
     "load_map",
     "losses",
     "measure",
@@ -152,6 +192,7 @@ __all__ = [
     "rescore",
     "rescorers",
     "searches",
+    "spaces",
     "study",
     "synthetic",
     "table",

@@ -64,13 +64,13 @@ def test_the_nineteen_are_there():
     brightness contrast elastic_transform pixelate jpeg_compression"""
     extra = "speckle_noise gaussian_blur spatter saturate"
     assert {name for name in NAMES if find(name).usual} == set(usual.split())
-    assert set(NAMES) == {*usual.split(), *extra.split()}
+    assert set(NAMES) >= {*usual.split(), *extra.split()}
 
 
-def test_the_names_are_those_of_the_published_files():
+def test_every_published_file_has_the_name_of_its_corruption():
     from calibrant.datasets.cifar10_c import CorruptionName
 
-    assert set(CorruptionName.__args__) == set(NAMES)
+    assert set(CorruptionName.__args__) <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

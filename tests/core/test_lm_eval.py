@@ -113,7 +113,7 @@ def test_requests_without_a_question_are_left_out(tmp_path):
 REFUSED = {
     "generated text": ({"resps": [["The answer is 4"]], "filtered_resps": ["4"]}, "two options or more|generate text"),
     "text of options": ({"filtered_resps": [["yes", "False"], ["no", "False"]]}, "line 2: .*generate text"),
-    "one option": ({"filtered_resps": [["-1.5", "False"]]}, "no multiple choice"),
+    "one option": ({"filtered_resps": [["-1.5", "False"]]}, "not multiple choice"),
     "not a number": ({"filtered_resps": [["nan", "False"], ["-1", "False"]]}, "'nan'"),
     "no target": ({"target": None, "acc": 0.0}, "which of 3 options"),
     "a target out of range": ({"target": "7", "acc": 0.0}, "which of 3 options"),

@@ -161,6 +161,15 @@ def test_work_inside_work_runs_in_place(every_piece_is_worth_it):
     assert sorted(done) == [(i, j, True) for i in range(4) for j in range(4)]
 
 
+def test_inside_spread_work_there_is_one_thread(every_piece_is_worth_it):
+    """Whoever asks: a search tree or a pool that somebody starts there must not start more."""
+    threads(3)
+    seen = []
+    run_pieces(lambda _: seen.append(threads()), pieces(4, 1), 100)
+    assert seen == [1, 1, 1, 1]
+    assert threads() == 3
+
+
 def everything(logits, labels):
     """Numbers and arrays from every part that spreads work."""
     p = Predictions.from_logits(logits, labels)

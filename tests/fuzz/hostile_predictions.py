@@ -65,7 +65,8 @@ def _other_shape(rng: np.random.Generator, scores: np.ndarray, labels: np.ndarra
     if kind == 0:
         return Predictions.binary(rng.random(n), rng.integers(0, 2, n), **extras)
     if kind == 1:
-        return Predictions.binary(scores[:, 0], np.where(labels > 0, "b", "a"), positive="b", logits=True, **extras)
+        named = np.where((labels > 0) | (np.arange(n) == 0), "b", "a")
+        return Predictions.binary(scores[:, 0], named, positive="b", logits=True, **extras)
     if kind == 2:
         return Predictions.from_confidence(rng.random(n), rng.integers(0, 2, n), **extras)
     mask = rng.random(scores.shape) < 0.8

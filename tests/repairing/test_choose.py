@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.repairing.choose import CANDIDATES, cross_fit
+from calibrant.repairing.choose import CANDIDATES, cross_fit, deal_folds
 
 CHANGE = r"NLL \d\.\d{3,} to \d\.\d{3,} \(change [+-]\d\.\d{4,} to [+-]\d\.\d{4,}\)"
 FEW = ("identity", "temperature", "isotonic", "svs")
@@ -149,9 +149,7 @@ def test_cross_fit_keeps_every_fold_its_share_of_each_class():
     labels = np.repeat([0, 1, 2], [60, 30, 10])
     rng = np.random.default_rng(0)
     p = Predictions.from_logits(rng.normal(size=(100, 3)), labels)
-    from calibrant.repairing.choose import _folds
-
-    fold = _folds(p, 5, 0)
+    fold = deal_folds(p, 5, 0)
     for c, size in enumerate([60, 30, 10]):
         assert np.bincount(fold[labels == c], minlength=5).tolist() == [size // 5] * 5
 
@@ -226,6 +224,30 @@ def test_rare_positives_are_calibrated_as_positives(slope, shift):
         top.append(-cal.fit(both[0], "isotonic")(both[1]).true_log_prob.mean())
     assert np.mean(ours) <= min(np.mean(isotonic), np.mean(sigmoid)) + 1e-4
     assert max(ours) <= min(isotonic + sigmoid + top) + 0.02
+
+
+def test_scores_of_a_forest_are_calibrated_though_some_positives_have_a_score_of_zero():
+    """Few rows decide the loss, so no resample shows it, but the labels are far likelier under a calibrator."""
+    pytest.importorskip("sklearn")
+    from sklearn.calibration import _SigmoidCalibration
+    from sklearn.datasets import make_classification
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.isotonic import IsotonicRegression
+
+    ours, isotonic, sigmoid, before = [], [], [], []
+    for seed in (20, 22, 23):
+        x, y = make_classification(9000, 20, n_informative=6, weights=[0.95], flip_y=0.02, random_state=seed)
+        forest = RandomForestClassifier(50, random_state=0).fit(x[:2000], y[:2000])
+        s = forest.predict_proba(x[2000:])[:, 1]
+        s, y, fresh, truth = s[:2000], y[2000:4000], s[2000:], y[4000:]
+        choice = cal.choose(Predictions.binary(s, y))
+        ours.append(log_loss(choice.map(Predictions.binary(fresh, truth)).score, truth))
+        isotonic.append(log_loss(IsotonicRegression(out_of_bounds="clip").fit(s, y).predict(fresh), truth))
+        sigmoid.append(log_loss(_SigmoidCalibration().fit(s, y).predict(fresh), truth))
+        before.append(log_loss(fresh, truth))
+    assert np.mean(ours) < np.mean(isotonic)
+    assert np.mean(ours) < np.mean(sigmoid) + 0.003  # whose curve suits a forest very well
+    assert np.mean(ours) < np.mean(before) - 0.05
 
 
 @pytest.mark.parametrize("shape", ["binary", "confidence", "choices"])

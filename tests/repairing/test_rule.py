@@ -26,7 +26,7 @@ IDENTITY = Judged("identity", BASE, 0, True)
 
 def test_a_lower_loss_within_noise_does_not_win():
     """1.5 standard errors below: closer to the lowest than the old rule asked for, but not shown."""
-    tempting = judged("temperature", -1.5 / np.sqrt(N), 1.0)
+    tempting = judged("temperature", -1.5 * 0.05 / np.sqrt(N), 0.05)
     ruling = decide([IDENTITY, tempting])
     assert ruling.chosen == "identity"
     assert ruling.of("temperature").low < 0 < ruling.of("temperature").high
@@ -41,8 +41,44 @@ def test_a_shown_gain_wins_and_is_said_with_its_interval():
     assert ruling.chosen == "temperature"
     assert chosen.shown == "better"
     assert chosen.high < 0
-    assert ruling.choice_words.startswith(f"Use temperature: it lowers the loss, NLL {BASE.mean():.3f} to ")
+    assert ruling.choice_words.startswith(f"Use temperature: it lowers the loss, NLL {BASE.mean():.4f} to ")
     assert f"(change {chosen.low:+.4f} to {chosen.high:+.4f})" in ruling.words
+
+
+def test_a_few_rows_that_weigh_much_win_without_an_interval():
+    """Two positives with a score of 0: resamples may hold none of them, but calibrated scores would not allow them."""
+    gain = np.full(N, -0.001)
+    gain[[3, 300]] = 24.0
+    folds = np.arange(N) % 5
+    calmer = Judged("beta", BASE - gain, 1, True, folds=folds)
+    ruling = decide([IDENTITY, calmer])
+    assert (ruling.chosen, ruling.of("beta").shown) == ("beta", "neither")
+    assert "Use beta: the labels are far likelier under it, NLL" in ruling.words
+    assert ruling.of("beta").likelier == pytest.approx(np.log((2 * np.exp(24 - 79 * 0.001) + 3 * np.exp(-0.08)) / 5))
+
+
+def test_the_likelihood_counts_rows_clusters_and_shares_for_what_they_are():
+    one, two = BASE[:6], BASE[:6] - np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
+
+    def likelier(**facts):
+        return Judged("beta", two, 1, True, **facts).likelier_than(Judged("identity", one, 0, True))
+
+    assert likelier() == pytest.approx(6)
+    assert likelier(weights=np.array([2.0, 1, 1, 1, 1, 1])) == pytest.approx(7)  # a row that occurs twice
+    assert likelier(weights=np.array([1.5, 1.5, 1.5, 0.5, 0.5, 0.5])) == pytest.approx(6)  # shares: not above one row
+    assert likelier(clusters=np.array([0, 0, 0, 1, 1, 1])) == pytest.approx(2)  # rows that came together: their mean
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_calibrated_predictions_seldom_look_less_likely(k):
+    """Labels from the predictions themselves: other maps are seldom 20 times as likely."""
+    often = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        z = 1.5 * rng.normal(size=(200, k))
+        p = Predictions.from_logits(z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
+        often += cal.choose(p, ["temperature", "isotonic"]).ruling.chosen != "identity"
+    assert often <= 5
 
 
 def test_harm_is_called_worse_and_never_wins():

@@ -9,22 +9,41 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
+import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
+from calibrant.studying import on_ray
 from calibrant.studying.engine import run_units
 from calibrant.studying.executors import executor_for, shard
 from calibrant.studying.pool import LocalPool
 from calibrant.studying.store import Store
 from calibrant.studying.unit import Unit
+from calibrant.studying.work import use_one_thread
 
 
 def units(count=6):
     first = Unit("nothing", {"number": 100, "file": "a"})
     return [first, Unit("nothing", {"number": 101}, (first,)), *(Unit("nothing", {"number": i}) for i in range(count))]
+
+
+THREADS = ("CALIBRANT_THREADS", "OMP_NUM_THREADS", "OMP_WAIT_POLICY")
+
+
+@pytest.fixture
+def eight_threads(monkeypatch):
+    """A process that was told to use eight threads, and what torch hears, as a list."""
+    for name in THREADS[:2]:
+        monkeypatch.setenv(name, "8")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    monkeypatch.setattr("calibrant.core.parallel._asked", None)
+    heard = []
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(set_num_threads=heard.append))
+    return heard
 
 
 @pytest.fixture
@@ -192,6 +211,25 @@ def test_killed_at_random_points_it_ends_with_the_same_table(tmp_path, kills, co
     assert len(table(Store(tmp_path / "calm"))) == 2 * count
     assert table(Store(tmp_path / "killed")) == table(Store(tmp_path / "calm"))
     assert not Store(tmp_path / "killed").failures()
+
+
+def test_a_task_of_ray_uses_one_thread(eight_threads):
+    """The task itself, without Ray: whatever its process was told before."""
+    assert cal.threads() == 8
+    outcome, files = on_ray._task(Unit("nothing", {"number": 3, "file": "a"}), [])
+    assert outcome.rows == [{"number": 3, "square": 9, "found": 0}]
+    assert files
+    assert cal.threads() == 1
+    assert [os.environ[name] for name in THREADS] == ["1", "1", "ACTIVE"]
+    assert eight_threads == [1]  # and not by loading it
+
+
+def test_one_thread_waits_without_spinning_and_loads_no_torch(eight_threads, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    monkeypatch.delitem(sys.modules, "torch")
+    use_one_thread()
+    assert [os.environ[name] for name in THREADS] == ["1", "1", "PASSIVE"]
+    assert "torch" not in sys.modules
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from calibrant.core.predictions import Predictions
 class FixedTemperature(Calibrator):
     """Every logit divided by a number of your choice.
 
-    What "On the Dark Side of Calibration" calls TS: 1.5 on CIFAR, 1.1 on ImageNet, never fitted to the model.
+    What Singh et al. 2021 call TS: 1.5 on CIFAR, 1.1 on ImageNet, never fitted to the model.
 
     >>> p = Predictions.from_logits([[3.0, 0.0], [0.0, 3.0]], [0, 1])
     >>> FixedTemperature(T=1.5).fit(p)(p).logits.tolist()
@@ -25,7 +25,7 @@ class FixedTemperature(Calibrator):
 
     title: ClassVar[str] = "Fixed temperature"
     reference: ClassVar[str] = (
-        "Singh, Bay, Sengupta, Mirabile, On the Dark Side of Calibration for Modern Neural Networks"
+        "Singh, Bay, Sengupta, Mirabile, On the Dark Side of Calibration for Modern Neural Networks, 2021"
     )
     shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True

@@ -34,7 +34,7 @@ class TemperatureECE(Calibrator):
     bins: int = 15
 
     title: ClassVar[str] = "Temperature scaling by ECE grid"
-    reference: ClassVar[str] = "Mukhoti et al., NeurIPS 2020; Tang, Chen, Ho, Neural Clamping"
+    reference: ClassVar[str] = "Mukhoti et al., NeurIPS 2020; Tang, Chen, Ho, TMLR 2024"
     shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
     keeps_argmax: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True

@@ -22,12 +22,12 @@ OPTIONS: dict[str, Any] = {  # name of the parameter -> its option
     "confidence_column": Annotated[Name, typer.Option("--confidence-column", help="column of confidences")],
     "correct": Annotated[Name, typer.Option("--correct-column", help="column that says whether it was right")],
     "logit_score": Annotated[bool, typer.Option("--logit-score", help="the score or confidence is a logit")],
-    "positive": Annotated[Name, typer.Option("--positive", help="label that scores are about: yes")],
+    "positive": Annotated[Name, typer.Option("--positive", help="the positive label, e.g. yes")],
     "classes": Annotated[Name, typer.Option("--classes", help="names of the classes, in order: cat,dog")],
     "weight": Annotated[Name, typer.Option("--weight-column", help="column of weights, or none")],
     "cluster": Annotated[Name, typer.Option("--cluster-column", help="column of clusters, or none")],
     "group": Annotated[Name, typer.Option("--group-column", help="column of groups, or none")],
-    "id_column": Annotated[Name, typer.Option("--id-column", help="column of names of rows, or none")],
+    "id_column": Annotated[Name, typer.Option("--id-column", help="column of row ids, or none")],
     "missing": Annotated[str, typer.Option("--missing", help="rows without a score: refuse, drop or wrong")],
     "per_character": Annotated[
         bool, typer.Option("--per-character", help="lm-evaluation-harness: log-likelihoods by length, as acc_norm")

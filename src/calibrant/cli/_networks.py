@@ -31,7 +31,7 @@ def run_shown(units: "list[Unit]", out: Path, on: str, limit: float, retry: bool
         try:
             made = run_networks(units, out, on=on, limit=limit, retry=retry, on_progress=on_progress)
         except KeyboardInterrupt:
-            typer.echo(f"stopped; finished networks are kept: the same command goes on ({out})", err=True)
+            typer.echo(f"stopped; finished networks are kept: the same command continues ({out})", err=True)
             raise typer.Exit(130) from None
     ended = made.standing
     facts = {"total": ended.total, "done": ended.done, "reused": ended.reused, "failed": ended.failed}

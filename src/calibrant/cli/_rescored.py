@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from calibrant.core.wording import number, percent
+
 if TYPE_CHECKING:
     from calibrant.core.predictions import Predictions
     from calibrant.rescoring.clamping import ClampedRun
@@ -17,7 +19,7 @@ def tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
     columns = next(iter(made.measures.values()))
     typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
     for name, values in made.measures.items():
-        shown = (f"{v:11.4f}" if m == "entropy" else f"{v:11.2%}" for m, v in values.items())
+        shown = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
         typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
     typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
     for line in r.diagnosis.split(". "):
@@ -42,8 +44,6 @@ def facts_of(made: "Rescored[Any]", file: Path, part: str) -> dict[str, Any]:
 
 
 def show(made: "Rescored[Any]", file: Path) -> None:
-    from calibrant.core.wording import number
-
     typer.echo(f"\n{'measure':14}{'before':>10}{'after':>10}")
     for row in made.measures():
         typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")

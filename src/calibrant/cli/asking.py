@@ -63,15 +63,17 @@ def search(
     seeds: Annotated[
         int, typer.Option(min=0, help="how often each search is run (default: 100 on a table, 1 by training)")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="the first one: same seed, same numbers")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="seed of the first search; the same seed gives the same numbers")
+    ] = 0,
     space: Annotated[str, typer.Option(help="topology or size")] = "topology",
     data: Annotated[
         str | None, typer.Option(help="a data set of the table (default: its first), or one to train on")
     ] = None,
     live: Annotated[
-        Path | None, typer.Option(help="train instead of looking up; the folder keeps every network, and goes on")
+        Path | None, typer.Option(help="train instead of looking up; this folder keeps every network, to continue from")
     ] = None,
-    scale: Annotated[str, typer.Option(help="of the training: smoke, small or paper")] = "small",
+    scale: Annotated[str, typer.Option(help="size of the trainings: smoke, small or paper")] = "small",
     on: On = "local",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="draw accuracy against ECE with the Pareto front")

@@ -31,7 +31,7 @@ def demo(
         return report([test], fit_on=[val], out=page, class_names=names, title=title, seed=seed, as_json=True)
     typer.echo("\n2. Measured on 4,000 test images:\n")
     measure(test, seed=seed)
-    typer.echo("\n3. Calibrated by the map that the validation images ask for, judged on the test images:\n")
+    typer.echo("\n3. Calibrated by a map chosen and fitted on the validation images, judged on the test images:\n")
     fit(val, what="auto", test=test, seed=seed)
     typer.echo("\n4. The report:\n")
     report([test], fit_on=[val], out=page, class_names=names, title=title, seed=seed)

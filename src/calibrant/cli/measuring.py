@@ -223,7 +223,7 @@ def check(
     file: File,
     at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
     at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc_correct=0.9")] = None,
-    against: Annotated[Path | None, typer.Option(help="a reference of other rows: last month's")] = None,
+    against: Annotated[Path | None, typer.Option(help="reference predictions on other rows, e.g. last month's")] = None,
     max_worse: Annotated[list[str] | None, typer.Option("--max-worse", help="with --against: ece=0.01")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to hold")] = False,
     confidence: Confidence = 0.95,

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 commands = typer.Typer(help="Calibration over neural architectures: spaces, networks, tables of many networks.")
 app.add_typer(commands, name="nas")
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="the folder: nas.parquet is the table, units what is finished")]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", help="folder for the table (nas.parquet) and finished networks (units)")
+]
 On = Annotated[str, typer.Option(help="local, local:N, ray, ray://HOST:PORT or shard:3/64")]
 Limit = Annotated[float, typer.Option(help="seconds that one network may take; 0 is no limit")]
-Retry = Annotated[bool, typer.Option("--retry", help="try networks that failed again")]
+Retry = Annotated[bool, typer.Option("--retry", help="try failed networks again")]
 TableFile = Annotated[
-    Path | None, typer.Option("--table", help="a table of nas train or nas measure (default: the one of calibrant)")
+    Path | None, typer.Option("--table", help="a table from nas train or nas measure (default: calibrant's own)")
 ]
 SHOWN = ("data", "seed", "accuracy", "pre_ECE_15", "post_ECE_15", "T", "hcs")
 
@@ -43,9 +45,9 @@ def list_spaces(as_json: Json = False) -> None:
 @commands.command()
 def show(
     arch: Annotated[str, typer.Argument(help="a cell |...|, five widths 8:8:8:16:32, or an index")],
-    space: Annotated[str, typer.Option(help="of an index: topology or size; options make it smaller")] = "",
-    classes: Annotated[int, typer.Option(min=2)] = 10,
-    size: Annotated[int, typer.Option(min=4, help="pixels a side")] = 32,
+    space: Annotated[str, typer.Option(help="where ARCH is an index: topology or size, with options")] = "",
+    classes: Annotated[int, typer.Option(min=2, help="number of classes")] = 10,
+    size: Annotated[int, typer.Option(min=4, help="width and height of the images in pixels")] = 32,
     table: TableFile = None,
     svg: Annotated[Path | None, typer.Option(help="write a picture of the cell to this file")] = None,
     as_json: Json = False,
@@ -85,7 +87,7 @@ def train(
     retry: Retry = False,
     as_json: Json = False,
 ) -> None:
-    """Train sampled networks and measure every column; interrupted, the same command goes on."""
+    """Train sampled networks and measure every column; after an interruption, the same command continues."""
     with needs_train():
         from calibrant.studying.nas import data_sets, train_units
 
@@ -98,10 +100,10 @@ def measure(
     weights: Annotated[Path, typer.Option(help="a folder of NATS-Bench of the kind `full`")],
     out: Out,
     data: Annotated[str, typer.Option(help="cifar10, cifar100 or imagenet16_120, with options")] = "cifar10",
-    epochs: Annotated[int, typer.Option(min=0, help="of the training; 0 is the longest one")] = 0,
-    seed: Annotated[int, typer.Option(min=-1, help="of the training; -1 is the lowest")] = -1,
+    epochs: Annotated[int, typer.Option(min=0, help="which training, by its epochs; 0 is the longest")] = 0,
+    seed: Annotated[int, typer.Option(min=-1, help="which training, by its seed; -1 is the lowest")] = -1,
     robust: Annotated[int, typer.Option(min=0, help="images for corruptions and attacks; 0 leaves them out")] = 0,
-    space: Annotated[str, typer.Option(help="where weights are of a smaller version: topology:width=8,cells=1")] = "",
+    space: Annotated[str, typer.Option(help="the space, if it is a smaller one: topology:width=8,cells=1")] = "",
     on: On = "local",
     limit: Limit = 0.0,
     retry: Retry = False,
@@ -148,7 +150,7 @@ def query(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write to a .parquet or .csv file")] = None,
     as_json: Json = False,
 ) -> None:
-    """Ask the table of networks in SQL; nothing can be written or read by it."""
+    """Ask the table of networks in SQL, read-only."""
     from calibrant.core.disk import write_whole
     from calibrant.core.query import query as ask
     from calibrant.studying.nas_table import open_table

@@ -16,6 +16,7 @@ from calibrant.cli._app import (
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, visible
+from calibrant.core.plain import plain
 from calibrant.reporting import tables
 
 
@@ -27,7 +28,9 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="write the map to this JSON file")] = None,
     test: Annotated[Path | None, typer.Option(help="judge the map on these rows")] = None,
     cross_fit: Annotated[bool, typer.Option("--cross-fit", help="judge the map by cross-fitting")] = False,
-    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="only what cannot change a prediction")] = False,
+    keep_argmax: Annotated[
+        bool, typer.Option("--keep-argmax", help="only calibrators that cannot change a prediction")
+    ] = False,
     by_group: Annotated[bool, typer.Option("--by-group", help="one map for each value of the column group")] = False,
     resamples: Annotated[int, typer.Option(min=1, help="bootstrap resamples of the changes")] = 200,
     seed: Seed = 0,
@@ -57,7 +60,7 @@ def fit(
     if out is not None:
         made.save(out)
     if as_json:
-        extra = {"verdict": choice.verdict, **vars(choice.ruling)} if choice else {}
+        extra = {"verdict": choice.verdict, **plain(choice.ruling)} if choice else {}
         return print_json(judged.to_dict() | extra | inputs.facts(val))
 
     if choice:

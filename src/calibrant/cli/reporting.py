@@ -30,7 +30,7 @@ def report(
     class_names: Annotated[str | None, typer.Option(help="a file with one name per line, or cat,dog,...")] = None,
     calibrators: Annotated[list[str] | None, typer.Option("--with", help="calibrators to try (repeat)")] = None,
     keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="recommend only what keeps predictions")] = False,
-    bins: Annotated[int, typer.Option(help="of the reliability diagram and the ECE, 5 to 500")] = 15,
+    bins: Annotated[int, typer.Option(help="bins of the reliability diagram and the ECE, 5 to 500")] = 15,
     title: Annotated[str | None, typer.Option(help="title of the page")] = None,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples (default: 200 to 1000)")] = None,
     seed: Seed = 0,

@@ -68,7 +68,9 @@ def run(
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
     shard: Annotated[str, typer.Option(help="only a part, for job arrays: 3/64")] = "",
     limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
-    store: Annotated[Path | None, typer.Option(help="where units are kept (default: units beside the study)")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="folder of finished units (default: units, beside the study)")
+    ] = None,
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
@@ -81,7 +83,9 @@ def run(
     unused = recomputed(name, out, scale=scale)
     study = open_plan(name, out, scale=scale, store=store, allow_code=allow_code)
     if unused and not as_json:
-        typer.echo(f"The plan has changed: {unused} finished units are no longer part of it, others are computed anew.")
+        typer.echo(
+            f"The plan has changed: {unused} finished units are no longer part of it, others are computed again."
+        )
     _run(study, f"shard:{shard}" if shard else on, limit, as_json)
 
 
@@ -121,7 +125,7 @@ def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
 @commands.command()
 def table(
     folder: Folder,
-    measure: Annotated[str, typer.Option("--measure", "-m")] = "ece",
+    measure: Annotated[str, typer.Option("--measure", "-m", help="a measure of the plan")] = "ece",
     by: Annotated[str, typer.Option(help="columns of the plan, with commas")] = "entry,data",
     where: Annotated[str, typer.Option(help="a condition in SQL: \"data = 'cifar10'\"")] = "",
     form: Annotated[str, typer.Option("--format", help="text, markdown, latex, csv or parquet")] = "text",

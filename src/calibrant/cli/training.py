@@ -59,7 +59,7 @@ def predict(
     attack: Annotated[
         str | None, typer.Option(help="fgsm, pgd or square with its size, for instance pgd:eps=1/255")
     ] = None,
-    batch: Annotated[int, typer.Option(min=1)] = 256,
+    batch: Annotated[int, typer.Option(min=1, help="images at a time")] = 256,
     device: Device = "auto",
     seed: Seed = 0,
     allow_code: AllowCode = False,

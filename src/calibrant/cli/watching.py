@@ -18,16 +18,16 @@ def watch(
     file: File,
     tolerance: Annotated[float | None, typer.Option(help="how far off scores may be (default: 0.02)")] = None,
     alpha: Annotated[float | None, typer.Option(help="chance of a false alarm (default: 0.05)")] = None,
-    mode: Annotated[str | None, typer.Option(help="ever, or change (since a good time)")] = None,
-    by: Annotated[str | None, typer.Option(help="column of segments, each watched too")] = None,
+    mode: Annotated[str | None, typer.Option(help="ever, or change (after a good period)")] = None,
+    by: Annotated[str | None, typer.Option(help="column of segments, to watch each of them too")] = None,
     segments: Annotated[str | None, typer.Option(help="with --by: the only segments to watch, a,b,c")] = None,
-    state: Annotated[Path | None, typer.Option(help="go on from this file, and keep what is known in it")] = None,
+    state: Annotated[Path | None, typer.Option(help="continue from this file, and save to it")] = None,
     batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time")] = 100_000,
     as_json: Json = False,
     *,
     inputs: Inputs,
 ) -> None:
-    """Watch a stream: an alarm when scores are off, on evidence after every row.
+    """Watch a stream: raise an alarm when scores are off; valid after every row.
 
     Exit code 0: no alarm. 1: alarm. 2: bad input.
     """

@@ -49,7 +49,8 @@ def _shaped(arrays: dict[str, Any], roles: Roles, asked: Columns, few_rows: bool
     if roles.per_class:
         make = Predictions.from_logits if roles.what == "logits" else Predictions.from_probs
         mask = arrays.get("mask")
-        if mask is None and "shape" in arrays and np.all(np.asarray(arrays["shape"]) == "choices"):
+        shape = np.asarray(arrays.get("shape", ""))
+        if mask is None and shape.dtype.kind == "U" and np.all(shape == "choices"):
             mask = np.ones(np.shape(scores), dtype=bool)
         return make(scores, labels, mask=mask, classes=names or None, few_rows=few_rows, **known)
     if roles.what.startswith("confidence"):

@@ -87,7 +87,7 @@ def plain_column(series: "pl.Series", place: Place) -> npt.NDArray[Any]:
         for whole in (pl.Int64, pl.UInt64):
             if not (cast := series.cast(whole, strict=False)).null_count():
                 return cast.to_numpy()
-        raise _wrong(series, place, "integers of at most 64 bits", f"type {dtype} with larger ones", "number them anew")
+        raise _wrong(series, place, "integers of at most 64 bits", f"type {dtype} with larger ones", "renumber them")
     if dtype.is_float() or dtype == pl.Boolean:
         return series.to_numpy()
     if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):

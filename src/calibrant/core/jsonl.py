@@ -174,7 +174,7 @@ def _text(file: Path, number: int, line: bytes) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
-        raise _no_object(file, number, "bytes that are no characters") from None
+        raise _no_object(file, number, "bytes that are not valid UTF-8") from None
     return text.removeprefix("\ufeff") if number == 1 else text
 
 
@@ -187,7 +187,7 @@ def _object(file: Path, number: int, text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _no_object(file, number, f"'{text.strip()[:40]}'")
     if "\\ud" in text.lower() and not _is_text(found):  # half a character, which only an escape can write
-        raise _no_object(file, number, "text that is no characters")
+        raise _no_object(file, number, "half of a surrogate pair, which is not valid UTF-8")
     return found
 
 

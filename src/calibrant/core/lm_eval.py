@@ -94,7 +94,7 @@ def _question(where: str, sample: dict[str, Any], columns: Columns) -> Question:
         there = [i for i, (context, _) in enumerate(asked) if context]
         scores, asked = [scores[i] for i in there], [asked[i] for i in there]
     if len(scores) < 2:
-        got = f"{len(scores)}, so this is no multiple choice"
+        got = f"{len(scores)}, so this is not multiple choice"
         raise InputError(where, expected="log-likelihoods of two options or more", got=got, fix="log another task")
     options = [text.removeprefix(" ") for _, text in asked]  # the space is the harness's own
     right = _right(where, sample, columns.label or "target", scores, options)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from calibrant.core import wording
 from calibrant.core.errors import InputError, unknown_name
 
 How = Literal["refuse", "drop", "wrong"]
@@ -30,9 +31,8 @@ class Missing:
     def __str__(self) -> str:
         have = "has" if self.rows == 1 else "have"
         said = SAID[self.how].replace("were", "was").replace("count", "counts") if self.rows == 1 else SAID[self.how]
-        return f"{self.rows:,} of {self.of:,} rows ({self.share:.1%}) {have} no {self.what} and {said}.".replace(
-            "%", " %"
-        )
+        share = wording.percent(self.share)
+        return f"{self.rows:,} of {self.of:,} rows ({share}) {have} no {self.what} and {said}."
 
     def __add__(self, other: "Missing") -> "Missing":
         """Of two parts of one file."""
@@ -57,7 +57,7 @@ def settle(where: str, what: str, rows: int, of: int, how: How) -> Missing | Non
         fix = "say missing='drop' (--missing drop) to leave these rows out"
         if what == "confidence":
             fix += ", or 'wrong' to count them as wrong with confidence 0"
-        got = f"none in {rows:,} of {of:,} rows ({100 * rows / of:.1f} %)"
+        got = f"none in {rows:,} of {of:,} rows ({wording.percent(rows / of)})"
         raise InputError(where, expected=f"a {what} in every row", got=got, fix=fix)
     if how == "wrong" and what != "confidence":
         raise InputError(

@@ -29,7 +29,7 @@ def threads(n: int | None = None) -> int:
     """How many threads calibrant uses; with a number, use so many from now on.
 
     By default as many as the process may use cores: affinity and container limits count, and the environment variable
-    CALIBRANT_THREADS sets it. Worker processes use one, unless told otherwise.
+    CALIBRANT_THREADS sets it. Worker processes use one, unless told otherwise; work that is spread already uses one.
 
     >>> before = threads()
     >>> threads(1), threads(), threads(before) == before
@@ -38,6 +38,8 @@ def threads(n: int | None = None) -> int:
     global _asked
     if n is not None:
         _asked = _checked("threads", n)
+    elif _spread():
+        return 1
     if _asked is not None:
         return _asked
     if os.environ.get(VARIABLE):
@@ -69,7 +71,7 @@ def run_pieces(work: Callable[[slice], None], parts: list[slice], elements: int)
     changes a result.
     """
     count = min(threads(), len(parts), max(1, elements // WORTH_A_THREAD + 1))
-    if elements < WORTH_A_THREAD or count == 1 or getattr(_busy, "now", False):
+    if elements < WORTH_A_THREAD or count == 1:
         for part in parts:
             work(part)
         return
@@ -87,6 +89,11 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """Inside, matrix products start no threads of their own: ours are enough, and theirs wait for each other."""
     limited: AbstractContextManager[Any] = _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
     return limited
+
+
+def _spread() -> bool:
+    """Is this thread part of spread work? The other threads are taken then."""
+    return bool(getattr(_busy, "now", False))
 
 
 def _checked(what: str, value: object) -> int:

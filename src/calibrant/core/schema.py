@@ -95,7 +95,7 @@ def _suits(value: Any, hint: Any) -> bool:
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _check_depth(value: Any, left: int) -> None:

@@ -94,5 +94,5 @@ def _names(what: str, names: Any, n: int) -> npt.NDArray[Any]:
     except UnicodeError:
         text = None
     if text is None or not is_text(text):
-        raise InputError(what, expected="text", got="bytes that are no characters", fix="write the names as UTF-8")
+        raise InputError(what, expected="text", got="bytes that are not valid UTF-8", fix="write the names as UTF-8")
     return text

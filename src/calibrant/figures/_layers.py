@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.theme import WIDTH
+from calibrant.core.theme import WIDTH, dress
 from calibrant.figures._base import Row
 
 if TYPE_CHECKING:
@@ -66,6 +66,29 @@ def colour(names: Sequence[str], field: str = "model", *, line: bool = False) ->
     shape: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolOpacity": 1} if line else {}
     legend = None if len(names) == 1 else alt.Legend(title=None, columns=_columns(names), **shape)
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(names)), legend=legend)
+
+
+def falling_threshold(
+    rows: Sequence[Row], *, x: tuple[str, str], y: tuple[str, str], tooltip: Sequence["alt.Tooltip"]
+) -> "alt.TopLevelMixin":
+    """A line per model through its places in order, as a threshold falls, over the diagonal of a useless score.
+
+    x and y are each a field and the title of its axis.
+    """
+    import altair as alt
+
+    lines = (
+        chart_of(rows)
+        .mark_line(style="curve")
+        .encode(
+            x=unit_x(*x),
+            y=unit_y(*y),
+            order="place:Q",
+            color=colour(names_in(rows), line=True),
+            tooltip=[alt.Tooltip("model:N"), *tooltip],
+        )
+    )
+    return dress(alt.layer(diagonal(), lines).properties(width=WIDTH, height=WIDTH))
 
 
 def side_by_side(panels: Sequence[Any], per_line: int = PER_LINE) -> Any:

@@ -38,7 +38,7 @@ class BinsSweep(PredictionFigure):
     seed: int = 0
 
     title: ClassVar[str] = "Calibration error against the number of bins"
-    reference: ClassVar[str] = "Wang, Golebiowski, Towards Unbiased Calibration, 2023, figure 5"
+    reference: ClassVar[str] = "Wang, Golebiowski, Towards Unbiased Calibration, TMLR 2024, figure 5"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,10 +8,9 @@ import numpy as np
 
 from calibrant.core.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
 from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._layers import chart_of, colour, diagonal, names_in, unit_x, unit_y
+from calibrant.figures._layers import falling_threshold
 from calibrant.figures._thin import thin
 
 if TYPE_CHECKING:
@@ -50,24 +49,17 @@ class CorrectnessROC(PredictionFigure):
         import altair as alt
 
         tooltip = [
-            alt.Tooltip("model:N"),
             alt.Tooltip("threshold:Q", format=".2%", title="confidence from"),
             alt.Tooltip("correct:Q", format=".1%", title="correct kept"),
             alt.Tooltip("incorrect:Q", format=".1%", title="incorrect kept"),
             alt.Tooltip("auroc:Q", format=".4f", title="AUROC"),
         ]
-        lines = (
-            chart_of(rows)
-            .mark_line(style="curve")
-            .encode(
-                x=unit_x("incorrect", "incorrect predictions kept"),
-                y=unit_y("correct", "correct predictions kept"),
-                order="place:Q",
-                color=colour(names_in(rows), line=True),
-                tooltip=tooltip,
-            )
+        return falling_threshold(
+            rows,
+            x=("incorrect", "incorrect predictions kept"),
+            y=("correct", "correct predictions kept"),
+            tooltip=tooltip,
         )
-        return dress(alt.layer(diagonal(), lines).properties(width=WIDTH, height=WIDTH))
 
 
 def _curve(name: str, curve: Curve) -> list[Row]:

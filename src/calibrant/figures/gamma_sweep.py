@@ -36,7 +36,7 @@ class GammaSweep(TableFigure):
     of: str | None = None
 
     title: ClassVar[str] = "Measures against gamma"
-    reference: ClassVar[str] = "Tang et al., Neural Clamping, 2024, figure 2"
+    reference: ClassVar[str] = "Tang, Chen, Ho, Neural Clamping, TMLR 2024, figure 2"
     columns: ClassVar[tuple[str, ...]] = ("gamma",)
 
     def data(self, table: "pl.DataFrame") -> list[Row]:

@@ -9,10 +9,9 @@ import numpy as np
 from calibrant.core.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.ranking import area_under_roc
-from calibrant.core.theme import WIDTH, dress
 from calibrant.core.wording import joined
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._layers import chart_of, colour, diagonal, names_in, unit_x, unit_y
+from calibrant.figures._layers import falling_threshold
 from calibrant.figures._shape import positive_curves
 from calibrant.figures._thin import thin
 
@@ -49,24 +48,17 @@ class ROC(PredictionFigure):
         import altair as alt
 
         tooltip = [
-            alt.Tooltip("model:N"),
             alt.Tooltip("threshold:Q", format=".2%", title="P(positive) from"),
             alt.Tooltip("found:Q", format=".1%", title="positive rows found"),
             alt.Tooltip("false_alarms:Q", format=".1%", title="negative rows flagged"),
             alt.Tooltip("roc_auc:Q", format=".4f", title="ROC AUC"),
         ]
-        lines = (
-            chart_of(rows)
-            .mark_line(style="curve")
-            .encode(
-                x=unit_x("false_alarms", "negative rows flagged (false alarms)"),
-                y=unit_y("found", "positive rows found"),
-                order="place:Q",
-                color=colour(names_in(rows), line=True),
-                tooltip=tooltip,
-            )
+        return falling_threshold(
+            rows,
+            x=("false_alarms", "negative rows flagged (false alarms)"),
+            y=("found", "positive rows found"),
+            tooltip=tooltip,
         )
-        return dress(alt.layer(diagonal(), lines).properties(width=WIDTH, height=WIDTH))
 
 
 def _curve(name: str, curve: Curve) -> list[Row]:

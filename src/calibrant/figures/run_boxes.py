@@ -32,7 +32,7 @@ class RunBoxes(TableFigure):
     """
 
     title: ClassVar[str] = "Box plots over runs"
-    reference: ClassVar[str] = "Tang et al., Neural Clamping, 2024, figure 3"
+    reference: ClassVar[str] = "Tang, Chen, Ho, Neural Clamping, TMLR 2024, figure 3"
     columns: ClassVar[tuple[str, ...]] = ("group", "value")
 
     def data(self, table: "pl.DataFrame") -> list[Row]:

@@ -44,7 +44,7 @@ class TrainingCurves(TableFigure):
     """
 
     title: ClassVar[str] = "Training curves"
-    reference: ClassVar[str] = "Wang, Golebiowski, Towards Unbiased Calibration, 2023, figure 3"
+    reference: ClassVar[str] = "Wang, Golebiowski, Towards Unbiased Calibration, TMLR 2024, figure 3"
     columns: ClassVar[tuple[str, ...]] = ("epoch",)
 
     def data(self, table: "pl.DataFrame") -> list[Row]:

@@ -29,7 +29,7 @@ class SECE(Term):
     slope: float = 100.0  # of the soft accuracy: higher is harder
 
     title: ClassVar[str] = "Smooth expected calibration error (SECE)"
-    reference: ClassVar[str] = "Wang, Golebiowski, 2023 (gamma-Net)"
+    reference: ClassVar[str] = "Wang, Golebiowski, TMLR 2024 (gamma-Net)"
     weight: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from calibrant.measures._measure import Direction, Measure
 from calibrant.measures._of_bins import Binned, BinnedMeasure
 from calibrant.measures._of_classes import ClassMeasure
-from calibrant.measures._of_curve import CurveMeasure
+from calibrant.measures._of_curve import CurveMeasure, OfCurve
 from calibrant.measures._of_rows import RowMeasure
 
-__all__ = ["Binned", "BinnedMeasure", "ClassMeasure", "CurveMeasure", "Direction", "Measure", "RowMeasure"]
+__all__ = ["Binned", "BinnedMeasure", "ClassMeasure", "CurveMeasure", "Direction", "Measure", "OfCurve", "RowMeasure"]

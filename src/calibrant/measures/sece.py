@@ -32,7 +32,7 @@ class SECE(CurveMeasure):
     leave_one_out: bool = False
 
     title: ClassVar[str] = "Smooth expected calibration error (SECE)"
-    reference: ClassVar[str] = "Wang, Golebiowski, 2023 (gamma-Net)"
+    reference: ClassVar[str] = "Wang, Golebiowski, TMLR 2024 (gamma-Net)"
     of_calibration: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
     resamples: ClassVar[int] = 200

@@ -99,7 +99,7 @@ class Question:
         return (
             f"95 % intervals by {self.resamples} resamples of networks (seed {self.seed}), each for itself; "
             f"populations above {self.most:,} networks by a random part of {self.most:,}, scaled to their size. None "
-            "for all networks with their isomorphic copies, which are no independent draws and are counted by the "
+            "for all networks with their isomorphic copies, which are not independent draws and are counted by the "
             "cells they stand for, nor below 20 networks."
         )
 

@@ -77,15 +77,16 @@ def rule_on(
     rows: str = THESE,
 ) -> Ruling:
     """What the rule says of these calibrators, "identity" first, by their cross-fitted losses."""
-    judged = [judge(name, _cross_fitted(p, name, folds, seed)) for name in names]
+    fold = deal_folds(p, folds, seed)
+    judged = [judge(name, p if name == UNCALIBRATED else _calibrated(p, name, fold), fold) for name in names]
     return decide(judged, keep_argmax=keep_argmax, seed=seed, rows=rows)
 
 
-def judge(name: str, q: Predictions) -> Judged:
-    """What the rule asks of a calibrator, given the predictions it made."""
+def judge(name: str, q: Predictions, folds: Ints | None = None) -> Judged:
+    """What the rule asks of a calibrator, given the predictions it made, cross-fitted by these folds if at all."""
     chain = chain_of(name)
     keeps, fits = all(one.keeps(q.shape) for one in chain), q.shape == "binary" and chain[-1].of_score
-    return Judged(name, NLL().rows(q), max(one.complexity for one in chain), keeps, fits, q.weights, q.clusters)
+    return Judged(name, NLL().rows(q), max(one.complexity for one in chain), keeps, fits, q.counts, q.clusters, folds)
 
 
 def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:
@@ -110,20 +111,19 @@ def cross_fit(p: Predictions, what: str, *, folds: int | None = None, seed: int 
 
     Five folds, or one for each row where there are fewer. Rows of one cluster stay in one fold.
     """
-    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
-    folds = min(FOLDS, max(2, units)) if folds is None else folds
-    check_folds(folds, p)
-    fold = _folds(p, folds, seed)
-    rows = [np.flatnonzero(fold == f) for f in range(folds)]
-    made = put_together(p, [(i, fit(p.take(fold != f), what).apply(p.take(i))) for f, i in enumerate(rows)])
+    made = _calibrated(p, what, deal_folds(p, folds, seed))
     return made, made.true_log_prob
 
 
-def _cross_fitted(p: Predictions, name: str, folds: int | None, seed: int) -> Predictions:
-    return p if name == UNCALIBRATED else cross_fit(p, name, folds=folds, seed=seed)[0]
-
-
-def _folds(p: Predictions, folds: int, seed: int) -> Ints:
-    """Folds at random, but with its share of every class in each."""
+def deal_folds(p: Predictions, folds: int | None, seed: int) -> Ints:
+    """The fold of each row, at random, but with its share of every class in each."""
+    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
+    folds = min(FOLDS, max(2, units)) if folds is None else folds
+    check_folds(folds, p)
     shuffled = np.random.default_rng(seed).permutation(p.n)
     return dealt(shuffled[np.argsort(p.labels[shuffled], kind="stable")], p.clusters, folds)
+
+
+def _calibrated(p: Predictions, what: str, fold: Ints) -> Predictions:
+    rows = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
+    return put_together(p, [(i, fit(p.take(fold != f), what).apply(p.take(i))) for f, i in enumerate(rows)])

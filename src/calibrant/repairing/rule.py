@@ -4,16 +4,19 @@ Whoever asks which calibrator is best asks here: `choose`, `fit --with auto` and
 that calibrators are fitted on, cross-fitted. What a calibrator does to other rows is told by the same intervals.
 
 1. Only a calibrator whose loss is shown to be lower than that of the uncalibrated predictions may win: the 95 %
-   interval of the difference, by a paired bootstrap, leaves out zero. If there is none, predictions stay uncalibrated.
+   interval of the difference, by a paired bootstrap, leaves out zero; or the labels are at least 20 times as likely
+   under it, which calibrated predictions let happen at most once in 20 times (a mean of likelihood ratios over folds,
+   each on rows that the map was not fitted on). The second is for few rows that weigh much, such as positives with a
+   score of 0, of which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated.
 2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
    first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate.
 3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil
+from math import ceil, log
 from typing import Literal
 
 import numpy as np
@@ -21,9 +24,11 @@ import numpy as np
 from calibrant.core import wording
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.intervals import basic_interval, p_value, resample_counts
+from calibrant.core.plain import NOT_IN_JSON
 
 CONFIDENCE = 0.95
 RESAMPLES = 200
+LIKELIER = log(1 / (1 - CONFIDENCE))
 KEEP_ARGMAX = False  # the default of everybody who asks
 UNCALIBRATED = "identity"
 THESE, FITTING = "these {}", "the {} of the fitting set"  # how the rows that decided are called
@@ -41,8 +46,9 @@ class Judged:
     complexity: int
     keeps_argmax: bool
     fits_positives: bool = False  # of binary predictions: the mean of P(positive) is fitted too
-    weights: Array | None = None  # (n,) of the rows
+    weights: Array | None = None  # (n,) how many rows each is worth
     clusters: Ints | None = None  # (n,) 0, 1, ...: rows that came together
+    folds: Ints | None = None  # (n,) 0, 1, ...: rows of one fold were calibrated by one map, fitted on the others
 
     @cached_property
     def mean(self) -> float:
@@ -57,6 +63,23 @@ class Judged:
         units = apart if self.clusters is None else np.bincount(self.clusters, apart)
         return mean, float(np.sqrt(units @ units) / w.sum())
 
+    def likelier_than(self, other: "Judged") -> float:
+        """Logarithm of how many times as likely the labels are under it: on average over folds, so at most 1 by chance.
+
+        If the labels come from the other's probabilities, the mean of such a ratio is 1 at most, and stays so for a
+        power below 1: rows that came together count as their mean, and shares of rows not more than one row.
+        """
+        gain = other.losses - self.losses
+        if self.weights is not None:
+            whole = np.array_equal(self.weights, np.round(self.weights))
+            gain = gain * (self.weights if whole else self.weights / max(1.0, self.weights.max()))
+        folds = np.zeros(len(gain), dtype=np.int64) if self.folds is None else self.folds
+        if self.clusters is not None:
+            _, first, size = np.unique(self.clusters, return_index=True, return_counts=True)
+            gain, folds = np.bincount(self.clusters, gain) / size, folds[first]
+        sums = np.bincount(folds, gain)
+        return float(np.logaddexp.reduce(sums) - np.log(len(sums)))
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -69,6 +92,11 @@ class Candidate:
     high: float
     shown: Shown  # what the rows show; better and worse only where the interval leaves out zero
     keeps_argmax: bool
+    likelier: float = 0.0  # logarithm of how many times as likely the labels are under it
+
+    @property
+    def may_win(self) -> bool:
+        return self.shown == "better" or (self.difference < 0 and self.likelier >= LIKELIER)
 
 
 @dataclass(frozen=True)
@@ -89,7 +117,7 @@ class Ruling:
     candidates: tuple[Candidate, ...]
     rival: Rival | None
     n: int
-    rows: str = THESE
+    rows: str = field(default=THESE, metadata=NOT_IN_JSON)
 
     def of(self, calibrator: str) -> Candidate:
         return next(c for c in self.candidates if c.calibrator == calibrator)
@@ -103,8 +131,10 @@ class Ruling:
         """What to do and why."""
         where = "" if self.rows == THESE else f" of {self._rows}"
         if self.chosen != UNCALIBRATED:
-            change = _change(self.of(self.chosen), self.of(UNCALIBRATED))
-            return f"Use {self.chosen}: it lowers the loss{where}, {change}."
+            c, change = self.of(self.chosen), _change(self.of(self.chosen), self.of(UNCALIBRATED))
+            if c.shown == "better":
+                return f"Use {c.calibrator}: it lowers the loss{where}, {change}."
+            return f"Use {c.calibrator}: the labels{where} are far likelier under it, {change}."
         others = [
             c for c in self.candidates if c.calibrator != UNCALIBRATED and (c.keeps_argmax or not self.keep_argmax)
         ]
@@ -180,13 +210,14 @@ def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Ca
         span = basic_interval(difference, draws, CONFIDENCE)
         sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high
         shown: Shown = "neither" if not sure else "better" if difference < 0 else "worse"
-        made.append(Candidate(one.calibrator, one.mean, difference, span.low, span.high, shown, one.keeps_argmax))
+        facts = (one.calibrator, one.mean, difference, span.low, span.high, shown, one.keeps_argmax)
+        made.append(Candidate(*facts, one.likelier_than(judged[0])))
     return tuple(made)
 
 
 def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argmax: bool) -> str:
-    shown = {c.calibrator for c in candidates if c.shown == "better" and (c.keeps_argmax or not keep_argmax)}
-    able = [one for one in judged if one.calibrator in shown]
+    named = {c.calibrator for c in candidates if c.may_win and (c.keeps_argmax or not keep_argmax)}
+    able = [one for one in judged if one.calibrator in named]
     if not able:
         return UNCALIBRATED
     lowest = min(able, key=lambda one: one.mean)
@@ -218,7 +249,7 @@ def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
 
 def _change(c: Candidate, before: Candidate) -> str:
     low, high = wording.apart([c.low, c.high], 4, sign=True)
-    return f"NLL {wording.from_to(before.nll, c.nll)} (change {low} to {high})"
+    return f"NLL {wording.from_to(before.nll, c.nll, 4)} (change {low} to {high})"
 
 
 def _two_figures(rows: int) -> int:

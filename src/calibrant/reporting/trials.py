@@ -12,7 +12,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.resampled import Draws, compared
-from calibrant.repairing.choose import CANDIDATES, cross_fit, judge, may_take_part, rule_on, with_identity
+from calibrant.repairing.choose import CANDIDATES, cross_fit, deal_folds, judge, may_take_part, rule_on, with_identity
 from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import FITTING, UNCALIBRATED, Ruling, Shown, decide
 from calibrant.reporting.aspects import refinement
@@ -70,6 +70,7 @@ def try_all(
     """
     measures = ("nll", "brier", ece, "accuracy", refinement(p.shape))
     before = before.first(measures, resamples)
+    folds = None if fit_on is not None else deal_folds(p, None, seed)
     rows, judged, maps, seen = [_uncalibrated(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
     if look:
         look(UNCALIBRATED, p)
@@ -85,7 +86,7 @@ def try_all(
             seen = max(seen, m.fingerprint.seen(p))
         changes = compared(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
         rows.append(_tried(name, m, p, q, changes, ece))
-        judged.append(judge(name, q))
+        judged.append(judge(name, q, folds))
         maps[name] = m
         if look:
             look(name, q)

@@ -84,7 +84,8 @@ def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, where: str
         if not [t for t in tried[1:] if t.outcome != "failed"]:
             return "No calibrator was tried."
         few = found.state == "unsure" or found.state.startswith("leaning")
-        return f"{'Collect more rows first' if few else 'Use it uncalibrated'}: no calibrator tried is shown to help{where}."
+        do = "Collect more rows first" if few else "Use it uncalibrated"
+        return f"{do}: no calibrator tried is shown to help{where}."
     t = _find(tried, ruling.chosen)
     if t.outcome == WORSE:
         return f"Use it uncalibrated: {t.calibrator}, chosen on the fitting set, makes these rows worse."
@@ -95,7 +96,7 @@ def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, where: str
     if ece.better != "b":
         said = f"loss (NLL) {wording.from_to(nll.a, nll.b)}"
     if t.outcome != HELPED:
-        said = f"chosen on the fitting set, no difference shown on these rows ({said})"
+        said = f"chosen on the fitting set, in doubt on these rows ({said})" if where else f"{said} (in doubt)"
     if found.shape == "confidence":  # it belongs to predictions that nobody touches
         return f"Use {name}: {said}."
     changed = t.predictions_changed

@@ -116,9 +116,9 @@ class FittedDensityRatio:
             if not 1 <= neighbours <= len(given["known"]):
                 raise ValueError(f"{neighbours} neighbours among {len(given['known'])} rows")
             if given["widths"].min() < NARROWEST * FAINTEST / 100 or given["widths"].max() > 2:
-                raise ValueError("its widths are none of shares")
+                raise ValueError("its widths are too small or too large for numbers from 0 to 1")
             if points.min() < 0 or points.max() > 1:
-                raise ValueError("its points are no pairs of shares")
+                raise ValueError("its points are not pairs of numbers from 0 to 1")
             return cls(neighbours, **given, fingerprint=Fingerprint.from_dict(facts["fingerprint"]))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.catalogue import check_options
 from calibrant.core.errors import InputError
 
-STUCK = 100  # steps without anything new, after which a search goes on at random
+STUCK = 100  # steps without anything new, after which a search continues at random
 EXHAUSTED = 2000  # and after which the whole space counts as tried
 
 Objective = Callable[[str], float]  # of an architecture; the higher the better
@@ -35,7 +35,7 @@ class Landscape:
 class Search:
     """A way to choose the next architecture from those tried. An entry defines `walk`.
 
-    Only architectures not tried before cost budget; a search that finds nothing new for long goes on at random.
+    Only architectures not tried before cost budget; a search that finds nothing new for long continues at random.
     """
 
     title: ClassVar[str]

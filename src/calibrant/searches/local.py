@@ -11,7 +11,7 @@ from calibrant.searches._base import Landscape, Search, Tried
 
 @dataclass(frozen=True)
 class Local(Search):
-    """From the best of a few random architectures to the first neighbour that is better, until none is; then anew.
+    """From the best of a few random architectures to the first neighbour that is better, until none is; then again.
 
     It needs a landscape without many small hills: noise of one training makes hills.
 

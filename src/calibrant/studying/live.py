@@ -86,7 +86,7 @@ def search_live(
     """Each search from `seeds` seeds, side by side; a network that two of them ask for is trained once.
 
     Searches draw nothing but by their seed, so each round runs all of them again from the start on what is known, and
-    trains the networks they stop at. Interrupted, the same call goes on.
+    trains the networks they stop at. After an interruption, the same call continues.
     """
     if goal not in COLUMNS:
         raise unknown_name("goal", goal, COLUMNS)

@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
 from calibrant.studying.store import Store
 from calibrant.studying.unit import Outcome, Unit
-from calibrant.studying.work import do
+from calibrant.studying.work import do, use_one_thread
 
 RETRIES = 3  # of a task whose node was lost
 KEPT = 64  # packed files of needed units that stay in the object store; those of queued tasks do anyhow
@@ -79,6 +79,7 @@ class RayTasks:
 
 def _task(unit: Unit, keys: list[str], *packed: bytes, limit: float = 0.0) -> tuple[Outcome, bytes]:
     """A unit on any node: needed files are unpacked beside it, and what it leaves is packed again."""
+    use_one_thread()
     place = Path(tempfile.mkdtemp(prefix="calibrant-unit-"))
     try:
         store = Store(place)

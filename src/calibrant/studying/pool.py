@@ -13,7 +13,7 @@ from pathlib import Path
 
 from calibrant.core.parallel import cores
 from calibrant.studying.unit import Outcome, Unit
-from calibrant.studying.work import do
+from calibrant.studying.work import do, use_one_thread
 
 TRIES = 2  # a worker that was killed from outside took its unit with it once
 
@@ -112,8 +112,7 @@ class LocalPool:
 
 def _serve(pipe: Connection, folder: str) -> None:
     """Units in, outcomes out, until the driver is gone."""
-    os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # more add up in another order
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    use_one_thread()
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send(None)  # the time of the first unit counts from here

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PAPERS = {
     "dark-side": "Singh, Bay, Sengupta, Mirabile: On the Dark Side of Calibration for Modern Neural Networks",
-    "meta": "Towards Unbiased Calibration using Meta-Regularization (anonymous, under review)",
+    "meta": "Wang, Golebiowski: Towards Unbiased Calibration using Meta-Regularization",
     "clamping": "Tang, Chen, Ho: Neural Clamping",
 }
 MEASURES = {  # as printed -> as named here

@@ -1,5 +1,7 @@
 """One unit done: the same function in a local process, in a Ray task and in a shard."""
 
+import os
+import sys
 import time
 import traceback
 from pathlib import Path
@@ -9,8 +11,16 @@ from calibrant.studying.store import Store
 from calibrant.studying.unit import Outcome, Unit, work_of
 
 
+def use_one_thread() -> None:
+    """From now on in this process, which does units beside others: more threads would add up in another order."""
+    os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if torch := sys.modules.get("torch"):  # loaded by an earlier task, it reads the environment no more
+        torch.set_num_threads(1)
+
+
 def do(unit: Unit, folder: str | Path) -> Outcome:
-    """The outcome of a unit; whatever it raises becomes a record, so that the rest goes on."""
+    """The outcome of a unit; whatever it raises becomes a record, so that the rest continues."""
     store, began = Store(folder), time.monotonic()
     try:
         rows = work_of(unit.kind).run(

@@ -20,7 +20,7 @@ from calibrant.training.recipe import Recipe
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that a state on disk must hold to go on."""
+    """Everything that a state on disk must hold to continue."""
 
     network: Network
     wrapped: nn.Module  # the same network, as the devices call it

@@ -102,7 +102,7 @@ class Recipe:
     loss: str = "ce"  # `calibrant list losses`, or a sum of them
     reduction: Literal["mean", "sum"] = "mean"
     mixup: Annotated[float, Bounds(0, 1000)] = 0.0  # alpha of the Beta distribution; 0 is no mixup
-    epochs: Epoch = 30  # 0 is the network as it is: only predictions are made
+    epochs: Epoch = 30  # 0: nothing is trained, only predictions are made
     batch: Annotated[int, Bounds(2, MOST_BATCH)] = 128
     seed: Seed = 0
     select: Literal["last", "best", "refinement"] = "last"  # which epoch's weights count: last, or lowest

@@ -31,7 +31,7 @@ IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean and standard dev
 class Run:
     """A training on disk.
 
-    `run.json` holds the recipe and facts, `log.parquet` a row per epoch, `last.safetensors` everything needed to go on
+    `run.json` holds the recipe and facts, `log.parquet` a row per epoch, `last.safetensors` all it needs to continue
     (the rows of the log too, so that a process may end between any two of these files and the next one finishes them),
     `best.safetensors` the weights of the best epoch so far, `val.npz` and `test.npz` the predictions at the end. Where
     gamma was learned, `gamma.parquet` says which one every test image has.

@@ -67,7 +67,7 @@ def resume(run: Run, parts: Parts) -> TrainingState:
 
 
 def _same_recipe(run: Run, saved: dict[str, Any]) -> None:
-    """Refuse to go on with another recipe; JSON has no tuples, so lists are compared."""
+    """Refuse to continue with another recipe; JSON has no tuples, so lists are compared."""
 
     def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         inner = {k: flat(v, f"{prefix}{k}.") if isinstance(v, dict) else {prefix + k: v} for k, v in values.items()}
