@@ -63,8 +63,8 @@ def run(*, smoke: bool) -> Section:
 def _overhead(count: int, on: str) -> float:
     """Seconds a unit, of units that do nothing, after a few that brought the processes up."""
     from calibrant.studying.engine import run_units
+    from calibrant.studying.executors import executor_for
     from calibrant.studying.store import Store
-    from calibrant.studying.study import executor_for
     from calibrant.studying.unit import Unit
 
     with TemporaryDirectory() as folder:

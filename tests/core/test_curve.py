@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import slow_measures
 
-from calibrant.core.curve import Bins, ClassCurves, Curve, equal_width_edges
+from calibrant.core.class_curves import ClassCurves
+from calibrant.core.curve import Bins, Curve, equal_width_edges
 from calibrant.core.predictions import Predictions
 
 WAYS = [

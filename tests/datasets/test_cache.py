@@ -8,8 +8,9 @@ import dataset_files
 import numpy as np
 import pytest
 
+from calibrant.core import image_cache
 from calibrant.core.errors import InputError
-from calibrant.datasets import _cache, make, progress_to
+from calibrant.datasets import _decoded, make, progress_to
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_the_second_load_decodes_nothing(stored, cache, monkeypatch):
     dataset, images = stored
     assert np.array_equal(images_in(dataset), images)
     assert [file.suffix for file in cache.iterdir()] == [".npy"]
-    monkeypatch.setattr(_cache, "decode_many", never)
+    monkeypatch.setattr(_decoded, "decode_many", never)
     assert np.array_equal(images_in(dataset), images)
     assert isinstance(dataset.load("train").images, np.memmap)
 
@@ -91,7 +92,7 @@ def test_an_image_that_cannot_be_decoded_leaves_nothing_behind(root, cache):
 
 
 def test_no_space_is_said_before_anything_is_written(stored, cache, monkeypatch):
-    monkeypatch.setattr(_cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10}))
+    monkeypatch.setattr(image_cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10}))
     with pytest.raises(InputError, match=r"space for decoded images, got 0 MB free.*CALIBRANT_CACHE"):
         images_in(stored[0])
     assert list(cache.iterdir()) == []

@@ -19,9 +19,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
 from calibrant.studying import on_ray
 from calibrant.studying.engine import run_units
+from calibrant.studying.executors import executor_for, shard
 from calibrant.studying.pool import LocalPool
 from calibrant.studying.store import Store
-from calibrant.studying.study import executor_for, shard
 from calibrant.studying.unit import Unit
 from calibrant.studying.work import use_one_thread
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli._app import Json, Seed, app, bar, needs_train, print_json
+from calibrant.cli._networks import run_shown
 from calibrant.core.errors import InputError
 
 if TYPE_CHECKING:
     from calibrant.spaces import Space
-    from calibrant.studying.engine import Standing
-    from calibrant.studying.unit import Unit
 
 commands = typer.Typer(help="Calibration over neural architectures: spaces, networks, tables of many networks.")
 app.add_typer(commands, name="nas")
@@ -93,7 +92,7 @@ def train(
         from calibrant.studying.nas import data_sets, train_units
 
         units = train_units(space, sample, data_sets(data), scale=scale, seed=seed)
-    _run(units, out, on, limit, retry, as_json)
+    run_shown(units, out, on, limit, retry, as_json)
 
 
 @commands.command()
@@ -115,7 +114,7 @@ def measure(
         from calibrant.studying.nas import measure_units
 
         units = measure_units(weights, data, epochs=epochs, seed=seed, robust=robust, space=space)
-    _run(units, out, on, limit, retry, as_json)
+    run_shown(units, out, on, limit, retry, as_json)
 
 
 @commands.command()
@@ -165,41 +164,6 @@ def query(
 
     with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=100, tbl_hide_column_data_types=True, tbl_width_chars=200):
         typer.echo(found)
-
-
-def _run(units: "list[Unit]", out: Path, on: str, limit: float, retry: bool, quiet: bool) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from calibrant.studying.nas import run_networks
-
-    columns = (TextColumn("networks"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=quiet) as shown:
-        task = shown.add_task("", total=None)
-
-        def on_progress(p: "Standing") -> None:
-            left = "" if p.left is None else f"about {p.left / 60:.0f} min left"
-            words = f"{p.failed} failed, {left}" if p.failed else left
-            shown.update(task, total=p.total, completed=p.done + p.failed, description=words)
-
-        try:
-            made = run_networks(units, out, on=on, limit=limit, retry=retry, on_progress=on_progress)
-        except KeyboardInterrupt:
-            typer.echo(f"stopped; finished networks are kept: the same command continues ({out})", err=True)
-            raise typer.Exit(130) from None
-    ended = made.standing
-    facts = {"total": ended.total, "done": ended.done, "reused": ended.reused, "failed": ended.failed}
-    if quiet:
-        print_json({**facts, "table": str(made.file), "rows": made.table.height, "failures": made.failures})
-    else:
-        typer.echo(
-            f"{ended.done:,} of {ended.total:,} networks done ({ended.reused:,} before), {ended.failed:,} failed."
-        )
-        for name, why in list(made.failures.items())[:10]:
-            typer.echo(f"  skipped {name}: {why}", err=True)
-        typer.echo(f"{made.table.height:,} rows written to {made.file}.")
-        typer.echo(f'\n  calibrant nas query "select arch, accuracy, pre_ECE_15 from nas limit 5" --table {made.file}')
-    raise typer.Exit(1 if ended.failed else 0)
 
 
 def _space_of(arch: str) -> str:

@@ -5,19 +5,14 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, print_json
+from calibrant.cli._rescored import facts_of, show, tell_clamp, told_confidnet
 from calibrant.core.errors import InputError
-from calibrant.core.wording import percent
 from calibrant.core.written import SUFFIXES
-
-if TYPE_CHECKING:
-    from calibrant.core.predictions import Predictions
-    from calibrant.rescoring.clamping import ClampedRun
-    from calibrant.rescoring.rescored import Rescored
 
 RunOrFile = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run, or predictions with features")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="write the predictions here (.npz, .parquet, .csv)")]
@@ -103,7 +98,7 @@ def clamp(
     if as_json:
         facts = {"folder": str(out), "onnx": None if exported is None else str(exported.path)}
         return print_json(facts | {"measures": made.measures, "report": asdict(made.clamped.report)})  # type: ignore[arg-type]
-    _tell_clamp(made, out, onnx)
+    tell_clamp(made, out, onnx)
 
 
 @app.command()
@@ -149,9 +144,9 @@ def confidnet(
     facts = {name: made.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
     facts |= {"folder": str(out), "learned_from": learn, "epochs": len(made.fitted.facts["log"])}
     if as_json:
-        return print_json(facts | _facts(made, out / "test.npz", "test"))
-    typer.echo(_told_confidnet(facts))
-    _show(made, out / "test.npz")
+        return print_json(facts | facts_of(made, out / "test.npz", "test"))
+    typer.echo(told_confidnet(facts))
+    show(made, out / "test.npz")
 
 
 @app.command()
@@ -189,13 +184,13 @@ def trust_score(
     slope, offset = made.fitted.slope, made.fitted.offset
     if as_json:
         facts = {"probability": not raw, "neighbour": neighbour, "alpha": alpha, "slope": slope, "offset": offset}
-        return print_json(facts | _facts(made, out, _name(run, part)))
+        return print_json(facts | facts_of(made, out, _name(run, part)))
     typer.echo(f"TrustScore from {len(made.fitted.known):,} training rows, {neighbour} neighbours")
     if raw:
         typer.echo("The score only ranks. It is not a probability: ECE and NLL mean nothing here.")
     else:
         typer.echo(f"confidence = sigmoid({slope:.3g} ln(score) {offset:+.3g}), from held-out rows")
-    _show(made, out)
+    show(made, out)
 
 
 @app.command()
@@ -221,12 +216,9 @@ def density_ratio(
     made.after.save(out)
     if as_json:
         facts = {"neighbours": neighbours, "fitted_on": made.fitted.n}
-        return print_json(facts | _facts(made, out, _name(run, part)))
+        return print_json(facts | facts_of(made, out, _name(run, part)))
     typer.echo(f"Density ratio from {made.fitted.n:,} held-out rows, {neighbours} neighbours")
-    _show(made, out)
-
-
-# -- what goes in -----------------------------------------------------------------------------------
+    show(made, out)
 
 
 def _numbers(option: str, text: str) -> tuple[float, ...]:
@@ -248,45 +240,3 @@ def _interrupted(then: str) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"stopped; {then}", err=True)
         raise typer.Exit(130) from None
-
-
-# -- what comes out ---------------------------------------------------------------------------------
-
-
-def _tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
-    r = made.clamped.report
-    assert r is not None
-    columns = next(iter(made.measures.values()))
-    typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
-    for name, values in made.measures.items():
-        shown = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
-        typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
-    typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
-    for line in r.diagnosis.split(". "):
-        typer.echo(line if line.endswith(".") else f"{line}.")
-    typer.echo(f"Written to {out}{'' if onnx is None else f' and {onnx}'}.")
-
-
-def _told_confidnet(facts: dict[str, Any]) -> str:
-    chosen, where = facts["chosen"], f"held-out {facts['learned_from']} images"
-    lines = [f"ConfidNet after {facts['epochs']} epochs; chosen: epoch {chosen['epoch']} of stage {chosen['stage']},"]
-    if chosen["by"] == "aupr_error":
-        lines += [f"which has the best AUPR-error on {where}."]
-    else:
-        lines += [f"which has the lowest loss on {where} (fewer than 30 errors)."]
-    return "\n".join([*lines, f"There the network gives the true class {facts['mean_target']:.3f} on average."])
-
-
-def _facts(made: "Rescored[Any]", file: Path, part: str) -> dict[str, Any]:
-    after: Predictions = made.after
-    counts = {"n": after.n, "k": after.k, "seen": after.extras.seen}
-    return {"file": str(file), "part": part, **counts, "measures": made.measures()}
-
-
-def _show(made: "Rescored[Any]", file: Path) -> None:
-    from calibrant.core.wording import number
-
-    typer.echo(f"\n{'measure':14}{'before':>10}{'after':>10}")
-    for row in made.measures():
-        typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")
-    typer.echo(f"\n{made.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")

@@ -9,7 +9,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.missing import Missing
 from calibrant.core.naming import Columns, Roles
 from calibrant.core.predictions import Predictions
-from calibrant.core.validate import check_labels, check_seen
+from calibrant.core.validate import check_labels
+from calibrant.core.validate_extras import check_seen
 
 ROWS = ("features", "ids", "groups", "weights", "clusters")
 

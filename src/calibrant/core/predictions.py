@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Extras, Shape
+from calibrant.core.held import Held
 from calibrant.core.range import hold, without_absent
+from calibrant.core.rows import row_numbers, split_rows
 from calibrant.core.softmax import shared_out
-from calibrant.core.views import Kind, Views
 
 if TYPE_CHECKING:
-    from calibrant.core.missing import How, Missing
+    from calibrant.core.missing import How
     from calibrant.core.shapes import Ignore
 
 
-class Predictions(Views):
+class Predictions(Held):
     """Scores and what was true, valid once built and never changed, in one of four shapes.
 
     - classes: logits or probabilities (n, k) and labels (n,), from `from_logits` or `from_probs`;
@@ -36,15 +35,6 @@ class Predictions(Views):
     >>> p.confidence, p.correct
     (array([0.9, 0.6]), array([ True, False]))
     """
-
-    def __init__(self, values: Floats, labels: Ints, kind: Kind, extras: Extras | None = None) -> None:
-        """For internal use: takes valid arrays without looking at them. Users call `from_logits` or `from_probs`."""
-        extras = extras or Extras()
-        self.__dict__.update(values=values, labels=labels, kind=kind, extras=extras)
-        lock(values, labels, *extras.arrays().values())
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"predictions never change: build new ones instead of setting {name}")
 
     @classmethod
     def from_logits(
@@ -214,8 +204,7 @@ class Predictions(Views):
         told: dict[str, Any] = {"score": score, "label": label, "confidence": confidence, "correct": correct}
         told |= {"weight": weight, "cluster": cluster, "group": group, "id": id, "missing": missing}
         told |= {"logits": logits, "positive": positive, "per_character": per_character}
-        columns = Columns(**told, classes=tuple(classes))
-        return load_predictions(path, few_rows=few_rows, columns=columns)
+        return load_predictions(path, few_rows=few_rows, columns=Columns(**told, classes=tuple(classes)))
 
     def save(self, path: str | Path) -> None:
         """To an .npz, .parquet, .csv or .jsonl file, whole or not at all."""
@@ -226,48 +215,6 @@ class Predictions(Views):
             raise InputError(str(path), expected="finite predictions", got="NaN or infinity", fix=fix)
         save_predictions(self, path)
 
-    # -- size and shape -------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> Shape:
-        """classes, binary, confidence or choices."""
-        return self.extras.shape
-
-    @property
-    def weights(self) -> Array | None:
-        return self.extras.weights
-
-    @property
-    def clusters(self) -> Ints | None:
-        return self.extras.clusters
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the classes; empty where they have none."""
-        return self.extras.classes
-
-    @property
-    def missing(self) -> "Missing | None":
-        """Rows of the file that had no score, and what was done about them; None where all had one."""
-        return self.extras.missing
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of numbers should know about where these came from."""
-        return (*((str(self.missing),) if self.missing is not None else ()), *self.extras.notes)
-
-    @property
-    def features(self) -> Floats | None:
-        return self.extras.features
-
-    @property
-    def ids(self) -> npt.NDArray[Any] | None:
-        return self.extras.ids
-
-    @property
-    def groups(self) -> npt.NDArray[Any] | None:
-        return self.extras.groups
-
     def __len__(self) -> int:
         return self.n
 
@@ -277,36 +224,13 @@ class Predictions(Views):
 
     def take(self, index: npt.ArrayLike) -> "Predictions":
         """The rows of `index` (integers or a mask), in that order; repeats are allowed."""
-        i = np.asarray(index)
-        if i.ndim != 1 or (i.dtype == bool and len(i) != self.n):
-            raise InputError(
-                "take", expected=f"row numbers or a mask of {self.n}", got=f"shape {i.shape}", fix="give one list"
-            )
-        rows = np.flatnonzero(i) if i.dtype == bool else i
-        if len(rows) == 0:
-            raise InputError("take", expected="at least one row", got="none", fix="give a longer index")
+        rows = row_numbers(index, self.n)
         return Predictions(self.values[rows], self.labels[rows], self.kind, self.extras.take(rows))
 
     def split(self, fraction: float = 0.5, *, seed: int = 0) -> tuple["Predictions", "Predictions"]:
         """Two disjoint random parts, the first holding `fraction` of the rows."""
-        first = round(self.n * fraction)
-        if not 0 < first < self.n:
-            raise InputError(
-                "split",
-                expected="a fraction that leaves rows on both sides",
-                got=f"{fraction} of {self.n} rows",
-                fix="use a fraction strictly between 0 and 1",
-            )
-        shuffled = np.random.default_rng(seed).permutation(self.n)
-        if self.clusters is not None:  # rows that came together stay together
-            place = np.empty(self.n, dtype=np.int64)
-            place[shuffled] = np.arange(self.n)
-            begins = np.full(int(self.clusters.max()) + 1, self.n)
-            np.minimum.at(begins, self.clusters, place)
-            shuffled = np.lexsort((place, begins[self.clusters]))
-            ends = np.append(np.flatnonzero(np.diff(self.clusters[shuffled])) + 1, self.n)
-            first = int(ends[np.abs(ends[:-1] - first).argmin()]) if len(ends) > 1 else first
-        return self.take(np.sort(shuffled[:first])), self.take(np.sort(shuffled[first:]))
+        first, second = split_rows(self.n, fraction, seed, self.clusters)
+        return self.take(first), self.take(second)
 
     def tempered(self, T: float) -> "Predictions":
         """Every logit divided by the temperature T, in float64."""
@@ -325,8 +249,7 @@ class Predictions(Views):
         binary predictions q is the new P(positive), and the prediction is whatever q says.
         """
         given = np.asarray(q, dtype=np.float64)
-        wrong = given.shape != (self.n,) or not np.all((given >= 0) & (given <= 1))  # NaN is not either
-        if wrong:
+        if given.shape != (self.n,) or not np.all((given >= 0) & (given <= 1)):  # NaN is not either
             got = f"shape {given.shape}" if given.shape != (self.n,) else f"{np.min(given):g} to {np.max(given):g}"
             fix = "give one probability per row"
             raise InputError("with_confidence", expected=f"{self.n} numbers from 0 to 1", got=got, fix=fix)

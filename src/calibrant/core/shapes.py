@@ -10,8 +10,10 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.extras import Extras, Shape
+from calibrant.core.given_arrays import to_numpy
 from calibrant.core.range import hold, without_absent
-from calibrant.core.validate import check_extras, check_labels, check_logits, check_probs, check_scores, to_numpy
+from calibrant.core.validate import check_labels, check_logits, check_probs, check_scores
+from calibrant.core.validate_extras import check_extras
 from calibrant.core.views import PROBABILITY_FLOOR, Kind
 
 Ignore = int | Sequence[int]

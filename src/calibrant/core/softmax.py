@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
-from calibrant.core.curve import ClassCurves
+from calibrant.core.class_curves import ClassCurves
 from calibrant.core.parallel import pieces, run_pieces
 
 SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it

@@ -5,10 +5,6 @@ are understood, and the few names by which numpy describes an array and torch a 
 else is refused.
 """
 
-import codecs
-import io
-import pickletools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,19 +14,9 @@ import numpy.typing as npt
 
 from calibrant.core.disk import damaged, read_bytes
 from calibrant.core.errors import InputError
+from calibrant.core.pickle_instructions import CONSTANTS, EMPTY, GETS, IGNORED, PUTS, TUPLES, VALUES, instructions
 
 EXPECTED = "data in a pickle: numbers, texts, lists, dictionaries and arrays"
-VALUES = {
-    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
-    *("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
-    *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
-}
-CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-IGNORED = {"PROTO", "FRAME", "READONLY_BUFFER"}
-PUTS, GETS = {"PUT", "BINPUT", "LONG_BINPUT"}, {"GET", "BINGET", "LONG_BINGET"}
-TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-EMPTY: dict[str, Any] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": set}
-OPERATIONS = {operation.code: operation for operation in pickletools.opcodes}
 NAMES = {  # what numpy of all ages calls itself, and how Python 3 writes bytes for Python 2
     *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")),
     *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
@@ -105,7 +91,7 @@ class _Reader:
         self.memory: dict[int, Any] = {}
 
     def read(self, content: bytes) -> Any:
-        for name, value in _instructions(content):
+        for name, value in instructions(content):
             if name in VALUES:
                 self.stack.append(value)
             elif name in PUTS:
@@ -232,19 +218,6 @@ class _Reader:
             got=f"{got}: this file contains code, and code is never run",
             fix="get the published file again; use the binary or Parquet version of the data set where there is one",
         )
-
-
-def _instructions(content: bytes) -> Iterator[tuple[str, Any]]:
-    stream = io.BytesIO(content)
-    while (code := stream.read(1)) != b".":
-        operation = OPERATIONS.get(code.decode("latin-1"))
-        if operation is None:
-            raise ValueError("a pickle that is cut short" if code == b"" else f"no instruction {code!r}")
-        if operation.name == "STRING":  # pickletools takes it for ASCII; Python 2 wrote the bytes of arrays so
-            quoted = pickletools.read_stringnl(stream, decode=False)
-            yield operation.name, codecs.escape_decode(quoted)[0].decode("latin-1")
-        else:
-            yield operation.name, operation.arg.reader(stream) if operation.arg else None
 
 
 def _finished(value: Any) -> Any:

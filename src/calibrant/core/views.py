@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
-from calibrant.core.curve import ClassCurves, Curve
+from calibrant.core.class_curves import ClassCurves
+from calibrant.core.curve import Curve
 from calibrant.core.extras import Extras
 from calibrant.core.parallel import pieces
 from calibrant.core.range import without_absent

@@ -1,7 +1,7 @@
 """Images and labels: one file per data set; the file name is the name (`cifar10.1` is cifar10_1.py)."""
 
+from calibrant.core.image_cache import progress_to
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
-from calibrant.datasets._cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
 from calibrant.datasets._published import Published
 from calibrant.datasets._splits import Splits, halves, split, split_sizes

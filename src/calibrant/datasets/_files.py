@@ -12,14 +12,10 @@ from calibrant.core import npz
 from calibrant.core.catalogue import spec_of
 from calibrant.core.disk import damaged, read_bytes
 from calibrant.core.errors import InputError
+from calibrant.core.image_cache import cache_folder
 from calibrant.datasets._base import Bytes, Dataset
 
 IDX_OF_BYTES = 0x0800  # the start of an idx file: two zeros, the type (8 = unsigned byte), the number of dimensions
-
-
-def cache_folder() -> Path:
-    """The folder for everything that can be made or fetched again."""
-    return Path(os.environ.get("CALIBRANT_CACHE") or "~/.cache/calibrant").expanduser()
 
 
 def place(dataset: Dataset) -> Path:

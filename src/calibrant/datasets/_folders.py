@@ -10,8 +10,8 @@ import numpy as np
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Bytes
-from calibrant.datasets._cache import decoded
 from calibrant.datasets._decode import Encoded, ImageFiles, Picture
+from calibrant.datasets._decoded import decoded
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif")
 

@@ -16,8 +16,8 @@ from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
 from calibrant.core.tables import readable
 from calibrant.datasets._base import Bytes
-from calibrant.datasets._cache import decoded
 from calibrant.datasets._decode import LOOKED_AT, Colour, Encoded, Fit, Picture, picture_of
+from calibrant.datasets._decoded import decoded
 
 WORDS = {
     "train": ("train", "training"),

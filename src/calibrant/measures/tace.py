@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import ClassCurves
+from calibrant.core.class_curves import ClassCurves
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.weighted import WeightedCurves

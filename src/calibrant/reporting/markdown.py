@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from calibrant.core import wording
+from calibrant.core.spoken import SPOKEN_OF_CLASSES, Spoken
 from calibrant.reporting import verdict
 from calibrant.reporting.aspects import refinement
 from calibrant.reporting.page import label, side_by_side
@@ -86,7 +87,7 @@ def _tried(m: Model, ece: str) -> str:
     return table(head, rows)
 
 
-def segments(part: Segments, words: wording.Spoken = wording.SPOKEN_OF_CLASSES) -> str:
+def segments(part: Segments, words: Spoken = SPOKEN_OF_CLASSES) -> str:
     rows = [
         [s.name, wording.count(s.n), wording.percent(s.says), wording.percent(s.right), wording.change("gap", s.gap),
          wording.change_interval("gap", s.low, s.high), "yes" if s.beyond_noise else "no"]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from calibrant.core.curve import Curve
 from calibrant.core.extras import Shape
 from calibrant.core.plain import NOT_IN_JSON, plain
-from calibrant.core.wording import Spoken, spoken
+from calibrant.core.spoken import Spoken, spoken
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import Ruling
 

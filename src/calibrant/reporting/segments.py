@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.files import existing
 from calibrant.core.npz import read_npz
 from calibrant.core.predictions import Predictions
+from calibrant.core.spoken import spoken
 from calibrant.core.tables import column_names, read_table
 from calibrant.core.weighted import is_whole
 from calibrant.core.wilson import wilson
@@ -145,7 +146,7 @@ def _discoveries(p_values: list[float]) -> npt.NDArray[np.bool_]:
 
 
 def _words(by: str, rows: list[Segment], shape: str) -> str:
-    words = wording.spoken(shape)
+    words = spoken(shape)
     what, many = ("class", "classes") if by == "predicted class" else ("group", "groups")
     off = [s for s in rows if s.beyond_noise]
     if len(rows) == 1:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from calibrant.core import wording
+from calibrant.core.spoken import SPOKEN_OF_CLASSES, Spoken
 from calibrant.reporting import verdict
 from calibrant.reporting.aspects import refinement
 from calibrant.reporting.page import label, side_by_side
@@ -55,7 +56,7 @@ def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
     return [*parts, *_head("How sure we are")[1:], *(_words(sentence) for sentence in m.certainty.words)]
 
 
-def sparkline(bins: Sequence[Bin], words: wording.Spoken = wording.SPOKEN_OF_CLASSES) -> Text:
+def sparkline(bins: Sequence[Bin], words: Spoken = SPOKEN_OF_CLASSES) -> Text:
     """What it says and how often it is right, bin by bin, as small bars over the confidence.
 
     >>> print(sparkline([Bin(0, 0.5, 0, 0, 0), Bin(0.5, 1, 4, 0.9, 0.5)]).plain.splitlines()[1])

@@ -5,6 +5,7 @@ about the choice of a calibrator by the rule itself (`repairing/rule.py`).
 """
 
 from calibrant.core import wording
+from calibrant.core.spoken import spoken
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 from calibrant.reporting.finding import NOISY, Finding
@@ -183,7 +184,7 @@ def _finding(found: Finding) -> str:
     if state == "close":
         return f"With {rows} the error is beyond doubt, and small: ECE {error}."
     if state == "mixed":
-        words = wording.spoken(found.shape)
+        words = spoken(found.shape)
         return (
             f"{wording.sentence(words.over)} in places and {words.under} in others, which cancels on average but not "
             f"in detail: ECE {error}, of which chance explains at most {chance}. "

@@ -5,27 +5,16 @@ likes a small weight. Here each perturbation is judged on the rows that its fit 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
+from calibrant.core.torch.clamp_report import HeldOut
 from calibrant.rescorers._clamp_fit import Point
 from calibrant.rescorers._clamp_passes import Passes
 from calibrant.rescorers._focal_temperature import best_temperature, focal_mean
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """How one weight does on rows that were left out of the fits."""
-
-    gamma: float
-    lam: float | None  # None: no perturbation at all
-    T: float  # the best one for these rows
-    loss: float  # mean focal loss there; no penalty in it
-
 
 Fits = Callable[[Passes, Sequence[float]], Sequence[Point]]  # one point for every weight, on the rows of the passes
 

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
+from calibrant.core.torch.clamped import check_inputs
+from calibrant.core.torch.layers import wide
 from calibrant.core.torch.loader import NO_ITERATOR, Loader, Rows, pairs
 
 OnPass = Callable[[int], None]
@@ -111,29 +113,6 @@ class Passes:
             got = f"only class {seen[0]} in {len(look.labels)} rows"
             raise InputError("labels", expected="at least two classes", got=got, fix="calibrate on rows of every class")
         return look
-
-
-def check_inputs(x: Tensor, shape: torch.Size) -> None:
-    """Inputs that a perturbation of this shape can be added to."""
-    if not x.is_floating_point():
-        raise InputError(
-            "inputs",
-            expected="floating-point numbers, to which a perturbation can be added",
-            got=str(x.dtype).removeprefix("torch."),
-            fix="normalise images, embed tokens first, and clamp the network that comes after it",
-        )
-    if x.shape[1:] != shape:
-        got, expected = f"{tuple(x.shape[1:])}", f"inputs of the shape {tuple(shape)}, as the perturbation has"
-        raise InputError("inputs", expected=expected, got=got, fix="pad or cut all inputs to one shape")
-    if not len(x):
-        raise InputError("inputs", expected="rows in every batch", got="an empty batch", fix="leave empty batches out")
-    if not torch.isfinite(x).all():
-        raise InputError("inputs", expected="finite numbers", got="NaN or infinity", fix="clean the inputs")
-
-
-def wide(logits: Tensor) -> Tensor:
-    """Logits with all digits the device has: losses of confident rows need them."""
-    return logits.float() if logits.device.type == "mps" else logits.double()
 
 
 def _checked(logits: object, labels: Tensor) -> Tensor:

@@ -1,12 +1,12 @@
 """How a fit of Neural Clamping went, in numbers and in a sentence."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from calibrant.core.predictions import Predictions
+from calibrant.core.torch.clamp_report import ClampReport, ClampRow
 from calibrant.core.wording import percent, sentence
-from calibrant.rescorers._clamp_cv import HeldOut
 from calibrant.rescorers._clamp_fit import Objective, Point
 from calibrant.rescorers._clamp_passes import Passes
 from calibrant.rescorers._clamp_search import Fitted
@@ -14,46 +14,6 @@ from calibrant.rescorers._focal_temperature import HIGH, LOW, focal_mean
 
 if TYPE_CHECKING:
     from calibrant.rescorers.clamping import NeuralClamping
-
-
-@dataclass(frozen=True)
-class ClampRow:
-    """One fit, with one gamma and one weight of the penalty; measures are those of the calibration rows."""
-
-    gamma: float
-    lam: float | None  # of the penalty; None where lambda_rule="cv" kept no perturbation
-    T: float
-    delta_norm: float
-    objective: float
-    objective_temperature: float  # with no perturbation, at the T that this fit would then take
-    ece: float  # 15 bins
-    entropy: float
-    stopped: str  # why
-
-
-@dataclass(frozen=True)
-class ClampReport:
-    """How the fit went, on the calibration rows. The objective is the mean focal loss plus the penalty."""
-
-    gamma: float
-    lam: float | None  # of the penalty; None where lambda_rule="cv" kept no perturbation
-    T: float
-    T_alone: float  # of temperature scaling with the same loss
-    delta_norm: float
-    objective_before: float  # of the uncalibrated network
-    objective_temperature: float  # of temperature scaling with the same loss
-    objective: float
-    ece_before: float  # 15 bins
-    ece_temperature: float
-    ece: float
-    n: int
-    k: int
-    passes: int  # over the calibration rows
-    helped: bool  # whether the perturbation lowered the objective
-    diagnosis: str
-    options: dict[str, Any]  # of NeuralClamping
-    rows: tuple[ClampRow, ...] = ()  # where several gammas or weights were tried
-    held_out: tuple[HeldOut, ...] = ()  # the weights that lambda_rule="cv" compared
 
 
 def chosen(fits: Sequence[Fitted]) -> Fitted:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from calibrant.core.errors import InputError
-from calibrant.rescorers._clamp_cv import HeldOut, held_out_losses
+from calibrant.core.torch.clamp_report import HeldOut
+from calibrant.rescorers._clamp_cv import held_out_losses
 from calibrant.rescorers._clamp_fit import (
     Box,
     Objective,

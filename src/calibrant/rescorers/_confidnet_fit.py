@@ -1,10 +1,10 @@
-"""How ConfidNet is fitted: features looked at, two stages of epochs, the best one kept, a state to continue from."""
+"""How ConfidNet learns: two stages of epochs, what each of them minimises, and which epoch is kept."""
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.ranking import average_precision
 from calibrant.core.torch import checkpoint
+from calibrant.core.torch.fit_state import FitState, load_fit, save_fit, seeded
 from calibrant.core.torch.loader import Loader, pairs
 from calibrant.rescorers._confidnet_rows import Rows, aims, look, rows_of
 from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, OnEpoch, fingerprint
@@ -24,19 +24,6 @@ LEAST_ERRORS = 30  # AUPR-error of fewer is mostly chance: the loss selects inst
 
 # Options that no epoch so far has looked at, by the stage that a state is in: a fit may continue with others.
 LATER = {1: {"epochs", "patience", "stages", "clone_epochs", "clone_lr"}, 2: {"clone_epochs", "patience"}}
-
-
-@dataclass
-class FitState:
-    """How far a fit is."""
-
-    stage: int = 1
-    epoch: int = 0  # of the stage
-    waited: int = 0  # epochs of the stage since the best one
-    best: float | None = None
-    best_stage: int = 1
-    best_epoch: int = 0
-    log: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Fitting:
@@ -186,13 +173,9 @@ class Fitting:
         if set_epoch is not None:
             set_epoch(epoch)
 
-    @contextmanager
-    def seeded(self, stage: int, epoch: int) -> Iterator[None]:
+    def seeded(self, stage: int, epoch: int) -> AbstractContextManager[None]:
         like = next(self.network.parameters(), torch.zeros(()))
-        number = np.random.SeedSequence([self.options.seed, stage, epoch]).generate_state(1, np.uint64)[0]
-        with torch.random.fork_rng([like.device] if like.is_cuda else []):
-            torch.manual_seed(int(number >> np.uint64(1)))
-            yield
+        return seeded(self.options.seed, stage, epoch, like.device)
 
     # -- what is kept ---------------------------------------------------------------------------
 
@@ -227,28 +210,15 @@ class Fitting:
         }
 
     def save(self, file: Path) -> None:
-        tensors = checkpoint.named("optimizer", checkpoint.optimizer_tensors(self.optimizer))
-        tensors |= checkpoint.named("now", self.tensors()) | checkpoint.named("best", self.best)
-        checkpoint.save(file, tensors, {"state": asdict(self.state), "images": self.images_hash, **self.facts()})
+        facts = {"images": self.images_hash, **self.facts()}
+        save_fit(file, self.state, self.optimizer, self.tensors(), self.best, facts)
 
     def resume(self, file: Path) -> None:
-        tensors, facts = checkpoint.load(file)
-        if "state" not in facts or "images" not in facts:
-            raise InputError(str(file), expected="the state of a ConfidNet", got="another file", fix="delete it")
-        then, now = facts["options"], asdict(self.options)
-        later = LATER[facts["state"]["stage"]]
-        changed = [f"{k} = {then[k]} then, {now[k]} now" for k in now if k not in later and then[k] != now[k]]
-        if facts["images"] != self.images_hash:
-            changed = ["other images", *changed]
-        if facts["network"] != self.network_hash:
-            changed = ["another network", *changed]
-        if changed:
-            fix = "use the same, or delete the file to start over"
-            got = ", ".join(changed[:3])
-            raise InputError(str(file), expected="what its fit began with", got=got, fix=fix)
-        if facts["state"]["stage"] == 2:
+        facts = {"options": asdict(self.options), "images": self.images_hash, "network": self.network_hash}
+        kept = load_fit(file, "a ConfidNet", facts, LATER)
+        if kept.state.stage == 2:
             self.begin_clone()
-        self.state = FitState(**facts["state"])
-        self.put(checkpoint.under("now", tensors))
-        self.best = {n: t.to(self.val.features.device) for n, t in checkpoint.under("best", tensors).items()}
-        checkpoint.put_optimizer(self.optimizer, checkpoint.under("optimizer", tensors))
+        self.state = kept.state
+        self.put(kept.now)
+        self.best = {n: t.to(self.val.features.device) for n, t in kept.best.items()}
+        kept.put_optimizer(self.optimizer)

@@ -6,15 +6,16 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import nn
 
+from calibrant.core.torch.clamp_report import ClampReport, ClampRow, HeldOut
+from calibrant.core.torch.clamped import Clamped
+from calibrant.core.torch.clamped_files import load_clamped
 from calibrant.core.torch.layers import frozen
 from calibrant.core.torch.loader import Loader
 from calibrant.rescorers._base import Rescorer
-from calibrant.rescorers._clamp_cv import HeldOut
 from calibrant.rescorers._clamp_options import check_numbers, feasible
 from calibrant.rescorers._clamp_passes import OnPass, Passes
-from calibrant.rescorers._clamp_report import ClampReport, ClampRow, chosen, report
+from calibrant.rescorers._clamp_report import chosen, report
 from calibrant.rescorers._clamp_search import CV_POOL, LAM_POOL, NEXT, Search
-from calibrant.rescorers._clamped import Clamped, load_clamped
 
 __all__ = ["ClampReport", "ClampRow", "Clamped", "HeldOut", "NeuralClamping", "OnPass", "load_clamped"]
 

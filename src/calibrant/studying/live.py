@@ -12,10 +12,10 @@ from calibrant.core.errors import InputError, unknown_name
 from calibrant.searches import Landscape, Search, Trial
 from calibrant.spaces import Space
 from calibrant.studying.engine import Executor, run_units
+from calibrant.studying.executors import executor_for
 from calibrant.studying.nas import TABLE, scaled, train_unit
 from calibrant.studying.search import COLUMNS, Goal
 from calibrant.studying.store import Store
-from calibrant.studying.study import executor_for
 from calibrant.studying.unit import Outcome, Unit
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from calibrant import spaces
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.studying.engine import Standing, run_units
+from calibrant.studying.executors import executor_for
 from calibrant.studying.nas_files import network_files, read_network, require_weights
 from calibrant.studying.store import Store
-from calibrant.studying.study import executor_for
 from calibrant.studying.unit import Row, Unit, work_of
 
 if TYPE_CHECKING:

@@ -53,3 +53,8 @@ def listening(head: nn.Module) -> Iterator[list[Tensor]]:
         yield heard
     finally:
         hook.remove()
+
+
+def wide(logits: Tensor) -> Tensor:
+    """Logits with all digits the device has: losses of confident rows need them."""
+    return logits.float() if logits.device.type == "mps" else logits.double()

@@ -1,30 +1,30 @@
-"""Images decoded once: a file of bytes that later loads read straight from disk."""
+"""Images made once: a file of bytes in the cache, that later loads read straight from disk."""
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.core.parallel import threads
-from calibrant.datasets._base import Bytes
-from calibrant.datasets._decode import Encoded, Picture, decode_many
-from calibrant.datasets._files import cache_folder
 
+Bytes = npt.NDArray[np.uint8]
+Blocks = Generator[Bytes, None, None]  # (some images, height, width, channels)
 OnProgress = Callable[[int, int], None]  # images done, images in all
-VERSION = 1  # of what decoding does: another number, and every cache is made again
-AT_ONCE = 256
 
 _on_progress: ContextVar[OnProgress | None] = ContextVar("on_progress", default=None)
+
+
+def cache_folder() -> Path:
+    """The folder for everything that can be made or fetched again."""
+    return Path(os.environ.get("CALIBRANT_CACHE") or "~/.cache/calibrant").expanduser()
 
 
 @contextmanager
@@ -37,31 +37,31 @@ def progress_to(on_progress: OnProgress) -> Iterator[None]:
         _on_progress.reset(token)
 
 
-def decoded(
+def cached_images(
     name: str,
     sources: Iterable[Path],
     options: str,
     n: int,
-    picture: Callable[[], Picture],
-    images: Callable[[], Iterable[Encoded]],
+    make: Callable[[], tuple[tuple[int, int, int], Blocks]],
 ) -> Bytes:
-    """The images of these files, (n, height, width, channels), from the cache or, the first time, decoded into it.
+    """The images of these files, (n, height, width, channels), from the cache or, the first time, made into it.
 
-    The cache belongs to files of this size and age read with these options; a file that changed is decoded again.
-    Processes that decode at the same time write a file each, and the last one to finish stays.
+    `make` gives the shape of an image, and blocks of images. The cache belongs to files of this size and age read with
+    these options; a file that changed is read again. Processes that make images at the same time write a file each, and
+    the last one to finish stays.
     """
     if n == 0:  # which cannot be mapped into memory
         return np.zeros((0, 1, 1, 1), dtype=np.uint8)
     file = cache_folder() / "decoded" / f"{name}-{_key(sources, options)}.npy"
     if (found := _opened(file, n)) is not None:
         return found
-    made = picture()
-    shape = (n, *made.shape)
+    image, blocks = make()
+    shape = (n, *image)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if (free := shutil.disk_usage(file.parent).free) < np.prod(shape, dtype=np.int64):
             raise OSError(f"{free / 2**20:,.0f} MB free")
-        write_whole(file, lambda stream: _write(stream, shape, made, images()))
+        write_whole(file, lambda stream: _write(stream, shape, blocks))
     except OSError as error:
         raise InputError(
             str(file.parent),
@@ -75,7 +75,7 @@ def decoded(
 
 
 def _key(sources: Iterable[Path], options: str) -> str:
-    digest = sha256(f"{VERSION} {options}".encode())
+    digest = sha256(options.encode())
     for source in sources:
         facts = source.stat()
         digest.update(os.fsencode(f"\n{os.path.abspath(source)} {facts.st_size} {facts.st_mtime_ns}"))
@@ -92,13 +92,13 @@ def _opened(file: Path, n: int) -> Bytes | None:
     return found if whole and found.offset + found.nbytes == file.stat().st_size else None
 
 
-def _write(stream: IO[bytes], shape: tuple[int, ...], picture: Picture, images: Iterable[Encoded]) -> None:
+def _write(stream: IO[bytes], shape: tuple[int, ...], blocks: Blocks) -> None:
     header = {"descr": "|u1", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
-    done, on_progress, rest = 0, _on_progress.get(), iter(images)
-    with ThreadPoolExecutor(threads()) as pool:
-        while some := list(islice(rest, AT_ONCE)):
-            stream.write(decode_many(some, picture, pool).data)
-            done += len(some)
+    done, on_progress = 0, _on_progress.get()
+    with closing(blocks):  # and with it the threads that make them, also when the disk is full
+        for block in blocks:
+            stream.write(block.data)
+            done += len(block)
             if on_progress:
                 on_progress(done, shape[0])

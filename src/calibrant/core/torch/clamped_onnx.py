@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.exported import ONNX_INSTALL, TOLERANCE, Exported, needed
-from calibrant.core.torch.layers import frozen
-from calibrant.rescorers._clamp_passes import wide
+from calibrant.core.torch.layers import frozen, wide
 
 if TYPE_CHECKING:
-    from calibrant.rescorers._clamped import Clamped
+    from calibrant.core.torch.clamped import Clamped
 
 ROWS = 5  # of the comparison; the export itself looks at two, so that a fixed batch size shows
 INPUT, OUTPUT = "inputs", "logits"

@@ -1,0 +1,50 @@
+"""What rescoring commands print: the numbers before and after, and how the fit went."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from calibrant.core.wording import number, percent
+
+if TYPE_CHECKING:
+    from calibrant.core.predictions import Predictions
+    from calibrant.rescoring.clamping import ClampedRun
+    from calibrant.rescoring.rescored import Rescored
+
+
+def tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
+    r = made.clamped.report
+    assert r is not None
+    columns = next(iter(made.measures.values()))
+    typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
+    for name, values in made.measures.items():
+        shown = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
+        typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
+    typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
+    for line in r.diagnosis.split(". "):
+        typer.echo(line if line.endswith(".") else f"{line}.")
+    typer.echo(f"Written to {out}{'' if onnx is None else f' and {onnx}'}.")
+
+
+def told_confidnet(facts: dict[str, Any]) -> str:
+    chosen, where = facts["chosen"], f"held-out {facts['learned_from']} images"
+    lines = [f"ConfidNet after {facts['epochs']} epochs; chosen: epoch {chosen['epoch']} of stage {chosen['stage']},"]
+    if chosen["by"] == "aupr_error":
+        lines += [f"which has the best AUPR-error on {where}."]
+    else:
+        lines += [f"which has the lowest loss on {where} (fewer than 30 errors)."]
+    return "\n".join([*lines, f"There the network gives the true class {facts['mean_target']:.3f} on average."])
+
+
+def facts_of(made: "Rescored[Any]", file: Path, part: str) -> dict[str, Any]:
+    after: Predictions = made.after
+    counts = {"n": after.n, "k": after.k, "seen": after.extras.seen}
+    return {"file": str(file), "part": part, **counts, "measures": made.measures()}
+
+
+def show(made: "Rescored[Any]", file: Path) -> None:
+    typer.echo(f"\n{'measure':14}{'before':>10}{'after':>10}")
+    for row in made.measures():
+        typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")
+    typer.echo(f"\n{made.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")

@@ -1,0 +1,122 @@
+"""What a measure promises: a number about predictions, with its facts, its noise and its interval."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.catalogue import check_options, spec_of
+from calibrant.core.errors import InputError
+from calibrant.core.extras import Shape
+from calibrant.core.intervals import Interval, basic_interval
+from calibrant.core.noise import Sampling, Spread
+from calibrant.core.predictions import Predictions
+from calibrant.core.shapes import shape_words
+
+SUSPECT_BIAS = 0.1  # of the value; a calibrated model shows about 0.4
+
+SHAPES: tuple[Shape, ...] = ("classes", "binary", "confidence", "choices")
+SHAPE_WORDS: dict[Shape, dict[str, str]] = {  # what definitions call the score, for each shape
+    "classes": {},
+    "choices": {},
+    "binary": {
+        "top-label": "positive-class",
+        "confidence": "P(positive)",
+        "incorrect": "negative",
+        "correct": "positive",
+    },
+    "confidence": {"top-label": "confidence"},
+}
+
+Direction = Literal["down", "up", "zero", "none"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number about predictions: pure, blind to the order of rows and to a constant added to a row of logits."""
+
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
+    title: ClassVar[str]
+    reference: ClassVar[str]
+    direction: ClassVar[Direction] = "down"  # which way is better
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    resamples: ClassVar[int] = 1000  # how many the interval takes unless told otherwise
+    shapes: ClassVar[tuple[Shape, ...]] = SHAPES  # of predictions that it can be computed of
+    covers: ClassVar[str] = ""  # what a 95 % interval covers, where that is not 93 to 99 %
+    of_calibration: ClassVar[bool] = False  # zero for a perfectly calibrated model of infinitely many rows
+    needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong
+    fixed_maps: ClassVar[bool] = False  # fits maps, and resamples do not fit them again
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def __call__(self, p: Predictions) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how it is computed: define __call__")
+
+    @property
+    def definition(self) -> str:
+        """What exactly the number is, in words, with the options that matter."""
+        return self.title
+
+    def defined(self, p: Predictions) -> str:
+        """The definition for the shape of these predictions."""
+        words = SHAPE_WORDS[p.shape]
+        made = self.definition
+        for top, own in words.items():
+            made = made.replace(top, own)
+        return made
+
+    def check_shape(self, p: Predictions) -> None:
+        """Refuse predictions that cannot answer."""
+        if p.shape not in self.shapes:
+            raise InputError(
+                spec_of(self),
+                expected=" or ".join(map(shape_words, self.shapes)),
+                got=shape_words(p.shape),
+                fix="ask for a measure that needs no more, for instance ece",
+            )
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        """The measure on resamples: row i of the data occurs counts[r, i] times in resample r."""
+        rows = np.arange(p.n)
+        return np.array([self(p.take(np.repeat(rows, c))) for c in counts])
+
+    def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
+        """The measure if the probabilities were exactly right: labels drawn from them."""
+        return self(Predictions(p.values, _draw_labels(p, rng), p.kind, p.extras))
+
+    def under_calibration(self, p: Predictions, resamples: int, seed: int) -> Array:
+        """The measure on labels drawn from the probabilities, again and again."""
+        rng = np.random.default_rng(seed)
+        return np.array([self.simulated(p, rng) for _ in range(resamples)])
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        """The noise that sampling the rows gives the measure, where that is known without resampling them."""
+        return None
+
+    def rough(self, p: Predictions) -> bool:
+        """Are there too few rows for normal noise, and so few that calibrated worlds are soon simulated?"""
+        return False
+
+    def bootstrapped(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+        """The same from the measure on resampled rows, by the basic bootstrap.
+
+        Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
+        is ruled out only if models that are calibrated by construction rarely reach the value.
+        """
+        value = self(p)
+        found = basic_interval(value, drawn, 1 - 2 * tail, self.bounds)
+        suspect = self.of_calibration and found.low > 0 and np.mean(drawn) - value > SUSPECT_BIAS * value
+        if suspect and np.mean(self.under_calibration(p, len(drawn), seed) >= value) > tail:
+            return Interval(self.bounds[0], found.high)
+        return found
+
+
+def _draw_labels(p: Predictions, rng: np.random.Generator) -> Ints:
+    labels = np.empty(p.n, dtype=np.int64)
+    for rows, probs in p.prob_rows():
+        cumulative = probs.cumsum(axis=1)
+        drawn = rng.random(len(probs)) * cumulative[:, -1]
+        labels[rows] = (cumulative < drawn[:, None]).sum(axis=1)
+    return labels

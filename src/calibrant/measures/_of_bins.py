@@ -1,0 +1,88 @@
+"""Measures of bins: every choice about bins, and numbers read off the bins of the curve."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.class_curves import ClassCurves
+from calibrant.core.curve import Bins, Closed, Curve, Mass, Scheme, check_bins
+from calibrant.core.noise import Noisy, Sampling, Spread
+from calibrant.core.predictions import Predictions
+from calibrant.core.weighted import WeightedCurves
+from calibrant.measures._measure import Measure
+from calibrant.measures._of_curve import CurveMeasure
+
+
+@dataclass(frozen=True)
+class Binned(Measure):
+    """Every choice about bins, as options."""
+
+    bins: int = 15
+    scheme: Scheme = "width"
+    closed: Closed = "right"
+    em: Mass = "sort"
+
+    of_calibration: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bins(self.bins)
+
+    def of(self, bins: Bins) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
+
+    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+        """From the noise of each bin's residuals (score minus hit, over n); None where that is not known."""
+        return None
+
+    def make_bins(self, curve: Curve | ClassCurves | WeightedCurves) -> Bins:
+        return curve.bins(self.bins, self.scheme, closed=self.closed, em=self.em)
+
+    @property
+    def bins_in_words(self) -> str:
+        """For instance: 15 equal-width right-closed bins."""
+        if self.scheme == "width":
+            return f"{self.bins} equal-width {self.closed}-closed bins"
+        rule = {
+            "sort": "by position in the sorted list",
+            "midpoint": "edges midway between chunks, ties together",
+            "interp": f"interpolated edges, {'smallest' if self.closed == 'right' else 'largest'} value dropped",
+            "stride": "edges at every floor(n/bins)-th value",
+        }[self.em]
+        side = ", left-closed" if self.closed == "left" and self.em != "sort" else ""
+        return f"{self.bins} equal-mass bins ({rule}{side})"
+
+
+@dataclass(frozen=True)
+class BinnedMeasure(CurveMeasure, Binned):
+    """A number read off the bins of the curve."""
+
+    def on(self, curve: Curve) -> float:
+        return self.of(self.make_bins(curve))
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        curve = self.curve(p)
+        bins = self.make_bins(curve)
+        sums = rows.gather(curve.order, self._bin_of(curve), curve.scores - curve.hits, self.bins)
+        return self.spread_of(bins, Noisy((bins.score_sum - bins.hit_sum) / bins.n, sums.noise))
+
+    def resampled(self, p: Predictions, counts: Ints) -> Array:
+        if self.scheme != "width":
+            return super().resampled(p, counts)
+        # Fixed bins: a row stays in its bin, so a resample is three weighted counts.
+        curve = self.curve(p)
+        bin_of = self._bin_of(curve)
+
+        def sums(weights: Array) -> Array:
+            return np.bincount(bin_of, weights, minlength=self.bins).astype(np.float64)
+
+        def made(c: Ints) -> Bins:
+            w = c[curve.order].astype(np.float64) if p.weights is None else c[curve.order] * curve.weights
+            return Bins(sums(w), sums(w * curve.scores), sums(w * curve.hits), float(w.sum()), curve.effective)
+
+        return np.array([self.of(made(c)) for c in counts])
+
+    def _bin_of(self, curve: Curve) -> Ints:
+        return curve.bin_of(self.bins, self.scheme, closed=self.closed, em=self.em)

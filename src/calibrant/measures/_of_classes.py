@@ -1,0 +1,85 @@
+"""Measures of classes: numbers read off the bins of every class's own curve."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.class_curves import ClassCurves
+from calibrant.core.curve import Bins, check_bins, equal_width_edges
+from calibrant.core.extras import Shape
+from calibrant.core.noise import Entries, Noisy, Sampling, Spread
+from calibrant.core.predictions import Predictions
+from calibrant.core.weighted import WeightedCurves
+from calibrant.measures._of_bins import Binned
+
+MOST_CELLS = 500_000  # bins x classes whose joint noise fits into memory
+FEW_ROWS, FEW_ELEMENTS = 100, 1_000_000  # rows a class that make noise normal; rows x classes that are soon simulated
+
+
+@dataclass(frozen=True)
+class ClassMeasure(Binned):
+    """A number read off the bins of every class's own curve."""
+
+    resamples: ClassVar[int] = 200
+    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary")
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        cells = self.bins * p.k
+        if cells > MOST_CELLS:
+            return None
+        sums, bins = rows.gather_jointly(self.entries(p), cells), self.class_bins(p)
+        return self.spread_of(bins, Noisy(((bins.score_sum - bins.hit_sum) / bins.n).ravel(), sums.noise))
+
+    def rough(self, p: Predictions) -> bool:
+        return p.n < FEW_ROWS * p.k and p.n * p.k <= FEW_ELEMENTS
+
+    def of(self, bins: Bins) -> float:
+        return self.of_classes(bins)
+
+    def of_classes(self, bins: Bins) -> float:
+        """From bins of all classes at once, (k, bins)."""
+        raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of_classes")
+
+    @property
+    def above(self) -> float:
+        """Only probabilities above this are looked at."""
+        return -1.0
+
+    def curves(self, p: Predictions) -> Iterator[ClassCurves | WeightedCurves]:
+        return p.class_curves()
+
+    def class_bins(self, p: Predictions) -> Bins:
+        """The bins of all classes, (k, bins)."""
+        check_bins(self.bins, p.k)
+        none = np.zeros((1, self.bins))
+        made = [Bins(none, none, none, 0) if c.empty else self.make_bins(c) for c in self.curves(p)]
+        count, score_sum, hit_sum = (
+            np.concatenate([getattr(b, name) for b in made]) for name in ("count", "score_sum", "hit_sum")
+        )
+        whole = p.curve
+        return Bins(count, score_sum, hit_sum, whole.total, whole.effective)
+
+    def inner_edges(self, p: Predictions) -> Array:
+        """What parts the bins of each class, (k, bins - 1)."""
+        none = np.ones((1, self.bins - 1))
+        made = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.em) for c in self.curves(p)]
+        return np.concatenate(made)
+
+    def entries(self, p: Predictions) -> Iterator[Entries]:
+        """Row, cell (class and bin) and residual of every probability."""
+        side: Literal["left", "right"] = "left" if self.closed == "right" else "right"
+        inner = equal_width_edges(self.bins)[1:-1] if self.scheme == "width" else self.inner_edges(p)
+        first = self.bins * np.arange(p.k)
+        for rows, probs in p.prob_rows():
+            if inner.ndim == 1:
+                place = inner.searchsorted(probs, side)
+            else:
+                place = np.stack([e.searchsorted(c, side) for e, c in zip(inner, probs.T, strict=True)], axis=1)
+            residual = probs.copy()
+            residual[np.arange(len(probs)), p.labels[rows]] -= 1.0
+            unit = np.broadcast_to(np.arange(rows.start, rows.start + len(probs))[:, None], probs.shape)
+            kept = probs > self.above
+            yield unit[kept], (place + first)[kept], residual[kept]
