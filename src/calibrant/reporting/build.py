@@ -14,7 +14,7 @@ from calibrant.measures import make
 from calibrant.measuring.limits import affordable, find_limits
 from calibrant.measuring.resampled import CONFIDENCE, Draws
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED
-from calibrant.reporting import aspects, pictures, request, verdict
+from calibrant.reporting import aspects, meanings, pictures, request, verdict
 from calibrant.reporting.certainty import certainty
 from calibrant.reporting.cost import CostRule, check_rule, cost_of, cost_row, read_rule
 from calibrant.reporting.finding import find
@@ -198,7 +198,7 @@ def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
             found = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws)
             low, high = found.low, found.high
         mass = spec.endswith("scheme=mass")
-        meaning = verdict.meaning(spec, p.shape)
+        meaning = meanings.meaning(spec, p.shape)
         title = f"{chosen.title}{', equal mass' if mass else ''}"
         made.append(Number(spec, title, value, low, high, BETTER[chosen.direction], chosen.defined(p), meaning))
     return tuple(made)

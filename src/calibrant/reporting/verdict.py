@@ -1,41 +1,19 @@
 """The verdict: one line and one paragraph that somebody who never heard of calibration understands.
 
-Every sentence about predictions and repairs that a page, a terminal or a command prints is written here, and the one
-about the choice of a calibrator by the rule itself (`repairing/rule.py`).
+Every sentence about repairs that a page, a terminal or a command prints is written here; what was found about the
+predictions in `headline.py`, and why a calibrator was chosen by the rule itself (`repairing/rule.py`).
 """
 
 from calibrant.core import wording
-from calibrant.core.spoken import spoken
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
-from calibrant.reporting.finding import NOISY, Finding
-from calibrant.reporting.report import Bin, CalibrationState, Model, Outcome, Tried, Verdict
+from calibrant.reporting.finding import Finding
+from calibrant.reporting.headline import finding_words, headline
+from calibrant.reporting.report import CalibrationState, Model, Outcome, Tried, Verdict
 
 HELPED: Outcome = "helped"
 WORSE: Outcome = "made it worse"
 CROSS_FITTED = "cross-fitted rows"
-MEANINGS = {
-    "accuracy": "How often the prediction is right.",
-    "gap": "What it says on average minus how often it is right: above zero is overconfident.",
-    "ece": "How far what it says is from how often it is right, on average over its levels of confidence.",
-    "ece:scheme=mass": "The same with bins that hold equally many rows.",
-    "mce": "The same in the worst bin; a bin with few rows can decide it.",
-    "classwise": "The same for the probability of every class, not only of the predicted one.",
-    "smooth": "The same without bins: it cannot depend on their number.",
-    "nll": "How surprised it is by the truth; rewards being right and being calibrated at once.",
-    "brier": "Squared distance of the probabilities from the truth; rewards the same two things.",
-    "auroc_correct": (
-        "Refinement: how often a right prediction has more confidence than a wrong one. Blind to calibration."
-    ),
-    "roc_auc": "Refinement: how often a positive row has a higher score than a negative one. Blind to calibration.",
-    "average_precision": "Share of positives among the rows of high scores; by chance it is the share of all rows.",
-    "aurc": "Error rate when the least confident predictions are left out one by one.",
-}
-MEANINGS_OF_POSITIVES = {
-    "accuracy": "How often the likelier of the two classes is the true one.",
-    "gap": "What it predicts on average minus the share of positives: above zero, it predicts too many.",
-    "ece": "How far P(positive) is from the share of positives, on average over its levels.",
-}
 TITLES = {  # what people call them, where the name alone says little
     "ets": "an ensemble of temperatures (ets)",
     "svs": "structured vector scaling (svs)",
@@ -51,25 +29,19 @@ TITLES = {  # what people call them, where the name alone says little
 
 def of_predictions(found: Finding) -> Verdict:
     """Without a word about repairs: what `calibrant measure` says."""
-    return Verdict(found.state, _headline(found), _finding(found))
+    return Verdict(found.state, headline(found), finding_words(found))
 
 
 def write(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> Verdict:
     """With what the calibrators tried did, and which to use."""
     parts = [
-        _finding(found),
+        finding_words(found),
         _repair(found, tried, ruling, judged_on),
         _other_option(tried, ruling),
         _harm(tried, ruling),
     ]
     said = " ".join(part for part in parts if part)
-    return Verdict(found.state, _headline(found), said, _action(found, tried, ruling, _where_chosen(judged_on)))
-
-
-def meaning(spec: str, shape: str) -> str:
-    """What a number means to somebody who never saw it."""
-    name = "ece:scheme=mass" if spec.endswith("scheme=mass") else spec.partition(":")[0]
-    return (MEANINGS | MEANINGS_OF_POSITIVES if shape == "binary" else MEANINGS)[name]
+    return Verdict(found.state, headline(found), said, _action(found, tried, ruling, _where_chosen(judged_on)))
 
 
 def _where_chosen(judged_on: str) -> str:
@@ -130,84 +102,6 @@ def judged(judged_on: str, not_tried: tuple[str, ...] = ()) -> str:
     if not_tried:
         words += f" Not tried, because it takes long on so many rows and classes: {wording.listed(not_tried)}."
     return words
-
-
-def _headline(found: Finding) -> str:
-    size = wording.points(abs(found.gap))
-    if found.shape == "binary":
-        return _headline_of_positives(found, size)
-    ending = {
-        "honest": "its confidence can be taken at face value",
-        "close": f"close to calibrated, off by {size}",
-        "unsure": f"{wording.count(found.n, 'row')} are too few to tell",
-        "leaning over": f"perhaps overconfident, by {size}",
-        "leaning under": f"perhaps underconfident, by {size}",
-        "over": f"overconfident by {size}",
-        "under": f"underconfident by {size}",
-        "mixed": "calibrated on average, not in detail",
-    }[found.state]
-    return f"Says {wording.percent(found.says)}, is right {wording.percent(found.right)}: {ending}."
-
-
-def _headline_of_positives(found: Finding, size: str) -> str:
-    ending = {
-        "honest": "its scores can be taken at face value",
-        "close": f"close to calibrated, off by {size}",
-        "unsure": f"{wording.count(found.n, 'row')} are too few to tell",
-        "leaning over": f"perhaps too high, by {size}",
-        "leaning under": f"perhaps too low, by {size}",
-        "over": f"too high by {size}",
-        "under": f"too low by {size}",
-        "mixed": "right on average, not in detail",
-    }[found.state]
-    says, right = wording.apart([100 * found.says, 100 * found.right], 1)
-    return f"Predicts {says} % positive, {right} % are: {ending}."
-
-
-def _finding(found: Finding) -> str:
-    noise, state = found.noise, found.state
-    error, chance, rows = wording.percent(noise.observed), wording.percent(noise.upper), wording.count(found.n, "row")
-    if state == "honest":
-        return f"Its calibration error (ECE) of {error} is no more than chance makes on {rows} ({chance})."
-    if state == "unsure" and noise.upper <= NOISY:
-        return f"Its calibration error (ECE) is {error}, but {rows} prove little either way."
-    if state == "unsure":
-        return (
-            f"Its calibration error (ECE) is {error}, but on so few rows a perfectly calibrated model shows up to "
-            f"{chance} by chance. Nothing can be concluded either way."
-        )
-    if state.startswith("leaning"):
-        return (
-            f"The average gap is more than chance explains; the error over all bins is not (ECE {error}, where "
-            f"{chance} can be chance)."
-        )
-    if state == "close":
-        return f"With {rows} the error is beyond doubt, and small: ECE {error}."
-    if state == "mixed":
-        words = spoken(found.shape)
-        return (
-            f"{wording.sentence(words.over)} in places and {words.under} in others, which cancels on average but not "
-            f"in detail: ECE {error}, of which chance explains at most {chance}. "
-            f"{_where(found.bins, (1, -1), found.shape)}"
-        )
-    where = _where(found.bins, shape=found.shape)
-    return f"{where} Its calibration error (ECE) is {error}, where chance alone stays below {chance}."
-
-
-def _where(bins: tuple[Bin, ...], sides: tuple[int, ...] = (0,), shape: str = "classes") -> str:
-    """The bins that add most to the error, as examples: one of any side, or one of each (1 is overconfident)."""
-    found = []
-    for side in sides:
-        there = [b for b in bins if b.n and (not side or (b.says - b.right) * side > 0)]
-        if there:
-            worst = max(there, key=lambda b: b.n * abs(b.says - b.right))
-            says, right = wording.percent(worst.says, 0), wording.percent(worst.right, 0)
-            rows = wording.count(worst.n, "row")
-            if shape == "binary":
-                found.append(f"of rows scored about {says}, {right} are positive ({rows})")
-            else:
-                found.append(f"where it says about {says}, it is right {right} of the time ({rows})")
-    return f"{wording.sentence('; '.join(found))}."
 
 
 def _repair(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> str:
