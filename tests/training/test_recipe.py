@@ -70,6 +70,7 @@ def test_corrections_of_recipes():
     assert read_recipe("meta/cifar10-resnet18-margin").loss == "margin:margin=6"
     assert read_recipe("meta/cifar100-resnet18-margin").loss == "margin"
     assert read_recipe("meta/cifar10-resnet18-margin0").loss == "margin:margin=0"
+    assert read_recipe("meta/cifar10-resnet18-mmce").loss == "mmce_weighted:form=code"
     brier = read_recipe("meta/cifar100-resnet18-brier")
     assert (brier.reduction, losses.make(brier.loss, brier.reduction).reduction) == ("sum", "mean")
     nats = datasets.make(read_recipe("nats/size-cifar10").data.name)
