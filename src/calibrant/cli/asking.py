@@ -1,18 +1,21 @@
 """Commands that ask a table of networks: nas ask, nas search."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from calibrant import spaces
 from calibrant.cli._app import Json, bar, needs_train, print_json
-from calibrant.cli.nas import On, commands
+from calibrant.cli.nas import WIDTH, On, commands
 from calibrant.core.errors import InputError, visible
+from calibrant.core.wording import percent
 
 if TYPE_CHECKING:
     from calibrant.questions import Answer
-    from calibrant.studying.search import Found
 
 LIVE_DATA = "fashion_mini:shrink=2"
 SHOWN = 24  # numbers of an answer on the terminal
@@ -47,7 +50,7 @@ def ask(
     for answer in answers:
         typer.echo(text(answer, short=question == "all"))
     if not table:
-        typer.echo(ABOUT)
+        typer.echo(_wrapped(ABOUT))
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 
@@ -111,10 +114,12 @@ def search(
         draw_front(networks, out, space=space, data=data)
     if as_json:
         return print_json({"found": [asdict(one) for one in found], "front": best})
-    typer.echo(f"{'search':14}{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)")
+    typer.echo(f"{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)\n")
+    index = spaces.make(space).index
     for one in found:
-        typer.echo(f"{one.search:14}{_line(one)}")
-    _print_front(best)
+        interval = f"{one.mean:.4f} ({one.low:.4f} to {one.high:.4f})"
+        typer.echo(f"{one.search:12}{interval}  best of all {one.best.value:.4f}, network {index(one.best.arch)}")
+    _print_front(best, index)
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 
@@ -143,23 +148,29 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
     facts = {"trained": found.trained, "failed": found.failed, "table": str(found.file)}
     if as_json:
         return print_json({**facts, "walks": [asdict(walk) for walk in found.walks], "front": best})
-    typer.echo(f"{'search':14}{'seed':>6}  best {goal} of {options['budget']} networks")
+    typer.echo(f"{'search':12}{'seed':>6}  best {goal} of {options['budget']} networks")
+    index = spaces.make(options["space"]).index
     for walk in found.walks:
         top = walk.best(goal)
-        typer.echo(f"{walk.search:14}{walk.seed:6}  {top.value:.4f}  {visible(top.arch)}")
-    _print_front(best)
+        typer.echo(f"{walk.search:12}{walk.seed:6}  {top.value:.4f}, network {index(top.arch)}")
+    _print_front(best, index)
     typer.echo(
-        f"{found.table.height:,} networks in {visible(str(found.file))}, {found.trained:,} of them trained now, "
-        f"{found.failed:,} failed. One training each: differences of a percent may be luck."
+        _wrapped(
+            f"{found.table.height:,} networks in {visible(str(found.file))}, {found.trained:,} of them trained now, "
+            f"{found.failed:,} failed. One training each: differences of a percent may be luck."
+        )
     )
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 
 
-def _print_front(best: list[dict[str, Any]]) -> None:
+def _print_front(best: list[dict[str, Any]], index: Callable[[str], int]) -> None:
+    """By number: the name of a cell alone is longer than a line."""
     typer.echo(f"\nPareto front of accuracy against ECE: {len(best)} networks")
     for row in best:
-        typer.echo(f"  accuracy {100 * row['accuracy']:5.2f} %  ECE {100 * row['ece']:5.2f} %  {visible(row['arch'])}")
+        rates = f"accuracy {percent(row['accuracy'], 2):>7}  ECE {percent(row['ece'], 2):>7}"
+        typer.echo(f"  {rates}  network {index(row['arch'])}")
+    typer.echo("What a network is: calibrant nas show NUMBER; their names: --json.")
 
 
 def facts(answer: "Answer") -> dict[str, Any]:
@@ -182,17 +193,19 @@ def text(answer: "Answer", *, short: bool) -> str:
     """An answer for a terminal; the short form leaves the numbers out."""
     from calibrant.questions import find, shown
 
-    lines = [f"{find(answer.question).title}  [{answer.verdict}]", f"  {answer.sentence}"]
+    lines = [_wrapped(f"{find(answer.question).title}  [{answer.verdict}]"), _wrapped(visible(answer.sentence), "  ")]
     for claim in answer.claims:
-        lines += [f"  - {claim.verdict}: {claim.says}", f"      {claim.because}"]
+        lines += [_wrapped(f"- {claim.verdict}: {visible(claim.says)}", "  ", "  ")]
+        lines += [_wrapped(visible(claim.because), "      ")] if claim.because else []
     if not short:
         for n in answer.numbers[:SHOWN]:
-            beside = f"   published {n.published:g}: {n.verdict}" if n.published is not None else ""
-            lines.append(f"  {n.name:42} {shown(n):28} {n.where} ({n.networks:,} networks){beside}")
+            beside = f", published {n.published:g}: {n.verdict}" if n.published is not None else ""
+            lines.append(f"  {visible(n.name):46} {shown(n)}")
+            lines.append(_wrapped(f"{visible(n.where)}, {n.networks:,} networks{beside}", "      "))
         if len(answer.numbers) > SHOWN:
             lines.append(f"  ... and {len(answer.numbers) - SHOWN} more: --json or --out answers.html")
-        lines += [f"  {_counted(answer)}", f"  {answer.note}"]
-    return "\n".join(map(visible, lines)) + "\n"
+        lines += [_wrapped(visible(_counted(answer)), "  "), _wrapped(visible(answer.note), "  ")]
+    return "\n".join(lines) + "\n"
 
 
 def _counted(answer: "Answer") -> str:
@@ -203,10 +216,8 @@ def _counted(answer: "Answer") -> str:
     return "; ".join(parts) + "."
 
 
-def _line(one: "Found") -> str:
-    return (
-        f"{one.mean:.4f} ({one.low:.4f} to {one.high:.4f})   best of all {one.best.value:.4f}  {visible(one.best.arch)}"
-    )
+def _wrapped(words: str, indent: str = "", more: str = "") -> str:
+    return fill(words, WIDTH, initial_indent=indent, subsequent_indent=indent + more, break_on_hyphens=False)
 
 
 def _spec(question: str) -> str:

@@ -1,6 +1,7 @@
 """Commands on the networks of NATS-Bench: nas spaces, show, train, measure, accuracy, query."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ Retry = Annotated[bool, typer.Option("--retry", help="try failed networks again"
 TableFile = Annotated[
     Path | None, typer.Option("--table", help="a table from nas train or nas measure (default: calibrant's own)")
 ]
+WIDTH = 80  # columns of a terminal
 SHOWN = ("data", "seed", "accuracy", "pre_ECE_15", "post_ECE_15", "T", "hcs")
 
 
@@ -162,7 +164,9 @@ def query(
         return print_json(found.to_dicts())
     import polars as pl
 
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=100, tbl_hide_column_data_types=True, tbl_width_chars=200):
+    with pl.Config(
+        tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=100, tbl_hide_column_data_types=True, tbl_width_chars=WIDTH
+    ):
         typer.echo(found)
 
 
@@ -217,9 +221,9 @@ def _print_facts(facts: dict[str, Any], classes: int, size: int) -> None:
         typer.echo("constant    it ignores the image: its calibration means nothing")
     typer.echo(f"parameters  {facts['params']:,} ({classes} classes)")
     typer.echo(f"FLOPs       {facts['flops']:.8g} million multiply-adds ({size} x {size} pixels)")
-    typer.echo(f"model       {facts['model']}")
+    typer.echo(f"model       {facts['model']}")  # to be copied whole
     for row in facts["rows"]:
         words = [
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items()
         ]
-        typer.echo(f"measured    {', '.join(words)}")
+        typer.echo(fill(", ".join(words), WIDTH, initial_indent="measured    ", subsequent_indent=" " * 12))
