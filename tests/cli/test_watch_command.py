@@ -59,6 +59,20 @@ def test_a_state_goes_on_where_it_was(tmp_path):
     assert "segments True" in run("watch", file, "--state", state, code=2).stderr
 
 
+def test_a_file_in_place_of_another_is_refused(tmp_path):
+    file, state = tmp_path / "day.jsonl", tmp_path / "d.json"
+    frame(1000, seed=1).write_ndjson(file)
+    run("watch", file, "--state", state)
+    run("watch", file, "--state", state, "--batch-rows", 130)  # however it is cut into batches
+    for n in (1000, 2000):
+        frame(n, seed=2).write_ndjson(file)
+        err = " ".join(run("watch", file, "--state", state, code=2).stderr.split())
+        assert "other rows in place of the 1,000 that were watched before" in err
+        assert "another --state" in err
+    assert cal.Watch.load(state).n == 1000
+    run("watch", file, "--state", tmp_path / "e.json")
+
+
 def test_bad_input_of_watch(bad, tmp_path):
     for options, says in [
         (("--alpha", 2), "strictly between"),

@@ -9,6 +9,7 @@ import calibrant as cal
 from calibrant.cli._app import File, Json, app, print_json, progress
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError
+from calibrant.measuring.followed import Followed, Follower
 from calibrant.reporting import tables
 
 
@@ -69,17 +70,11 @@ def _begin(state: Path | None, asked: dict[str, object]) -> cal.Watch:
 def _follow(watching: cal.Watch, file: Path, inputs: Inputs, batch_rows: int) -> None:
     """The rows of a file that were not read before."""
     name = str(file.resolve())
-    seen, read = watching.files.get(name, 0), 0
+    follower = Follower(str(file), watching.files.get(name, Followed()))
     batches = inputs.batches(file, batch_rows) if file.suffix != ".npz" else iter([inputs.load(file)])
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
             for batch in batches:
-                new = batch.n - max(seen - read, 0)
-                if new > 0:
-                    watching.update(batch if new == batch.n else batch.take(range(batch.n - new, batch.n)))
-                read += batch.n
+                watching.update(follower.new(batch))
                 step(batch.n)
-    if read < seen:
-        got = f"{read:,} rows, when {seen:,} of it were watched before"
-        raise InputError(str(file), expected="a file that only grows", got=got, fix="give new rows a new name")
-    watching.files[name] = read
+    watching.files[name] = follower.end()

@@ -18,6 +18,7 @@ from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.shapes import shape_words
 from calibrant.measuring.evidence import Mode
+from calibrant.measuring.followed import Followed
 from calibrant.measuring.track import Alarm, Track
 
 ALPHA = {"ever": 0.05, "change": 1e-4}  # unless told otherwise
@@ -60,7 +61,7 @@ class Watch:
         self.tracks: dict[str | None, Track] = {}
         for name in (None, *(self.named or ())):
             self._new_track(name)
-        self.files: dict[str, int] = {}  # rows that a command has read of each file
+        self.files: dict[str, Followed] = {}  # what a command has read of each file
 
     # -- what it says ---------------------------------------------------------------------------
 
@@ -164,7 +165,9 @@ class Watch:
         for name, track in both.tracks.items():
             if track.n and track.evidence >= both.limit(name):
                 track.alarm = track.raised(name, both.n, both.limit(name), both.shape or "")
-        both.files = {name: max(self.files.get(name, 0), other.files.get(name, 0)) for name in self.files | other.files}
+        both.files = dict(self.files)
+        for name, one in other.files.items():
+            both.files[name] = max(one, both.files.get(name, one), key=lambda read: read.rows)
         return both
 
     # -- on disk --------------------------------------------------------------------------------
