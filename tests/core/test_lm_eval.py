@@ -100,6 +100,24 @@ def test_the_right_option_by_text_or_by_the_result(tmp_path):
         Predictions.load(write(tmp_path / "u.jsonl", none))
 
 
+def numbers(right, *, acc, target):
+    """Options that are numbers themselves: "2" is the third option, and the text of the first."""
+    options = ["2", "3", "0", "1"]
+    scores = [-1.0 if i == 0 else -5.0 - i for i in range(4)]
+    asked = {f"gen_args_{j}": {"arg_0": "How many?", "arg_1": f" {o}"} for j, o in enumerate(options)}
+    said = [[str(score), "False"] for score in scores]
+    return {"doc_id": right, "arguments": asked, "filtered_resps": said, "target": target} | acc
+
+
+def test_options_that_are_numbers(tmp_path):
+    logged = [numbers(0, acc={"acc": 1.0}, target="2"), numbers(1, acc={"acc": 0.0}, target="2")]
+    logged += [numbers(2, acc={}, target=2)]  # a number is no text
+    assert Predictions.load(write(tmp_path / "s.jsonl", logged)).labels.tolist() == [0, 2, 2]
+    for bad in (numbers(0, acc={}, target="2"), numbers(0, acc={"acc": 0.0}, target="3")):
+        with pytest.raises(InputError, match="line 2: .*the number of one option and the text of another"):
+            Predictions.load(write(tmp_path / "t.jsonl", [logged[0], bad]))
+
+
 def test_requests_without_a_question_are_left_out(tmp_path):
     sample = old_sample(0)
     sample["arguments"] += [["", option] for option in OPTIONS[0]]  # acc_mutual_info
