@@ -146,6 +146,14 @@ def test_what_no_shape_can_be_is_refused(make, says):
         make()
 
 
+def test_labels_of_a_pandas_column_need_a_positive_one():
+    pd = pytest.importorskip("pandas")
+    labels = pd.Series(["m", "b", "m"], dtype=object)
+    with pytest.raises(InputError, match=r"expected 0 and 1, got b and m: .*positive='m' \(--positive m\)"):
+        Predictions.binary([0.9, 0.2, 0.6], labels)
+    assert Predictions.binary([0.9, 0.2, 0.6], labels, positive="m").labels.tolist() == [1, 0, 1]
+
+
 def test_a_text_column_of_a_table_names_groups():
     groups = np.array(["a", "b", "a"], dtype=object)
     assert Predictions.from_confidence([0.5, 0.6, 0.7], [0, 1, 1], groups=groups).groups.tolist() == ["a", "b", "a"]

@@ -93,10 +93,9 @@ def _positive(labels: npt.NDArray[Any], positive: Any) -> tuple[Ints, tuple[str,
         raise InputError("labels", expected="two different labels", got=f"{len(found)} ({some})", fix=fix)
     if positive is None:
         if labels.dtype.kind not in "iubf" or not np.isin(found, (0, 1)).all():
-            got = " and ".join(map(str, found))
-            raise InputError(
-                "labels", expected="0 and 1", got=got, fix=f"say which is positive: positive={found[-1].item()!r}"
-            )
+            last = found[-1].item() if hasattr(found[-1], "item") else found[-1]  # objects of a pandas column
+            got, fix = " and ".join(map(str, found)), f"say which is positive: positive={last!r} (--positive {last})"
+            raise InputError("labels", expected="0 and 1", got=got, fix=fix)
         return labels.astype(np.int64), ()
     y = labels.astype(str) == str(positive) if labels.dtype.kind in "USO" else labels == positive
     if not np.any(y):
