@@ -112,6 +112,21 @@ def test_mixed_shapes_are_refused():
         cal.Accumulator(["classwise"]).update(made("confidence"))
 
 
+def test_keys_do_not_mix_shapes():
+    each, other = (cal.Accumulators(by="day", measures=["ece"]) for _ in range(2))
+    each.update(made("binary"), {"day": "mon"})
+    with pytest.raises(cal.InputError, match="expected scores of the positive class as before, got confidences"):
+        each.update(made("confidence"), {"day": "tue"})
+    assert len(each) == 1
+    other.update(made("confidence"), {"day": "tue"})
+    with pytest.raises(cal.InputError, match="as before"):
+        each.merge(other)
+    state = json.loads(each.to_json())
+    state["each"] += json.loads(other.to_json())["each"]
+    with pytest.raises(cal.InputError, match="different kinds"):
+        cal.Accumulators.from_json(json.dumps(state))
+
+
 def test_sums_lead_to_limits_comparisons_and_figures():
     a, b = cal.Accumulator(), cal.Accumulator()
     p, q = made("confidence", n=3000), made("confidence", n=2000, seed=9)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant.core.errors import InputError, visible
+from calibrant.core.extras import Shape
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import parse_json, typed, whole
+from calibrant.core.shapes import shape_words
 from calibrant.measuring.accumulate import Accumulator
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
@@ -54,6 +56,7 @@ class Accumulators:
         """
         if p is None:
             return
+        self._same_shape(p.shape)
         columns = [self._column(p, name, keys or {}) for name in self.by]
         joined = np.array([JOINED.join(row) for row in zip(*columns, strict=True)])
         for text, rows in rows_of(joined).items():
@@ -65,6 +68,7 @@ class Accumulators:
         if (self.by, self.measures) != (other.by, other.measures):
             expected, got = (f"by {x.by}, measures {x.measures or 'as usual'}" for x in (self, other))
             raise InputError("merge", expected=expected, got=got, fix="make both with the same names and measures")
+        self._same_shape(other.shape)
         both = Accumulators(self.by, self.measures)
         for key in dict.fromkeys((*self._each, *other._each)):
             mine, theirs = self._each.get(key, Accumulator(self.measures)), other._each.get(key)
@@ -79,6 +83,11 @@ class Accumulators:
             known = "; ".join(", ".join(one) for one in list(self._each)[:5]) or "none yet"
             raise InputError("accumulators", expected=f"a key that occurred ({known})", got=str(key), fix="pick one")
         return found
+
+    @property
+    def shape(self) -> Shape | None:
+        """Of the predictions, once there are any."""
+        return next((one.shape for one in self._each.values() if one.shape), None)
 
     def __len__(self) -> int:
         return len(self._each)
@@ -155,6 +164,8 @@ class Accumulators:
                 raise ValueError("measures differ")
             made = cls(by, measures)
             made._each = {tuple(key): one for key, one in loaded}
+            if len({one.shape for _, one in loaded if one.shape}) > 1:
+                raise ValueError("predictions of different kinds")
             return made
 
     def save(self, path: str | Path) -> None:
@@ -171,6 +182,12 @@ class Accumulators:
             return cls.from_json(file.read_text(encoding="utf-8", errors="replace"), own=own)
         except InputError as error:
             raise InputError.inside(str(path), error) from None
+
+    def _same_shape(self, shape: Shape | None) -> None:
+        """Keys may differ in whatever else: numbers of different kinds of predictions do not stand side by side."""
+        if self.shape and shape and self.shape != shape:
+            expected, fix = f"{shape_words(self.shape)} as before", "use others for each kind of predictions"
+            raise InputError("accumulators", expected=expected, got=shape_words(shape), fix=fix)
 
     def _column(self, p: Predictions, name: str, keys: Mapping[str, Any]) -> list[str]:
         if name in keys:
