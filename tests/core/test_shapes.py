@@ -149,7 +149,7 @@ def test_what_no_shape_can_be_is_refused(make, says):
 def test_labels_of_a_pandas_column_need_a_positive_one():
     pd = pytest.importorskip("pandas")
     labels = pd.Series(["m", "b", "m"], dtype=object)
-    with pytest.raises(InputError, match=r"expected 0 and 1, got b and m: .*positive='m' \(--positive m\)"):
+    with pytest.raises(InputError, match=r"expected 0 and 1, got b and m\. .*positive='m' \(--positive m\)"):
         Predictions.binary([0.9, 0.2, 0.6], labels)
     assert Predictions.binary([0.9, 0.2, 0.6], labels, positive="m").labels.tolist() == [1, 0, 1]
 
