@@ -93,6 +93,24 @@ def test_npz_files_are_watched_whole(tmp_path):
     assert "No alarm after 500 rows" in run("watch", tmp_path / "p.npz").stdout
 
 
+def test_rows_without_a_score_are_told_by_watch_and_of_the_reference(tmp_path):
+    files = {}
+    for name, gaps in (("today", 3), ("before", 5)):
+        files[name] = tmp_path / f"{name}.csv"
+        few = pl.when(pl.int_range(pl.len()) < gaps).then(None).otherwise(pl.col("confidence")).alias("confidence")
+        frame(400).with_columns(few).write_csv(files[name])
+    drop = ("--missing", "drop")
+    out = run("watch", files["today"], *drop, "--batch-rows", 130).stdout
+    assert "3 of 400 rows (0.8 %) have no confidence and were left out." in " ".join(out.split())
+    assert json.loads(run("watch", files["today"], *drop, "--json").stdout)["missing"]["rows"] == 3
+    gate = ("check", files["today"], "--against", files["before"], "--max-worse", "ece=0.5", *drop)
+    out = " ".join(run(*gate).stdout.split())
+    assert "3 of 400 rows (0.8 %) have no" in out
+    assert "In the reference: 5 of 400 rows (1.2 %) have no" in out
+    found = json.loads(run(*gate, "--json").stdout)
+    assert (found["missing"]["rows"], found["reference"]["missing"]["rows"]) == (3, 5)
+
+
 def test_check_against_a_reference(tmp_path):
     names = {}
     for name, off in (("before", 0.0), ("today", 0.15)):

@@ -73,7 +73,7 @@ def test_probabilities_are_not_taken_for_logits(rows):
     x, labels = rows
     ends = (3, lambda z: z.softmax(-1), labels), (1, lambda z: z.sigmoid(), (labels > 0).long())
     for k, end, truth in ends:
-        with pytest.raises(InputError, match="expected logits of the network, got .*probs=True .*logits=True"):
+        with pytest.raises(InputError, match=r"expected logits of the network, got .*probs=True .*logits=True"):
             cal.collect(Inner(k, end), [(x, truth)])
         p, raw = cal.collect(Inner(k, end), [(x, truth)], probs=True), cal.collect(Inner(k), [(x, truth)])
         assert p.kind == "probs"

@@ -114,7 +114,7 @@ def test_options_that_are_numbers(tmp_path):
     logged += [numbers(2, acc={}, target=2)]  # a number is no text
     assert Predictions.load(write(tmp_path / "s.jsonl", logged)).labels.tolist() == [0, 2, 2]
     for bad in (numbers(0, acc={}, target="2"), numbers(0, acc={"acc": 0.0}, target="3")):
-        with pytest.raises(InputError, match="line 2: .*the number of one option and the text of another"):
+        with pytest.raises(InputError, match=r"line 2: .*the number of one option and the text of another"):
             Predictions.load(write(tmp_path / "t.jsonl", [logged[0], bad]))
 
 

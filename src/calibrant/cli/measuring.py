@@ -1,9 +1,7 @@
 """Commands that look at predictions: measure, compare, check, decompose."""
 
-from functools import reduce
-from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,11 +21,9 @@ from calibrant.cli._app import (
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, unknown_name, visible
+from calibrant.core.missing import Missing, together
 from calibrant.measuring.check import passed
 from calibrant.reporting import tables
-
-if TYPE_CHECKING:
-    from calibrant.core.missing import Missing
 
 
 @app.command()
@@ -94,7 +90,7 @@ def measure(
 
 def _read_stream(
     file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int
-) -> tuple[cal.Accumulator, "Missing | None"]:
+) -> tuple[cal.Accumulator, Missing | None]:
     """The sums of all rows, and how many rows had no score."""
     sums = cal.Accumulator(measures or None)
     gone: list[Missing] = []
@@ -103,7 +99,7 @@ def _read_stream(
             for batch in inputs.batches(file, batch_rows, gone.append):
                 sums.update(batch)
                 step(batch.n)
-    return sums, reduce(add, gone) if gone else None
+    return sums, together(gone)
 
 
 def _measure_state(file: Path, measures: list[str] | None, confidence: float, seed: int, as_json: bool) -> None:
@@ -125,17 +121,17 @@ def _show_sums(
     seed: int,
     as_json: bool,
     how: str,
-    missing: "Missing | None" = None,
+    missing: Missing | None = None,
 ) -> None:
     rows = sums.measure_all(confidence=confidence, seed=seed)
     if as_json:
-        facts = {"missing": missing.to_dict()} if missing and missing.rows else {}
+        facts = {"missing": missing.to_dict()} if missing else {}
         return print_json([m.to_dict() | facts for m in rows])
 
     tables.show(tables.measurements(rows, confidence))
     classes = f", {sums.k} classes" if sums.shape == "classes" else ""
     tables.show(f"\n{sums.n:,} rows{classes}{how}.")
-    if missing and missing.rows:
+    if missing:
         tables.show(str(missing))
 
 
@@ -248,15 +244,18 @@ def check(
     p = inputs.load(file)
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
     rows = [cal.check(p, spec, limit=limit, side=side, **options) for side, spec, limit in limits]
-    if against is not None:
-        reference = inputs.load(against)
+    reference = None if against is None else inputs.load(against)
+    if reference is not None:
         rows += [cal.check_worse(p, reference, spec, limit=limit, **options) for spec, limit in worse]
     ok = passed(rows, strict=strict)
     if as_json:
-        print_json({"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]} | inputs.facts(p))
+        print_json(
+            {"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]}
+            | inputs.facts(p, reference=reference)
+        )
     else:
         tables.show(tables.checks(rows, confidence))
-        inputs.show_notes(p)
+        inputs.show_notes(p, reference=reference)
         tables.show("\npass" if ok else "\nfail")
     raise typer.Exit(0 if ok else 1)
 

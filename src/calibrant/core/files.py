@@ -111,7 +111,7 @@ def _batch(
 
 def _only_whole(name: str) -> bool:
     """Columns that say nothing to sums of batches: features and names of rows."""
-    return name.startswith("feature") or name in ("id", "ids", "seen", "classes")
+    return name.startswith("feature") or name in ("id", "ids", "seen", "classes", "about")
 
 
 def existing(path: str | Path) -> Path:

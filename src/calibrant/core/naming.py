@@ -25,6 +25,7 @@ NAMED = {  # array -> its names
     "seen": ("seen",),
     "classes": ("classes",),
     "shape": ("shape",),  # "choices", where every row has every option
+    "about": ("about",),  # what the file says about itself
 }
 LABELS, CORRECT = ("label", "labels"), ("correct",)
 MOST_NAMES = 200  # of those that are there, looked through for a similar one
