@@ -127,6 +127,50 @@ def test_check_against_a_reference(tmp_path):
     assert (rows[0]["paired"], rows[0]["better"]) == (False, "a")
 
 
+def sums_of(file, rows, *, by=None):
+    p = cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"])
+    sums = cal.Accumulator() if by is None else cal.Accumulators(by=by)
+    sums.update(p)
+    sums.save(file)
+    return file
+
+
+def test_limits_of_sums(tmp_path):
+    good = sums_of(tmp_path / "good.json", frame(3000))
+    bad = sums_of(tmp_path / "bad.json", frame(3000, off=0.15, seed=4))
+    assert "pass" in run("check", good, "--max", "ece=0.1").stdout
+    found = json.loads(run("check", bad, "--max", "ece=0.05", "--json", code=1).stdout)
+    assert (found["passed"], found["checks"][0]["state"]) == (False, "broken")
+    assert "worse by <= 0.01" in run("check", bad, "--against", good, "--max-worse", "ece=0.01", code=1).stdout
+    assert "pass" in run("check", good, "--against", bad, "--max-worse", "ece=0.01").stdout
+    each = sums_of(tmp_path / "each.json", frame(3000, off=0.15), by="segment")
+    out = run("check", each, "--max", "ece=0.05", code=1).stdout
+    assert [line for line in out.splitlines() if line in ("a", "b")] == ["a", "b"]
+    assert out.count("VIOLATED") == 2
+    rows = json.loads(run("check", each, "--against", each, "--max-worse", "ece=0.2", "--json").stdout)["checks"]
+    assert [row["key"] for row in rows] == ["a", "b"]
+    other = sums_of(tmp_path / "o.json", frame(300).with_columns(segment=pl.lit("c")), by="segment")
+    assert "the key a there too" in run("check", each, "--against", other, "--max-worse", "ece=0.2", code=2).stderr
+    assert "one of accuracy" in run("check", good, "--max", "smooth=0.1", code=2).stderr
+
+
+def test_figures_of_states(tmp_path):
+    good = sums_of(tmp_path / "good.json", frame(3000))
+    each = sums_of(tmp_path / "each.json", frame(3000), by="segment")
+    assert "ECE" in run("plot", "reliability", good).stdout
+    run("plot", "reliability", each, "--out", tmp_path / "f.svg")
+    rows = frame(500)
+    p = cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"])
+    watch = cal.watch(p, segments=True)
+    watch.save(tmp_path / "w.json")
+    out = run("plot", "watch_evidence", tmp_path / "w.json").stdout
+    assert "Evidence after 500 rows" in " ".join(out.split())
+    drawn = cal.plot("watch_evidence", watch)
+    assert {row["model"] for row in drawn.rows} == {"all rows", "a", "b"}
+    with pytest.raises(cal.InputError, match="update the watch first"):
+        cal.plot("watch_evidence", cal.Watch())
+
+
 def test_sums_are_kept_and_measured_again(tmp_path):
     frame(2000).write_parquet(tmp_path / "big.parquet")
     first = run("measure", tmp_path / "big.parquet", "--stream", "--state", tmp_path / "s.json", "--json").stdout
@@ -139,6 +183,15 @@ def test_sums_are_kept_and_measured_again(tmp_path):
     out = run("measure", tmp_path / "each.json").stdout
     assert out.splitlines()[0].split() == ["segment", "rows", "ece", "accuracy"]
     assert len(json.loads(run("measure", tmp_path / "each.json", "--json").stdout)) == 4
+    cal.Accumulators(by=("day", "segment")).save(tmp_path / "none.json")
+    assert run("measure", tmp_path / "none.json").stdout.split() == ["day", "segment", "rows"]
+    many = cal.Accumulators(by="segment")
+    many.update(cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"]))
+    many.save(tmp_path / "many.json")
+    lines = run("measure", tmp_path / "many.json").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).split().count("segment") > 1  # several tables, each with whole names
+    assert "auroc_correct" in " ".join(lines).split()
     assert "no --measure" in run("measure", tmp_path / "s.json", "-m", "ece", code=2).stderr
     assert "--stream as well" in run("measure", tmp_path / "big.parquet", "--state", "x.json", code=2).stderr
     (tmp_path / "no.json").write_text("[]")

@@ -8,6 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.reporting import aspects
 
 OPTIONS = [["dry palms", "wet palms", "oil", "lotion"], ["a book", "a stone"], ["up", "down", "left"]]
 SCORES = [[-13.5, -14.25, -6.0, -9.5], [-3.25, -2.5], [-4.0, -1.5, -8.0]]
@@ -81,6 +82,12 @@ def test_by_the_length_of_options(tmp_path, make):
     np.testing.assert_allclose(p.logits[0, :4], np.array(SCORES[0]) / [9, 9, 3, 6])
     assert cal.measure(p, "accuracy", resamples=0).value == pytest.approx(np.mean([s["acc_norm"] for s in logged]))
     assert "acc_norm" in p.notes[0]
+    divided = "divided by their number of characters, as in acc_norm"
+    assert divided in cal.measure(p, "accuracy", resamples=0).definition
+    assert divided in cal.check(p, "accuracy", limit=2, resamples=10).definition
+    assert any(divided in note for note in aspects.notes(p))
+    p.save(tmp_path / "s.npz")
+    assert Predictions.load(tmp_path / "s.npz", few_rows=True).notes == p.notes
 
 
 def test_groups_are_fields_of_the_document(tmp_path):

@@ -15,7 +15,7 @@ from calibrant.core.wording import bracket, number
 from calibrant.measures import Measure
 from calibrant.measuring.compare import find_unpaired, same_kind
 from calibrant.measuring.limits import check_resamples, find_limits
-from calibrant.measuring.measure import What, resolve
+from calibrant.measuring.measure import What, definition_of, resolve
 
 Side = Literal["max", "min", "worse"]
 State = Literal["kept", "open", "broken"]
@@ -70,7 +70,7 @@ def check(
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
     found = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
     state = judge(side, limit, found.low, found.high)
-    return Check(name, side, limit, value, found.low, found.high, state, p.n, p.k, chosen.defined(p))
+    return Check(name, side, limit, value, found.low, found.high, state, p.n, p.k, definition_of(chosen, p))
 
 
 def check_worse(
@@ -101,7 +101,7 @@ def check_worse(
     low, high = sorted((sign * found.low, sign * found.high))
     low, high = min(low, worse), max(high, worse)
     state = judge("max", limit, low, high)
-    words = f"{chosen.defined(p)}; worse than on {reference.n:,} reference rows by"
+    words = f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by"
     return Check(name, "worse", limit, worse, low, high, state, p.n, p.k, words)
 
 

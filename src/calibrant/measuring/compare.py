@@ -16,7 +16,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.shapes import shape_words
 from calibrant.measures import Measure
 from calibrant.measuring.limits import affordable, check_resamples, half_width, in_parts, sampling, values_on_parts
-from calibrant.measuring.measure import What, resolve
+from calibrant.measuring.measure import What, definition_of, resolve
 
 OTHER = 1_000_003  # seeds of rows that were drawn independently are so far apart
 
@@ -133,7 +133,7 @@ def compared(
     if not np.isfinite(difference):
         low = high = chance = np.nan
     better = _better(m, a, b) if chance < 1 - confidence else "neither"
-    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, m.defined(p))
+    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, definition_of(m, p))
 
 
 def _find_difference(

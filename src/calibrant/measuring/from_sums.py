@@ -37,6 +37,26 @@ def check_sums(a: Accumulator, what: str, limit: float, side: Literal["max", "mi
     return Check(what, side, limit, m.value, m.low, m.high, state, m.n, m.k, m.definition)
 
 
+def check_worse_sums(
+    reference: Accumulator, a: Accumulator, what: str, limit: float, confidence: float, seed: int = 0
+) -> Check:
+    """A limit for the worsening since a reference, as `cal.check_worse` judges it."""
+    if not np.isfinite(limit):
+        raise InputError("limit", expected="a number", got=str(limit), fix="write for instance 0.01")
+    tail = min(1 - confidence, 0.5)
+    c = compare_sums(reference, a, what, max(1 - 2 * tail, 1e-9), seed)  # each end has the confidence asked for
+    direction = a.made(what).direction
+    if direction not in ("down", "up"):
+        fix = "ask for ece, nll, brier or accuracy"
+        raise InputError(what, expected="a measure that gets worse in one direction", got="another one", fix=fix)
+    sign = 1.0 if direction == "down" else -1.0
+    low, high = sorted((sign * c.low, sign * c.high))
+    worse = sign * c.difference
+    low, high = min(low, worse), max(high, worse)
+    words = f"{c.definition}; worse than on {reference.n:,} reference rows by"
+    return Check(what, "worse", limit, worse, low, high, judge("max", limit, low, high), a.n, a.k, words)
+
+
 def compare_sums(a: Accumulator, b: Accumulator, what: str, confidence: float, seed: int) -> Comparison:
     """b minus a, each with noise of its own."""
     check_confidence(confidence)

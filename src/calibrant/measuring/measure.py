@@ -84,7 +84,7 @@ def measure(
     warn_of_leak(p)
     chosen, name = resolve(what)
     chosen.check_shape(p)
-    value, definition = chosen(p), chosen.defined(p)
+    value, definition = chosen(p), definition_of(chosen, p)
     if resamples == 0:
         return Measurement(name, value, None, None, p.n, p.k, definition)
     tail = (1 - confidence) / 2
@@ -114,6 +114,12 @@ def measure_all(
     chosen: Sequence[What] = what if not isinstance(what, str) else standard(p) if what == "standard" else [what]
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
     return Measurements(measure(p, one, **options) for one in chosen)
+
+
+def definition_of(chosen: Measure, p: Predictions) -> str:
+    """What exactly the number is; where scores were made of something else, that too, because it changes the number."""
+    made = [note[:1].lower() + note[1:].rstrip(".") for note in p.extras.notes]
+    return "; ".join([chosen.defined(p), *made])
 
 
 def warn_of_leak(p: Predictions) -> None:
