@@ -17,6 +17,7 @@ from calibrant.core.schema import whole
 from calibrant.core.shapes import shape_words
 from calibrant.core.weighted import is_whole
 from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
+from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measuring.limits import DRAWS
 from calibrant.measuring.measure import Measurement
 from calibrant.measuring.ranked import drawn, ranked
@@ -32,13 +33,13 @@ from calibrant.measuring.state import (
 from calibrant.measuring.streamable import (
     HISTOGRAM,
     RANKINGS,
-    STREAMED,
     TOP,
     example,
     given_weights,
     state_name,
     streamable,
     sums_shape,
+    usual,
 )
 from calibrant.measuring.sums import FINE, SUMS, class_sums, fine_sums, row_sums, score_sums
 
@@ -60,7 +61,7 @@ class Accumulator:
 
     def __init__(self, measures: Sequence[str] | None = None) -> None:
         self._asked = measures is not None
-        self._set_measures(STREAMED if measures is None else measures)
+        self._set_measures(usual(None) if measures is None else measures)
         self.n, self.k = 0, 0
         self.shape: Shape | None = None  # of the predictions, once there are any
         self.total = self.square = 0.0  # weight of all rows, and of the squares
@@ -244,8 +245,11 @@ class Accumulator:
         yield "histogram", score_sums(*event, w, HISTOGRAM, "right")
         names = {state_name(m, spec): m for spec, m in self._measures.items()}
         for name, m in names.items():
-            top = isinstance(m, CurveMeasure) and m.scope == "top"
-            scores, hits = (p.confidence, p.correct.astype(np.float64)) if top else event
+            scores, hits = event
+            if isinstance(m, CurveMeasure) and m.scope == "top":
+                scores, hits = p.confidence, p.correct.astype(np.float64)
+            elif isinstance(m, ROCAUC) and p.shape != "binary":  # of two classes the second is the positive one
+                scores, hits = p.probs[:, 1], (p.labels == 1).astype(np.float64)
             if isinstance(m, ClassMeasure):
                 yield name, class_sums(p, w, m)
             elif isinstance(m, Binned):
@@ -322,5 +326,5 @@ class Accumulator:
                 fix="use one model per accumulator",
             )
         if self.shape is None and not self._asked:  # of the usual ones, those that this shape can answer
-            self._set_measures([spec for spec, m in self._measures.items() if shape in m.shapes])
+            self._set_measures(usual(shape))
         self.shape, self.k = shape, max(self.k, k)

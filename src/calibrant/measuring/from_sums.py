@@ -14,7 +14,7 @@ from calibrant.measuring.accumulate import Accumulator
 from calibrant.measuring.check import Check, judge
 from calibrant.measuring.compare import OTHER, Comparison, Difference, compared
 from calibrant.measuring.state import RANKING
-from calibrant.measuring.streamable import HISTOGRAM, example
+from calibrant.measuring.streamable import HISTOGRAM, POSITIVE, example
 from calibrant.measuring.sums import fine_scores
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ def stand_ins(a: Accumulator) -> Predictions:
     """Two rows for each bin of scores: one for its hits, one for its misses, weighted by how many there were."""
     if a.n == 0:
         raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-    if RANKING in a.sums:
-        hits, misses, scores = *a.sums[RANKING][:2], fine_scores()
+    fine = a.sums.get(RANKING, a.sums.get(POSITIVE) if a.shape == "binary" else None)
+    if fine is not None:
+        hits, misses, scores = *fine[:2], fine_scores()
     else:
         count, score, hits = a.sums["histogram"][:3]
         middle = (np.arange(HISTOGRAM) + 0.5) / HISTOGRAM
