@@ -12,14 +12,16 @@ from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
 from calibrant.core.intervals import Interval, basic_interval
 from calibrant.core.noise import Sampling, Spread
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import whole
 from calibrant.core.shapes import shape_words
 from calibrant.core.weighted import is_whole
+from calibrant.core.wording import number
 from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
 from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measuring.limits import DRAWS
-from calibrant.measuring.measure import Measurement
+from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.measuring.ranked import drawn, ranked
 from calibrant.measuring.state import (
     State,
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.compare import Comparison
 
 
-class Accumulator:
+class Accumulator(Shown):
     """Sums that measures with fixed bins, and means over rows, can be computed from exactly.
 
     >>> a = Accumulator(["ece:bins=2", "accuracy"])
@@ -186,8 +188,21 @@ class Accumulator:
         kind = "counts" if isinstance(m, RANKINGS) else "sums"
         return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
 
-    def measure_all(self, **options: Any) -> list[Measurement]:
-        return [self.measure(spec, **options) for spec in self.specs]
+    def measure_all(self, **options: Any) -> Measurements:
+        return Measurements(self.measure(spec, **options) for spec in self.specs)
+
+    def value(self, what: str) -> float:
+        """The number alone, without the work of an interval."""
+        return self._value(self._measures[what], what)
+
+    def __repr__(self) -> str:
+        shape = "" if self.shape is None else f", {shape_words(self.shape)}"
+        return f"Accumulator({self.n:,} rows{shape})"
+
+    def table(self) -> Table:
+        measures = self._measures if self.n else {}
+        rows = [(spec, number(self.value(spec)), m.defined(example(self.shape))) for spec, m in measures.items()]
+        return repr(self), ("measure", "value", "what it is"), rows
 
     @property
     def histogram(self) -> tuple[Array, Array]:

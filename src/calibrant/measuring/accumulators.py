@@ -3,15 +3,17 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from calibrant.core.errors import InputError, visible
 from calibrant.core.extras import Shape
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import parse_json, typed, whole
 from calibrant.core.shapes import shape_words
+from calibrant.core.wording import number
 from calibrant.measuring.accumulate import Accumulator
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
@@ -27,9 +29,27 @@ VERSION = 1
 JOINED = "\x1f"  # stands between the parts of a key while rows are sorted by it
 
 Key = tuple[str, ...]
+Result = TypeVar("Result", bound=Measurement | Check | Comparison)
 
 
-class Accumulators:
+class ByKey(Shown, dict[Key, Result]):
+    """A result for each key, shown as a table of one line each."""
+
+    def __init__(self, by: Key, found: Mapping[Key, Result]) -> None:
+        super().__init__(found)
+        self.by = by
+
+    def table(self) -> Table:
+        first = next(iter(self.values()), None)
+        head = (*self.by, *(() if first is None else first.HEAD))
+        return (
+            "nothing yet" if first is None else first.measure,
+            head,
+            [(*key, *one.cells) for key, one in self.items()],
+        )
+
+
+class Accumulators(Shown):
     """One accumulator for each combination of the names in `by`.
 
     >>> each = Accumulators(by=("day", "segment"), measures=["accuracy"])
@@ -92,6 +112,16 @@ class Accumulators:
     def __len__(self) -> int:
         return len(self._each)
 
+    def __repr__(self) -> str:
+        return f"Accumulators(by={self.by}, {len(self)} keys, {sum(one.n for one in self._each.values()):,} rows)"
+
+    def table(self) -> Table:
+        specs = next((one.specs for one in self._each.values()), ())
+        rows = [
+            (*key, f"{one.n:,}", *(number(one.value(spec)) for spec in one.specs)) for key, one in self._each.items()
+        ]
+        return repr(self), (*self.by, "rows", *specs), rows
+
     def items(self) -> Iterator[tuple[Key, Accumulator]]:
         return iter(self._each.items())
 
@@ -105,22 +135,27 @@ class Accumulators:
                 made = made.merge(one)
         return made
 
-    def measure(self, what: str, *, confidence: float = 0.95) -> dict[Key, Measurement]:
-        return {key: one.measure(what, confidence=confidence) for key, one in self._each.items()}
+    def measure(self, what: str, *, confidence: float = 0.95) -> ByKey[Measurement]:
+        return ByKey(self.by, {key: one.measure(what, confidence=confidence) for key, one in self._each.items()})
 
     def check(
         self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
-    ) -> dict[Key, Check]:
+    ) -> ByKey[Check]:
         """Each by itself, at this confidence: of many, some are broken by chance alone."""
-        each = self._each.items()
-        return {key: one.check(what, limit=limit, side=side, confidence=confidence) for key, one in each}
+        options: dict[str, Any] = {"limit": limit, "side": side, "confidence": confidence}
+        return ByKey(self.by, {key: one.check(what, **options) for key, one in self._each.items()})
 
-    def compare(self, reference: "Accumulators | Accumulator", what: str) -> dict[Key, Comparison]:
+    def compare(self, reference: "Accumulators | Accumulator", what: str) -> ByKey[Comparison]:
         """Each against the reference: the same key of others (only keys that both have), or one for all."""
         if isinstance(reference, Accumulator):
-            return {key: reference.compare(one, what) for key, one in self._each.items()}
+            return ByKey(self.by, {key: reference.compare(one, what) for key, one in self._each.items()})
         known = reference._each
-        return {key: known[key].compare(one, what) for key, one in self._each.items() if key in known}
+        if not any(key in known for key in self._each):
+            names = ("; ".join(", ".join(key) for key in list(each)[:3]) or "none" for each in (self._each, known))
+            expected, got = "at least one key that both have", " against ".join(names)
+            raise InputError("compare", expected=expected, got=got, fix="sum both by the same names and values")
+        both = {key: known[key].compare(one, what) for key, one in self._each.items() if key in known}
+        return ByKey(self.by, both)
 
     def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
         """All of them in one figure, by their names."""

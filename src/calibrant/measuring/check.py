@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.intervals import OnDone, check_confidence
-from calibrant.core.notebook import html_table
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.wording import bracket, number
@@ -22,7 +22,7 @@ State = Literal["kept", "open", "broken"]
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown):
     """`state`: "kept" (shown to hold), "broken" (shown to be violated), or "open" (the data do not tell).
 
     With side "worse" the value is by how much the measure is worse than on the rows of a reference.
@@ -43,11 +43,17 @@ class Check:
         made: dict[str, Any] = plain(self)
         return made
 
-    def _repr_html_(self) -> str:
+    HEAD: ClassVar[tuple[str, ...]] = ("value", "bounds", "limit", "result")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table of several."""
         said = {"kept": "holds", "open": "not shown to be violated", "broken": "violated"}[self.state]
         limit = {"max": "at most", "min": "at least", "worse": "worse by at most"}[self.side]
-        cells = (number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", said)
-        return html_table(self.definition, ("measure", "value", "bounds", "limit", "result"), [(self.measure, *cells)])
+        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", said
+
+    def table(self) -> Table:
+        return self.definition, ("measure", *self.HEAD), [(self.measure, *self.cells)]
 
 
 def check(

@@ -1,7 +1,7 @@
 """Two models on the same rows, or one on two sets of rows: the difference of a measure, with interval and test."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,15 +43,19 @@ class Comparison:
         made: dict[str, Any] = plain(self)
         return made
 
-    def _repr_html_(self) -> str:
-        rows = "same rows" if self.paired else f"{self.n:,} and {self.n_b:,} rows"
+    HEAD: ClassVar[tuple[str, ...]] = ("a", "b", "difference", "interval", "p", "better")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table of several."""
         better = {"neither": "cannot tell"}.get(self.better, self.better)
-        head = ("measure", "a", "b", "difference", "interval", "p", "better")
         ends = wording.bracket(self.low, self.high, sign=True)
         numbers = (wording.number(self.a), wording.number(self.b), wording.number(self.difference, sign=True), ends)
-        return html_table(
-            f"{self.definition}; {rows}", head, [(self.measure, *numbers, wording.p_value(self.p_value), better)]
-        )
+        return *numbers, wording.p_value(self.p_value), better
+
+    def _repr_html_(self) -> str:
+        rows = "same rows" if self.paired else f"{self.n:,} and {self.n_b:,} rows"
+        return html_table(f"{self.definition}; {rows}", ("measure", *self.HEAD), [(self.measure, *self.cells)])
 
     def __str__(self) -> str:
         return (

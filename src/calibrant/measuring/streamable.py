@@ -6,7 +6,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
 from calibrant.core.predictions import Predictions
-from calibrant.measures import CATALOGUE, Binned, BinnedMeasure, ClassMeasure, Measure, RowMeasure
+from calibrant.measures import CATALOGUE, Binned, BinnedMeasure, ClassMeasure, CurveMeasure, Measure, RowMeasure
 from calibrant.measures.aurc import AURC
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.classwise import Classwise
@@ -75,7 +75,7 @@ def state_name(m: Measure, spec: str) -> str:
     if isinstance(m, ROCAUC):
         return POSITIVE
     if isinstance(m, RANKINGS):
-        return f"{RANKING}, {TOP}" if m.scope == "top" else RANKING
+        return f"{RANKING}, {TOP}" if isinstance(m, CurveMeasure) and m.scope == "top" else RANKING
     return spec
 
 
