@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant import InputError, Predictions, measure
+from calibrant import Accumulator, InputError, Predictions, measure
 
 S, Y = [0.95, 0.75, 0.35, 0.15, 0.55, 0.72], [1, 0, 0, 1, 1, 1]
 
@@ -103,6 +103,22 @@ def test_class_names_number_text_labels():
     p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], ["cat", "dog"], classes=["cat", "dog"])
     assert p.labels.tolist() == [0, 1]
     assert p.classes == ("cat", "dog")
+
+
+def test_one_row_per_cluster_is_the_ordinary_bootstrap(tmp_path):
+    rng = np.random.default_rng(0)
+    s, names = rng.random(300), rng.permutation(300)
+    y = rng.random(300) < s
+    p, q = Predictions.from_confidence(s, y), Predictions.from_confidence(s, y, clusters=names)
+    for what in ("ece", "brier", "auroc_correct", "ks"):
+        assert measure(p, what, resamples=100) == measure(q, what, resamples=100), what
+    assert q.clusters is None
+    q.save(tmp_path / "q.csv")
+    assert (tmp_path / "q.csv").read_text().startswith("cluster,")  # it is not forgotten
+    sums = Accumulator(["ece"])
+    for rows in (slice(0, 2), slice(2, 4)):  # rows of one cluster may come in different batches
+        sums.update(Predictions.from_confidence(s[rows], y[rows], clusters=["a", "b"]))
+    assert sums.measure("ece").low is None
 
 
 def test_clusters_stay_together_in_a_split():

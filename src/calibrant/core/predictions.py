@@ -241,7 +241,7 @@ class Predictions(Views):
 
     @property
     def clusters(self) -> Ints | None:
-        return self.extras.clusters
+        return self.extras.shared_clusters
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class Accumulator(Shown):
         self.square += p.n if w is None else float(w @ w)
         self.weighted |= w is not None
         self.counts &= w is None or is_whole(w)
-        self.clustered |= p.clusters is not None
+        self.clustered |= p.extras.clusters is not None  # which may go on in the next batch
 
     def merge(self, other: "Accumulator") -> "Accumulator":
         """The accumulator of both streams; neither is changed."""

@@ -216,7 +216,7 @@ class Watch:
         self.tracks[segment] = Track(place=1 + len(self.tracks))
 
     def _check(self, p: Predictions) -> None:
-        if p.weights is not None or p.clusters is not None:
+        if p.weights is not None or p.extras.clusters is not None:  # which may go on in the next batch
             got = "weights" if p.weights is not None else "clusters"
             fix = "watch rows that come one by one: without weights, and one row of each cluster"
             raise InputError("watch", expected="rows that each count once", got=got, fix=fix)
