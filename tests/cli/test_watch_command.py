@@ -31,6 +31,9 @@ def test_an_alarm_is_a_sentence_and_exit_code_1(bad):
     found = json.loads(run("watch", bad, "--by", "segment", "--json", code=1).stdout)
     assert found["alarm"] is True
     assert {track["segment"] for track in found["tracks"]} == {None, "a", "b"}
+    lines = run("watch", bad, "--by", "segment", code=1, COLUMNS="400").stdout.splitlines()
+    assert len(lines) == len(found["alarms"]) == 3
+    assert all(line.startswith("Alarm ") for line in lines)
     named = json.loads(run("watch", bad, "--by", "segment", "--segments", "b", "--json", code=1).stdout)
     assert [track["segment"] for track in named["tracks"]] == [None, "b"]
 

@@ -128,7 +128,8 @@ def _positive(labels: npt.NDArray[Any], positive: Any) -> tuple[Ints, tuple[str,
     y = labels.astype(str) == str(positive) if labels.dtype.kind in "USO" else labels == positive
     if not np.any(y):
         got = f"{positive}, which no row has"
-        raise InputError("positive", expected=" or ".join(map(str, found)), got=got, fix="name one of the labels")
+        fix = f"name one of the labels: positive={str(found[-1])!r} (--positive {found[-1]})"
+        raise InputError("positive", expected=" or ".join(map(str, found)), got=got, fix=fix)
     others = [str(label) for label in found if str(label) != str(positive)]
     names = (others[0] if others else f"not {positive}", str(positive)) if labels.dtype.kind in "USO" else ()
     return y.astype(np.int64), names

@@ -100,7 +100,7 @@ class Watch:
 
     def __str__(self) -> str:
         if self.alarms:
-            return " ".join(map(str, self.alarms))
+            return "\n".join(map(str, self.alarms))
         segment, track = max(self.tracks.items(), key=lambda item: item[1].evidence / self.limit(item[0]))
         where = "" if segment is None else f" in segment {visible(segment)}"
         among = f" and {wording.count(len(self.tracks) - 1, 'segment')}" if self.by else ""
