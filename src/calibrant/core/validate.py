@@ -230,7 +230,12 @@ def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
         raise InputError(name, expected="a 2-D array (n, k)", got=f"shape {values.shape}", fix=fix)
     n, k = values.shape
     if n == 0:
-        raise InputError(name, expected="at least two rows", got="an empty array (n = 0)", fix="check the file, or leave the empty batch out")
+        raise InputError(
+            name,
+            expected="at least two rows",
+            got="an empty array (n = 0)",
+            fix="check the file, or leave the empty batch out",
+        )
     if k < 2:
         raise InputError(
             name,

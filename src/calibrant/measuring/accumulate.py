@@ -2,27 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curve import Bins
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
-from calibrant.core.intervals import Interval, basic_interval
-from calibrant.core.noise import Sampling, Spread
-from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import whole
 from calibrant.core.shapes import shape_words
 from calibrant.core.weighted import is_whole
-from calibrant.core.wording import number
-from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
+from calibrant.measures import Binned, ClassMeasure, CurveMeasure, RowMeasure
 from calibrant.measures.roc_auc import ROCAUC
-from calibrant.measuring.limits import DRAWS
-from calibrant.measuring.measure import Measurement, Measurements
-from calibrant.measuring.ranked import drawn, ranked
 from calibrant.measuring.state import (
     State,
     check_bins,
@@ -36,14 +28,13 @@ from calibrant.measuring.streamable import (
     HISTOGRAM,
     RANKINGS,
     TOP,
-    example,
     given_weights,
     state_name,
-    streamable,
     sums_shape,
     usual,
 )
-from calibrant.measuring.sums import FINE, SUMS, class_sums, fine_sums, row_sums, score_sums
+from calibrant.measuring.summed import Summed
+from calibrant.measuring.sums import SUMS, class_sums, fine_sums, row_sums, score_sums
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,7 +43,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.compare import Comparison
 
 
-class Accumulator(Shown):
+class Accumulator(Summed):
     """Sums that measures with fixed bins, and means over rows, can be computed from exactly.
 
     >>> a = Accumulator(["ece:bins=2", "accuracy"])
@@ -63,12 +54,7 @@ class Accumulator(Shown):
 
     def __init__(self, measures: Sequence[str] | None = None) -> None:
         self._asked = measures is not None
-        self._set_measures(usual(None) if measures is None else measures)
-        self.n, self.k = 0, 0
-        self.shape: Shape | None = None  # of the predictions, once there are any
-        self.total = self.square = 0.0  # weight of all rows, and of the squares
-        self.weighted, self.counts, self.clustered = False, True, False
-        self.sums: dict[str, Array] = {}  # name of a state -> its sums
+        super().__init__(usual(None) if measures is None else measures)
 
     def update(self, p: Predictions | None) -> None:
         """Add a batch of any size; None adds nothing."""
@@ -107,34 +93,6 @@ class Accumulator(Shown):
                 both._add(name, sums)
         return both
 
-    def measure(self, what: str, *, confidence: float = 0.95, seed: int = 0) -> Measurement:
-        """One of the measures asked for at the start; intervals are by normal noise on the sums.
-
-        Where rows came in clusters there is no interval: how far those share their errors is not kept.
-        """
-        if what not in self._measures:
-            raise InputError(
-                "measure",
-                expected=f"one of {', '.join(self.specs)}",
-                got=f"'{what}'",
-                fix="list it at the start",
-            )
-        if self.n == 0:
-            raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-        m = self._measures[what]
-        words, value, rounding = m.defined(example(self.shape)), self._value(m, what), 0.0
-        if isinstance(m, RANKINGS):
-            found = ranked(m, self.sums[state_name(m, what)])
-            rounding = found.error
-            words += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
-        if self.clustered or not np.isfinite(value):
-            how = "none: rows came in clusters" if self.clustered else None
-            return Measurement(what, value, None, None, self.n, self.k, words, how)
-        span, how = self._span(m, what, value, confidence, seed)
-        low, high = np.clip((span.low - rounding, span.high + rounding), *m.bounds)
-        low, high = float(min(low, value)), float(max(high, value))
-        return Measurement(what, value, low, high, self.n, self.k, words, how)
-
     def check(
         self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
     ) -> "Check":
@@ -163,52 +121,6 @@ class Accumulator(Shown):
         from calibrant.measuring.from_sums import plot_sums
 
         return plot_sums({"all rows": self}, figure)
-
-    def spread(self, what: str, seed: int = 0) -> Spread | None:
-        """The noise of a calibration error, where that is known; bins (and classes) are taken as independent."""
-        m, sums = self._measures[what], self.sums[state_name(self._measures[what], what)]
-        if not isinstance(m, Binned):
-            return None
-        gap = ((sums[1] - sums[2]) / self.total).ravel()
-        return m.spread_of(self._bins(sums), Sampling(self.n, DRAWS, seed).independent(gap, self._error(sums)))
-
-    def draws(self, what: str, seed: int = 0) -> Array:
-        """Values under the sampling noise of the sums: the variance that a bootstrap would give them."""
-        return self._draws(self._measures[what], what, np.random.default_rng(seed))
-
-    def made(self, what: str) -> Measure:
-        """The measure of this name."""
-        return self._measures[what]
-
-    def _span(self, m: Measure, what: str, value: float, confidence: float, seed: int) -> tuple[Interval, str]:
-        spread = self.spread(what, seed)
-        if spread is not None:
-            return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
-        draws = self.draws(what, seed)
-        kind = "counts" if isinstance(m, RANKINGS) else "sums"
-        return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
-
-    def measure_all(self, **options: Any) -> Measurements:
-        return Measurements(self.measure(spec, **options) for spec in self.specs)
-
-    def value(self, what: str) -> float:
-        """The number alone, without the work of an interval."""
-        return self._value(self._measures[what], what)
-
-    def __repr__(self) -> str:
-        shape = "" if self.shape is None else f", {shape_words(self.shape)}"
-        return f"Accumulator({self.n:,} rows{shape})"
-
-    def table(self) -> Table:
-        measures = self._measures if self.n else {}
-        rows = [(spec, number(self.value(spec)), m.defined(example(self.shape))) for spec, m in measures.items()]
-        return repr(self), ("measure", "value", "what it is"), rows
-
-    @property
-    def histogram(self) -> tuple[Array, Array]:
-        """Counts of (incorrect, correct) predictions in 100 equal-width bins of confidence."""
-        count, _, hits, *_ = self.sums["histogram"]
-        return count - hits, hits
 
     # -- on disk --------------------------------------------------------------------------------
 
@@ -245,10 +157,6 @@ class Accumulator(Shown):
             raise InputError.inside(str(path), error) from None
 
     # -- how it works ---------------------------------------------------------------------------
-
-    def _set_measures(self, specs: Sequence[str]) -> None:
-        self.specs = tuple(dict.fromkeys(specs))
-        self._measures = {spec: streamable(spec) for spec in self.specs}
 
     def _state(self) -> State:
         about = self.n, self.k, self.shape, self.total, self.square, self.weighted, self.counts, self.clustered
@@ -291,40 +199,6 @@ class Accumulator(Shown):
                 name: s for name, s in state.sums.items() if s.shape[0] == SUMS and s.ndim == 2 and TOP not in name
             }
             check_same(alike, state)
-
-    def _bins(self, sums: Array) -> Bins:
-        worth = 1.0 if self.counts else self.total / self.square
-        return Bins(sums[0], sums[1], sums[2], self.total, worth)
-
-    def _value(self, m: Measure, spec: str) -> float:
-        state = self.sums[state_name(m, spec)]
-        if isinstance(m, Binned):
-            return m.of(self._bins(state))
-        if isinstance(m, RANKINGS):
-            return ranked(m, state).value
-        return float(state[0] / self.total)
-
-    def _error(self, sums: Array) -> Array:
-        """The standard error of each bin's residuals over all weight."""
-        _, score, hits, square, cross = (part.ravel() for part in sums)
-        gap = (score - hits) / self.total
-        return np.asarray(np.sqrt(np.maximum(square - 2 * gap * cross + gap**2 * self.square, 0.0)) / self.total)
-
-    def _draws(self, m: Measure, spec: str, rng: np.random.Generator) -> Array:
-        sums = self.sums[state_name(m, spec)]
-        if isinstance(m, RANKINGS):
-            return drawn(m, sums, rng, counts=not self.weighted)
-        if isinstance(m, Binned):
-            count, score, hits = sums[:3]
-            noise = self._error(sums).reshape(count.shape) * self.total
-            made = []
-            for _ in range(m.resamples):
-                shaken = np.clip(hits + noise * rng.standard_normal(noise.shape), 0, count)
-                made.append(m.of(self._bins(np.stack([count, score, shaken]))))
-            return np.array(made)
-        mean = sums[0] / self.total
-        spread = np.sqrt(max(sums[1] - 2 * mean * sums[2] + mean**2 * self.square, 0.0)) / self.total
-        return np.asarray(mean + spread * rng.standard_normal(m.resamples))
 
     def _add(self, name: str, part: Array) -> None:
         self.sums[name] = self.sums[name] + part if name in self.sums else part

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from calibrant.core.arrays import rows_of
 from calibrant.core.errors import InputError, visible
 from calibrant.core.extras import Shape
 from calibrant.core.notebook import Shown, Table
@@ -20,7 +21,6 @@ from calibrant.measuring.compare import Comparison
 from calibrant.measuring.measure import Measurement
 from calibrant.measuring.prometheus import exposition
 from calibrant.measuring.state import check_named
-from calibrant.measuring.watch import rows_of
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.core import wording
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Ints, rows_of
 from calibrant.core.checks import share_inside
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.extras import Shape
@@ -248,17 +247,6 @@ def watch(
     made = Watch(tolerance=tolerance, alpha=alpha, mode=mode, segments=segments)
     made.update(p)
     return made
-
-
-def rows_of(groups: npt.NDArray[Any]) -> dict[str, Ints]:
-    """The rows of each group, ascending; the groups in the order in which they appear.
-
-    >>> rows_of(np.array(["b", "a", "b"]))
-    {'b': array([0, 2]), 'a': array([1])}
-    """
-    names, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    each = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
-    return {str(names[g]): each[g] for g in np.argsort(first)}
 
 
 def _names(segments: Sequence[str]) -> tuple[str, ...]:
