@@ -31,6 +31,9 @@ def test_an_alarm_is_a_sentence_and_exit_code_1(bad):
     found = json.loads(run("watch", bad, "--by", "segment", "--json", code=1).stdout)
     assert found["alarm"] is True
     assert {track["segment"] for track in found["tracks"]} == {None, "a", "b"}
+    lines = run("watch", bad, "--by", "segment", code=1, COLUMNS="400").stdout.splitlines()
+    assert len(lines) == len(found["alarms"]) == 3
+    assert all(line.startswith("Alarm ") for line in lines)
     named = json.loads(run("watch", bad, "--by", "segment", "--segments", "b", "--json", code=1).stdout)
     assert [track["segment"] for track in named["tracks"]] == [None, "b"]
 
@@ -59,6 +62,20 @@ def test_a_state_goes_on_where_it_was(tmp_path):
     assert "segments True" in run("watch", file, "--state", state, code=2).stderr
 
 
+def test_a_file_in_place_of_another_is_refused(tmp_path):
+    file, state = tmp_path / "day.jsonl", tmp_path / "d.json"
+    frame(1000, seed=1).write_ndjson(file)
+    run("watch", file, "--state", state)
+    run("watch", file, "--state", state, "--batch-rows", 130)  # however it is cut into batches
+    for n in (1000, 2000):
+        frame(n, seed=2).write_ndjson(file)
+        err = " ".join(run("watch", file, "--state", state, code=2).stderr.split())
+        assert "other rows in place of the 1,000 that were watched before" in err
+        assert "another --state" in err
+    assert cal.Watch.load(state).n == 1000
+    run("watch", file, "--state", tmp_path / "e.json")
+
+
 def test_bad_input_of_watch(bad, tmp_path):
     for options, says in [
         (("--alpha", 2), "strictly between"),
@@ -79,6 +96,24 @@ def test_npz_files_are_watched_whole(tmp_path):
     assert "No alarm after 500 rows" in run("watch", tmp_path / "p.npz").stdout
 
 
+def test_rows_without_a_score_are_told_by_watch_and_of_the_reference(tmp_path):
+    files = {}
+    for name, gaps in (("today", 3), ("before", 5)):
+        files[name] = tmp_path / f"{name}.csv"
+        few = pl.when(pl.int_range(pl.len()) < gaps).then(None).otherwise(pl.col("confidence")).alias("confidence")
+        frame(400).with_columns(few).write_csv(files[name])
+    drop = ("--missing", "drop")
+    out = run("watch", files["today"], *drop, "--batch-rows", 130).stdout
+    assert "3 of 400 rows (0.8 %) have no confidence and were left out." in " ".join(out.split())
+    assert json.loads(run("watch", files["today"], *drop, "--json").stdout)["missing"]["rows"] == 3
+    gate = ("check", files["today"], "--against", files["before"], "--max-worse", "ece=0.5", *drop)
+    out = " ".join(run(*gate).stdout.split())
+    assert "3 of 400 rows (0.8 %) have no" in out
+    assert "In the reference: 5 of 400 rows (1.2 %) have no" in out
+    found = json.loads(run(*gate, "--json").stdout)
+    assert (found["missing"]["rows"], found["reference"]["missing"]["rows"]) == (3, 5)
+
+
 def test_check_against_a_reference(tmp_path):
     names = {}
     for name, off in (("before", 0.0), ("today", 0.15)):
@@ -95,6 +130,50 @@ def test_check_against_a_reference(tmp_path):
     assert (rows[0]["paired"], rows[0]["better"]) == (False, "a")
 
 
+def sums_of(file, rows, *, by=None):
+    p = cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"])
+    sums = cal.Accumulator() if by is None else cal.Accumulators(by=by)
+    sums.update(p)
+    sums.save(file)
+    return file
+
+
+def test_limits_of_sums(tmp_path):
+    good = sums_of(tmp_path / "good.json", frame(3000))
+    bad = sums_of(tmp_path / "bad.json", frame(3000, off=0.15, seed=4))
+    assert "pass" in run("check", good, "--max", "ece=0.1").stdout
+    found = json.loads(run("check", bad, "--max", "ece=0.05", "--json", code=1).stdout)
+    assert (found["passed"], found["checks"][0]["state"]) == (False, "broken")
+    assert "worse by <= 0.01" in run("check", bad, "--against", good, "--max-worse", "ece=0.01", code=1).stdout
+    assert "pass" in run("check", good, "--against", bad, "--max-worse", "ece=0.01").stdout
+    each = sums_of(tmp_path / "each.json", frame(3000, off=0.15), by="segment")
+    out = run("check", each, "--max", "ece=0.05", code=1).stdout
+    assert [line for line in out.splitlines() if line in ("a", "b")] == ["a", "b"]
+    assert out.count("VIOLATED") == 2
+    rows = json.loads(run("check", each, "--against", each, "--max-worse", "ece=0.2", "--json").stdout)["checks"]
+    assert [row["key"] for row in rows] == ["a", "b"]
+    other = sums_of(tmp_path / "o.json", frame(300).with_columns(segment=pl.lit("c")), by="segment")
+    assert "the key a there too" in run("check", each, "--against", other, "--max-worse", "ece=0.2", code=2).stderr
+    assert "one of accuracy" in run("check", good, "--max", "smooth=0.1", code=2).stderr
+
+
+def test_figures_of_states(tmp_path):
+    good = sums_of(tmp_path / "good.json", frame(3000))
+    each = sums_of(tmp_path / "each.json", frame(3000), by="segment")
+    assert "ECE" in run("plot", "reliability", good).stdout
+    run("plot", "reliability", each, "--out", tmp_path / "f.svg")
+    rows = frame(500)
+    p = cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"])
+    watch = cal.watch(p, segments=True)
+    watch.save(tmp_path / "w.json")
+    out = run("plot", "watch_evidence", tmp_path / "w.json").stdout
+    assert "Evidence after 500 rows" in " ".join(out.split())
+    drawn = cal.plot("watch_evidence", watch)
+    assert {row["model"] for row in drawn.rows} == {"all rows", "a", "b"}
+    with pytest.raises(cal.InputError, match="update the watch first"):
+        cal.plot("watch_evidence", cal.Watch())
+
+
 def test_sums_are_kept_and_measured_again(tmp_path):
     frame(2000).write_parquet(tmp_path / "big.parquet")
     first = run("measure", tmp_path / "big.parquet", "--stream", "--state", tmp_path / "s.json", "--json").stdout
@@ -107,6 +186,15 @@ def test_sums_are_kept_and_measured_again(tmp_path):
     out = run("measure", tmp_path / "each.json").stdout
     assert out.splitlines()[0].split() == ["segment", "rows", "ece", "accuracy"]
     assert len(json.loads(run("measure", tmp_path / "each.json", "--json").stdout)) == 4
+    cal.Accumulators(by=("day", "segment")).save(tmp_path / "none.json")
+    assert run("measure", tmp_path / "none.json").stdout.split() == ["day", "segment", "rows"]
+    many = cal.Accumulators(by="segment")
+    many.update(cal.Predictions.from_confidence(rows["confidence"], rows["correct"], groups=rows["segment"]))
+    many.save(tmp_path / "many.json")
+    lines = run("measure", tmp_path / "many.json").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).split().count("segment") > 1  # several tables, each with whole names
+    assert "auroc_correct" in " ".join(lines).split()
     assert "no --measure" in run("measure", tmp_path / "s.json", "-m", "ece", code=2).stderr
     assert "--stream as well" in run("measure", tmp_path / "big.parquet", "--state", "x.json", code=2).stderr
     (tmp_path / "no.json").write_text("[]")

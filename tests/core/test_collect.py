@@ -69,6 +69,21 @@ def test_one_logit_per_row_is_binary(rows):
         assert (p.shape, p.kind, p.n) == ("binary", "logits", 10)
 
 
+def test_probabilities_are_not_taken_for_logits(rows):
+    x, labels = rows
+    ends = (3, lambda z: z.softmax(-1), labels), (1, lambda z: z.sigmoid(), (labels > 0).long())
+    for k, end, truth in ends:
+        with pytest.raises(InputError, match=r"expected logits of the network, got .*probs=True .*logits=True"):
+            cal.collect(Inner(k, end), [(x, truth)])
+        p, raw = cal.collect(Inner(k, end), [(x, truth)], probs=True), cal.collect(Inner(k), [(x, truth)])
+        assert p.kind == "probs"
+        np.testing.assert_allclose(p.probs, raw.probs, atol=1e-6)
+        assert cal.collect(Inner(k, end), [(x, truth)], logits=True).kind == "logits"
+    cal.collect(Inner(3, lambda z: z.log_softmax(-1)), [(x, labels)])  # log-probabilities are logits
+    with pytest.raises(InputError, match="both"):
+        cal.collect(Inner(3), [(x, labels)], probs=True, logits=True)
+
+
 def test_pixels_know_their_image():
     torch.manual_seed(0)
     images, labels = torch.randn(5, 4, 3, 2), torch.randint(0, 3, (5, 3, 2))

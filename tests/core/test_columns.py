@@ -140,3 +140,16 @@ def test_batches_know_columns_of_any_name(tmp_path):
     file = write(tmp_path / "p.csv", table)
     parts = list(read_batches(file, 2, columns=Columns(score="feature_0", label="seen", id="id")))
     assert np.concatenate([part.score for part in parts]).tolist() == [0.2, 0.9, 0.7]
+
+
+def test_columns_called_after_classes(tmp_path):
+    file = tmp_path / "p.csv"
+    file.write_text("prob_dog,prob_cat,label\n0.2,0.8,cat\n0.7,0.3,dog\n0.4,0.6,dog\n")
+    p = Predictions.load(file, classes=["cat", "dog"])
+    assert p.probs.tolist() == [[0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    assert (p.labels.tolist(), p.classes) == ([0, 1, 1], ("cat", "dog"))
+    parts = list(read_batches(file, 2, columns=Columns(classes=("cat", "dog"))))
+    assert [q.labels.tolist() for q in parts] == [[0, 1], [1]]
+    file.write_text("prob_0,prob_1,label\n0.2,0.8,cat\n0.7,0.3,dog\n0.4,0.6,dog\n")
+    with pytest.raises(InputError, match=r"classes=\['cat', 'dog'\] \(--classes cat,dog\)"):
+        Predictions.load(file)

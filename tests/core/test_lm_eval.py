@@ -8,6 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.reporting import aspects
 
 OPTIONS = [["dry palms", "wet palms", "oil", "lotion"], ["a book", "a stone"], ["up", "down", "left"]]
 SCORES = [[-13.5, -14.25, -6.0, -9.5], [-3.25, -2.5], [-4.0, -1.5, -8.0]]
@@ -81,6 +82,12 @@ def test_by_the_length_of_options(tmp_path, make):
     np.testing.assert_allclose(p.logits[0, :4], np.array(SCORES[0]) / [9, 9, 3, 6])
     assert cal.measure(p, "accuracy", resamples=0).value == pytest.approx(np.mean([s["acc_norm"] for s in logged]))
     assert "acc_norm" in p.notes[0]
+    divided = "divided by their number of characters, as in acc_norm"
+    assert divided in cal.measure(p, "accuracy", resamples=0).definition
+    assert divided in cal.check(p, "accuracy", limit=2, resamples=10).definition
+    assert any(divided in note for note in aspects.notes(p))
+    p.save(tmp_path / "s.npz")
+    assert Predictions.load(tmp_path / "s.npz", few_rows=True).notes == p.notes
 
 
 def test_groups_are_fields_of_the_document(tmp_path):
@@ -98,6 +105,24 @@ def test_the_right_option_by_text_or_by_the_result(tmp_path):
     none = [new_sample(0) | {"target": "nobody"}]
     with pytest.raises(InputError, match="line 1: expected which of 4 options is right, got target 'nobody'"):
         Predictions.load(write(tmp_path / "u.jsonl", none))
+
+
+def numbers(right, *, acc, target):
+    """Options that are numbers themselves: "2" is the third option, and the text of the first."""
+    options = ["2", "3", "0", "1"]
+    scores = [-1.0 if i == 0 else -5.0 - i for i in range(4)]
+    asked = {f"gen_args_{j}": {"arg_0": "How many?", "arg_1": f" {o}"} for j, o in enumerate(options)}
+    said = [[str(score), "False"] for score in scores]
+    return {"doc_id": right, "arguments": asked, "filtered_resps": said, "target": target} | acc
+
+
+def test_options_that_are_numbers(tmp_path):
+    logged = [numbers(0, acc={"acc": 1.0}, target="2"), numbers(1, acc={"acc": 0.0}, target="2")]
+    logged += [numbers(2, acc={}, target=2)]  # a number is no text
+    assert Predictions.load(write(tmp_path / "s.jsonl", logged)).labels.tolist() == [0, 2, 2]
+    for bad in (numbers(0, acc={}, target="2"), numbers(0, acc={"acc": 0.0}, target="3")):
+        with pytest.raises(InputError, match=r"line 2: .*the number of one option and the text of another"):
+            Predictions.load(write(tmp_path / "t.jsonl", [logged[0], bad]))
 
 
 def test_requests_without_a_question_are_left_out(tmp_path):

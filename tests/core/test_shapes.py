@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant import InputError, Predictions, measure
+from calibrant import Accumulator, InputError, Predictions, measure
 
 S, Y = [0.95, 0.75, 0.35, 0.15, 0.55, 0.72], [1, 0, 0, 1, 1, 1]
 
@@ -105,6 +105,22 @@ def test_class_names_number_text_labels():
     assert p.classes == ("cat", "dog")
 
 
+def test_one_row_per_cluster_is_the_ordinary_bootstrap(tmp_path):
+    rng = np.random.default_rng(0)
+    s, names = rng.random(300), rng.permutation(300)
+    y = rng.random(300) < s
+    p, q = Predictions.from_confidence(s, y), Predictions.from_confidence(s, y, clusters=names)
+    for what in ("ece", "brier", "auroc_correct", "ks"):
+        assert measure(p, what, resamples=100) == measure(q, what, resamples=100), what
+    assert q.clusters is None
+    q.save(tmp_path / "q.csv")
+    assert (tmp_path / "q.csv").read_text().startswith("cluster,")  # it is not forgotten
+    sums = Accumulator(["ece"])
+    for rows in (slice(0, 2), slice(2, 4)):  # rows of one cluster may come in different batches
+        sums.update(Predictions.from_confidence(s[rows], y[rows], clusters=["a", "b"]))
+    assert sums.measure("ece").low is None
+
+
 def test_clusters_stay_together_in_a_split():
     rng = np.random.default_rng(0)
     clusters = rng.integers(0, 20, 200)
@@ -118,7 +134,15 @@ def test_clusters_stay_together_in_a_split():
     ("make", "says"),
     [
         (lambda: Predictions.binary([0.1, 3.0], [0, 1]), "logits=True"),
-        (lambda: Predictions.binary([0.1, np.nan], [0, 1]), "finite"),
+        (lambda: Predictions.binary([0.1, np.nan], [0, 1]), "none in 1 of 2 rows .*missing='drop'"),
+        (lambda: Predictions.binary([0.1, np.inf], [0, 1]), "finite"),
+        (lambda: Predictions.binary([0.1, np.nan], [0, 1], missing="wrong"), "use missing='drop'"),
+        (lambda: Predictions.from_confidence([np.nan], [0], missing="drop"), "none in any"),
+        (lambda: Predictions.from_confidence([], []), "update\\(None\\) adds nothing"),
+        (lambda: Predictions.from_logits(np.zeros((0, 3)), []), "leave the empty batch out"),
+        (lambda: Predictions.from_logits(np.zeros((3, 2)), [0, 1, -100]), "ignore=-100 .*axis=-1"),
+        (lambda: Predictions.from_probs([[0.5, 0.5]] * 2, ["cat", "dog"]), "--classes cat,dog"),
+        (lambda: Predictions.binary([0.1, 0.2], ["a", "b"], positive="c"), "--positive b"),
         (lambda: Predictions.binary([0.1, 0.2, 0.3], [0, 1, 2]), "two different labels, got 3"),
         (lambda: Predictions.binary([0.1, 0.2], ["a", "b"]), "say which is positive: positive='b'"),
         (lambda: Predictions.binary([0.1, 0.2], ["a", "b"], positive="c"), "which no row has"),
@@ -144,6 +168,41 @@ def test_clusters_stay_together_in_a_split():
 def test_what_no_shape_can_be_is_refused(make, says):
     with pytest.raises(InputError, match=says):
         make()
+
+
+def test_rows_without_a_score():
+    given, right = [0.9, None, 0.4, np.nan], [1, 1, 0, 1]
+    p = Predictions.from_confidence(given, right, missing="drop", groups=["a", "b", "c", "d"])
+    assert (p.score.tolist(), p.hit.tolist(), p.groups.tolist()) == ([0.9, 0.4], [True, False], ["a", "c"])
+    assert p.notes == ("2 of 4 rows (50.0 %) have no confidence and were left out.",)
+    q = Predictions.from_confidence(given, right, missing="wrong")
+    assert (q.score.tolist(), q.hit.tolist(), q.missing.how) == ([0.9, 0, 0.4, 0], [True, False, False, False], "wrong")
+    assert Predictions.binary(given, ["y", "n", "n", "y"], positive="y", missing="drop").labels.tolist() == [1, 0]
+    assert Predictions.from_confidence([0.9, 0.4], [1, 0], missing="drop").missing is None
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "csv", "jsonl"])
+def test_a_saved_file_still_says_what_was_missing(tmp_path, suffix):
+    p = Predictions.from_confidence([0.9, None, 0.4], [1, 1, 0], missing="drop")
+    p.save(tmp_path / f"p.{suffix}")
+    assert Predictions.load(tmp_path / f"p.{suffix}").missing == p.missing
+
+
+def test_a_column_of_that_name_with_something_else_is_left_alone(tmp_path):
+    for i, cell in enumerate(("4", "[]", "{}", '{"missing": {"rows": -1}}', '{"missing": 3, "notes": "x"}', "nothing")):
+        file = tmp_path / f"p{i}.csv"
+        file.write_text(
+            "confidence,correct,about\n0.9,1,\n0.4,0,'{}'\n".replace("'{}'", '"' + cell.replace('"', '""') + '"')
+        )
+        assert Predictions.load(file).notes == ()
+
+
+def test_labels_of_a_pandas_column_need_a_positive_one():
+    pd = pytest.importorskip("pandas")
+    labels = pd.Series(["m", "b", "m"], dtype=object)
+    with pytest.raises(InputError, match=r"expected 0 and 1, got b and m\. .*positive='m' \(--positive m\)"):
+        Predictions.binary([0.9, 0.2, 0.6], labels)
+    assert Predictions.binary([0.9, 0.2, 0.6], labels, positive="m").labels.tolist() == [1, 0, 1]
 
 
 def test_a_text_column_of_a_table_names_groups():

@@ -14,6 +14,37 @@ def p():
     return cal.Predictions.from_confidence(s, rng.random(400) < s, groups=groups)
 
 
+def of_sums(p):
+    sums, each = cal.Accumulator(["ece", "brier"]), cal.Accumulators(by="group", measures=["ece", "brier"])
+    sums.update(p)
+    each.update(p)
+    return {
+        "sums": (sums, "Accumulator(400 rows, confidences"),
+        "each": (each, "Accumulators(by=(&#x27;group&#x27;,), 2 keys, 400 rows)"),
+        "of sums": (sums.measure_all(), "400 rows"),
+        "of each": (each.measure("ece"), "&lt;b&gt;a"),
+        "checks of each": (each.check("ece", limit=0.9), "holds"),
+        "comparisons of each": (each.compare(sums, "brier"), "cannot tell"),
+    }
+
+
+def test_print_is_a_table_too(p):
+    results = {name: result for name, (result, _) in of_sums(p).items()}
+    results |= {"all": cal.measure_all(p, ["ece"], resamples=0), "consistency": cal.consistency(p, resamples=50)}
+    results |= {"check": cal.check(p, "ece", limit=0.9, resamples=50), "parts": cal.decompose(p)}
+    for name, result in results.items():
+        lines = str(result).splitlines()
+        assert len(lines) > 2 or name == "of each", name
+        assert "object at 0x" not in repr(result)
+        assert "Measurement(" not in str(result), name
+    assert "| method" in str(cal.table({"a": [p], "b": [p]}, ["brier"]))
+    other = cal.Accumulators(by="group", measures=["ece"])
+    other.update(p, {"group": "c"})
+    with pytest.raises(cal.InputError, match="at least one key that both have"):
+        other.compare(results["each"], "ece")
+    assert str(cal.Accumulator(["ece"])) == "Accumulator(0 rows)\nmeasure  value  what it is"
+
+
 def test_every_result_is_a_table(p):
     several = cal.measure_all(p, ["ece", "brier"], resamples=50)
     assert isinstance(several, list)
@@ -25,11 +56,15 @@ def test_every_result_is_a_table(p):
         "check": (cal.check(p, "ece", limit=0.9), "holds"),
         "worse": (cal.check_worse(p, p, "brier", limit=0.5, resamples=50), "worse by at most 0.5"),
         "watch": (cal.watch(p, segments=True), "No alarm after 400 rows"),
+        "consistency": (cal.consistency(p, resamples=50), "by chance"),
+        "decompose": (cal.decompose(p), "reliability"),
+        "predictions": (p, "Predictions(n=400"),
+        "table": (cal.table({"a": [p], "b": [p]}, ["brier"]), "brier"),
         "choose": (cal.choose(p, ["temperature"]), "cross-fitted NLL"),
     }
-    for name, (result, says) in results.items():
+    for name, (result, says) in (results | of_sums(p)).items():
         shown = result._repr_html_()
         assert shown.startswith("<table>"), name
         assert shown.endswith("</table>"), name
         assert says in shown, name
-        assert "<b>" not in shown, name
+        assert "<b>" not in shown or name == "table", name

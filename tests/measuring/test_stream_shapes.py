@@ -46,11 +46,12 @@ def test_every_shape_and_weight_gives_the_values_of_the_whole(shape, weights):
     assert again.to_json() == sums.to_json()
     for m in again.measure_all():
         exact = cal.measure(whole, m.measure, resamples=0)
-        near = 2e-3 if m.measure in ("auroc_correct", "aurc") else 1e-12
+        near = 2e-3 if m.measure in ("auroc_correct", "aurc", "roc_auc") else 1e-12
         assert m.value == pytest.approx(exact.value, abs=near), m.measure
         assert m.definition.startswith(exact.definition)
         assert m.low <= m.value <= m.high
     assert ("classwise" in again.specs) == (shape in ("classes", "binary"))
+    assert ("roc_auc" in again.specs, "aurc" in again.specs) == (shape == "binary", shape != "binary")
 
 
 @pytest.mark.parametrize("what", ["ece", "brier", "auroc_correct", "aurc"])
@@ -75,6 +76,24 @@ def test_the_error_of_a_ranking_is_a_bound():
         error = float(re.search(r"off by at most ([\d.e-]+)", m.definition)[1])
         assert 0 < abs(m.value - exact) <= 1.06 * error  # it is said with one digit
         assert m.low <= exact <= m.high
+
+
+@pytest.mark.parametrize("weights", [None, "shares"])
+def test_roc_auc_of_a_stream(weights):
+    rng = np.random.default_rng(3)
+    p = made("binary", n=3000, weights=None if weights is None else rng.random(3000))
+    q = cal.Predictions.from_probs(np.stack([1 - p.score, p.score], axis=1), p.labels)
+    for whole in (p, q) if weights is None else (p,):
+        sums = cal.Accumulator(["roc_auc", "auroc_correct:scope=top"])
+        sums.update(whole)
+        m, exact = cal.Accumulator.from_json(sums.to_json()).measure("roc_auc"), cal.measure(whole, "roc_auc")
+        error = float(re.search(r"off by at most ([\d.e-]+)", m.definition)[1])
+        assert abs(m.value - exact.value) <= 1.06 * error + 1e-12
+        width = exact.high - exact.low
+        assert (m.low, m.high) == pytest.approx((exact.low, exact.high), abs=0.3 * width)
+    assert sums.check("roc_auc", limit=0.1, side="min").state == "kept"
+    with pytest.raises(cal.InputError):
+        cal.Accumulator(["roc_auc"]).update(made("confidence"))
 
 
 def test_scope_top_of_binary_scores():
@@ -110,6 +129,21 @@ def test_mixed_shapes_are_refused():
         sums.merge(other)
     with pytest.raises(cal.InputError, match="all classes"):
         cal.Accumulator(["classwise"]).update(made("confidence"))
+
+
+def test_keys_do_not_mix_shapes():
+    each, other = (cal.Accumulators(by="day", measures=["ece"]) for _ in range(2))
+    each.update(made("binary"), {"day": "mon"})
+    with pytest.raises(cal.InputError, match="expected scores of the positive class as before, got confidences"):
+        each.update(made("confidence"), {"day": "tue"})
+    assert len(each) == 1
+    other.update(made("confidence"), {"day": "tue"})
+    with pytest.raises(cal.InputError, match="as before"):
+        each.merge(other)
+    state = json.loads(each.to_json())
+    state["each"] += json.loads(other.to_json())["each"]
+    with pytest.raises(cal.InputError, match="different kinds"):
+        cal.Accumulators.from_json(json.dumps(state))
 
 
 def test_sums_lead_to_limits_comparisons_and_figures():

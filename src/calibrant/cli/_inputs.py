@@ -56,20 +56,24 @@ class Inputs:
 
         return read_batches(path, rows, columns=self.columns, on_missing=on_missing)
 
-    def facts(self, *models: "Predictions") -> dict[str, Any]:
+    def facts(self, *models: "Predictions", reference: "Predictions | None" = None) -> dict[str, Any]:
         """What the reading itself adds to a JSON document."""
+        if reference is not None and (about := self.facts(reference)):
+            return self.facts(*models) | {"reference": about}
         missing = next((p.missing for p in models if p.missing is not None), None)
         known = {} if missing is None else {"missing": missing.to_dict()}
         notes = list(dict.fromkeys(note for p in models for note in p.notes))
         return known | ({"notes": notes} if notes else {})
 
-    def show_notes(self, *models: "Predictions") -> None:
+    def show_notes(self, *models: "Predictions", reference: "Predictions | None" = None) -> None:
         """What a reader of the numbers should know about how the files were read."""
         from calibrant.core.errors import visible
         from calibrant.reporting import tables
 
         if notes := self.facts(*models).get("notes"):
             tables.show("\n" + visible(" ".join(notes)))
+        if reference is not None and reference.notes:
+            tables.show("\nIn the reference: " + visible(" ".join(reference.notes)))
 
     def grouped(self, column: str) -> "Inputs":
         """The same, with the groups in another column."""

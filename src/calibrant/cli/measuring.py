@@ -1,9 +1,7 @@
 """Commands that look at predictions: measure, compare, check, decompose."""
 
-from functools import reduce
-from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,12 +20,11 @@ from calibrant.cli._app import (
     progress,
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
+from calibrant.cli._sums import check_state, is_state, measure_state, show_sums
 from calibrant.core.errors import InputError, unknown_name, visible
+from calibrant.core.missing import Missing, together
 from calibrant.measuring.check import passed
 from calibrant.reporting import tables
-
-if TYPE_CHECKING:
-    from calibrant.core.missing import Missing
 
 
 @app.command()
@@ -68,11 +65,11 @@ def measure(
         sums, missing = _read_stream(file, inputs, measures, batch_rows)
         if state is not None:
             sums.save(state)
-        return _show_sums(sums, confidence, seed, as_json, f", read in batches of {batch_rows:,}", missing)
+        return show_sums(sums, confidence, seed, as_json, f", read in batches of {batch_rows:,}", missing)
     if state is not None:
         raise InputError("--state", expected="--stream as well", got="no --stream", fix="add --stream")
-    if file.suffix == ".json":
-        return _measure_state(file, measures, confidence, seed, as_json)
+    if is_state(file):
+        return measure_state(file, measures, confidence, seed, as_json)
     p = inputs.load(file)
     if set_name == "benchmark102":
         return _measure_benchmark(p, inputs, measures, ood, resamples, as_json)
@@ -94,7 +91,7 @@ def measure(
 
 def _read_stream(
     file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int
-) -> tuple[cal.Accumulator, "Missing | None"]:
+) -> tuple[cal.Accumulator, Missing | None]:
     """The sums of all rows, and how many rows had no score."""
     sums = cal.Accumulator(measures or None)
     gone: list[Missing] = []
@@ -103,49 +100,7 @@ def _read_stream(
             for batch in inputs.batches(file, batch_rows, gone.append):
                 sums.update(batch)
                 step(batch.n)
-    return sums, reduce(add, gone) if gone else None
-
-
-def _measure_state(file: Path, measures: list[str] | None, confidence: float, seed: int, as_json: bool) -> None:
-    """What an accumulator, or accumulators by key, have saved."""
-    from calibrant.core.schema import read_json
-
-    if measures:
-        fix = "leave --measure out: sums tell what they have counted"
-        raise InputError(str(file), expected="no --measure", got="a state of sums", fix=fix)
-    found = read_json(file, expected="a state of an accumulator", fix="write it with --stream --state")
-    if isinstance(found, dict) and "calibrant_accumulators" in found:
-        return _show_each(cal.Accumulators.load(file), confidence, seed, as_json)
-    _show_sums(cal.Accumulator.load(file), confidence, seed, as_json, ", from sums")
-
-
-def _show_sums(
-    sums: cal.Accumulator,
-    confidence: float,
-    seed: int,
-    as_json: bool,
-    how: str,
-    missing: "Missing | None" = None,
-) -> None:
-    rows = sums.measure_all(confidence=confidence, seed=seed)
-    if as_json:
-        facts = {"missing": missing.to_dict()} if missing and missing.rows else {}
-        return print_json([m.to_dict() | facts for m in rows])
-
-    tables.show(tables.measurements(rows, confidence))
-    classes = f", {sums.k} classes" if sums.shape == "classes" else ""
-    tables.show(f"\n{sums.n:,} rows{classes}{how}.")
-    if missing and missing.rows:
-        tables.show(str(missing))
-
-
-def _show_each(each: cal.Accumulators, confidence: float, seed: int, as_json: bool) -> None:
-    rows = {key: one.measure_all(confidence=confidence, seed=seed) for key, one in each.items()}
-    if as_json:
-        return print_json(
-            [dict(zip(each.by, key, strict=True)) | m.to_dict() for key, found in rows.items() for m in found]
-        )
-    tables.show(tables.by_key(each.by, rows))
+    return sums, together(gone)
 
 
 def _measure_benchmark(
@@ -235,6 +190,7 @@ def check(
 ) -> None:
     """Check limits in CI: fails on evidence, not on noise.
 
+    FILE may also be a state of sums (.json), and so may that of --against.
     Exit code 0: pass. 1: a limit is shown to be violated. 2: bad input.
     """
     sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
@@ -245,18 +201,24 @@ def check(
         raise InputError("check", expected="--against and --max-worse together", got="one of them", fix=fix)
     if not limits and not worse:
         raise InputError("check", expected="at least one --max or --min", got="none", fix="add --max ece=0.03")
+    if is_state(file):
+        asked: dict[str, Any] = {"strict": strict, "confidence": confidence, "seed": seed, "as_json": as_json}
+        raise typer.Exit(0 if check_state(file, limits, against, worse, **asked) else 1)
     p = inputs.load(file)
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
     rows = [cal.check(p, spec, limit=limit, side=side, **options) for side, spec, limit in limits]
-    if against is not None:
-        reference = inputs.load(against)
+    reference = None if against is None else inputs.load(against)
+    if reference is not None:
         rows += [cal.check_worse(p, reference, spec, limit=limit, **options) for spec, limit in worse]
     ok = passed(rows, strict=strict)
     if as_json:
-        print_json({"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]} | inputs.facts(p))
+        print_json(
+            {"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]}
+            | inputs.facts(p, reference=reference)
+        )
     else:
         tables.show(tables.checks(rows, confidence))
-        inputs.show_notes(p)
+        inputs.show_notes(p, reference=reference)
         tables.show("\npass" if ok else "\nfail")
     raise typer.Exit(0 if ok else 1)
 

@@ -9,6 +9,7 @@ import typer
 import calibrant as cal
 from calibrant.cli._app import Json, Seed, app, print_json, status
 from calibrant.cli._inputs import Inputs, reads_predictions
+from calibrant.cli._sums import is_state
 from calibrant.core.errors import InputError, visible
 from calibrant.reporting import tables
 
@@ -38,13 +39,18 @@ def report(
     *,
     inputs: Inputs,
 ) -> None:
-    """Write a report on one page, for colleagues, reviewers and auditors."""
+    """Write a report on one page, for colleagues, reviewers and auditors.
+
+    A state of sums (.json) has a report too, of what sums can answer.
+    """
     from calibrant.reporting.build import build
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
     if out is not None:
         check_out(out)
+    if any(is_state(file) for file in files):
+        return _report_state(files, out, title, seed, as_json)
     named = _named(files, names)
     grouped = groups not in (None, "none")
     first = inputs.grouped(str(groups)) if grouped else inputs
@@ -81,6 +87,28 @@ def report(
         return tables.show(twin(made))
     for m in made.models:
         tables.show(f"{m.name}: {m.verdict.headline}" if len(made.models) > 1 else m.verdict.headline)
+    typer.echo(f"Written to {visible(str(out))}.")
+
+
+def _report_state(files: list[Path], out: Path | None, title: str | None, seed: int, as_json: bool) -> None:
+    """What sums can answer."""
+    from calibrant.cli._sums import load_state
+    from calibrant.reporting.from_sums import sums_report
+    from calibrant.reporting.provenance import command_line
+    from calibrant.reporting.sums_page import twin
+
+    if len(files) > 1:
+        fix = "report one state at a time, or the rows of several models"
+        raise InputError("report", expected="one state of sums", got=f"{len(files)} files", fix=fix)
+    file = files[0]
+    made = sums_report(load_state(file), title=title, seed=seed, file=file, command=command_line(sys.argv[1:]))
+    if out is not None:
+        made.save(out)
+    if as_json:
+        return print_json(made.to_dict())
+    if out is None:
+        return tables.show(twin(made))
+    tables.show(made.verdict.headline)
     typer.echo(f"Written to {visible(str(out))}.")
 
 

@@ -9,6 +9,8 @@ import calibrant as cal
 from calibrant.cli._app import File, Json, app, print_json, progress
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError
+from calibrant.core.missing import Missing, together
+from calibrant.measuring.followed import Followed, Follower
 from calibrant.reporting import tables
 
 
@@ -40,13 +42,15 @@ def watch(
         "segments": None if by is None else True if segments is None else segments.split(","),
     }
     watching = _begin(state, asked)
-    _follow(watching, file, inputs if by is None else inputs.grouped(by), batch_rows)
+    missing = _follow(watching, file, inputs if by is None else inputs.grouped(by), batch_rows)
     if state is not None:
         watching.save(state)
     if as_json:
-        print_json(watching.to_dict())
+        print_json(watching.to_dict() | ({"missing": missing.to_dict()} if missing else {}))
     else:
         tables.show(str(watching))
+        if missing:
+            tables.show(str(missing))
     raise typer.Exit(1 if watching.alarms else 0)
 
 
@@ -66,20 +70,18 @@ def _begin(state: Path | None, asked: dict[str, object]) -> cal.Watch:
     return saved
 
 
-def _follow(watching: cal.Watch, file: Path, inputs: Inputs, batch_rows: int) -> None:
-    """The rows of a file that were not read before."""
+def _follow(watching: cal.Watch, file: Path, inputs: Inputs, batch_rows: int) -> Missing | None:
+    """Watch the rows of a file that were not read before; how many of all its rows had no score."""
     name = str(file.resolve())
-    seen, read = watching.files.get(name, 0), 0
-    batches = inputs.batches(file, batch_rows) if file.suffix != ".npz" else iter([inputs.load(file)])
+    follower = Follower(str(file), watching.files.get(name, Followed()))
+    gone: list[Missing] = []
+    whole = file.suffix == ".npz"
+    batches = iter([inputs.load(file)]) if whole else inputs.batches(file, batch_rows, gone.append)
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
             for batch in batches:
-                new = batch.n - max(seen - read, 0)
-                if new > 0:
-                    watching.update(batch if new == batch.n else batch.take(range(batch.n - new, batch.n)))
-                read += batch.n
+                gone += [batch.missing] if whole and batch.missing else []
+                watching.update(follower.new(batch))
                 step(batch.n)
-    if read < seen:
-        got = f"{read:,} rows, when {seen:,} of it were watched before"
-        raise InputError(str(file), expected="a file that only grows", got=got, fix="give new rows a new name")
-    watching.files[name] = read
+    watching.files[name] = follower.end()
+    return together(gone)

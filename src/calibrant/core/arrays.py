@@ -22,3 +22,14 @@ def lock(first: npt.NDArray[Any], *more: npt.NDArray[Any]) -> npt.NDArray[Any]:
     for array in (first, *more):
         array.flags.writeable = False
     return first
+
+
+def rows_of(groups: npt.NDArray[Any]) -> dict[str, Ints]:
+    """The rows of each group, ascending; the groups in the order in which they appear.
+
+    >>> rows_of(np.array(["b", "a", "b"]))
+    {'b': array([0, 2]), 'a': array([1])}
+    """
+    names, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    each = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    return {str(names[g]): each[g] for g in np.argsort(first)}

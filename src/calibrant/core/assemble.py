@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.core import about
 from calibrant.core.errors import InputError
 from calibrant.core.missing import Missing
 from calibrant.core.naming import Columns, Roles
@@ -29,7 +30,8 @@ def assemble(
     arrays.setdefault("labels", np.zeros(len(np.atleast_1d(arrays[roles.what])), dtype=np.int64))
     try:
         p = _shaped(arrays, roles, asked, few_rows)
-        carried: dict[str, Any] = {"missing": missing, "notes": notes}
+        before, said = about.read(arrays.get("about"))
+        carried: dict[str, Any] = {"missing": missing or before, "notes": tuple(dict.fromkeys((*said, *notes)))}
         if "predicted" in arrays and p.shape != "confidence":
             carried["predicted"] = check_labels(arrays["predicted"], p.n, p.k, "predicted")
         if "seen" in arrays:

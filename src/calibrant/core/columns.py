@@ -36,6 +36,8 @@ def arrays_of(frame: "pl.DataFrame", place: Place, roles: Roles) -> dict[str, An
             arrays[array] = _class_names(frame[column])
         elif array == "shape":
             arrays[array] = np.array("choices" if _says(frame[column], "choices") else "")
+        elif array == "about":
+            arrays[array] = _one_text(frame[column])
         else:
             arrays[array] = plain_column(frame[column], place)
     return arrays
@@ -190,13 +192,19 @@ def _says(series: "pl.Series", word: str) -> bool:
     return series.dtype == pl.String and bool((series == word).fill_null(False).all())
 
 
-def _class_names(series: "pl.Series") -> tuple[str, ...]:
-    """The names of all classes, written once: a JSON list in the first row. A column of anything else is left alone."""
+def _one_text(series: "pl.Series") -> npt.NDArray[Any]:
+    """The only text of a column, which stands in one row or in all; an empty array where there is none."""
     import polars as pl
 
     found = series.drop_nulls().unique().to_list() if series.dtype == pl.String else []
+    return np.array(found if len(found) == 1 else [], dtype=str)
+
+
+def _class_names(series: "pl.Series") -> tuple[str, ...]:
+    """The names of all classes, written once: a JSON list in the first row. A column of anything else is left alone."""
+    found = _one_text(series)
     try:
-        names = json.loads(found[0]) if len(found) == 1 else None
+        names = json.loads(str(found[0])) if len(found) else None
     except (ValueError, TypeError, RecursionError):
         names = None
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()

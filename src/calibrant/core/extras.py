@@ -32,6 +32,12 @@ class Extras:
     missing: Missing | None = None  # rows of the file that had no score
     notes: tuple[str, ...] = ()  # what else the reader of a file should say about its scores
 
+    @property
+    def shared_clusters(self) -> Ints | None:
+        """The clusters, unless each has one row: such rows are as independent as rows without clusters."""
+        alone = self.clusters is not None and len(self.clusters) > 0 and self.clusters.max() + 1 == len(self.clusters)
+        return None if alone else self.clusters
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         named = {name: getattr(self, name) for name in ROWS}
         return {name: array for name, array in named.items() if array is not None}

@@ -49,6 +49,7 @@ def from_table(
         raise InputError(
             str(place), expected="at least two rows", got="a header and no rows", fix="write the file again"
         )
+    frame, names = _numbered(frame, names, columns)
     roles = roles_of(names, columns, str(place), labelled=labelled)
     rows, missing = settled(frame, place, roles, columns.missing)
     arrays = arrays_of(rows, place, roles)
@@ -99,7 +100,7 @@ def _batch(
     import polars as pl
 
     lacking = [name for name in names if name not in frame.columns]  # lines of JSON need not have every field
-    whole = frame.with_columns(pl.lit(None).alias(name) for name in lacking)
+    whole, names = _numbered(frame.with_columns(pl.lit(None).alias(name) for name in lacking), names, columns)
     roles = roles_of(names, columns, str(file))
     gaps = int(gaps_of(whole, roles).sum())
     if columns.missing != "refuse":
@@ -109,9 +110,15 @@ def _batch(
     yield from_table(whole, file, columns, whole.columns, few_rows=True)
 
 
+def _numbered(frame: "pl.DataFrame", names: list[str], columns: Columns) -> tuple["pl.DataFrame", list[str]]:
+    """With columns called after classes, prob_cat, called by their numbers; numbered ones stay as they are."""
+    called = {old: new for old, new in columns.by_name.items() if old in names and new not in names}
+    return frame.rename(called, strict=False), [called.get(name, name) for name in names]
+
+
 def _only_whole(name: str) -> bool:
     """Columns that say nothing to sums of batches: features and names of rows."""
-    return name.startswith("feature") or name in ("id", "ids", "seen", "classes")
+    return name.startswith("feature") or name in ("id", "ids", "seen", "classes", "about")
 
 
 def existing(path: str | Path) -> Path:

@@ -35,7 +35,7 @@ class Held(Views):
 
     @property
     def clusters(self) -> Ints | None:
-        return self.extras.clusters
+        return self.extras.shared_clusters
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -133,17 +133,31 @@ def _arguments(sample: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _right(where: str, sample: dict[str, Any], field: str, scores: list[float], options: list[str]) -> int:
     """The number of the right option: as told, by its text, or by whether the likeliest option was right."""
-    target = sample.get(field)
-    text = str(target).strip()
-    if isinstance(target, str | int) and text.isdecimal() and len(text) < 10 and int(text) < len(scores):
-        return int(text)
-    same = [i for i, option in enumerate(options) if option.strip() == text]
-    if len(same) == 1:
-        return same[0]
+    text = str(sample.get(field)).strip()
+    told = _told(sample.get(field), text, len(scores), options)
+    if len(told) == 1:
+        return told[0]
     likeliest, acc = int(np.argmax(scores)), sample.get("acc")
-    if acc == 1:
+    if acc == 1 and (not told or likeliest in told):
         return likeliest
-    if acc == 0 and len(scores) == 2:
-        return 1 - likeliest
-    got = f"{field} '{text[:40]}'"
-    raise InputError(where, expected=f"which of {len(scores)} options is right", got=got, fix="correct the line")
+    others = [i for i in told or range(len(scores)) if i != likeliest]
+    if acc == 0 and len(others) == 1:
+        return others[0]
+    got, fix = f"{field} '{text[:40]}'", "correct the line"
+    if told:
+        got += ", which is the number of one option and the text of another"
+        fix = f"log acc with the samples, or write the number of the right option as a number in {field}"
+    raise InputError(where, expected=f"which of {len(scores)} options is right", got=got, fix=fix)
+
+
+def _told(target: Any, text: str, k: int, options: list[str]) -> list[int]:
+    """The options that a target may mean: one, none, or two where "1" is a number as well as the text of another.
+
+    A number that is not text can only be the number of an option.
+    """
+    numbered = isinstance(target, str | int) and text.isdecimal() and len(text) < 10 and int(text) < k
+    by_number = [int(text)] if numbered else []
+    if by_number and not isinstance(target, str):
+        return by_number
+    same = [i for i, option in enumerate(options) if option.strip() == text]
+    return list(dict.fromkeys(by_number + (same if len(same) == 1 else [])))

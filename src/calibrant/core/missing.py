@@ -1,6 +1,9 @@
 """Rows that came without a score: how many, and what was done about them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Literal
 
 from calibrant.core import wording
@@ -40,6 +43,12 @@ class Missing:
 
     def to_dict(self) -> dict[str, object]:
         return {"rows": self.rows, "of": self.of, "share": self.share, "how": self.how}
+
+
+def together(parts: Sequence[Missing]) -> Missing | None:
+    """Of all parts of one file; None where no row lacks anything."""
+    whole = reduce(add, parts) if parts else None
+    return whole if whole is not None and whole.rows else None
 
 
 def check_how(how: str) -> How:

@@ -25,6 +25,7 @@ NAMED = {  # array -> its names
     "seen": ("seen",),
     "classes": ("classes",),
     "shape": ("shape",),  # "choices", where every row has every option
+    "about": ("about",),  # what the file says about itself
 }
 LABELS, CORRECT = ("label", "labels"), ("correct",)
 MOST_NAMES = 200  # of those that are there, looked through for a similar one
@@ -62,7 +63,17 @@ class Columns:
             or name in others
             or any(is_numbered(name, stem) for stem in (*STEMS, "feature"))
             or name in self.told
+            or name in self.by_name
         )
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """Columns that are called after a class, prob_cat, and what they would be called by its number.
+
+        >>> Columns(classes=("cat", "dog")).by_name["prob_dog"]
+        'prob_1'
+        """
+        return {f"{stem}_{name}": f"{stem}_{i}" for stem in STEMS for i, name in enumerate(self.classes)}
 
     @property
     def told(self) -> tuple[str | None, ...]:

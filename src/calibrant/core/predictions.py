@@ -101,6 +101,7 @@ class Predictions(Held):
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        missing: "How" = "refuse",
     ) -> "Predictions":
         """From P(positive), or its logit with `logits=True`. Labels are 0 and 1, or any two with `positive` named.
 
@@ -111,7 +112,7 @@ class Predictions(Held):
         from calibrant.core.shapes import from_binary
 
         rows = {"features": features, "ids": ids, "groups": groups, "weights": weights, "clusters": clusters}
-        return cls(*from_binary(scores, labels, positive=positive, logits=logits, rows=rows))
+        return cls(*from_binary(scores, labels, positive=positive, logits=logits, rows=rows, missing=missing))
 
     @classmethod
     def from_confidence(
@@ -125,6 +126,7 @@ class Predictions(Held):
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        missing: "How" = "refuse",
     ) -> "Predictions":
         """From a confidence in [0, 1] and whether the prediction was right: nothing else of it need be known.
 
@@ -135,7 +137,7 @@ class Predictions(Held):
         from calibrant.core.shapes import from_confidence
 
         rows = {"features": features, "ids": ids, "groups": groups, "weights": weights, "clusters": clusters}
-        return cls(*from_confidence(confidence, correct, logits=logits, rows=rows))
+        return cls(*from_confidence(confidence, correct, logits=logits, rows=rows, missing=missing))
 
     @classmethod
     def from_frame(

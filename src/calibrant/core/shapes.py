@@ -11,6 +11,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.extras import Extras, Shape
 from calibrant.core.given_arrays import to_numpy
+from calibrant.core.missing import How, Missing, check_how, settle
 from calibrant.core.range import hold, without_absent
 from calibrant.core.validate import check_labels, check_logits, check_probs, check_scores
 from calibrant.core.validate_extras import check_extras
@@ -57,8 +58,11 @@ def from_scores(
     return made, whole, "logits", extras
 
 
-def from_binary(scores: Any, labels: Any, *, positive: Any, logits: bool, rows: Mapping[str, Any]) -> Given:
+def from_binary(
+    scores: Any, labels: Any, *, positive: Any, logits: bool, rows: Mapping[str, Any], missing: How = "refuse"
+) -> Given:
     """P(positive) or its logit, (n,), with two kinds of labels."""
+    scores, labels, rows, gone = _settled("score", scores, labels, rows, missing)
     s = check_scores("scores", scores, logits=logits)
     given = to_numpy("labels", labels)
     if given.shape != s.shape:
@@ -66,18 +70,42 @@ def from_binary(scores: Any, labels: Any, *, positive: Any, logits: bool, rows: 
         raise InputError("labels", expected="one label per score", got=f"shape {got}", fix="give one label per row")
     y, names = _positive(given, positive)
     values, kind = _two_columns(s, logits)
-    return values, y, kind, replace(check_extras(len(y), **rows), shape="binary", classes=names)
+    extras = replace(check_extras(len(y), **rows), shape="binary", classes=names, missing=gone)
+    return values, y, kind, extras
 
 
-def from_confidence(confidence: Any, correct: Any, *, logits: bool, rows: Mapping[str, Any]) -> Given:
+def from_confidence(
+    confidence: Any, correct: Any, *, logits: bool, rows: Mapping[str, Any], missing: How = "refuse"
+) -> Given:
     """A confidence (n,) and whether the prediction was right: the second column is the probability of being right."""
+    noun = "logit of the confidence" if logits else "confidence"
+    confidence, correct, rows, gone = _settled(noun, confidence, correct, rows, missing)
     c = check_scores("confidence", confidence, logits=logits)
     right = to_numpy("correct", correct)
     right = right.astype(np.int64) if right.dtype == bool else right
     y = check_labels(right, len(c), 2, "correct")
     values, kind = _two_columns(c, logits)
     extras = replace(check_extras(len(y), **rows), shape="confidence", predicted=np.ones(len(y), dtype=np.int64))
-    return values, y, kind, extras
+    return values, y, kind, replace(extras, missing=gone)
+
+
+def _settled(
+    noun: str, scores: Any, truth: Any, rows: Mapping[str, Any], how: How
+) -> tuple[Any, Any, Mapping[str, Any], Missing | None]:
+    """The rows that have a score, or all of them where a missing one counts as wrong. NaN and None are none."""
+    check_how(how)
+    values, right = to_numpy(noun, scores), to_numpy("labels", truth)
+    if values.dtype == object:
+        values = np.array([np.nan if value is None else value for value in values.ravel()]).reshape(values.shape)
+    if values.ndim != 1 or values.dtype.kind != "f" or right.shape != values.shape:
+        return scores, truth, rows, None  # what is wrong with them is said where they are checked
+    gaps = np.isnan(values)
+    gone = settle("scores" if noun == "score" else "confidence", noun, int(gaps.sum()), len(gaps), how)
+    if gone is None:
+        return values, truth, rows, None
+    if how == "drop":
+        return *_drop(values, right, rows, gaps), gone
+    return np.where(gaps, 0.0, values), np.where(gaps, right.dtype.type(0), right), rows, gone
 
 
 def _two_columns(s: Array, logits: bool) -> tuple[Array, Kind]:
@@ -95,15 +123,15 @@ def _positive(labels: npt.NDArray[Any], positive: Any) -> tuple[Ints, tuple[str,
         raise InputError("labels", expected="two different labels", got=f"{len(found)} ({some})", fix=fix)
     if positive is None:
         if labels.dtype.kind not in "iubf" or not np.isin(found, (0, 1)).all():
-            got = " and ".join(map(str, found))
-            raise InputError(
-                "labels", expected="0 and 1", got=got, fix=f"say which is positive: positive={found[-1].item()!r}"
-            )
+            last = found[-1].item() if hasattr(found[-1], "item") else found[-1]  # objects of a pandas column
+            got, fix = " and ".join(map(str, found)), f"say which is positive: positive={last!r} (--positive {last})"
+            raise InputError("labels", expected="0 and 1", got=got, fix=fix)
         return labels.astype(np.int64), ()
     y = labels.astype(str) == str(positive) if labels.dtype.kind in "USO" else labels == positive
     if not np.any(y):
         got = f"{positive}, which no row has"
-        raise InputError("positive", expected=" or ".join(map(str, found)), got=got, fix="name one of the labels")
+        fix = f"name one of the labels: positive={str(found[-1])!r} (--positive {found[-1]})"
+        raise InputError("positive", expected=" or ".join(map(str, found)), got=got, fix=fix)
     others = [str(label) for label in found if str(label) != str(positive)]
     names = (others[0] if others else f"not {positive}", str(positive)) if labels.dtype.kind in "USO" else ()
     return y.astype(np.int64), names

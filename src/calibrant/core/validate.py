@@ -55,7 +55,8 @@ def check_labels(labels: Any, n: int, k: int, name: str = "labels") -> Ints:
     if array.dtype.kind not in "iubf":
         fix = "number the classes from 0"
         if array.dtype.kind in "UO" and name == "labels":
-            fix += ", or name them in order: classes=['cat', 'dog'] (--classes cat,dog)"
+            found = np.unique(array.astype(str)).tolist()[:8]
+            fix += f", or name them in the order of the scores: classes={found} (--classes {','.join(found)})"
         raise InputError(name, expected="integers", got=f"type {array.dtype}", fix=fix)
     broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
     if len(broken):
@@ -68,7 +69,9 @@ def check_labels(labels: Any, n: int, k: int, name: str = "labels") -> Ints:
             name,
             expected=f"integers in 0..{k - 1} ({k} columns of scores)",
             got=f"{array[row]} in row {row} ({len(outside)} rows are outside)",
-            fix="number the classes from 0, one column of scores for each",
+            fix="say ignore=-100 to leave these rows out, and axis=-1 for the output (N, T, V) of a language model"
+            if array[row] == -100
+            else "number the classes from 0, one column of scores for each",
         )
     return array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
 
@@ -78,6 +81,7 @@ def check_scores(name: str, scores: Any, *, logits: bool) -> Array:
     values = float_array(name, scores)
     if values.ndim != 1 or len(values) == 0:
         fix = "give one score per row; for scores of all classes use from_logits or from_probs"
+        fix = "leave the empty batch out: update(None) adds nothing" if values.shape == (0,) else fix
         raise InputError(name, expected="shape (n,)", got=f"shape {values.shape}", fix=fix)
     check_finite(name, values[:, None], "replace or drop these rows")
     outside = np.flatnonzero((values < 0) | (values > 1 + OVER_ONE))
@@ -99,7 +103,12 @@ def _check_shape(name: str, values: Floats, few_rows: bool) -> None:
         raise InputError(name, expected="a 2-D array (n, k)", got=f"shape {values.shape}", fix=fix)
     n, k = values.shape
     if n == 0:
-        raise InputError(name, expected="at least two rows", got="an empty array (n = 0)", fix="check the file")
+        raise InputError(
+            name,
+            expected="at least two rows",
+            got="an empty array (n = 0)",
+            fix="check the file, or leave the empty batch out",
+        )
     if k < 2:
         raise InputError(
             name,

@@ -215,6 +215,22 @@ class Views:
             return block.astype(np.float64)
         return softmax_of(block, self._top.largest[rows], self._top.total[rows])
 
+    def _repr_html_(self) -> str:
+        from calibrant.core.notebook import html_table
+        from calibrant.core.wording import percent, spoken
+
+        words, notes = spoken(self.extras.shape), self.extras.notes
+        gone = self.extras.missing
+        says, right = self.mean(self.score), self.mean(self.hit)
+        rows = [
+            ("rows", f"{self.n:,}"),
+            (words.says_on_average, percent(says)),
+            (words.rate_on_average, percent(right)),
+        ]
+        rows += [("classes", f"{self.k:,}")] if self.extras.shape == "classes" else []
+        rows += [("note", note) for note in (*((str(gone),) if gone else ()), *notes)]
+        return html_table(repr(self), ("", ""), rows)
+
     @cached_property
     def _kept_curves(self) -> list[ClassCurves | WeightedCurves] | None:
         return list(self._make_curves()) if self._small else None

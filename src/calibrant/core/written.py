@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core import about
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.jsonl import write_jsonl
@@ -68,6 +69,8 @@ def _arrays(p: Predictions) -> dict[str, Any]:
         arrays["classes"] = np.array(p.classes)
     if p.extras.seen:
         arrays["seen"] = np.array(p.extras.seen)
+    if said := about.written(p.extras):
+        arrays["about"] = np.array(said)
     return arrays | extras
 
 
@@ -93,6 +96,8 @@ def _columns(p: Predictions, file: Path, *, lists: bool) -> dict[str, Any]:
     if p.classes:  # once
         first = list(p.classes) if lists else json.dumps(p.classes, ensure_ascii=False)
         rows["classes"] = [first] + [None] * (p.n - 1)
+    if said := about.written(p.extras):
+        rows["about"] = [said] + [None] * (p.n - 1)
     return rows
 
 

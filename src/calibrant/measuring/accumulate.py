@@ -2,24 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curve import Bins
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
-from calibrant.core.intervals import Interval, basic_interval
-from calibrant.core.noise import Sampling, Spread
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import whole
 from calibrant.core.shapes import shape_words
 from calibrant.core.weighted import is_whole
-from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
-from calibrant.measuring.limits import DRAWS
-from calibrant.measuring.measure import Measurement
-from calibrant.measuring.ranked import drawn, ranked
+from calibrant.measures import Binned, ClassMeasure, CurveMeasure, RowMeasure
+from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measuring.state import (
     State,
     check_bins,
@@ -32,15 +27,14 @@ from calibrant.measuring.state import (
 from calibrant.measuring.streamable import (
     HISTOGRAM,
     RANKINGS,
-    STREAMED,
     TOP,
-    example,
     given_weights,
     state_name,
-    streamable,
     sums_shape,
+    usual,
 )
-from calibrant.measuring.sums import FINE, SUMS, class_sums, fine_sums, row_sums, score_sums
+from calibrant.measuring.summed import Summed
+from calibrant.measuring.sums import SUMS, class_sums, fine_sums, row_sums, score_sums
 
 if TYPE_CHECKING:
     import altair as alt
@@ -49,7 +43,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.compare import Comparison
 
 
-class Accumulator:
+class Accumulator(Summed):
     """Sums that measures with fixed bins, and means over rows, can be computed from exactly.
 
     >>> a = Accumulator(["ece:bins=2", "accuracy"])
@@ -60,12 +54,7 @@ class Accumulator:
 
     def __init__(self, measures: Sequence[str] | None = None) -> None:
         self._asked = measures is not None
-        self._set_measures(STREAMED if measures is None else measures)
-        self.n, self.k = 0, 0
-        self.shape: Shape | None = None  # of the predictions, once there are any
-        self.total = self.square = 0.0  # weight of all rows, and of the squares
-        self.weighted, self.counts, self.clustered = False, True, False
-        self.sums: dict[str, Array] = {}  # name of a state -> its sums
+        super().__init__(usual(None) if measures is None else measures)
 
     def update(self, p: Predictions | None) -> None:
         """Add a batch of any size; None adds nothing."""
@@ -82,7 +71,7 @@ class Accumulator:
         self.square += p.n if w is None else float(w @ w)
         self.weighted |= w is not None
         self.counts &= w is None or is_whole(w)
-        self.clustered |= p.clusters is not None
+        self.clustered |= p.extras.clusters is not None  # which may go on in the next batch
 
     def merge(self, other: "Accumulator") -> "Accumulator":
         """The accumulator of both streams; neither is changed."""
@@ -103,34 +92,6 @@ class Accumulator:
             for name, sums in part.sums.items():
                 both._add(name, sums)
         return both
-
-    def measure(self, what: str, *, confidence: float = 0.95, seed: int = 0) -> Measurement:
-        """One of the measures asked for at the start; intervals are by normal noise on the sums.
-
-        Where rows came in clusters there is no interval: how far those share their errors is not kept.
-        """
-        if what not in self._measures:
-            raise InputError(
-                "measure",
-                expected=f"one of {', '.join(self.specs)}",
-                got=f"'{what}'",
-                fix="list it at the start",
-            )
-        if self.n == 0:
-            raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-        m = self._measures[what]
-        words, value, rounding = m.defined(example(self.shape)), self._value(m, what), 0.0
-        if isinstance(m, RANKINGS):
-            found = ranked(m, self.sums[state_name(m, what)])
-            rounding = found.error
-            words += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
-        if self.clustered or not np.isfinite(value):
-            how = "none: rows came in clusters" if self.clustered else None
-            return Measurement(what, value, None, None, self.n, self.k, words, how)
-        span, how = self._span(m, what, value, confidence, seed)
-        low, high = np.clip((span.low - rounding, span.high + rounding), *m.bounds)
-        low, high = float(min(low, value)), float(max(high, value))
-        return Measurement(what, value, low, high, self.n, self.k, words, how)
 
     def check(
         self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
@@ -160,39 +121,6 @@ class Accumulator:
         from calibrant.measuring.from_sums import plot_sums
 
         return plot_sums({"all rows": self}, figure)
-
-    def spread(self, what: str, seed: int = 0) -> Spread | None:
-        """The noise of a calibration error, where that is known; bins (and classes) are taken as independent."""
-        m, sums = self._measures[what], self.sums[state_name(self._measures[what], what)]
-        if not isinstance(m, Binned):
-            return None
-        gap = ((sums[1] - sums[2]) / self.total).ravel()
-        return m.spread_of(self._bins(sums), Sampling(self.n, DRAWS, seed).independent(gap, self._error(sums)))
-
-    def draws(self, what: str, seed: int = 0) -> Array:
-        """Values under the sampling noise of the sums: the variance that a bootstrap would give them."""
-        return self._draws(self._measures[what], what, np.random.default_rng(seed))
-
-    def made(self, what: str) -> Measure:
-        """The measure of this name."""
-        return self._measures[what]
-
-    def _span(self, m: Measure, what: str, value: float, confidence: float, seed: int) -> tuple[Interval, str]:
-        spread = self.spread(what, seed)
-        if spread is not None:
-            return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
-        draws = self.draws(what, seed)
-        kind = "counts" if isinstance(m, RANKINGS) else "sums"
-        return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
-
-    def measure_all(self, **options: Any) -> list[Measurement]:
-        return [self.measure(spec, **options) for spec in self.specs]
-
-    @property
-    def histogram(self) -> tuple[Array, Array]:
-        """Counts of (incorrect, correct) predictions in 100 equal-width bins of confidence."""
-        count, _, hits, *_ = self.sums["histogram"]
-        return count - hits, hits
 
     # -- on disk --------------------------------------------------------------------------------
 
@@ -230,10 +158,6 @@ class Accumulator:
 
     # -- how it works ---------------------------------------------------------------------------
 
-    def _set_measures(self, specs: Sequence[str]) -> None:
-        self.specs = tuple(dict.fromkeys(specs))
-        self._measures = {spec: streamable(spec) for spec in self.specs}
-
     def _state(self) -> State:
         about = self.n, self.k, self.shape, self.total, self.square, self.weighted, self.counts, self.clustered
         return State(self.specs, *about, self.sums)
@@ -244,8 +168,11 @@ class Accumulator:
         yield "histogram", score_sums(*event, w, HISTOGRAM, "right")
         names = {state_name(m, spec): m for spec, m in self._measures.items()}
         for name, m in names.items():
-            top = isinstance(m, CurveMeasure) and m.scope == "top"
-            scores, hits = (p.confidence, p.correct.astype(np.float64)) if top else event
+            scores, hits = event
+            if isinstance(m, CurveMeasure) and m.scope == "top":
+                scores, hits = p.confidence, p.correct.astype(np.float64)
+            elif isinstance(m, ROCAUC) and p.shape != "binary":  # of two classes the second is the positive one
+                scores, hits = p.probs[:, 1], (p.labels == 1).astype(np.float64)
             if isinstance(m, ClassMeasure):
                 yield name, class_sums(p, w, m)
             elif isinstance(m, Binned):
@@ -273,40 +200,6 @@ class Accumulator:
             }
             check_same(alike, state)
 
-    def _bins(self, sums: Array) -> Bins:
-        worth = 1.0 if self.counts else self.total / self.square
-        return Bins(sums[0], sums[1], sums[2], self.total, worth)
-
-    def _value(self, m: Measure, spec: str) -> float:
-        state = self.sums[state_name(m, spec)]
-        if isinstance(m, Binned):
-            return m.of(self._bins(state))
-        if isinstance(m, RANKINGS):
-            return ranked(m, state).value
-        return float(state[0] / self.total)
-
-    def _error(self, sums: Array) -> Array:
-        """The standard error of each bin's residuals over all weight."""
-        _, score, hits, square, cross = (part.ravel() for part in sums)
-        gap = (score - hits) / self.total
-        return np.asarray(np.sqrt(np.maximum(square - 2 * gap * cross + gap**2 * self.square, 0.0)) / self.total)
-
-    def _draws(self, m: Measure, spec: str, rng: np.random.Generator) -> Array:
-        sums = self.sums[state_name(m, spec)]
-        if isinstance(m, RANKINGS):
-            return drawn(m, sums, rng, counts=not self.weighted)
-        if isinstance(m, Binned):
-            count, score, hits = sums[:3]
-            noise = self._error(sums).reshape(count.shape) * self.total
-            made = []
-            for _ in range(m.resamples):
-                shaken = np.clip(hits + noise * rng.standard_normal(noise.shape), 0, count)
-                made.append(m.of(self._bins(np.stack([count, score, shaken]))))
-            return np.array(made)
-        mean = sums[0] / self.total
-        spread = np.sqrt(max(sums[1] - 2 * mean * sums[2] + mean**2 * self.square, 0.0)) / self.total
-        return np.asarray(mean + spread * rng.standard_normal(m.resamples))
-
     def _add(self, name: str, part: Array) -> None:
         self.sums[name] = self.sums[name] + part if name in self.sums else part
 
@@ -322,5 +215,5 @@ class Accumulator:
                 fix="use one model per accumulator",
             )
         if self.shape is None and not self._asked:  # of the usual ones, those that this shape can answer
-            self._set_measures([spec for spec, m in self._measures.items() if shape in m.shapes])
+            self._set_measures(usual(shape))
         self.shape, self.k = shape, max(self.k, k)

@@ -3,20 +3,24 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from calibrant.core.arrays import rows_of
 from calibrant.core.errors import InputError, visible
+from calibrant.core.extras import Shape
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import parse_json, typed, whole
+from calibrant.core.shapes import shape_words
+from calibrant.core.wording import number
 from calibrant.measuring.accumulate import Accumulator
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.measure import Measurement
 from calibrant.measuring.prometheus import exposition
 from calibrant.measuring.state import check_named
-from calibrant.measuring.watch import rows_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -25,9 +29,27 @@ VERSION = 1
 JOINED = "\x1f"  # stands between the parts of a key while rows are sorted by it
 
 Key = tuple[str, ...]
+Result = TypeVar("Result", bound=Measurement | Check | Comparison)
 
 
-class Accumulators:
+class ByKey(Shown, dict[Key, Result]):
+    """A result for each key, shown as a table of one line each."""
+
+    def __init__(self, by: Key, found: Mapping[Key, Result]) -> None:
+        super().__init__(found)
+        self.by = by
+
+    def table(self) -> Table:
+        first = next(iter(self.values()), None)
+        head = (*self.by, *(() if first is None else first.HEAD))
+        return (
+            "nothing yet" if first is None else first.measure,
+            head,
+            [(*key, *one.cells) for key, one in self.items()],
+        )
+
+
+class Accumulators(Shown):
     """One accumulator for each combination of the names in `by`.
 
     >>> each = Accumulators(by=("day", "segment"), measures=["accuracy"])
@@ -54,6 +76,7 @@ class Accumulators:
         """
         if p is None:
             return
+        self._same_shape(p.shape)
         columns = [self._column(p, name, keys or {}) for name in self.by]
         joined = np.array([JOINED.join(row) for row in zip(*columns, strict=True)])
         for text, rows in rows_of(joined).items():
@@ -65,6 +88,7 @@ class Accumulators:
         if (self.by, self.measures) != (other.by, other.measures):
             expected, got = (f"by {x.by}, measures {x.measures or 'as usual'}" for x in (self, other))
             raise InputError("merge", expected=expected, got=got, fix="make both with the same names and measures")
+        self._same_shape(other.shape)
         both = Accumulators(self.by, self.measures)
         for key in dict.fromkeys((*self._each, *other._each)):
             mine, theirs = self._each.get(key, Accumulator(self.measures)), other._each.get(key)
@@ -80,8 +104,23 @@ class Accumulators:
             raise InputError("accumulators", expected=f"a key that occurred ({known})", got=str(key), fix="pick one")
         return found
 
+    @property
+    def shape(self) -> Shape | None:
+        """Of the predictions, once there are any."""
+        return next((one.shape for one in self._each.values() if one.shape), None)
+
     def __len__(self) -> int:
         return len(self._each)
+
+    def __repr__(self) -> str:
+        return f"Accumulators(by={self.by}, {len(self)} keys, {sum(one.n for one in self._each.values()):,} rows)"
+
+    def table(self) -> Table:
+        specs = next((one.specs for one in self._each.values()), ())
+        rows = [
+            (*key, f"{one.n:,}", *(number(one.value(spec)) for spec in one.specs)) for key, one in self._each.items()
+        ]
+        return repr(self), (*self.by, "rows", *specs), rows
 
     def items(self) -> Iterator[tuple[Key, Accumulator]]:
         return iter(self._each.items())
@@ -96,22 +135,27 @@ class Accumulators:
                 made = made.merge(one)
         return made
 
-    def measure(self, what: str, *, confidence: float = 0.95) -> dict[Key, Measurement]:
-        return {key: one.measure(what, confidence=confidence) for key, one in self._each.items()}
+    def measure(self, what: str, *, confidence: float = 0.95) -> ByKey[Measurement]:
+        return ByKey(self.by, {key: one.measure(what, confidence=confidence) for key, one in self._each.items()})
 
     def check(
         self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
-    ) -> dict[Key, Check]:
+    ) -> ByKey[Check]:
         """Each by itself, at this confidence: of many, some are broken by chance alone."""
-        each = self._each.items()
-        return {key: one.check(what, limit=limit, side=side, confidence=confidence) for key, one in each}
+        options: dict[str, Any] = {"limit": limit, "side": side, "confidence": confidence}
+        return ByKey(self.by, {key: one.check(what, **options) for key, one in self._each.items()})
 
-    def compare(self, reference: "Accumulators | Accumulator", what: str) -> dict[Key, Comparison]:
+    def compare(self, reference: "Accumulators | Accumulator", what: str) -> ByKey[Comparison]:
         """Each against the reference: the same key of others (only keys that both have), or one for all."""
         if isinstance(reference, Accumulator):
-            return {key: reference.compare(one, what) for key, one in self._each.items()}
+            return ByKey(self.by, {key: reference.compare(one, what) for key, one in self._each.items()})
         known = reference._each
-        return {key: known[key].compare(one, what) for key, one in self._each.items() if key in known}
+        if not any(key in known for key in self._each):
+            names = ("; ".join(", ".join(key) for key in list(each)[:3]) or "none" for each in (self._each, known))
+            expected, got = "at least one key that both have", " against ".join(names)
+            raise InputError("compare", expected=expected, got=got, fix="sum both by the same names and values")
+        both = {key: known[key].compare(one, what) for key, one in self._each.items() if key in known}
+        return ByKey(self.by, both)
 
     def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
         """All of them in one figure, by their names."""
@@ -155,6 +199,8 @@ class Accumulators:
                 raise ValueError("measures differ")
             made = cls(by, measures)
             made._each = {tuple(key): one for key, one in loaded}
+            if len({one.shape for _, one in loaded if one.shape}) > 1:
+                raise ValueError("predictions of different kinds")
             return made
 
     def save(self, path: str | Path) -> None:
@@ -171,6 +217,12 @@ class Accumulators:
             return cls.from_json(file.read_text(encoding="utf-8", errors="replace"), own=own)
         except InputError as error:
             raise InputError.inside(str(path), error) from None
+
+    def _same_shape(self, shape: Shape | None) -> None:
+        """Keys may differ in whatever else: numbers of different kinds of predictions do not stand side by side."""
+        if self.shape and shape and self.shape != shape:
+            expected, fix = f"{shape_words(self.shape)} as before", "use others for each kind of predictions"
+            raise InputError("accumulators", expected=expected, got=shape_words(shape), fix=fix)
 
     def _column(self, p: Predictions, name: str, keys: Mapping[str, Any]) -> list[str]:
         if name in keys:

@@ -2,27 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.intervals import OnDone, check_confidence
-from calibrant.core.notebook import html_table
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.wording import bracket, number
 from calibrant.measures import Measure
 from calibrant.measuring.compare import find_unpaired, same_kind
 from calibrant.measuring.limits import check_resamples, find_limits
-from calibrant.measuring.measure import What, resolve
+from calibrant.measuring.measure import What, definition_of, resolve
 
 Side = Literal["max", "min", "worse"]
 State = Literal["kept", "open", "broken"]
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown):
     """`state`: "kept" (shown to hold), "broken" (shown to be violated), or "open" (the data do not tell).
 
     With side "worse" the value is by how much the measure is worse than on the rows of a reference.
@@ -43,11 +43,17 @@ class Check:
         made: dict[str, Any] = plain(self)
         return made
 
-    def _repr_html_(self) -> str:
+    HEAD: ClassVar[tuple[str, ...]] = ("value", "bounds", "limit", "result")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table of several."""
         said = {"kept": "holds", "open": "not shown to be violated", "broken": "violated"}[self.state]
         limit = {"max": "at most", "min": "at least", "worse": "worse by at most"}[self.side]
-        cells = (number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", said)
-        return html_table(self.definition, ("measure", "value", "bounds", "limit", "result"), [(self.measure, *cells)])
+        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", said
+
+    def table(self) -> Table:
+        return self.definition, ("measure", *self.HEAD), [(self.measure, *self.cells)]
 
 
 def check(
@@ -70,7 +76,7 @@ def check(
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
     found = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
     state = judge(side, limit, found.low, found.high)
-    return Check(name, side, limit, value, found.low, found.high, state, p.n, p.k, chosen.defined(p))
+    return Check(name, side, limit, value, found.low, found.high, state, p.n, p.k, definition_of(chosen, p))
 
 
 def check_worse(
@@ -101,7 +107,7 @@ def check_worse(
     low, high = sorted((sign * found.low, sign * found.high))
     low, high = min(low, worse), max(high, worse)
     state = judge("max", limit, low, high)
-    words = f"{chosen.defined(p)}; worse than on {reference.n:,} reference rows by"
+    words = f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by"
     return Check(name, "worse", limit, worse, low, high, state, p.n, p.k, words)
 
 

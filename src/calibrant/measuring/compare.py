@@ -1,7 +1,7 @@
 """Two models on the same rows, or one on two sets of rows: the difference of a measure, with interval and test."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.shapes import shape_words
 from calibrant.measures import Measure
 from calibrant.measuring.limits import affordable, check_resamples, half_width, in_parts, sampling, values_on_parts
-from calibrant.measuring.measure import What, resolve
+from calibrant.measuring.measure import What, definition_of, resolve
 
 OTHER = 1_000_003  # seeds of rows that were drawn independently are so far apart
 
@@ -43,15 +43,19 @@ class Comparison:
         made: dict[str, Any] = plain(self)
         return made
 
-    def _repr_html_(self) -> str:
-        rows = "same rows" if self.paired else f"{self.n:,} and {self.n_b:,} rows"
+    HEAD: ClassVar[tuple[str, ...]] = ("a", "b", "difference", "interval", "p", "better")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table of several."""
         better = {"neither": "cannot tell"}.get(self.better, self.better)
-        head = ("measure", "a", "b", "difference", "interval", "p", "better")
         ends = wording.bracket(self.low, self.high, sign=True)
         numbers = (wording.number(self.a), wording.number(self.b), wording.number(self.difference, sign=True), ends)
-        return html_table(
-            f"{self.definition}; {rows}", head, [(self.measure, *numbers, wording.p_value(self.p_value), better)]
-        )
+        return *numbers, wording.p_value(self.p_value), better
+
+    def _repr_html_(self) -> str:
+        rows = "same rows" if self.paired else f"{self.n:,} and {self.n_b:,} rows"
+        return html_table(f"{self.definition}; {rows}", ("measure", *self.HEAD), [(self.measure, *self.cells)])
 
     def __str__(self) -> str:
         return (
@@ -133,7 +137,7 @@ def compared(
     if not np.isfinite(difference):
         low = high = chance = np.nan
     better = _better(m, a, b) if chance < 1 - confidence else "neither"
-    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, m.defined(p))
+    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, definition_of(m, p))
 
 
 def _find_difference(

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.core.errors import InputError
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
+from calibrant.core.wording import number, p_value
 from calibrant.measuring.limits import affordable, check_resamples
 from calibrant.measuring.measure import What, resolve
 
 
 @dataclass(frozen=True)
-class Consistency:
+class Consistency(Shown):
     """What the measure shows by noise alone at this n, and how often that reaches what was observed."""
 
     measure: str
@@ -21,6 +23,12 @@ class Consistency:
     p_value: float
     n: int
     k: int
+
+    def table(self) -> Table:
+        head = ("measure", "observed", "by chance, mean", "by chance, 95 % below", "p")
+        numbers = (number(value) for value in (self.observed, self.expected, self.upper))
+        said = f"{self.measure} of these {self.n:,} rows, and of perfectly calibrated ones"
+        return said, head, [(self.measure, *numbers, p_value(self.p_value))]
 
 
 def consistency(p: Predictions, what: What = "ece", *, resamples: int | None = None, seed: int = 0) -> Consistency:

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.curve import Curve, Scheme, check_bins
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
+from calibrant.core.wording import number
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
@@ -69,9 +71,18 @@ def loss_terms(p: Predictions) -> dict[str, dict[str, float]]:
     return terms
 
 
-def decompose(p: Predictions, *, bins: int = 15) -> dict[str, Any]:
+class Decomposition(Shown, dict[str, Any]):
+    """The terms by name, as plain dicts; shown as a table."""
+
+    def table(self) -> Table:
+        parts = {**self["losses"], "Brier score of the curve": self["brier"], "ECE (no identity)": self["ece"]}
+        rows = [(name, term.replace("_", " "), number(v)) for name, terms in parts.items() for term, v in terms.items()]
+        return "calibration and refinement", ("of", "term", "value"), rows
+
+
+def decompose(p: Predictions, *, bins: int = 15) -> Decomposition:
     """All decompositions: of the proper losses, of the Brier score of the curve, and the terms of the ECE.
 
     The curve is confidence against correctness, or P(positive) against positive of binary predictions.
     """
-    return {"losses": loss_terms(p), "brier": brier_terms(p.curve, bins), "ece": ece_terms(p, bins)}
+    return Decomposition(losses=loss_terms(p), brier=brier_terms(p.curve, bins), ece=ece_terms(p, bins))

@@ -14,7 +14,7 @@ from calibrant.measuring.accumulate import Accumulator
 from calibrant.measuring.check import Check, judge
 from calibrant.measuring.compare import OTHER, Comparison, Difference, compared
 from calibrant.measuring.state import RANKING
-from calibrant.measuring.streamable import HISTOGRAM, example
+from calibrant.measuring.streamable import HISTOGRAM, POSITIVE, example
 from calibrant.measuring.sums import fine_scores
 
 if TYPE_CHECKING:
@@ -35,6 +35,26 @@ def check_sums(a: Accumulator, what: str, limit: float, side: Literal["max", "mi
         )
     state = judge(side, limit, m.low, m.high)
     return Check(what, side, limit, m.value, m.low, m.high, state, m.n, m.k, m.definition)
+
+
+def check_worse_sums(
+    reference: Accumulator, a: Accumulator, what: str, limit: float, confidence: float, seed: int = 0
+) -> Check:
+    """A limit for the worsening since a reference, as `cal.check_worse` judges it."""
+    if not np.isfinite(limit):
+        raise InputError("limit", expected="a number", got=str(limit), fix="write for instance 0.01")
+    tail = min(1 - confidence, 0.5)
+    c = compare_sums(reference, a, what, max(1 - 2 * tail, 1e-9), seed)  # each end has the confidence asked for
+    direction = a.made(what).direction
+    if direction not in ("down", "up"):
+        fix = "ask for ece, nll, brier or accuracy"
+        raise InputError(what, expected="a measure that gets worse in one direction", got="another one", fix=fix)
+    sign = 1.0 if direction == "down" else -1.0
+    low, high = sorted((sign * c.low, sign * c.high))
+    worse = sign * c.difference
+    low, high = min(low, worse), max(high, worse)
+    words = f"{c.definition}; worse than on {reference.n:,} reference rows by"
+    return Check(what, "worse", limit, worse, low, high, judge("max", limit, low, high), a.n, a.k, words)
 
 
 def compare_sums(a: Accumulator, b: Accumulator, what: str, confidence: float, seed: int) -> Comparison:
@@ -61,8 +81,9 @@ def stand_ins(a: Accumulator) -> Predictions:
     """Two rows for each bin of scores: one for its hits, one for its misses, weighted by how many there were."""
     if a.n == 0:
         raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-    if RANKING in a.sums:
-        hits, misses, scores = *a.sums[RANKING][:2], fine_scores()
+    fine = a.sums.get(RANKING, a.sums.get(POSITIVE) if a.shape == "binary" else None)
+    if fine is not None:
+        hits, misses, scores = *fine[:2], fine_scores()
     else:
         count, score, hits = a.sums["histogram"][:3]
         middle = (np.arange(HISTOGRAM) + 0.5) / HISTOGRAM

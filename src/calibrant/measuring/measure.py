@@ -3,12 +3,12 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.intervals import OnDone, check_confidence
-from calibrant.core.notebook import html_table
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.wording import bracket, number, whole_percent
@@ -31,6 +31,13 @@ class Measurement:
     k: int
     definition: str
     interval: str | None = None  # how it was found
+
+    HEAD: ClassVar[tuple[str, ...]] = ("value", "interval", "what it is")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table of several."""
+        return number(self.value), bracket(self.low, self.high), self.definition
 
     def __float__(self) -> float:
         return self.value
@@ -55,13 +62,12 @@ class Measurement:
         return made
 
 
-class Measurements(list[Measurement]):
-    """A list of measurements that shows itself as a table in a notebook."""
+class Measurements(Shown, list[Measurement]):
+    """A list of measurements that shows itself as a table, in a notebook and in print."""
 
-    def _repr_html_(self) -> str:
-        head = ("measure", "value", "interval", "what it is")
-        rows = [(m.measure, number(m.value), bracket(m.low, m.high), m.definition) for m in self]
-        return html_table(f"{self[0].n:,} rows" if self else "no measures", head, rows)
+    def table(self) -> Table:
+        rows = [(m.measure, *m.cells) for m in self]
+        return f"{self[0].n:,} rows" if self else "no measures", ("measure", *Measurement.HEAD), rows
 
 
 def measure(
@@ -84,7 +90,7 @@ def measure(
     warn_of_leak(p)
     chosen, name = resolve(what)
     chosen.check_shape(p)
-    value, definition = chosen(p), chosen.defined(p)
+    value, definition = chosen(p), definition_of(chosen, p)
     if resamples == 0:
         return Measurement(name, value, None, None, p.n, p.k, definition)
     tail = (1 - confidence) / 2
@@ -114,6 +120,12 @@ def measure_all(
     chosen: Sequence[What] = what if not isinstance(what, str) else standard(p) if what == "standard" else [what]
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
     return Measurements(measure(p, one, **options) for one in chosen)
+
+
+def definition_of(chosen: Measure, p: Predictions) -> str:
+    """What exactly the number is; where scores were made of something else, that too, because it changes the number."""
+    made = [note[:1].lower() + note[1:].rstrip(".") for note in p.extras.notes]
+    return "; ".join([chosen.defined(p), *made])
 
 
 def warn_of_leak(p: Predictions) -> None:

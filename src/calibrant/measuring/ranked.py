@@ -7,9 +7,12 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.weighted import WeightedCurve
 from calibrant.measures import CurveMeasure
+from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measuring.sums import fine_scores
 
 DRAWS = 200
+
+Ranking = CurveMeasure | ROCAUC
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Ranked:
         return max(self.high - self.value, self.value - self.low)
 
 
-def ranked(m: CurveMeasure, fine: Array) -> Ranked:
+def ranked(m: Ranking, fine: Array) -> Ranked:
     """From weights of hits and misses per bin, (4, FINE).
 
     >>> from calibrant.measures import make
@@ -39,7 +42,7 @@ def ranked(m: CurveMeasure, fine: Array) -> Ranked:
     return Ranked(m.on(_curve(hits, misses, 0)), min(ends), max(ends))
 
 
-def drawn(m: CurveMeasure, fine: Array, rng: np.random.Generator, *, counts: bool) -> Array:
+def drawn(m: Ranking, fine: Array, rng: np.random.Generator, *, counts: bool) -> Array:
     """The measure on resampled rows, by drawing how many of them stand in each bin."""
     values = []
     for _ in range(DRAWS):

@@ -6,12 +6,13 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
 from calibrant.core.predictions import Predictions
-from calibrant.measures import CATALOGUE, Binned, BinnedMeasure, ClassMeasure, Measure, RowMeasure
+from calibrant.measures import CATALOGUE, Binned, BinnedMeasure, ClassMeasure, CurveMeasure, Measure, RowMeasure
 from calibrant.measures.aurc import AURC
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.classwise import Classwise
 from calibrant.measures.eaurc import EAURC
 from calibrant.measures.refinement import Refinement
+from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measures.uncertainty import Uncertainty
 from calibrant.measuring.state import RANKING
 from calibrant.measuring.sums import FINE, SUMS
@@ -30,8 +31,10 @@ STREAMED = (
     "auroc_correct",
     "aurc",
 )
-RANKINGS = (AUROCCorrect, AURC, EAURC)  # read from a fine histogram
+OF_PREDICTIONS = ("auroc_correct", "aurc")  # of binary scores roc_auc is what people ask for
+RANKINGS = (AUROCCorrect, AURC, EAURC, ROCAUC)  # read from a fine histogram
 TOP = "top label"
+POSITIVE = f"{RANKING}, positive class"
 HISTOGRAM = 100  # equal-width bins of the confidence histograms
 
 
@@ -49,9 +52,19 @@ def streamable(spec: str) -> Measure:
             f"stream of {spec}",
             expected="a mean over rows or equal-width bins",
             got="a measure that needs all rows at once",
-            fix=f"use for instance {', '.join(STREAMED)}, or measure without a stream",
+            fix=f"use for instance {', '.join((*STREAMED, 'roc_auc'))}, or measure without a stream",
         )
     return m
+
+
+def usual(shape: Shape | None) -> tuple[str, ...]:
+    """The measures of a stream that nobody named any for, by the shape of its predictions.
+
+    >>> usual("binary")[-2:], usual("confidence")[-2:]
+    (('resolution', 'roc_auc'), ('auroc_correct', 'aurc'))
+    """
+    named = (*(spec for spec in STREAMED if spec not in OF_PREDICTIONS), "roc_auc") if shape == "binary" else STREAMED
+    return tuple(spec for spec in named if shape is None or shape in CATALOGUE.make(spec).shapes)
 
 
 def state_name(m: Measure, spec: str) -> str:
@@ -59,8 +72,10 @@ def state_name(m: Measure, spec: str) -> str:
         return f"classes, {m.bins} bins, {m.closed}"
     if isinstance(m, BinnedMeasure):
         return f"{TOP if m.scope == 'top' else 'score'}, {m.bins} bins, {m.closed}"
+    if isinstance(m, ROCAUC):
+        return POSITIVE
     if isinstance(m, RANKINGS):
-        return f"{RANKING}, {TOP}" if m.scope == "top" else RANKING
+        return f"{RANKING}, {TOP}" if isinstance(m, CurveMeasure) and m.scope == "top" else RANKING
     return spec
 
 

@@ -79,6 +79,9 @@ class Results:
 
         return FORMS["html"](self)
 
+    def __str__(self) -> str:
+        return self.text("markdown").rstrip()
+
 
 def table(
     methods: Mapping[str, Runs | Sequence[Predictions]],

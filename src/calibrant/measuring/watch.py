@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.core import wording
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Ints, rows_of
 from calibrant.core.checks import share_inside
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.extras import Shape
@@ -18,6 +17,7 @@ from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.shapes import shape_words
 from calibrant.measuring.evidence import Mode
+from calibrant.measuring.followed import Followed
 from calibrant.measuring.track import Alarm, Track
 
 ALPHA = {"ever": 0.05, "change": 1e-4}  # unless told otherwise
@@ -60,7 +60,7 @@ class Watch:
         self.tracks: dict[str | None, Track] = {}
         for name in (None, *(self.named or ())):
             self._new_track(name)
-        self.files: dict[str, int] = {}  # rows that a command has read of each file
+        self.files: dict[str, Followed] = {}  # what a command has read of each file
 
     # -- what it says ---------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class Watch:
 
     def __str__(self) -> str:
         if self.alarms:
-            return " ".join(map(str, self.alarms))
+            return "\n".join(map(str, self.alarms))
         segment, track = max(self.tracks.items(), key=lambda item: item[1].evidence / self.limit(item[0]))
         where = "" if segment is None else f" in segment {visible(segment)}"
         among = f" and {wording.count(len(self.tracks) - 1, 'segment')}" if self.by else ""
@@ -164,7 +164,9 @@ class Watch:
         for name, track in both.tracks.items():
             if track.n and track.evidence >= both.limit(name):
                 track.alarm = track.raised(name, both.n, both.limit(name), both.shape or "")
-        both.files = {name: max(self.files.get(name, 0), other.files.get(name, 0)) for name in self.files | other.files}
+        both.files = dict(self.files)
+        for name, one in other.files.items():
+            both.files[name] = max(one, both.files.get(name, one), key=lambda read: read.rows)
         return both
 
     # -- on disk --------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ class Watch:
         self.tracks[segment] = Track(place=1 + len(self.tracks))
 
     def _check(self, p: Predictions) -> None:
-        if p.weights is not None or p.clusters is not None:
+        if p.weights is not None or p.extras.clusters is not None:  # which may go on in the next batch
             got = "weights" if p.weights is not None else "clusters"
             fix = "watch rows that come one by one: without weights, and one row of each cluster"
             raise InputError("watch", expected="rows that each count once", got=got, fix=fix)
@@ -245,17 +247,6 @@ def watch(
     made = Watch(tolerance=tolerance, alpha=alpha, mode=mode, segments=segments)
     made.update(p)
     return made
-
-
-def rows_of(groups: npt.NDArray[Any]) -> dict[str, Ints]:
-    """The rows of each group, ascending; the groups in the order in which they appear.
-
-    >>> rows_of(np.array(["b", "a", "b"]))
-    {'b': array([0, 2]), 'a': array([1])}
-    """
-    names, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    each = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
-    return {str(names[g]): each[g] for g in np.argsort(first)}
 
 
 def _names(segments: Sequence[str]) -> tuple[str, ...]:

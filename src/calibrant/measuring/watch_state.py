@@ -10,6 +10,7 @@ from calibrant.core.extras import Shape
 from calibrant.core.plain import plain
 from calibrant.core.schema import checked, parse_json, typed, whole
 from calibrant.measuring.evidence import SHAPE, Mode
+from calibrant.measuring.followed import read_followed
 from calibrant.measuring.state import MOST_ROWS, SLACK
 from calibrant.measuring.track import Alarm, Track
 from calibrant.measuring.watch import Watch
@@ -26,7 +27,7 @@ def to_json(watch: Watch) -> str:
         "alpha": watch.alpha,
         "segments": watch.by if watch.named is None else list(watch.named),
         "shape": watch.shape,
-        "files": watch.files,
+        "files": {name: plain(read) for name, read in watch.files.items()},
     }
     tracks = [{"segment": name, **_written(track)} for name, track in watch.tracks.items()]
     return json.dumps({**head, "tracks": tracks}, allow_nan=False)
@@ -48,7 +49,7 @@ def from_json(text: str) -> Watch:
         tolerance, alpha = (_number(state, name) for name in ("tolerance", "alpha"))
         mode = cast(Mode, typed(state, "mode", str))
         watch = Watch(tolerance=tolerance, alpha=alpha, mode=mode, segments=segments)
-        watch.shape, watch.files = state["shape"], _files(typed(state, "files", dict))
+        watch.shape, watch.files = state["shape"], read_followed(typed(state, "files", dict))
         if watch.shape not in (None, *get_args(Shape)):
             raise ValueError(f"shape is {watch.shape!r:.40}")
         _read_tracks(watch, typed(state, "tracks", list))
@@ -102,10 +103,3 @@ def _number(state: Any, name: str) -> float:
     if type(value) not in (int, float):
         raise ValueError(f"{name} is {value!r:.40}")
     return float(value)
-
-
-def _files(files: dict[str, Any]) -> dict[str, int]:
-    for name, rows in files.items():
-        if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
-            raise ValueError(f"rows read of {name:.40} are {rows!r:.40}")
-    return files

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from calibrant.core.predictions import Predictions
 from calibrant.core.theme import Theme, config
 from calibrant.figures import CATALOGUE, Figure, Row
+from calibrant.measuring.watch import Watch
 from calibrant.plotting.draw import FigureSource, compute, draw, named, picture, spec
-from calibrant.plotting.source import is_measured, measured
+from calibrant.plotting.source import evidence_table, is_measured, measured
 
 if TYPE_CHECKING:
     import altair as alt
@@ -53,11 +54,13 @@ def plot(figure: Literal["list"]) -> list[str]: ...
 
 
 @overload
-def plot(figure: str | Figure, source: FigureSource, *, theme: Theme = "light") -> Plot: ...
+def plot(figure: str | Figure, source: "FigureSource | Watch", *, theme: Theme = "light") -> Plot: ...
 
 
-def plot(figure: str | Figure, source: "FigureSource | None" = None, *, theme: Theme = "light") -> Plot | list[str]:
-    """Draw predictions (one model, or several by name) or a table; `plot("list")` names the figures.
+def plot(
+    figure: str | Figure, source: "FigureSource | Watch | None" = None, *, theme: Theme = "light"
+) -> Plot | list[str]:
+    """Draw predictions (one model, or several by name), a table or a watch; `plot("list")` names the figures.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> plot("reliability:bins=2", {"demo": p}).rows[0]["gap"]
@@ -67,6 +70,8 @@ def plot(figure: str | Figure, source: "FigureSource | None" = None, *, theme: T
         return CATALOGUE.names()
     config(theme)  # a wrong theme is refused before anything is computed
     made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
+    if isinstance(source, Watch):
+        source = evidence_table({"watch": source})
     if is_measured(made) and isinstance(source, Predictions | dict):
         source = measured(made, named(source))
     rows = compute(made, source)  # refuses what is no source

@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.core.catalogue import spec_of
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, visible
 from calibrant.core.files import existing
 from calibrant.core.predictions import Predictions
+from calibrant.core.schema import read_json
 from calibrant.core.tables import read_table
 from calibrant.figures import Figure, TableFigure
 from calibrant.measures import make
+from calibrant.measuring.accumulate import Accumulator
+from calibrant.measuring.accumulators import Accumulators
 from calibrant.measuring.decompose import decompose
 from calibrant.measuring.measure import measure
+from calibrant.measuring.watch import Watch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,11 +31,53 @@ def source_of(
     resamples: int | None,
     seed: int,
 ) -> "Mapping[str, Predictions] | pl.DataFrame":
+    if states := [file for file in files.values() if file.suffix == ".json"]:
+        return _of_states(made, files, states, load)
     of_predictions = is_measured(made) and all(file.suffix == ".npz" for file in files.values())
     if isinstance(made, TableFigure) and not of_predictions:
         return _tables(files)
     models = {key: load(file) for key, file in files.items()}
     return measured(made, models, resamples=resamples, seed=seed) if of_predictions else models
+
+
+def _of_states(
+    made: Figure, files: Mapping[str, Path], states: list[Path], load: Callable[[Path], Predictions]
+) -> "Mapping[str, Predictions] | pl.DataFrame":
+    """Rows that stand for the sums of accumulators, or the evidence of a watch."""
+    if spec_of(made).partition(":")[0] == "watch_evidence":
+        return evidence_table({name: Watch.load(file) for name, file in files.items()})
+    if isinstance(made, TableFigure):
+        fix = "draw reliability of it, or watch_evidence of a watch"
+        raise InputError(str(states[0]), expected="a table (.parquet or .csv)", got="a state", fix=fix)
+    models: dict[str, Predictions] = {}
+    for name, file in files.items():
+        if file in states:
+            models |= _stand_ins(name, file)
+        else:
+            models[name] = load(file)
+    return models
+
+
+def _stand_ins(name: str, file: Path) -> dict[str, Predictions]:
+    found = read_json(file, expected="a state of an accumulator", fix="write it with measure --stream --state")
+    if isinstance(found, dict) and "calibrant_accumulators" in found:
+        return {visible(", ".join(key)): one.to_predictions() for key, one in Accumulators.load(file).items()}
+    return {name: Accumulator.load(file).to_predictions()}
+
+
+def evidence_table(watches: Mapping[str, Watch]) -> "pl.DataFrame":
+    """The evidence of every segment over time, as the figure reads it."""
+    import polars as pl
+
+    rows = []
+    for name, watch in watches.items():
+        for segment in watch.tracks:
+            own = "all rows" if segment is None else visible(segment)
+            model = own if len(watches) == 1 else name if segment is None else f"{name}, {own}"
+            rows += [{"model": model, **point} for point in watch.history(segment)]
+    if not rows:
+        raise InputError("watch", expected="at least one row", got="none", fix="update the watch first")
+    return pl.DataFrame(rows)
 
 
 def is_measured(made: Figure) -> bool:

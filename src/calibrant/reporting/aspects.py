@@ -31,7 +31,8 @@ def figures(shape: Shape) -> tuple[str, ...]:
 
 def notes(p: Predictions) -> tuple[str, ...]:
     """What the rows are, and what they leave open."""
-    return tuple(note for note in (_balance(p), _missing(p), _weights(p), _clusters(p), _left_out(p)) if note)
+    said = (_balance(p), _missing(p), *p.extras.notes, _weights(p), _clusters(p), _left_out(p))
+    return tuple(note for note in said if note)
 
 
 def _balance(p: Predictions) -> str:

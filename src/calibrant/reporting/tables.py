@@ -94,14 +94,37 @@ def checks(rows: Sequence[Check], confidence: float) -> Table:
     return table
 
 
-def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Measurement]]) -> Table:
-    """A line for each key of accumulators, a column for each measure."""
+def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Measurement]]) -> list[Table]:
+    """A line for each key of accumulators, a column for each measure; as many tables as fit the width."""
     specs = list(dict.fromkeys(m.measure for found in rows.values() for m in found))
-    table = table_of(*map(visible, names), "rows", *specs)
-    for key, found in rows.items():
-        values = {m.measure: number(m.value) for m in found}
-        table.add_row(*map(visible, key), f"{found[0].n:,}", *(values.get(spec, "") for spec in specs))
-    return table
+    first = [max(len(visible(part)) for part in column) for column in zip(names, *rows, strict=True)]
+    left = console().width - sum(first) - 2 * len(first) - 12
+    made: list[Table] = []
+    for some in _fitting(specs, left):
+        table = table_of(*map(visible, names), "rows", *some)
+        for key, found in rows.items():
+            values = {m.measure: number(m.value) for m in found}
+            table.add_row(*map(visible, key), f"{found[0].n:,}", *(values.get(spec, "") for spec in some))
+        made.append(table)
+    return made
+
+
+def _fitting(specs: Sequence[str], width: int) -> list[list[str]]:
+    """Columns in groups that fit side by side, at least one in each.
+
+    >>> _fitting(["ece", "accuracy", "auroc_correct"], 25)
+    [['ece', 'accuracy'], ['auroc_correct']]
+    """
+    groups: list[list[str]] = [[]]
+    used = 0
+    for spec in specs:
+        wide = max(len(spec), 9) + 2
+        if groups[-1] and used + wide > width:
+            groups.append([])
+            used = 0
+        groups[-1].append(spec)
+        used += wide
+    return groups
 
 
 def methods(results: Results) -> Table:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 LABELS = ("labels", "label", "label_ids", "target", "targets")  # in a batch that is a dict
 LOGITS = ("logits", "out", "output")  # in an output that is a dict
+ONE_SUM = 4e-3  # of half-precision probabilities
 Rows = tuple[Tensor, Tensor, Tensor]  # scores (m, k), labels (m,), and the item of the batch that each came from (m,)
 
 
@@ -26,6 +28,8 @@ def collect(
     axis: int | None = None,
     ignore: "Ignore" = (),
     classes: Sequence[str] | None = None,
+    probs: bool = False,
+    logits: bool = False,
     device: Any = None,
     progress: bool = False,
 ) -> Predictions:
@@ -35,28 +39,46 @@ def collect(
     per row makes binary predictions. `axis` and `ignore` are those of `from_logits`, for pixels and tokens: each row
     then remembers its image or text as its cluster. Without a loader, `network` is the output of a Trainer's `predict`.
 
+    `probs=True` says that the network ends in a softmax or sigmoid. Outputs that look like that are refused otherwise,
+    because a softmax of probabilities is wrong and looks right; `logits=True` insists that they are logits.
+
     >>> double = torch.nn.Linear(2, 2, bias=False)
     >>> _ = double.weight.data.copy_(2 * torch.eye(2))
     >>> p = collect(double, [(torch.tensor([[1.0, 0.0]]), torch.tensor([0])), (torch.eye(2), torch.tensor([1, 1]))])
     >>> p.logits.tolist(), p.labels.tolist(), double.training
     ([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0]], [0, 1, 1], True)
     """
+    if probs and logits:
+        raise InputError("collect", expected="probs=True or logits=True", got="both", fix="leave one out")
     if loader is None:
-        scores, labels = _trainer_output(network)
-        parts = [_rows(scores, labels, axis, ignore, 0)]
+        parts = [_rows(*_trainer_output(network), axis, ignore, 0)]
     else:
         parts = list(_all_rows(network, _shown(loader, progress), axis, ignore, _device(network, device)))
     if not parts:
         fix = "give a loader that has some, and that has not been used up"
         raise InputError("loader", expected="at least one batch", got="none", fix=fix)
-    logits, given, items = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+    scores, given, items = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
     if not len(given):
         raise InputError("labels", expected="rows that are not ignored", got="none", fix="check the labels to ignore")
     several = axis is not None and 1 < len(np.unique(items)) < len(items)
     clusters = items if several else None
-    if logits.shape[1] == 1:
-        return Predictions.binary(logits[:, 0], given, logits=True, clusters=clusters)
-    return Predictions.from_logits(logits, given, clusters=clusters, classes=classes, few_rows=True)
+    if not probs and not logits:
+        _check_logits(scores)
+    if scores.shape[1] == 1:
+        return Predictions.binary(scores[:, 0], given, logits=not probs, clusters=clusters)
+    make = Predictions.from_probs if probs else Predictions.from_logits
+    return make(scores, given, clusters=clusters, classes=classes, few_rows=True)
+
+
+def _check_logits(scores: Floats) -> None:
+    """Refuse what a softmax or sigmoid has already been applied to."""
+    if scores.min() < 0 or scores.max() > 1:
+        return
+    if scores.shape[1] > 1 and np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() > ONE_SUM:
+        return
+    got = "numbers from 0 to 1" if scores.shape[1] == 1 else "rows that sum to 1, as after a softmax"
+    fix = "say probs=True if the network ends in a softmax or sigmoid; if these are logits, insist with logits=True"
+    raise InputError("collect", expected="logits of the network", got=got, fix=fix)
 
 
 def _all_rows(network: Any, loader: Iterable[Any], axis: int | None, ignore: "Ignore", device: Any) -> Iterator[Rows]:

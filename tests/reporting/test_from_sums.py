@@ -1,0 +1,67 @@
+"""A report from the state of an accumulator: what sums can answer, and that the rest is named."""
+
+import json
+
+import numpy as np
+import pytest
+from commands import run
+
+import calibrant as cal
+from calibrant.reporting import finding, verdict
+from calibrant.reporting.from_sums import sums_report
+
+
+def stream(n=3000, *, off=0.0, seed=0, make=cal.Predictions.from_confidence, **extras):
+    rng = np.random.default_rng(seed)
+    s = rng.beta(5, 1.5, n)
+    return make(s, (rng.random(n) < s - off).astype(int), **extras)
+
+
+def summed(p, *, by=None, measures=None):
+    sums = cal.Accumulator(measures) if by is None else cal.Accumulators(by=by, measures=measures)
+    sums.update(p)
+    return sums
+
+
+@pytest.mark.parametrize("off", [0.0, 0.1])
+@pytest.mark.parametrize("make", [cal.Predictions.from_confidence, cal.Predictions.binary])
+def test_the_headline_is_that_of_the_rows(off, make):
+    p = stream(off=off, make=make)
+    r, whole = sums_report(summed(p)), verdict.of_predictions(finding.find(p))
+    assert (r.verdict.headline, r.verdict.state) == (whole.headline, whole.state)
+    exact = finding.find(p).noise
+    assert r.noise.observed == pytest.approx(exact.observed)
+    assert r.noise.upper == pytest.approx(exact.upper, rel=0.1)
+    assert r.noise.gap_p_value == pytest.approx(exact.gap_p_value, abs=0.02)
+    ece = next(n for n in r.numbers if n.measure == "ece")
+    assert f"ECE {ece.value:.4f}" in r.figure.words  # the diagram has the same bins
+
+
+def test_without_an_ece_and_with_clusters():
+    assert sums_report(summed(stream(off=0.1), measures=["accuracy"])).verdict.state == "over"
+    r = sums_report(summed(stream(clusters=np.arange(3000) // 3)))
+    assert "clusters" in r.verdict.text
+    assert r.noise is None
+    with pytest.raises(cal.InputError, match="at least one batch"):
+        sums_report(cal.Accumulator())
+
+
+def test_every_format(tmp_path):
+    sums = summed(stream(off=0.1, groups=["<a>", "b"] * 1500), by="segment")
+    state = tmp_path / "sums.json"
+    sums.save(state)
+    out = run("report", state).stdout
+    assert "overconfident by" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 80
+    for suffix in ("html", "md", "json"):
+        file = tmp_path / f"r.{suffix}"
+        run("report", state, "--out", file)
+        text = file.read_text()
+        assert "overconfident by" in text
+        assert "repairs are fitted on rows" in text
+        assert "<a>" not in text or suffix == "json"
+    assert json.loads((tmp_path / "r.json").read_text())["calibrant_sums_report"] == 1
+    page = (tmp_path / "r.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
+    assert "one state of sums" in run("report", state, state, code=2).stderr
