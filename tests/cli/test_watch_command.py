@@ -104,11 +104,11 @@ def test_rows_without_a_score_are_told_by_watch_and_of_the_reference(tmp_path):
         frame(400).with_columns(few).write_csv(files[name])
     drop = ("--missing", "drop")
     out = run("watch", files["today"], *drop, "--batch-rows", 130).stdout
-    assert "3 of 400 rows (0.8 %) have no confidence and were left out." in " ".join(out.split())
+    assert "3 of 400 rows (0.75 %) have no confidence and were left out." in " ".join(out.split())
     assert json.loads(run("watch", files["today"], *drop, "--json").stdout)["missing"]["rows"] == 3
     gate = ("check", files["today"], "--against", files["before"], "--max-worse", "ece=0.5", *drop)
     out = " ".join(run(*gate).stdout.split())
-    assert "3 of 400 rows (0.8 %) have no" in out
+    assert "3 of 400 rows (0.75 %) have no" in out
     assert "In the reference: 5 of 400 rows (1.2 %) have no" in out
     found = json.loads(run(*gate, "--json").stdout)
     assert (found["missing"]["rows"], found["reference"]["missing"]["rows"]) == (3, 5)

@@ -7,6 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.extras import Extras
 from calibrant.core.fingerprint import KEPT, LEAK, Fingerprint
 from calibrant.core.predictions import Predictions
 
@@ -129,7 +130,7 @@ def test_row_numbers_are_no_names(kind, in_order):
         pair = [draw(kind, 400, rng) for _ in range(2)]
         if in_order:  # both files begin with the rows of class 0
             pair = [p.take(np.argsort(p.labels, kind="stable")) for p in pair]
-        a, b = (Predictions(p.values, p.labels, p.kind, cal.core.predictions.Extras(ids=np.arange(400))) for p in pair)
+        a, b = (Predictions(p.values, p.labels, p.kind, Extras(ids=np.arange(400))) for p in pair)
         assert Fingerprint.of(a).seen(b) == 0.0
 
 

@@ -217,7 +217,8 @@ class Views:
 
     def _repr_html_(self) -> str:
         from calibrant.core.notebook import html_table
-        from calibrant.core.wording import percent, spoken
+        from calibrant.core.spoken import spoken
+        from calibrant.core.wording import percent
 
         words, notes = spoken(self.extras.shape), self.extras.notes
         gone = self.extras.missing

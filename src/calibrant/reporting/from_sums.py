@@ -17,12 +17,13 @@ from calibrant.core.errors import InputError, visible
 from calibrant.core.extras import Shape
 from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
+from calibrant.core.spoken import Spoken, spoken
 from calibrant.figures import CATALOGUE, PredictionFigure
 from calibrant.measures import make
 from calibrant.measuring.accumulate import Accumulator
 from calibrant.measuring.accumulators import Accumulators
 from calibrant.measuring.streamable import HISTOGRAM, state_name
-from calibrant.reporting import verdict
+from calibrant.reporting import meanings, verdict
 from calibrant.reporting.finding import Finding, rows_of, state_of
 from calibrant.reporting.provenance import how_made
 from calibrant.reporting.report import Bin, Drawn, Made, Noise, Number, SourceFile, Verdict
@@ -69,8 +70,8 @@ class SumsReport:
     made: Made
 
     @property
-    def spoken(self) -> wording.Spoken:
-        return wording.spoken(self.shape)
+    def spoken(self) -> Spoken:
+        return spoken(self.shape)
 
     def to_dict(self) -> dict[str, Any]:
         made: dict[str, Any] = {"calibrant_sums_report": VERSION, **plain(self)}
@@ -179,7 +180,7 @@ def _two_sided(gap: float, error: float) -> float:
 
 
 def _untested(found: Finding) -> Verdict:
-    words = wording.spoken(found.shape)
+    words = spoken(found.shape)
     says, right, error = (wording.percent(share) for share in (found.says, found.right, found.noise.observed))
     headline = f"{words.says_on_average} {says}; {words.rate_on_average} {right}."
     text = f"Its calibration error (ECE) is {error}; how much of it is chance, sums of rows in clusters do not tell."
@@ -191,7 +192,7 @@ def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
     for m in a.measure_all(seed=seed):
         chosen = make(m.measure)
         try:
-            meaning = verdict.meaning(m.measure, a.shape or "classes")
+            meaning = meanings.meaning(m.measure, a.shape or "classes")
         except KeyError:  # measures that no other report shows
             meaning = ""
         better = ARROWS[chosen.direction]
