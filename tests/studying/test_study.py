@@ -185,6 +185,26 @@ def test_absent_data_are_refused_before_anything_runs(tmp_path, monkeypatch):
     assert not (tmp_path / "units").exists()
 
 
+def test_shifts_that_do_not_fit_are_refused_before_anything_runs(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN.replace('"corrupt gaussian_noise:severity=2"', '"fashion_mini"'))
+    with pytest.raises(InputError, match="shifts of networks for digits: fashion_mini: expected images of 8 x 8 x 1"):
+        study(tmp_path / "plan.toml", tmp_path / "out")
+    assert not (tmp_path / "units").exists()
+
+
+def test_tables_of_nothing_and_of_unknown_measures_are_refused(finished, tmp_path):
+    with pytest.raises(InputError, match="did you mean 'ece'"):
+        finished.table("eze")
+    with pytest.raises(InputError, match=r"one of the plan's measures \(ece, accuracy, gap\), got 'nll'"):
+        finished.table("nll")
+    made = open_plan(finished.folder.parent / "plan.toml", tmp_path / "new")
+    for more in ([], ["--rows"]):
+        ended = CliRunner().invoke(app, ["study", "table", str(made.folder), *more])
+        assert "nothing is judged yet" in str(ended.exception)
+    with pytest.raises(InputError, match="limit: expected 0"):
+        made.run(limit=-1)
+
+
 def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))

@@ -18,7 +18,7 @@ app.add_typer(commands, name="nas")
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="the folder: nas.parquet is the table, units what is finished")]
 On = Annotated[str, typer.Option(help="local, local:N, ray, ray://HOST:PORT or shard:3/64")]
-Limit = Annotated[float, typer.Option(help="seconds that one network may take; 0 is no limit")]
+Limit = Annotated[float, typer.Option(min=0, help="seconds that one network may take; 0 is no limit")]
 Retry = Annotated[bool, typer.Option("--retry", help="try networks that failed again")]
 TableFile = Annotated[
     Path | None, typer.Option("--table", help="a table of nas train or nas measure (default: the one of calibrant)")

@@ -21,6 +21,7 @@ PlanName = Annotated[
     str, typer.Argument(metavar="PLAN", help="a plan of calibrant's (study plans lists them) or a .toml file")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="the folder of a study")]
+Limit = Annotated[float, typer.Option(min=0, help="seconds that one unit may take; 0 is no limit")]
 Scale = Annotated[str, typer.Option(help="smoke (seconds), small (hours on two cores) or paper")]
 
 
@@ -67,7 +68,7 @@ def run(
     scale: Scale = "paper",
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
     shard: Annotated[str, typer.Option(help="only a part, for job arrays: 3/64")] = "",
-    limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
+    limit: Limit = 0.0,
     store: Annotated[Path | None, typer.Option(help="where units are kept (default: units beside the study)")] = None,
     allow_code: AllowCode = False,
     as_json: Json = False,
@@ -90,7 +91,7 @@ def retry(
     folder: Folder,
     failed: Annotated[bool, typer.Option("--failed", help="only what failed (and what waited for it)")] = True,
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
-    limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
+    limit: Limit = 0.0,
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
@@ -138,6 +139,7 @@ def table(
     if form not in FORMATS:
         raise unknown_name("--format", form, FORMATS)
     study = open_study(folder, allow_code=allow_code)
+    study.check_judged()
     found = study.rows(where) if rows else study.table(measure, tuple(by.split(",")), where)
     if as_json:
         return print_json(found.to_dicts())

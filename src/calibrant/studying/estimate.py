@@ -10,13 +10,13 @@ from typing import Any
 from calibrant import datasets, rescorers
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
-from calibrant.datasets import Published, split_sizes
+from calibrant.datasets import Published, Splits, split_sizes
 from calibrant.models import Shape, build
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
 from calibrant.studying.trainings import cells_of
 from calibrant.studying.unit import Unit
-from calibrant.training.images import load_splits, part_of_data
+from calibrant.training.images import fitting, load_splits, part_of_data
 from calibrant.training.recipe import Recipe
 
 META = 1.45  # a step with a learned regulariser, in plain steps (measured, docs/benchmarks.md)
@@ -78,17 +78,22 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
 
 
 def check_data(plan: Plan, done: set[str]) -> None:
-    """Refuse a plan whose data are not there, before anything runs; the error says what to download."""
-    recipes, sets = {}, set()
+    """Refuse a plan whose data are not there or do not fit, before anything runs; the error says what to download."""
+    recipes: dict[str, Recipe] = {}
+    shown: dict[str, set[str]] = {}  # other sets that networks of these data are shown
     for cell in cells_of(plan):
         open_units = [unit for unit in cell.units if unit.key not in done]
         if any(unit.kind != "judge" for unit in open_units):
             recipes[str(cell.recipe.data)] = cell.recipe
-        sets |= {unit.options["set"] for unit in open_units if unit.kind == "shift"}
-    for recipe in recipes.values():
-        load_splits(recipe)
-    for name in sorted(one for one in sets if not one.startswith("corrupt ")):
-        part_of_data(name, "", "test")
+        sets = {unit.options["set"] for unit in open_units if unit.kind == "shift"}
+        shown.setdefault(str(cell.recipe.data), set()).update(s for s in sets if not s.startswith("corrupt "))
+    for key, recipe in recipes.items():
+        shape = _shape(load_splits(recipe))
+        for name in sorted(shown[key]):
+            try:
+                fitting(part_of_data(name, "", "test"), shape, name)
+            except InputError as error:
+                raise InputError.inside(f"shifts of networks for {recipe.data.name}", error) from None
 
 
 @dataclass(frozen=True)
@@ -144,8 +149,11 @@ class _Clock:
 
 def _loaded(recipe: Recipe) -> _Size:
     splits = load_splits(recipe)
-    shape = Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
-    return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), shape)
+    return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), _shape(splits))
+
+
+def _shape(splits: Splits) -> Shape:
+    return Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
 
 
 def _published(recipe: Recipe) -> _Size | None:

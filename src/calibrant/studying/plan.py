@@ -1,7 +1,8 @@
 """A plan says everything about a study: data, networks, methods and seeds, what is measured, and what is claimed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -9,8 +10,11 @@ from typing import Any, Literal
 from calibrant.core.config import build
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.toml import Table, read_toml
+from calibrant.studying import published
 
 Label = str | int | float | bool
+Only = dict[str, list[Label]]  # axis of the grid -> some of its values
+Names = dict[str, dict[str, str]]  # data, model or entry -> ours -> as printed
 REPLACED = (
     "methods",
     "entries",
@@ -25,12 +29,18 @@ class Method:
     """A training: what it changes in the base recipe, and where it takes part."""
 
     choice: str = ""  # a method that the base recipe offers
-    only: dict[str, list[Label]] = field(
-        default_factory=dict
-    )  # where it runs: {data = ["cifar10"]}; empty is everywhere
+    only: Only = field(default_factory=dict)  # where it runs: {data = ["cifar10"]}; empty is everywhere
     recipe: dict[str, Any] = field(
         default_factory=dict
-    )  # keys of the recipe: {loss = "focal", meta = {learn = "gamma"}}
+    )  # keys of the recipe; they may as well stand beside `choice`: loss = "focal"
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Other test images, and the trainings that are shown them."""
+
+    set: str  # another data set, or "corrupt fog:severity=3"
+    only: Only = field(default_factory=dict)  # {data = ["cifar10"], method = ["CE"]}; empty is everywhere
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,13 @@ class After:
     calibrators: list[str] = field(default_factory=lambda: ["identity", "temperature"])
     rescorers: dict[str, str] = field(default_factory=dict)  # name -> "clamping:gamma=0"
     measures: list[str] = field(default_factory=lambda: list(MEASURES))
-    shifts: dict[str, str] = field(default_factory=dict)  # name -> another data set, or "corrupt fog:severity=3"
+    shifts: dict[str, str | Shift] = field(
+        default_factory=dict
+    )  # name -> another data set, or "corrupt fog:severity=3"; a table says for which trainings
+
+    @property
+    def shifted(self) -> dict[str, Shift]:
+        return {name: Shift(one) if isinstance(one, str) else one for name, one in self.shifts.items()}
 
 
 @dataclass(frozen=True)
@@ -57,10 +73,12 @@ class Layout:
     """A table of the page: rows are entries, columns are measures, one block for each data set and network."""
 
     title: str
-    entries: list[str] = field(default_factory=list)  # empty is all
+    rows: Literal["entry", "method"] = "entry"  # all entries, or only the trainings themselves
+    entries: list[str] = field(default_factory=list)  # some of these rows; empty is all
     measures: list[str] = field(default_factory=list)  # empty is all
     set: str = "test"
     published: str = ""  # the paper's own table, by the name of its file
+    names: Names = field(default_factory=dict)  # as the plan's, for this table alone
 
 
 @dataclass(frozen=True)
@@ -74,7 +92,7 @@ class Claim:
     against: str = ""  # another entry; empty is the number `than`
     than: float = 0.0
     set: str = "test"
-    where: dict[str, list[Label]] = field(default_factory=dict)  # cells it speaks of; empty is all
+    where: Only = field(default_factory=dict)  # cells it speaks of; empty is all
     within: float = 0.0  # how far "equal" may be apart
     source: str = ""  # where the paper says it
 
@@ -96,9 +114,7 @@ class Plan:
         default_factory=dict
     )  # keys of the recipe that a value of the grid stands for: means.model.vit = {model = "hf:...", data.pad = 0}
     alike: dict[str, str] = field(default_factory=dict)  # network -> one of ours by which `plan` tells the time
-    names: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # ours -> published: names.data.cifar10 = "CIFAR-10"; data, model, entry
+    names: Names = field(default_factory=dict)  # names.data.cifar10 = "CIFAR-10"
     table: list[Layout] = field(default_factory=list)
     claim: list[Claim] = field(default_factory=list)
 
@@ -119,15 +135,17 @@ class Plan:
         sets = ["test", *self.after.shifts]
         for number, layout in enumerate(self.table):
             for i, one in enumerate(layout.entries):
-                _known(f"table.{number}.entries.{i}", one, rows)
+                _known(f"table.{number}.entries.{i}", one, self.methods if layout.rows == "method" else rows)
             for i, one in enumerate(layout.measures):
-                _known(f"table.{number}.measures.{i}", one, self.after.measures)
+                check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
             _known(f"table.{number}.set", layout.set, sets)
+            if layout.published:
+                _known(f"table.{number}.published", layout.published, published.names())
         for number, claim in enumerate(self.claim):
             _known(f"claim.{number}.of", claim.of, rows)
             if claim.against:
                 _known(f"claim.{number}.against", claim.against, rows)
-            _known(f"claim.{number}.measure", claim.measure, self.after.measures)
+            check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
             _known(f"claim.{number}.set", claim.set, sets)
 
     @property
@@ -135,18 +153,25 @@ class Plan:
         """All entries: every training by itself, and what the plan adds."""
         return {name: Entry(name) for name in self.methods} | self.entries
 
-    def printed_as(self, entry: str) -> tuple[str, ...]:
-        """What the paper's tables may call an entry: its own name first."""
-        other = self.names.get("entry", {}).get(entry)
-        return (entry,) if other is None else (entry, other)
+    def entries_of(self, layout: Layout) -> list[str]:
+        return layout.entries or list(self.methods if layout.rows == "method" else self.rows)
+
+    def printed_as(self, axis: str, ours: str, layout: Layout) -> tuple[str, ...]:
+        """What a paper's table may call an entry, a data set or a network: first what is said of this table."""
+        names = (layout.names.get(axis, {}).get(ours), ours, self.names.get(axis, {}).get(ours))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def cells(self) -> Iterator[tuple[str, dict[str, Label]]]:
         """Every training: its method, and its place in the grid."""
         for values in product(*self.grid.values()):
             place = dict(zip(self.grid, values, strict=True))
             for name, method in self.methods.items():
-                if all(place.get(key) in allowed for key, allowed in method.only.items()):
+                if among(place, method.only):
                     yield name, place
+
+
+def among(place: Mapping[str, Label], only: Only) -> bool:
+    return all(place.get(key) in allowed for key, allowed in only.items())
 
 
 def read_plan(path: str | Path, *, scale: str = "paper") -> Plan:
@@ -164,7 +189,29 @@ def plan_table(file: Path, scale: str) -> Table:
     kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
     if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
         kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
-    return chosen.over(Table({**kept, "scale": scale}, table.places))
+    made = chosen.over(Table({**kept, "scale": scale}, table.places))
+    return Table({**made.values, "methods": _with_recipes(made.values.get("methods"))}, made.places)
+
+
+def scales_of(file: Path) -> list[str]:
+    return ["paper", *read_toml(file).at("scale").values]
+
+
+def _with_recipes(methods: Any) -> Any:
+    """Keys beside `choice`, `only` and `recipe` are keys of the recipe."""
+    if not isinstance(methods, Mapping):
+        return {} if methods is None else methods
+    own, made = {field.name for field in fields(Method)}, {}
+    for name, keys in methods.items():
+        if not isinstance(keys, Mapping):
+            made[name] = keys
+            continue
+        recipe = Table({key: value for key, value in keys.items() if key not in own})
+        kept = {key: value for key, value in keys.items() if key in own}
+        if recipe.values and isinstance(kept.get("recipe", {}), Mapping):
+            kept["recipe"] = recipe.over(Table(kept.get("recipe", {}))).values
+        made[name] = kept
+    return made
 
 
 def plans_folder() -> Path:
@@ -186,6 +233,23 @@ def find_plan(path: str | Path) -> Path:
     if not named.exists():
         raise unknown_name("plan", str(path), plan_names())
     return named
+
+
+def check_measure(where: str, name: str, measured: Iterable[str]) -> None:
+    """Refuse a measure that the study does not have: a misspelt one, or one that would have to be added."""
+    if name in measured:
+        return
+    listed = list(measured)
+    if near := get_close_matches(name, listed, n=1):
+        known = [near[0]]
+    else:
+        from calibrant.measures import names
+
+        known = [*listed, *names()]
+        if name.partition(":")[0] in known:
+            expected = f"one of the plan's measures ({', '.join(listed)})"
+            raise InputError(where, expected=expected, got=f"'{name}'", fix="add it to after.measures")
+    raise unknown_name(where, name, known, f"one of {', '.join(listed)}")
 
 
 def _known(where: str, name: str, known: Iterable[str] | Mapping[str, Any]) -> None:

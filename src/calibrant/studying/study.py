@@ -12,7 +12,7 @@ from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
 from calibrant.studying.engine import Executor, Standing, run_units
-from calibrant.studying.plan import Plan, find_plan, read_plan
+from calibrant.studying.plan import Plan, check_measure, find_plan, read_plan
 from calibrant.studying.store import Store
 from calibrant.studying.trainings import Cell, cells_of, check_code, units_of
 from calibrant.studying.unit import Unit
@@ -103,6 +103,8 @@ class Study:
         """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""
         import polars as pl
 
+        check_measure("measure", measure, self.plan.after.measures)
+        self.check_judged()
         rows = self.rows(where).filter((pl.col("measure") == measure) & (pl.col("set") == "test"))
         for name in by:
             if name not in rows.columns:
@@ -114,6 +116,12 @@ class Study:
             .agg(value.mean().alias("mean"), value.std().alias("sd"), value.count().alias("runs"))
             .sort(*by)
         )
+
+    def check_judged(self) -> None:
+        """Refuse to make tables of nothing."""
+        if not self.rows().height:
+            fix = f"run the plan, or see how far it is: calibrant study status {self.folder}"
+            raise InputError(str(self.folder), expected="judged trainings", got="nothing is judged yet", fix=fix)
 
     def claims(self) -> "list[Finding]":
         """Every claim of the plan: held, did not hold, or cannot be told, with the number."""
@@ -207,6 +215,8 @@ def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tupl
     """Where units run, which of them, and the name of their journal."""
     from calibrant.studying.pool import LocalPool
 
+    if not 0 <= limit < float("inf"):
+        raise InputError("limit", expected="0 (none) or more seconds", got=f"{limit}", fix="give the seconds of a unit")
     kind, _, rest = on.partition(":")
     if kind == "ray":
         from calibrant.studying.on_ray import RayTasks
