@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.studying.plan import Claim, Entry, Plan
+from calibrant.studying.plan import Claim, Entry, Label, Plan, among
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,8 +35,16 @@ class Finding:
 
 
 def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
-    """Every claim; the more there are, the wider their intervals (Bonferroni)."""
-    return [judge(claim, plan, rows, LEVEL / max(1, len(plan.claim))) for claim in plan.claim]
+    """Every claim; the more of them the plan's runs can speak of, the wider their intervals (Bonferroni)."""
+    cells = list(plan.cells())
+    spoken = sum(_spoken_of(claim, plan, cells) for claim in plan.claim)
+    return [judge(claim, plan, rows, LEVEL / max(1, spoken)) for claim in plan.claim]
+
+
+def _spoken_of(claim: Claim, plan: Plan, cells: list[tuple[str, dict[str, Label]]]) -> bool:
+    """Whether both entries have a training, at this scale, where the claim is made."""
+    needed = {plan.rows[entry].method for entry in (claim.of, claim.against) if entry}
+    return needed <= {method for method, place in cells if among(place, claim.where)}
 
 
 def judge(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:

@@ -56,17 +56,20 @@ def _named(plan: Plan) -> Named:
 def _chosen(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collection[Label]]]:
     """What the plan picks from its own grid and rows: where it stands, and what there is, at whatever scale."""
     axes: dict[str, set[Label]] = {}
-    rows: set[Label] = set()
+    rows, sets = set[Label](), {"test"}
     for table in (plan_table(file, scale) for scale in scales_of(file)):
         for axis, values in table.at("grid").values.items():
             axes.setdefault(axis, set()).update(values if isinstance(values, list) else [])
         rows |= {*table.at("methods").values, *table.at("entries").values}
+        sets |= set(table.at("after", "shifts").values)
     with_methods = {**axes, "method": set[Label](plan.methods)}
     picked: list[tuple[Keys, Only, Mapping[str, set[Label]]]] = [
         *((("claim", n, "where"), claim.where, axes) for n, claim in enumerate(plan.claim)),
         *((("methods", name, "only"), method.only, axes) for name, method in plan.methods.items()),
         *((("after", "shifts", name, "only"), one.only, with_methods) for name, one in plan.after.shifted.items()),
     ]
+    yield from ((("table", n, "set"), layout.set, sets) for n, layout in enumerate(plan.table))
+    yield from ((("claim", n, "set"), claim.set, sets) for n, claim in enumerate(plan.claim))
     for keys, only, known in picked:
         for axis, values in only.items():
             yield (*keys, axis), axis, known

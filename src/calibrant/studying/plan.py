@@ -132,13 +132,11 @@ class Plan:
             if entry.rescorer:
                 _known(f"entries.{name}.rescorer", entry.rescorer, self.after.rescorers)
         rows = self.rows
-        sets = ["test", *self.after.shifts]
         for number, layout in enumerate(self.table):
             for i, one in enumerate(layout.entries):
                 _known(f"table.{number}.entries.{i}", one, self.methods if layout.rows == "method" else rows)
             for i, one in enumerate(layout.measures):
                 check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
-            _known(f"table.{number}.set", layout.set, sets)
             if layout.published:
                 _known(f"table.{number}.published", layout.published, published.names())
         for number, claim in enumerate(self.claim):
@@ -146,7 +144,6 @@ class Plan:
             if claim.against:
                 _known(f"claim.{number}.against", claim.against, rows)
             check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
-            _known(f"claim.{number}.set", claim.set, sets)
 
     @property
     def rows(self) -> dict[str, Entry]:
