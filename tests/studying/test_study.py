@@ -213,7 +213,7 @@ def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     assert found.units == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
     assert found.seconds > 0
     assert len(found.missing) == 1
-    assert "hours of one core" in found.words()
+    assert "of one core" in found.words()
 
 
 def test_commands(finished):
@@ -232,6 +232,42 @@ def test_commands(finished):
     both = run.invoke(app, ["study", "run", plan, "--out", folder, "--shard", "1/2", "--on", "ray"])
     assert "leave one of them out" in str(both.exception)
     assert "neural-clamping-imagenet" in run.invoke(app, ["study", "plans"]).output
+
+
+def test_what_is_printed_is_80_columns_wide(finished, tmp_path):
+    run = CliRunner()
+    folder = str(finished.folder)
+    for command in (["plans"], ["table", folder, "--rows"], ["plan", "meta-regularization", "--scale", "small"]):
+        ended = run.invoke(app, ["study", *command])
+        assert ended.exit_code == 0, ended.output
+        assert max(map(len, ended.output.splitlines())) <= 80
+    assert "neural-clamping-imagenet  Neural" in run.invoke(app, ["study", "plans"]).output
+    rows = run.invoke(app, ["study", "table", folder, "--rows"]).output
+    assert rows.startswith("data: digits\n")  # the same in all rows: said once
+
+
+def test_our_own_plans_need_no_permission_to_be_counted(monkeypatch):
+    monkeypatch.setattr("calibrant.studying.estimate._time_step", lambda *_: 1.0)  # large networks take half a minute
+    ended = CliRunner().invoke(app, ["study", "plan", "neural-clamping-imagenet"])
+    assert ended.exit_code == 0, ended.output
+    assert "hours of one core" in ended.output
+
+
+def test_a_plan_says_what_one_seed_cannot_tell_and_which_shifted_data_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
+    text = PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"').replace("seed = [1, 2]", "seed = [1]")
+    (tmp_path / "plan.toml").write_text(text)
+    found = estimate(read_plan(tmp_path / "plan.toml"))
+    assert (found.unsure, len(found.missing)) == (2, 1)
+    assert "2 claims rest on one seed" in found.words()
+    assert "missing: data set cifar10_1" in found.words()
+    assert "about 0.0" not in found.words()
+
+
+def test_what_a_unit_takes_is_for_ray(finished):
+    plan = str(finished.folder.parent / "plan.toml")
+    ended = CliRunner().invoke(app, ["study", "run", plan, "--out", str(finished.folder), "--gpus", "1"])
+    assert "expected --on ray" in str(ended.exception)
 
 
 @pytest.mark.slow

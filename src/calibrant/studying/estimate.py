@@ -12,8 +12,10 @@ from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
 from calibrant.datasets import Published, Splits, split_sizes
 from calibrant.models import Shape, build
+from calibrant.studying.claims import spoken_of
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
+from calibrant.studying.tables import duration, wrapped
 from calibrant.studying.trainings import cells_of
 from calibrant.studying.unit import Unit
 from calibrant.training.images import fitting, load_splits, part_of_data
@@ -36,6 +38,7 @@ class Estimate:
     done: int
     seconds: float | None  # None where not even the sizes of the data or the network are known
     missing: tuple[str, ...]  # what to download, in words
+    unsure: int = 0  # claims that one seed cannot decide
 
     def to_dict(self) -> dict[str, Any]:
         return {**vars(self), "missing": list(self.missing)}
@@ -49,11 +52,13 @@ class Estimate:
         if self.done:
             lines.append(f"{self.done:,} are done already")
         if self.seconds is not None:
-            hours, workers = self.seconds / 3600, cores()
-            rest = f"about {hours:,.1f} hours of one core, {hours / workers:,.1f} on this machine's {workers}"
-            lines.append(f"{rest}, by timing the first steps of every network")
+            workers = cores()
+            rest = f"about {duration(self.seconds)} of one core, {duration(self.seconds / workers)} on this machine's"
+            lines.append(f"{rest} {workers}, by timing the first steps of every network")
+        if self.unsure:
+            lines.append(f"{self.unsure} claims rest on one seed: without an interval, they cannot be told")
         lines += [f"missing: {what}" for what in self.missing]
-        return "\n".join(lines)
+        return "\n".join(wrapped(line) for line in lines)
 
 
 def estimate(plan: Plan, store: Path | None = None) -> Estimate:
@@ -74,7 +79,9 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
             if unit.key not in done:
                 seconds += clock.seconds(unit, cell.recipe)
     known = None if clock.unknown else seconds
-    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, tuple(clock.missing.values()))
+    missing = tuple(clock.missing.values())
+    unsure = spoken_of(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
+    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, missing, unsure)
 
 
 def check_data(plan: Plan, done: set[str]) -> None:
@@ -111,8 +118,11 @@ class _Clock:
         self.alike, self.missing, self.unknown = alike, dict[str, str](), False
         self._sizes: dict[str, _Size | None] = {}
         self._steps: dict[Any, float] = {}
+        self._looked = set[str]()
 
     def seconds(self, unit: Unit, recipe: Recipe) -> float:
+        if unit.kind == "shift":
+            self._look_for(unit.options["set"])
         if unit.kind == "judge" or (size := self._size(recipe)) is None:
             return 0.0
         step = self._step(recipe, size.shape) / recipe.batch  # of one image
@@ -137,6 +147,15 @@ class _Clock:
         found = self._sizes[key]
         self.unknown |= found is None
         return found
+
+    def _look_for(self, name: str) -> None:
+        if name.startswith("corrupt ") or name in self._looked:
+            return
+        self._looked.add(name)
+        try:
+            part_of_data(name, "", "test")
+        except InputError as error:
+            self.missing[error.what] = str(error)
 
     def _step(self, recipe: Recipe, shape: Shape) -> float:
         """Seconds of one forward and backward pass of a batch."""

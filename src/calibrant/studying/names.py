@@ -14,12 +14,16 @@ from calibrant.studying.trainings import AXES, cells_of, check_code, recipe_in
 Named = Iterator[tuple[Keys, Callable[[str], object], str]]  # where it stands, what makes it, its name
 
 
-def check_plan(plan: Plan, file: Path, *, allow: bool = False) -> None:
-    """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has."""
+def check_plan(plan: Plan, file: Path, *, allow: bool = False, code: bool = True) -> None:
+    """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has.
+
+    `code=False`: nothing that is code will be run, so it needs no permission.
+    """
     table = plan_table(file, plan.scale)
     for method, place in plan.cells():
         _at(table, ("methods", method), partial(recipe_in, plan, method, place))
-    check_code(plan, file, allow=allow)
+    if code:
+        check_code(plan, file, allow=allow)
     for keys, name, known in _chosen(plan, file):
         if name not in known:
             _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(one) for one in known]))

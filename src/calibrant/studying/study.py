@@ -59,15 +59,20 @@ class Study:
         on: str = "local",
         *,
         limit: float = 0.0,
+        cpus: float = 1,
+        gpus: float = 0,
         retry: bool = False,
         on_progress: Callable[[Standing], None] | None = None,
     ) -> Standing:
-        """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`."""
+        """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`.
+
+        `cpus` and `gpus` are what a unit takes of a Ray cluster.
+        """
         from calibrant.studying.estimate import check_data
 
         if not on.startswith("ray:"):  # whose nodes have the data
             check_data(self.plan, self.store.done())
-        executor, units, driver = executor_for(on, self.units, self.store, limit)
+        executor, units, driver = executor_for(on, self.units, self.store, limit, cpus=cpus, gpus=gpus)
         if retry:
             self.store.forget_failures()
         return run_units(units, self.store, executor, driver=driver, retry=retry, on_progress=on_progress)
@@ -211,7 +216,9 @@ def recomputed(plan: str | Path, out: str | Path, *, scale: str = "paper") -> in
     return len(({unit.key for unit in before.units} & before.store.done()) - now)
 
 
-def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tuple[Executor, list[Unit], str]:
+def executor_for(
+    on: str, units: list[Unit], store: Store, limit: float, *, cpus: float = 1, gpus: float = 0
+) -> tuple[Executor, list[Unit], str]:
     """Where units run, which of them, and the name of their journal."""
     from calibrant.studying.pool import LocalPool
 
@@ -221,7 +228,8 @@ def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tupl
     if kind == "ray":
         from calibrant.studying.on_ray import RayTasks
 
-        return RayTasks(store.folder, on if rest else "", limit=limit), units, "ray"
+        address = on if rest else ""
+        return RayTasks(store.folder, address, limit=limit, cpus=cpus, gpus=gpus), units, "ray"
     if kind == "local" and (not rest or (rest.isdigit() and int(rest) > 0)):
         return LocalPool(store.folder, int(rest or 0), limit=limit), units, "local"
     if kind == "shard":
@@ -235,12 +243,13 @@ def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tupl
 
 
 def shard(units: list[Unit], number: int, count: int) -> list[Unit]:
-    """A part of the units: those that belong together by what they need are in one part."""
+    """A part of the units: those that belong together by what they need are in one, and all are of a size."""
 
     def root(unit: Unit) -> str:
         return root(unit.needs[0]) if unit.needs else unit.key
 
-    return [unit for unit in units if int(root(unit), 16) % count == number - 1]
+    dealt = {key: turn % count for turn, key in enumerate(sorted({root(unit) for unit in units}))}
+    return [unit for unit in units if dealt[root(unit)] == number - 1]
 
 
 def filtered(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":

@@ -54,6 +54,14 @@ def check_code(plan: Plan, file: Path, *, allow: bool = False) -> None:
     trust.check(file, [asdict(plan), specs], specs, allow=allow)
 
 
+def needed_code(plan: Plan) -> bool:
+    """Whether networks have to be built by code that is not ours, even to tell how long their trainings take."""
+    return any(
+        trust.would_run(cell.recipe.model, model=True) and cell.recipe.model not in plan.alike
+        for cell in cells_of(plan)
+    )
+
+
 def _words(place: dict[str, Label]) -> str:
     return ", ".join(f"{key} {value}" for key, value in place.items())
 
