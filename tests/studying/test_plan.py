@@ -124,6 +124,13 @@ def test_wrong_plans(make, change, to, message):
         ("[[claim]]", '[[table]]\ntitle = "T"\npublished = "meta-tabel1"\n[[claim]]', "line 17.*'meta-table1'"),
         ("[[claim]]", '[[table]]\ntitle = "T"\nrows = "metod"\n[[claim]]', "line 17.*did you mean 'method'"),
         ("[[claim]]", '[[table]]\ntitle = "T"\nnames = { entry = { C = "x" } }\n[[claim]]', "line 17.*expected one of"),
+        ("[[claim]]", '[[figure]]\ntitle = "F"\nover = "bin"\n[[claim]]', "line 17.*did you mean 'bins'"),
+        ("[[claim]]", '[[figure]]\ntitle = "F"\nover = "bins"\nmeasure = "ece"\n[[claim]]', "line 18.*after.measures"),
+        (
+            "[[claim]]",
+            '[[figure]]\ntitle = "F"\nover = "seeds"\nentries = ["C"]\n[[claim]]',
+            "line 18.*expected one of",
+        ),
         ('measure = "ece"', 'measure = "nll"', "line 19.*add it to after.measures"),
         ('measure = "ece"', 'measure = "nnl"', "line 19.*did you mean 'nll'"),
         ('measure = "ece"', 'measure = "eec"', "line 19.*did you mean 'ece'"),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from typer.testing import CliRunner
 
 from calibrant.cli import app
 from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.studying.drawings import drawings
 from calibrant.studying.engine import run_units
 from calibrant.studying.estimate import estimate
 from calibrant.studying.page import page
-from calibrant.studying.plan import read_plan
+from calibrant.studying.plan import Drawing, read_plan
 from calibrant.studying.study import open_plan, open_study, recomputed, study
 from calibrant.studying.tables import claims_in_words, written
 from calibrant.studying.work import do
@@ -47,6 +50,22 @@ digits = "CIFAR-10"
 [[table]]
 title = "Table 1"
 published = "meta-table1"
+[[figure]]
+title = "Loss over epochs"
+over = "epochs"
+measure = "train_loss"
+[[figure]]
+title = "ECE"
+over = "seeds"
+entries = ["CE", "CE (TS)"]
+[[figure]]
+title = "ECE in turn"
+over = "entries"
+[[figure]]
+title = "Reliability"
+over = "reliability"
+entries = ["CE", "CE (trust)"]
+bins = 5
 [[claim]]
 says = "focal is lower"
 of = "focal"
@@ -137,6 +156,34 @@ def test_the_page_stands_alone_and_shows_what_was_printed(finished):
     assert text.count('class="paper"') >= 2
     seen = finished.claims()[0].detectable
     assert f"could see {100 * seen:.2f}<" in text  # in points, as the difference before it
+
+
+def test_figures_are_drawn_from_rows_logs_and_predictions(finished):
+    rows = finished.rows().to_dicts()
+    epochs, seeds, entries, reliability = drawings(finished, rows)
+    assert epochs.title == "Loss over epochs: digits, resnet8:width=4"
+    assert [(line.name, len(line.points)) for line in epochs.lines] == [("CE", 1), ("focal", 1)]
+    assert [(line.name, len(line.points)) for line in seeds.lines] == [("CE", 2), ("CE (TS)", 2)]
+    assert [label for _, label in entries.ticks] == ["CE", "focal", "CE (TS)", "CE (trust)"]
+    assert [line.name for line in reliability.lines] == ["CE", "CE (trust)"]
+    p = Predictions.load(finished.store.files(finished.cells[-2].units[0].key) / "test.npz", few_rows=True)
+    bins = p.top_label.bins(5, "width")
+    assert reliability.lines[0].points == [
+        pytest.approx(pair) for pair in zip(bins.confidence, bins.accuracy, strict=True) if pair[0] > 0
+    ]
+    assert page(finished).count("<figure>") == 4 + 3  # and a strip for each measure
+
+
+def test_a_measure_over_bins(finished):
+    measures = ["ece:bins=10", "ece:bins=2"]
+    plan = replace(finished.plan, after=replace(finished.plan.after, measures=["ece", "accuracy", "gap", *measures]))
+    plan = replace(plan, figure=[Drawing("Bins", "bins", entries=["CE"])])
+    rows = finished.rows().to_dicts()
+    ece = [r for r in rows if r["measure"] == "ece"]
+    more = [{**r, "measure": m, "value": r["value"] + i} for r in ece for i, m in enumerate(measures)]
+    (drawn,) = drawings(replace(finished, plan=plan), rows + more)
+    assert [label for _, label in drawn.ticks] == ["2", "10"]
+    assert drawn.lines[0].points[0][1] < drawn.lines[0].points[1][1]  # of 2 bins above: one more
 
 
 def test_an_opened_study_is_the_same(finished):

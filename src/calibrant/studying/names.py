@@ -73,6 +73,7 @@ def _chosen(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collection[La
         *((("after", "shifts", name, "only"), one.only, with_methods) for name, one in plan.after.shifted.items()),
     ]
     yield from ((("table", n, "set"), layout.set, sets) for n, layout in enumerate(plan.table))
+    yield from ((("figure", n, "set"), figure.set, sets) for n, figure in enumerate(plan.figure))
     yield from ((("claim", n, "set"), claim.set, sets) for n, claim in enumerate(plan.claim))
     for keys, only, known in picked:
         for axis, values in only.items():

@@ -13,6 +13,7 @@ from calibrant.core.disk import write_whole
 from calibrant.measures import make
 from calibrant.reporting import pictures
 from calibrant.studying.claims import Finding
+from calibrant.studying.drawings import drawings
 from calibrant.studying.plan import Layout, Plan
 from calibrant.studying.published import PAPERS, Key, Printed, lookup
 from calibrant.studying.study import Study
@@ -55,6 +56,7 @@ def page(study: Study) -> str:
             v: sum(f.verdict == v for f in findings) for v in ("held", "did not hold", "cannot be told", "not run")
         },
         tables=[block for layout in study.plan.table for block in _blocks(study.plan, layout, rows)],
+        drawings=drawings(study, rows),
         strips=[strip for m in study.plan.after.measures for strip in _strips(study.plan, m, rows)],
         css=Markup(css),
         theme=Markup(pictures.theme_css()),

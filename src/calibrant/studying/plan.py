@@ -82,6 +82,18 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A figure of the page, one for each data set and network: a measure over something, or reliability diagrams."""
+
+    title: str
+    over: Literal["bins", "epochs", "entries", "seeds", "reliability"]
+    entries: list[str] = field(default_factory=list)  # at most as many as there are colours; empty is the first ones
+    measure: str = "ece"  # over epochs: a column of the training log, "val_ece"
+    bins: int = 15  # of reliability diagrams, which are those of the last seed
+    set: str = "test"
+
+
+@dataclass(frozen=True)
 class Claim:
     """A statement that rows can support or contradict: one entry against another, or against a number."""
 
@@ -116,6 +128,7 @@ class Plan:
     alike: dict[str, str] = field(default_factory=dict)  # network -> one of ours by which `plan` tells the time
     names: Names = field(default_factory=dict)  # names.data.cifar10 = "CIFAR-10"
     table: list[Layout] = field(default_factory=list)
+    figure: list[Drawing] = field(default_factory=list)
     claim: list[Claim] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -139,6 +152,16 @@ class Plan:
                 check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
             if layout.published:
                 _known(f"table.{number}.published", layout.published, published.names())
+        for number, figure in enumerate(self.figure):
+            for i, one in enumerate(figure.entries):
+                _known(f"figure.{number}.entries.{i}", one, self.methods if figure.over == "epochs" else rows)
+            if figure.over in ("entries", "seeds"):
+                check_measure(f"figure.{number}.measure", figure.measure, self.after.measures)
+            if figure.over == "bins" and not self.over_bins(figure.measure):
+                fix = f'add "{figure.measure}:bins=10" and others to after.measures'
+                raise InputError(
+                    f"figure.{number}.measure", expected="a measure with bins", got=figure.measure, fix=fix
+                )
         for number, claim in enumerate(self.claim):
             _known(f"claim.{number}.of", claim.of, rows)
             if claim.against:
@@ -149,6 +172,11 @@ class Plan:
     def rows(self) -> dict[str, Entry]:
         """All entries: every training by itself, and what the plan adds."""
         return {name: Entry(name) for name in self.methods} | self.entries
+
+    def over_bins(self, measure: str) -> dict[int, str]:
+        """The plan's measures that differ from this one in their number of bins alone."""
+        found = [one.removeprefix(f"{measure}:bins=") for one in self.after.measures]
+        return {int(count): f"{measure}:bins={count}" for count in found if count.isdigit()}
 
     def entries_of(self, layout: Layout) -> list[str]:
         return layout.entries or list(self.methods if layout.rows == "method" else self.rows)
