@@ -106,7 +106,8 @@ def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]
     for name, line in values.items():
         points = [(x[at], y(v)) for at, some in line.items() for v in (some if dots else [fmean(some)])]
         last = fmean(list(line.values())[-1])
-        lines.append(Line(name, points, f"{name}: {wording.value(measure, last)} at {list(line)[-1]}"))
+        words = f"{name}: {wording.value(measure, last)}{' on average' if dots else f' at {list(line)[-1]}'}"
+        lines.append(Line(name, points, words))
     step = -(-len(places) // TICKS)
     ticks = [(x[place], place) for place in places[::step]]
     return Drawn(title, lines, ticks, wording.value(measure, low), wording.value(measure, high), joined=not dots)
