@@ -14,7 +14,9 @@ from calibrant.core import wording
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.studying.claims import Finding, judge_all
-from calibrant.studying.plan import Claim, Plan, read_plan
+from calibrant.studying.page import printed_number
+from calibrant.studying.plan import Claim, Layout, Plan
+from calibrant.studying.plan_files import read_plan
 from calibrant.studying.published import lookup
 from calibrant.studying.tables import detectable, difference
 
@@ -97,22 +99,20 @@ def _line(f: Finding, plan: Plan) -> str:
 
 def printed(claim: Claim, plan: Plan) -> str:
     """The same difference in the paper's own tables: the mean over its cells, and in how many it has this sign."""
-    found: dict[tuple[str, str, str, str], float] = {}
+    found: dict[tuple[str, str], dict[str, float]] = {}  # data and network -> entry -> printed number
     for layout in plan.table:
-        if layout.published and layout.set == claim.set:
-            found |= {key: one.mean for key, one in lookup(layout.published).items()}
-    apart = []
-    for data, model in dict.fromkeys(key[:2] for key in found):
-        one, other = (
-            next(
-                (found[key] for name in plan.printed_as(entry) if (key := (data, model, name, claim.measure)) in found),
-                None,
-            )
-            for entry in (claim.of, claim.against)
-        )
-        other = other if claim.against else claim.than
-        if one is not None and other is not None:
-            apart.append(one - other)
+        if not layout.published or layout.set != claim.set:
+            continue
+        numbers = lookup(layout.published)
+        for place in dict.fromkeys(key[:2] for key in numbers):
+            for entry in filter(None, (claim.of, claim.against)) if _speaks_of(claim, plan, layout, place) else ():
+                if one := printed_number(plan, layout, numbers, place, entry, claim.measure):
+                    found.setdefault(place, {})[entry] = one.mean
+    apart = [
+        entries[claim.of] - (entries[claim.against] if claim.against else claim.than)
+        for entries in found.values()
+        if claim.of in entries and (not claim.against or claim.against in entries)
+    ]
     if not apart:
         return "no number"
     mean = fmean(apart)
@@ -120,13 +120,25 @@ def printed(claim: Claim, plan: Plan) -> str:
     return f"{wording.change(claim.measure, mean)} ({same} of {len(apart)} cells)"
 
 
+def _speaks_of(claim: Claim, plan: Plan, layout: Layout, place: tuple[str, str]) -> bool:
+    """Whether the claim and this table of the plan are about a part of the printed table."""
+    for axis, name in zip(("data", "model"), place, strict=True):
+        if layout.names.get(axis) and name not in layout.names[axis].values():
+            return False
+        printed_there = {p for one in claim.where.get(axis, []) for p in plan.printed_as(axis, str(one), layout)}
+        if claim.where.get(axis) and name not in printed_there:
+            return False
+    return True
+
+
 def seeds(plan: Plan, rows: "pl.DataFrame") -> list[str]:
     """How many seeds of each data set and network are whole, and what there is of others."""
     import polars as pl
 
-    methods, lines = len(plan.methods), []
+    lines = []
     keys = [key for key in plan.grid if key != "seed"]
     for place in dict.fromkeys(tuple(one[key] for key in keys) for _, one in plan.cells()):
+        methods = len({name for name, one in plan.cells() if tuple(one[key] for key in keys) == place})
         own = rows.filter(pl.all_horizontal(pl.col(key) == value for key, value in zip(keys, place, strict=True)))
         found = dict(own.group_by("seed").agg(pl.col("method").n_unique()).sort("seed").rows())
         whole = [seed for seed, n in found.items() if n == methods]

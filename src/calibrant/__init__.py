@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from calibrant.measuring.check import Check, check, check_worse
     from calibrant.measuring.compare import Comparison, compare
     from calibrant.measuring.consistency import Consistency, consistency
-    from calibrant.measuring.decompose import decompose
+    from calibrant.measuring.decompose import Decomposition, decompose
     from calibrant.measuring.hcs import harmonic_score
     from calibrant.measuring.measure import Measurement, Measurements, measure, measure_all
     from calibrant.measuring.synthetic import synthetic
@@ -80,7 +80,7 @@ _HOMES = {
     "measuring.check": ("Check", "check", "check_worse"),
     "measuring.compare": ("Comparison", "compare"),
     "measuring.consistency": ("Consistency", "consistency"),
-    "measuring.decompose": ("decompose",),
+    "measuring.decompose": ("Decomposition", "decompose"),
     "measuring.hcs": ("harmonic_score",),
     "measuring.measure": ("Measurement", "Measurements", "measure", "measure_all"),
     "measuring.synthetic": ("synthetic",),
@@ -135,6 +135,7 @@ __all__ = [
     "ConfidNet",
     "Consistency",
     "Data",
+    "Decomposition",
     "DensityRatio",
     "Exported",
     "GammaNet",

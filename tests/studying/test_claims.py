@@ -48,6 +48,14 @@ def test_the_more_claims_the_wider():
     assert alone.detectable > alone.high - alone.difference
 
 
+def test_claims_that_no_run_speaks_of_widen_nothing():
+    ours, ce = np.array([3, 4, 3, 5, 4]) / 100, np.array([5, 5, 6, 5, 6]) / 100
+    elsewhere = Claim("on c", of="ours", measure="ece", is_="lower", against="CE", where={"data": ["c"]})
+    alone, other = judge_all(plan(CLAIM), rows(ours, ce))[0], judge_all(plan(CLAIM, elsewhere), rows(ours, ce))
+    assert (other[0].low, other[0].high) == (alone.low, alone.high)
+    assert other[1].verdict == "not run"
+
+
 def test_cells_are_pooled_with_one_variance():
     a, b = np.array([0.0, 2.0, 4.0]), np.array([10.0, 14.0])
     error, freedom = standard_error([a, b])

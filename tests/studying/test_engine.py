@@ -112,6 +112,7 @@ def test_shards_are_disjoint_and_whole_and_keep_what_belongs_together(store, tmp
     parts = [shard(work, i, 3) for i in (1, 2, 3)]
     assert sorted(u.key for part in parts for u in part) == sorted(u.key for u in work)
     assert all(need in part for part in parts for u in part for need in u.needs)
+    assert sorted(len([u for u in part if not u.needs]) for part in parts) == [7, 7, 7]  # dealt in turn
     for i in (1, 2, 3):
         executor, mine, driver = executor_for(f"shard:{i}/3", work, store, 0.0)
         run_units(mine, store, executor, driver=driver)
@@ -248,10 +249,26 @@ def test_ray_of_two_nodes_gives_the_same_rows_and_survives_the_loss_of_one(tmp_p
         run(units(), local)
         assert table(store) == table(local)
         slow = [Unit("nothing", {"number": 200 + i, "seconds": 1.0}) for i in range(8)]
-        killer = threading.Timer(2.5, lambda: cluster.remove_node(extra, allow_graceful=False))
+        at_work = []
+
+        def lose() -> None:
+            at_work.append(_busy(extra))
+            cluster.remove_node(extra, allow_graceful=False)
+
+        killer = threading.Timer(2.5, lose)
         killer.start()
         assert run_units(slow, store, RayTasks(store.folder), driver="ray").done == 8
         killer.join()
+        assert at_work == [1]  # a unit was on it when it was lost
+        run(slow, local)
+        assert table(store) == table(local)
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def _busy(node) -> int:
+    """How many processors of a node are taken."""
+    from ray._private.state import available_resources_per_node
+
+    return 1 - int(available_resources_per_node()[node.node_id].get("CPU", 0))

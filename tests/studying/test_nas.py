@@ -311,3 +311,8 @@ def test_train_resumes(tmp_path, here):
     assert (more["done"], more["reused"], more["rows"]) == (2, 1, 2)
     table = pl.read_parquet(tmp_path / "o" / "nas.parquet")
     assert table.select("data").to_series().to_list() == ["digits"] * 2
+
+
+def test_a_data_set_that_nobody_knows_is_refused_before_anything_runs():
+    with pytest.raises(InputError, match="did you mean 'fashion_mini'"):
+        nas.train_units("topology", 3, ["fashion_min"], scale="smoke")

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from calibrant.core.errors import InputError
-from calibrant.studying.plan import plan_names, read_plan
+from calibrant.studying.plan_files import plan_names, read_plan
 from calibrant.studying.study import open_plan
 from calibrant.studying.trainings import cells_of, units_of
 
@@ -111,6 +111,28 @@ def test_wrong_plans(make, change, to, message):
         ('choice = "ce"', 'choice = "cee"', "line 9.*did you mean 'ce'"),
         ('recipe.loss = "focal:gamma=2"', 'recipe.los = "focal"', "line 10.*did you mean 'loss'"),
         ('of = "focal"', 'of = "focale"', "line 17.*did you mean 'focal'"),
+        ('is = "lower"', 'is = "lower"\nwhere = { dta = ["digits"] }', "line 21.*did you mean 'data'"),
+        ('is = "lower"', 'is = "lower"\nwhere = { data = ["digit"] }', "line 21.*did you mean 'digits'"),
+        ('choice = "ce"', 'choice = "ce", only = { data = ["digit"] }', "line 9.*did you mean 'digits'"),
+        (
+            "[after]",
+            '[after]\nshifts = { a = { set = "svhn", only = { method = ["C"] } } }',
+            "line 12.*one of CE, focal",
+        ),
+        ("[[claim]]", '[names.dta]\ndigits = "Digits"\n[[claim]]', "line 15.*did you mean 'data'"),
+        ("[[claim]]", '[names.data]\ndigit = "Digits"\n[[claim]]', "line 16.*did you mean 'digits'"),
+        ("[[claim]]", '[[table]]\ntitle = "T"\npublished = "meta-tabel1"\n[[claim]]', "line 17.*'meta-table1'"),
+        ("[[claim]]", '[[table]]\ntitle = "T"\nrows = "metod"\n[[claim]]', "line 17.*did you mean 'method'"),
+        ("[[claim]]", '[[table]]\ntitle = "T"\nnames = { entry = { C = "x" } }\n[[claim]]', "line 17.*expected one of"),
+        ("[[claim]]", '[[figure]]\ntitle = "F"\nover = "bin"\n[[claim]]', "line 17.*did you mean 'bins'"),
+        ("[[claim]]", '[[figure]]\ntitle = "F"\nover = "bins"\nmeasure = "ece"\n[[claim]]', "line 18.*after.measures"),
+        (
+            "[[claim]]",
+            '[[figure]]\ntitle = "F"\nover = "seeds"\nentries = ["C"]\n[[claim]]',
+            "line 18.*expected one of",
+        ),
+        ('measure = "ece"', 'measure = "nll"', "line 19.*add it to after.measures"),
+        ('measure = "ece"', 'measure = "nnl"', "line 19.*did you mean 'nll'"),
         ('measure = "ece"', 'measure = "eec"', "line 19.*did you mean 'ece'"),
     ],
 )
@@ -123,6 +145,65 @@ def test_wrong_names_quote_their_line_before_anything_runs(tmp_path, change, to,
     with pytest.raises(InputError, match=message):
         open_plan(file, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+CELLS = """
+[after]
+shifts = { far = { set = "svhn", only = { data = ["digits"], method = ["CE"] } }, near = "corrupt fog:severity=1" }"""
+
+
+def test_a_shift_may_be_for_some_trainings_only(make):
+    plan = make(PLAN.replace("[after]", CELLS))
+    found = {cell.method: [u.options["set"] for u in cell.units if u.kind == "shift"] for cell in cells_of(plan)}
+    assert found == {"CE": ["svhn", "corrupt fog:severity=1"], "focal": ["corrupt fog:severity=1"]}
+    assert all(cell.judge.options["shifts"] == ["far", "near"][-len(found[cell.method]) :] for cell in cells_of(plan))
+
+
+# The plan of the issue that asked for studies, its keys on lines of their own as TOML wants them, and with the method
+# CE that its claim is about.
+ISSUE = """
+title = "Learned gamma against fixed ones"
+base = "meta"                                   # a recipe
+[grid]
+data = ["fashion_mini", "cifar10"]
+seed = [1, 2, 3, 4, 5]
+[methods.CE]
+loss = "ce"
+[methods."FLgamma-SECE"]
+loss = "focal"
+meta = { learn = "gamma", objective = "ce + 0.5*sece" }
+[after]
+calibrators = ["identity", "temperature"]       # fitted on val, judged on test, shifted and corrupted test sets
+measures = ["error", "nll", "ece", "mce", "ece:scheme=mass", "classwise", "auroc_correct"]
+[[table]]
+title = "Table 1"
+rows = "method"
+published = "meta-table1"
+[[claim]]
+says = "a learned gamma with SECE lowers the ECE of cross-entropy"
+of = "FLgamma-SECE"
+against = "CE"
+measure = "ece"
+is = "lower"
+source = "section 4.2"
+"""
+
+
+def test_keys_of_a_recipe_may_stand_beside_those_of_a_method(tmp_path):
+    (tmp_path / "plan.toml").write_text(ISSUE)
+    cells = open_plan(tmp_path / "plan.toml", tmp_path / "out").cells
+    assert len(cells) == 2 * 5 * 2
+    learned = next(cell.recipe for cell in cells if cell.method == "FLgamma-SECE")
+    assert (learned.loss, learned.meta.learn, learned.meta.objective) == ("focal", "gamma", "ce + 0.5*sece")
+    (tmp_path / "plan.toml").write_text(ISSUE.replace('loss = "ce"', 'chioce = "ce"'))
+    with pytest.raises(InputError, match=r"line 8 \(chioce.*did you mean 'choice'"):
+        open_plan(tmp_path / "plan.toml", tmp_path / "other")
+
+
+def test_several_keys_on_a_line_are_refused_with_what_to_do(tmp_path):
+    (tmp_path / "plan.toml").write_text(ISSUE.replace('"Table 1"\nrows', '"Table 1"; rows'))
+    with pytest.raises(InputError, match=r"line 16 .*each key on a line of its own"):
+        read_plan(tmp_path / "plan.toml")
 
 
 def test_a_value_of_the_grid_may_stand_for_more(make):

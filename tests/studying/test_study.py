@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from typer.testing import CliRunner
 
 from calibrant.cli import app
 from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.studying.drawings import drawings
 from calibrant.studying.engine import run_units
 from calibrant.studying.estimate import estimate
 from calibrant.studying.page import page
-from calibrant.studying.plan import read_plan
+from calibrant.studying.plan import Drawing
+from calibrant.studying.plan_files import read_plan
 from calibrant.studying.study import open_plan, open_study, recomputed, study
 from calibrant.studying.tables import claims_in_words, written
 from calibrant.studying.work import do
@@ -47,6 +51,22 @@ digits = "CIFAR-10"
 [[table]]
 title = "Table 1"
 published = "meta-table1"
+[[figure]]
+title = "Loss over epochs"
+over = "epochs"
+measure = "train_loss"
+[[figure]]
+title = "ECE"
+over = "seeds"
+entries = ["CE", "CE (TS)"]
+[[figure]]
+title = "ECE in turn"
+over = "entries"
+[[figure]]
+title = "Reliability"
+over = "reliability"
+entries = ["CE", "CE (trust)"]
+bins = 5
 [[claim]]
 says = "focal is lower"
 of = "focal"
@@ -139,6 +159,34 @@ def test_the_page_stands_alone_and_shows_what_was_printed(finished):
     assert f"could see {100 * seen:.2f}<" in text  # in points, as the difference before it
 
 
+def test_figures_are_drawn_from_rows_logs_and_predictions(finished):
+    rows = finished.rows().to_dicts()
+    epochs, seeds, entries, reliability = drawings(finished, rows)
+    assert epochs.title == "Loss over epochs: digits, resnet8:width=4"
+    assert [(line.name, len(line.points)) for line in epochs.lines] == [("CE", 1), ("focal", 1)]
+    assert [(line.name, len(line.points)) for line in seeds.lines] == [("CE", 2), ("CE (TS)", 2)]
+    assert [label for _, label in entries.ticks] == ["CE", "focal", "CE (TS)", "CE (trust)"]
+    assert [line.name for line in reliability.lines] == ["CE", "CE (trust)"]
+    p = Predictions.load(finished.store.files(finished.cells[-2].units[0].key) / "test.npz", few_rows=True)
+    bins = p.top_label.bins(5, "width")
+    assert reliability.lines[0].points == [
+        pytest.approx(pair) for pair in zip(bins.confidence, bins.accuracy, strict=True) if pair[0] > 0
+    ]
+    assert page(finished).count("<figure>") == 4 + 3  # and a strip for each measure
+
+
+def test_a_measure_over_bins(finished):
+    measures = ["ece:bins=10", "ece:bins=2"]
+    plan = replace(finished.plan, after=replace(finished.plan.after, measures=["ece", "accuracy", "gap", *measures]))
+    plan = replace(plan, figure=[Drawing("Bins", "bins", entries=["CE"])])
+    rows = finished.rows().to_dicts()
+    ece = [r for r in rows if r["measure"] == "ece"]
+    more = [{**r, "measure": m, "value": r["value"] + i} for r in ece for i, m in enumerate(measures)]
+    (drawn,) = drawings(replace(finished, plan=plan), rows + more)
+    assert [label for _, label in drawn.ticks] == ["2", "10"]
+    assert drawn.lines[0].points[0][1] < drawn.lines[0].points[1][1]  # of 2 bins above: one more
+
+
 def test_an_opened_study_is_the_same(finished):
     again = open_study(finished.folder)
     assert again.rows().sort(again.rows().columns).equals(finished.rows().sort(finished.rows().columns))
@@ -185,6 +233,26 @@ def test_absent_data_are_refused_before_anything_runs(tmp_path, monkeypatch):
     assert not (tmp_path / "units").exists()
 
 
+def test_shifts_that_do_not_fit_are_refused_before_anything_runs(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN.replace('"corrupt gaussian_noise:severity=2"', '"fashion_mini"'))
+    with pytest.raises(InputError, match="shifts of networks for digits: fashion_mini: expected images of 8 x 8 x 1"):
+        study(tmp_path / "plan.toml", tmp_path / "out")
+    assert not (tmp_path / "units").exists()
+
+
+def test_tables_of_nothing_and_of_unknown_measures_are_refused(finished, tmp_path):
+    with pytest.raises(InputError, match="did you mean 'ece'"):
+        finished.table("eze")
+    with pytest.raises(InputError, match=r"one of the plan's measures \(ece, accuracy, gap\), got 'nll'"):
+        finished.table("nll")
+    made = open_plan(finished.folder.parent / "plan.toml", tmp_path / "new")
+    for more in ([], ["--rows"]):
+        ended = CliRunner().invoke(app, ["study", "table", str(made.folder), *more])
+        assert "nothing is judged yet" in str(ended.exception)
+    with pytest.raises(InputError, match="limit: expected 0"):
+        made.run(limit=-1)
+
+
 def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))
@@ -193,7 +261,7 @@ def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     assert found.units == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
     assert found.seconds > 0
     assert len(found.missing) == 1
-    assert "hours of one core" in found.words()
+    assert "of one core" in found.words()
 
 
 def test_commands(finished):
@@ -212,6 +280,42 @@ def test_commands(finished):
     both = run.invoke(app, ["study", "run", plan, "--out", folder, "--shard", "1/2", "--on", "ray"])
     assert "leave one of them out" in str(both.exception)
     assert "neural-clamping-imagenet" in run.invoke(app, ["study", "plans"]).output
+
+
+def test_what_is_printed_is_80_columns_wide(finished, tmp_path):
+    run = CliRunner()
+    folder = str(finished.folder)
+    for command in (["plans"], ["table", folder, "--rows"], ["plan", "meta-regularization", "--scale", "small"]):
+        ended = run.invoke(app, ["study", *command])
+        assert ended.exit_code == 0, ended.output
+        assert max(map(len, ended.output.splitlines())) <= 80
+    assert "neural-clamping-imagenet  Neural" in run.invoke(app, ["study", "plans"]).output
+    rows = run.invoke(app, ["study", "table", folder, "--rows"]).output
+    assert rows.startswith("data: digits\n")  # the same in all rows: said once
+
+
+def test_our_own_plans_need_no_permission_to_be_counted(monkeypatch):
+    monkeypatch.setattr("calibrant.studying.estimate._time_step", lambda *_: 1.0)  # large networks take half a minute
+    ended = CliRunner().invoke(app, ["study", "plan", "neural-clamping-imagenet"])
+    assert ended.exit_code == 0, ended.output
+    assert "hours of one core" in ended.output
+
+
+def test_a_plan_says_what_one_seed_cannot_tell_and_which_shifted_data_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
+    text = PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"').replace("seed = [1, 2]", "seed = [1]")
+    (tmp_path / "plan.toml").write_text(text)
+    found = estimate(read_plan(tmp_path / "plan.toml"))
+    assert (found.unsure, len(found.missing)) == (2, 1)
+    assert "2 claims rest on one seed" in found.words()
+    assert "missing: data set cifar10_1" in found.words()
+    assert "about 0.0" not in found.words()
+
+
+def test_what_a_unit_takes_is_for_ray(finished):
+    plan = str(finished.folder.parent / "plan.toml")
+    ended = CliRunner().invoke(app, ["study", "run", plan, "--out", str(finished.folder), "--gpus", "1"])
+    assert "expected --on ray" in str(ended.exception)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ Out = Annotated[
     Path, typer.Option("--out", "-o", help="folder for the table (nas.parquet) and finished networks (units)")
 ]
 On = Annotated[str, typer.Option(help="local, local:N, ray, ray://HOST:PORT or shard:3/64")]
-Limit = Annotated[float, typer.Option(help="seconds that one network may take; 0 is no limit")]
+Limit = Annotated[float, typer.Option(min=0, help="seconds that one network may take; 0 is no limit")]
 Retry = Annotated[bool, typer.Option("--retry", help="try failed networks again")]
 TableFile = Annotated[
     Path | None, typer.Option("--table", help="a table from nas train or nas measure (default: calibrant's own)")

@@ -1,6 +1,7 @@
 """Commands that run whole studies: study plan, run, status, retry, table, claims, page."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,19 +22,23 @@ PlanName = Annotated[
     str, typer.Argument(metavar="PLAN", help="a plan of calibrant's (study plans lists them) or a .toml file")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="the folder of a study")]
+Limit = Annotated[float, typer.Option(min=0, help="seconds that one unit may take; 0 is no limit")]
+Cpus = Annotated[float | None, typer.Option(min=0.01, help="on ray: processors that one unit takes (default: 1)")]
+Gpus = Annotated[float | None, typer.Option(min=0, help="on ray: GPUs that one unit takes (default: 0)")]
 Scale = Annotated[str, typer.Option(help="smoke (seconds), small (hours on two cores) or paper")]
 
 
 @commands.command()
 def plans(as_json: Json = False) -> None:
     """List the plans that come with calibrant."""
-    from calibrant.studying.plan import plan_names, read_plan
+    from calibrant.studying.plan_files import plan_names, read_plan
 
     rows = [(name, read_plan(name).title) for name in plan_names()]
     if as_json:
         return print_json([{"name": name, "title": title} for name, title in rows])
+    width = max(len(name) for name, _ in rows) + 2
     for name, title in rows:
-        typer.echo(f"{name:24}{title}")
+        typer.echo(fill(f"{name:{width}}{title}", 80, subsequent_indent=" " * width, break_on_hyphens=False))
 
 
 @commands.command()
@@ -50,10 +55,13 @@ def plan(
     with needs_train():
         from calibrant.studying.estimate import estimate
         from calibrant.studying.names import check_plan
-        from calibrant.studying.plan import find_plan, read_plan
+        from calibrant.studying.plan_files import find_plan, plans_folder, read_plan
+        from calibrant.studying.trainings import needed_code
 
     made = read_plan(name, scale=scale)
-    check_plan(made, find_plan(name), allow=allow_code)  # to tell how long it takes, its networks are built
+    file = find_plan(name)
+    own = file.parent == plans_folder() and not needed_code(made)
+    check_plan(made, file, allow=allow_code, code=not own)  # to tell how long it takes, its networks are built
     found = estimate(made, None if out is None else out.parent / "units")
     if as_json:
         return print_json(found.to_dict())
@@ -67,7 +75,9 @@ def run(
     scale: Scale = "paper",
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
     shard: Annotated[str, typer.Option(help="only a part, for job arrays: 3/64")] = "",
-    limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
+    limit: Limit = 0.0,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
     store: Annotated[
         Path | None, typer.Option(help="folder of finished units (default: units, beside the study)")
     ] = None,
@@ -86,7 +96,7 @@ def run(
         typer.echo(
             f"The plan has changed: {unused} finished units are no longer part of it, others are computed again."
         )
-    _run(study, f"shard:{shard}" if shard else on, limit, as_json)
+    _run(study, f"shard:{shard}" if shard else on, {"limit": limit, **_sizes(on, cpus, gpus)}, as_json)
 
 
 @commands.command()
@@ -94,7 +104,9 @@ def retry(
     folder: Folder,
     failed: Annotated[bool, typer.Option("--failed", help="only what failed (and what waited for it)")] = True,
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
-    limit: Annotated[float, typer.Option(help="seconds that one unit may take; 0 is no limit")] = 0.0,
+    limit: Limit = 0.0,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
@@ -102,7 +114,8 @@ def retry(
     with needs_train():
         from calibrant.studying.study import open_study
 
-    _run(open_study(folder, allow_code=allow_code), on, limit, as_json, retry=failed)
+    sizes = {"limit": limit, **_sizes(on, cpus, gpus)}
+    _run(open_study(folder, allow_code=allow_code), on, sizes, as_json, retry=failed)
 
 
 @commands.command()
@@ -110,14 +123,16 @@ def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
     """Show how far a study is, and what failed."""
     with needs_train():
         from calibrant.studying.study import open_study
+        from calibrant.studying.tables import wrapped
 
     found = open_study(folder, allow_code=allow_code).status()
     if as_json:
         return print_json(vars(found))
     state = "running" if found.running else "finished" if found.done == found.total else "not running"
-    typer.echo(f"{found.done} of {found.total} units done, {found.failed} failed, {found.missing} missing; {state}.")
+    counts = f"{found.done} of {found.total} units done, {found.failed} failed, {found.missing} missing; {state}."
+    typer.echo(wrapped(counts))
     for name, why in found.failures.items():
-        typer.echo(f"  {name}: {why}")
+        typer.echo(wrapped(f"{name}: {why}", "  "))
     if found.failures:
         typer.echo(f"\n  calibrant study retry {folder} --failed")
 
@@ -142,6 +157,7 @@ def table(
     if form not in FORMATS:
         raise unknown_name("--format", form, FORMATS)
     study = open_study(folder, allow_code=allow_code)
+    study.check_judged()
     found = study.rows(where) if rows else study.table(measure, tuple(by.split(",")), where)
     if as_json:
         return print_json(found.to_dicts())
@@ -181,7 +197,17 @@ def page(
     typer.echo(f"Written to {out}.")
 
 
-def _run(study: "Study", on: str, limit: float, quiet: bool, *, retry: bool = False) -> None:
+def _sizes(on: str, cpus: float | None, gpus: float | None) -> dict[str, float]:
+    """What a unit takes, where Ray is asked for it."""
+    sizes = {name: value for name, value in (("cpus", cpus), ("gpus", gpus)) if value is not None}
+    if sizes and on.partition(":")[0] != "ray":
+        raise InputError(
+            "--cpus and --gpus", expected="--on ray", got=f"--on {on}", fix="say --on ray, or leave them out"
+        )
+    return sizes
+
+
+def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry: bool = False) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -196,7 +222,7 @@ def _run(study: "Study", on: str, limit: float, quiet: bool, *, retry: bool = Fa
             shown.update(task, total=p.total, completed=p.done + p.failed + p.blocked, description=words)
 
         try:
-            ended = study.run(on, limit=limit, retry=retry, on_progress=on_progress)
+            ended = study.run(on, **sizes, retry=retry, on_progress=on_progress)
         except KeyboardInterrupt:
             typer.echo(f"stopped; finished units are kept: the same command continues ({study.folder})", err=True)
             raise typer.Exit(130) from None

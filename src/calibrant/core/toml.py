@@ -89,7 +89,9 @@ def _parsed(file: Path, text: str) -> Table:
         line = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = _place(file, int(line[1]), text.split("\n")) if line else str(file)
         got = str(error).replace(line[0], f"in column {line[2]}") if line else str(error)
-        raise InputError(place, expected="TOML", got=got, fix="correct the line; see https://toml.io") from None
+        several = line and text.split("\n")[int(line[1]) - 1][int(line[2]) - 1 :].startswith(";")
+        fix = "write each key on a line of its own" if several else "correct the line; see https://toml.io"
+        raise InputError(place, expected="TOML", got=got, fix=fix) from None
     except RecursionError:
         raise _too_deep(file) from None
     if _depth_above(values, MOST_DEEP):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.studying.plan import Claim, Entry, Plan
+from calibrant.studying.plan import Claim, Entry, Plan, among
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,8 +35,15 @@ class Finding:
 
 
 def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
-    """Every claim; the more there are, the wider their intervals (Bonferroni)."""
-    return [judge(claim, plan, rows, LEVEL / max(1, len(plan.claim))) for claim in plan.claim]
+    """Every claim; the more of them the plan's runs can speak of, the wider their intervals (Bonferroni)."""
+    return [judge(claim, plan, rows, LEVEL / max(1, spoken_of(plan))) for claim in plan.claim]
+
+
+def spoken_of(plan: Plan) -> int:
+    """How many claims have trainings of both entries, at this scale, where they are made."""
+    cells, entries = list(plan.cells()), plan.rows
+    needed = [({entries[e].method for e in (claim.of, claim.against) if e}, claim.where) for claim in plan.claim]
+    return sum(methods <= {method for method, place in cells if among(place, where)} for methods, where in needed)
 
 
 def judge(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:

@@ -10,13 +10,15 @@ from typing import Any
 from calibrant import datasets, rescorers
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
-from calibrant.datasets import Published, split_sizes
+from calibrant.datasets import Published, Splits, split_sizes
 from calibrant.models import Shape, build
+from calibrant.studying.claims import spoken_of
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
+from calibrant.studying.tables import duration, wrapped
 from calibrant.studying.trainings import cells_of
 from calibrant.studying.unit import Unit
-from calibrant.training.images import load_splits, part_of_data
+from calibrant.training.images import fitting, load_splits, part_of_data
 from calibrant.training.recipe import Recipe
 
 META = 1.45  # a step with a learned regulariser, in plain steps (measured, docs/benchmarks.md)
@@ -36,6 +38,7 @@ class Estimate:
     done: int
     seconds: float | None  # None where not even the sizes of the data or the network are known
     missing: tuple[str, ...]  # what to download, in words
+    unsure: int = 0  # claims that one seed cannot decide
 
     def to_dict(self) -> dict[str, Any]:
         return {**vars(self), "missing": list(self.missing)}
@@ -49,11 +52,13 @@ class Estimate:
         if self.done:
             lines.append(f"{self.done:,} are done already")
         if self.seconds is not None:
-            hours, workers = self.seconds / 3600, cores()
-            rest = f"about {hours:,.1f} hours of one core, {hours / workers:,.1f} on this machine's {workers}"
-            lines.append(f"{rest}, by timing the first steps of every network")
+            workers = cores()
+            rest = f"about {duration(self.seconds)} of one core, {duration(self.seconds / workers)} on this machine's"
+            lines.append(f"{rest} {workers}, by timing the first steps of every network")
+        if self.unsure:
+            lines.append(f"{self.unsure} claims rest on one seed: without an interval, they cannot be told")
         lines += [f"missing: {what}" for what in self.missing]
-        return "\n".join(lines)
+        return "\n".join(wrapped(line) for line in lines)
 
 
 def estimate(plan: Plan, store: Path | None = None) -> Estimate:
@@ -74,21 +79,28 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
             if unit.key not in done:
                 seconds += clock.seconds(unit, cell.recipe)
     known = None if clock.unknown else seconds
-    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, tuple(clock.missing.values()))
+    missing = tuple(clock.missing.values())
+    unsure = spoken_of(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
+    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, missing, unsure)
 
 
 def check_data(plan: Plan, done: set[str]) -> None:
-    """Refuse a plan whose data are not there, before anything runs; the error says what to download."""
-    recipes, sets = {}, set()
+    """Refuse a plan whose data are not there or do not fit, before anything runs; the error says what to download."""
+    recipes: dict[str, Recipe] = {}
+    shown: dict[str, set[str]] = {}  # other sets that networks of these data are shown
     for cell in cells_of(plan):
         open_units = [unit for unit in cell.units if unit.key not in done]
         if any(unit.kind != "judge" for unit in open_units):
             recipes[str(cell.recipe.data)] = cell.recipe
-        sets |= {unit.options["set"] for unit in open_units if unit.kind == "shift"}
-    for recipe in recipes.values():
-        load_splits(recipe)
-    for name in sorted(one for one in sets if not one.startswith("corrupt ")):
-        part_of_data(name, "", "test")
+        sets = {unit.options["set"] for unit in open_units if unit.kind == "shift"}
+        shown.setdefault(str(cell.recipe.data), set()).update(s for s in sets if not s.startswith("corrupt "))
+    for key, recipe in recipes.items():
+        shape = _shape(load_splits(recipe))
+        for name in sorted(shown[key]):
+            try:
+                fitting(part_of_data(name, "", "test"), shape, name)
+            except InputError as error:
+                raise InputError.inside(f"shifts of networks for {recipe.data.name}", error) from None
 
 
 @dataclass(frozen=True)
@@ -106,8 +118,11 @@ class _Clock:
         self.alike, self.missing, self.unknown = alike, dict[str, str](), False
         self._sizes: dict[str, _Size | None] = {}
         self._steps: dict[Any, float] = {}
+        self._looked = set[str]()
 
     def seconds(self, unit: Unit, recipe: Recipe) -> float:
+        if unit.kind == "shift":
+            self._look_for(unit.options["set"])
         if unit.kind == "judge" or (size := self._size(recipe)) is None:
             return 0.0
         step = self._step(recipe, size.shape) / recipe.batch  # of one image
@@ -133,6 +148,15 @@ class _Clock:
         self.unknown |= found is None
         return found
 
+    def _look_for(self, name: str) -> None:
+        if name.startswith("corrupt ") or name in self._looked:
+            return
+        self._looked.add(name)
+        try:
+            part_of_data(name, "", "test")
+        except InputError as error:
+            self.missing[error.what] = str(error)
+
     def _step(self, recipe: Recipe, shape: Shape) -> float:
         """Seconds of one forward and backward pass of a batch."""
         model = self.alike.get(recipe.model, recipe.model)
@@ -144,8 +168,11 @@ class _Clock:
 
 def _loaded(recipe: Recipe) -> _Size:
     splits = load_splits(recipe)
-    shape = Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
-    return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), shape)
+    return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), _shape(splits))
+
+
+def _shape(splits: Splits) -> Shape:
+    return Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
 
 
 def _published(recipe: Recipe) -> _Size | None:

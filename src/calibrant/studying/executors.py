@@ -6,15 +6,20 @@ from calibrant.studying.store import Store
 from calibrant.studying.unit import Unit
 
 
-def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tuple[Executor, list[Unit], str]:
+def executor_for(
+    on: str, units: list[Unit], store: Store, limit: float, *, cpus: float = 1, gpus: float = 0
+) -> tuple[Executor, list[Unit], str]:
     """Where units run, which of them, and the name of their journal."""
     from calibrant.studying.pool import LocalPool
 
+    if not 0 <= limit < float("inf"):
+        raise InputError("limit", expected="0 (none) or more seconds", got=f"{limit}", fix="give the seconds of a unit")
     kind, _, rest = on.partition(":")
     if kind == "ray":
         from calibrant.studying.on_ray import RayTasks
 
-        return RayTasks(store.folder, on if rest else "", limit=limit), units, "ray"
+        address = on if rest else ""
+        return RayTasks(store.folder, address, limit=limit, cpus=cpus, gpus=gpus), units, "ray"
     if kind == "local" and (not rest or (rest.isdigit() and int(rest) > 0)):
         return LocalPool(store.folder, int(rest or 0), limit=limit), units, "local"
     if kind == "shard":
@@ -28,9 +33,10 @@ def executor_for(on: str, units: list[Unit], store: Store, limit: float) -> tupl
 
 
 def shard(units: list[Unit], number: int, count: int) -> list[Unit]:
-    """A part of the units: those that belong together by what they need are in one part."""
+    """A part of the units: those that belong together by what they need are in one, and all are of a size."""
 
     def root(unit: Unit) -> str:
         return root(unit.needs[0]) if unit.needs else unit.key
 
-    return [unit for unit in units if int(root(unit), 16) % count == number - 1]
+    dealt = {key: turn % count for turn, key in enumerate(sorted({root(unit) for unit in units}))}
+    return [unit for unit in units if dealt[root(unit)] == number - 1]

@@ -1,25 +1,33 @@
 """Everything a plan names is looked up before anything runs; an error quotes the line of the plan."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from calibrant import calibrators, corruptions, datasets, losses, measures, models, rescorers
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.toml import Keys, Table
 from calibrant.core.trust import would_run
-from calibrant.studying.plan import Plan, plan_table
-from calibrant.studying.trainings import cells_of, check_code, recipe_in
+from calibrant.studying.plan import Label, Names, Only, Plan
+from calibrant.studying.plan_files import plan_table, scales_of
+from calibrant.studying.trainings import AXES, cells_of, check_code, recipe_in
 
 Named = Iterator[tuple[Keys, Callable[[str], object], str]]  # where it stands, what makes it, its name
 
 
-def check_plan(plan: Plan, file: Path, *, allow: bool = False) -> None:
-    """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has."""
+def check_plan(plan: Plan, file: Path, *, allow: bool = False, code: bool = True) -> None:
+    """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has.
+
+    `code=False`: nothing that is code will be run, so it needs no permission.
+    """
     table = plan_table(file, plan.scale)
     for method, place in plan.cells():
         _at(table, ("methods", method), partial(recipe_in, plan, method, place))
-    check_code(plan, file, allow=allow)
+    if code:
+        check_code(plan, file, allow=allow)
+    for keys, name, known in _chosen(plan, file):
+        if name not in known:
+            _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(one) for one in known]))
     for keys, make, name in {(make, name): (keys, make, name) for keys, make, name in _named(plan)}.values():
         _at(table, keys, partial(make, name))
 
@@ -32,11 +40,11 @@ def _named(plan: Plan) -> Named:
     }
     for key, (make, names) in lists.items():
         yield from ((("after", key, number), make, name) for number, name in enumerate(names) if name != "identity")
-    for key, spec in after.shifts.items():
-        kind, _, corruption = spec.partition(" ")
+    for key, shift in after.shifted.items():
+        kind, _, corruption = shift.set.partition(" ")
         corrupt = kind == "corrupt"
         make = corruptions.make if corrupt else datasets.make
-        yield ("after", "shifts", key), make, corruption if corrupt else spec
+        yield ("after", "shifts", key), make, corruption if corrupt else shift.set
     for cell in cells_of(plan):
         recipe = cell.recipe
         yield _in_grid(plan, "data", cell.method), datasets.make, recipe.data.name
@@ -50,6 +58,41 @@ def _named(plan: Plan) -> Named:
             yield ("methods", cell.method), losses.make, recipe.meta.objective
 
 
+def _chosen(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collection[Label]]]:
+    """What the plan picks from its own grid and rows: where it stands, and what there is, at whatever scale."""
+    axes: dict[str, set[Label]] = {}
+    rows, sets = set[Label](), {"test"}
+    for table in (plan_table(file, scale) for scale in scales_of(file)):
+        for axis, values in table.at("grid").values.items():
+            axes.setdefault(axis, set()).update(values if isinstance(values, list) else [])
+        rows |= {*table.at("methods").values, *table.at("entries").values}
+        sets |= set(table.at("after", "shifts").values)
+    with_methods = {**axes, "method": set[Label](plan.methods)}
+    picked: list[tuple[Keys, Only, Mapping[str, set[Label]]]] = [
+        *((("claim", n, "where"), claim.where, axes) for n, claim in enumerate(plan.claim)),
+        *((("methods", name, "only"), method.only, axes) for name, method in plan.methods.items()),
+        *((("after", "shifts", name, "only"), one.only, with_methods) for name, one in plan.after.shifted.items()),
+    ]
+    yield from ((("table", n, "set"), layout.set, sets) for n, layout in enumerate(plan.table))
+    yield from ((("figure", n, "set"), figure.set, sets) for n, figure in enumerate(plan.figure))
+    yield from ((("claim", n, "set"), claim.set, sets) for n, claim in enumerate(plan.claim))
+    for keys, only, known in picked:
+        for axis, values in only.items():
+            yield (*keys, axis), axis, known
+            yield from (((*keys, axis), value, known.get(axis, ())) for value in values)
+    known_names = {**{axis: axes.get(axis, set[Label]()) for axis in AXES}, "entry": rows}
+    every: list[tuple[Keys, Names]] = [(("names",), plan.names)]
+    every += [(("table", n, "names"), layout.names) for n, layout in enumerate(plan.table)]
+    for keys, names in every:
+        for axis, ours in names.items():
+            yield (*keys, axis), axis, known_names
+            yield from (((*keys, axis, one), one, known_names.get(axis, ())) for one in ours)
+
+
+def _refuse(where: str, name: str, known: list[str]) -> None:
+    raise unknown_name(where, name, known)
+
+
 def _in_grid(plan: Plan, axis: str, method: str) -> Keys:
     return ("grid", axis) if axis in plan.grid else ("methods", method)
 
@@ -58,5 +101,5 @@ def _at(table: Table, keys: Keys, look: Callable[[], object]) -> None:
     try:
         look()
     except InputError as error:
-        place = table.place(keys)
+        place = table.place((*keys, error.what.rpartition(".")[2]))  # of the key it names, or of what is around it
         raise (InputError.inside(place, error) if place else error) from None

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant import spaces
+from calibrant import datasets, spaces
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.studying.engine import Standing, run_units
@@ -82,6 +82,8 @@ def train_units(space: str, sample: int, data: list[str], *, scale: str = "small
     from calibrant.studying.nas_columns import ood_for
 
     made = scaled(space, scale)
+    for spec in data:
+        datasets.make(spec)  # a wrong name or option is refused before anything runs
     ood = {spec: ood_for(spec) for spec in data}
     return [  # all data sets of a network together: a run that is cut short has as many of each
         train_unit(made, arch, spec, scale, seed=seed, ood=ood[spec])

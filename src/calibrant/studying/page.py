@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from calibrant.core.disk import write_whole
 from calibrant.measures import make
 from calibrant.reporting import pictures
 from calibrant.studying.claims import Finding
+from calibrant.studying.drawings import drawings
 from calibrant.studying.plan import Layout, Plan
-from calibrant.studying.published import PAPERS, Printed, lookup
+from calibrant.studying.published import PAPERS, Key, Printed, lookup
 from calibrant.studying.study import Study
 from calibrant.studying.tables import detectable, difference
 
@@ -54,6 +56,7 @@ def page(study: Study) -> str:
             v: sum(f.verdict == v for f in findings) for v in ("held", "did not hold", "cannot be told", "not run")
         },
         tables=[block for layout in study.plan.table for block in _blocks(study.plan, layout, rows)],
+        drawings=drawings(study, rows),
         strips=[strip for m in study.plan.after.measures for strip in _strips(study.plan, m, rows)],
         css=Markup(css),
         theme=Markup(pictures.theme_css()),
@@ -74,7 +77,7 @@ def _facts(study: Study, rows: list[dict[str, Any]]) -> dict[str, str]:
 def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One table for each data set and network."""
     printed = lookup(layout.published) if layout.published else {}
-    measures, entries = layout.measures or plan.after.measures, layout.entries or list(plan.rows)
+    measures, entries = layout.measures or plan.after.measures, plan.entries_of(layout)
     places = [key for key in plan.grid if key != "seed"]
     blocks = []
     for place in dict.fromkeys(tuple(row[key] for key in places) for row in rows):
@@ -88,25 +91,44 @@ def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict
         if not lines:
             continue
         best = [_best(m, {e: values[i] for e, values in lines.items()}) for i, m in enumerate(measures)]
-        data, model = (plan.names.get(key, {}).get(where.get(key, ""), where.get(key, "")) for key in ("data", "model"))
+        there = printed_place(plan, layout, where, printed)
         table = {
             entry: [
-                _cell(m, values[i], _printed(plan, printed, (data, model), entry, m), entry in best[i])
+                _cell(m, values[i], printed_number(plan, layout, printed, there, entry, m), entry in best[i])
                 for i, m in enumerate(measures)
             ]
             for entry, values in lines.items()
         }
         title = f"{layout.title}: {', '.join(where.values())}"
         beside = any(cell.theirs for cells in table.values() for cell in cells)
-        source = PAPERS.get(layout.published.partition("-table")[0], "") if beside else ""
+        paper = PAPERS.get(layout.published.partition("-table")[0], "")
+        source = f"{', '.join(there)}, printed by {paper}" if beside and there else ""
         blocks.append({"title": title, "measures": [_title(m) for m in measures], "rows": table, "source": source})
     return blocks
 
 
-def _printed(
-    plan: Plan, printed: Mapping[tuple[str, str, str, str], Printed], place: tuple[str, str], entry: str, measure: str
+def printed_place(
+    plan: Plan, layout: Layout, where: Mapping[str, str], printed: Mapping[Key, Printed]
+) -> tuple[str, str] | None:
+    """The data set and the network of a paper's table that stand where ours do; none where it has no such part."""
+    ours = [plan.printed_as(axis, where.get(axis, ""), layout) for axis in ("data", "model")]
+    there = {key[:2] for key in printed}
+    return next(((data, model) for data, model in product(*ours) if (data, model) in there), None)
+
+
+def printed_number(
+    plan: Plan,
+    layout: Layout,
+    printed: Mapping[Key, Printed],
+    place: tuple[str, str] | None,
+    entry: str,
+    measure: str,
 ) -> Printed | None:
-    return next((found for name in plan.printed_as(entry) if (found := printed.get((*place, name, measure)))), None)
+    """What a paper prints for an entry of ours."""
+    if place is None:
+        return None
+    names = plan.printed_as("entry", entry, layout)
+    return next((found for name in names if (found := printed.get((*place, name, measure)))), None)
 
 
 def _values(rows: list[dict[str, Any]], entry: str, measure: str) -> list[float]:

@@ -2,21 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal
 
-from calibrant.core.config import build
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.toml import Table, read_toml
+from calibrant.studying import published
 
 Label = str | int | float | bool
-REPLACED = (
-    "methods",
-    "entries",
-    "grid",
-    "means",
-)  # a preset has its own, or none; other tables are laid over the plan's
+Only = dict[str, list[Label]]  # axis of the grid -> some of its values
+Names = dict[str, dict[str, str]]  # data, model or entry -> ours -> as printed
 MEASURES = ("error", "nll", "ece", "mce", "ece:scheme=mass", "classwise", "auroc_correct")
 
 
@@ -25,12 +20,18 @@ class Method:
     """A training: what it changes in the base recipe, and where it takes part."""
 
     choice: str = ""  # a method that the base recipe offers
-    only: dict[str, list[Label]] = field(
-        default_factory=dict
-    )  # where it runs: {data = ["cifar10"]}; empty is everywhere
+    only: Only = field(default_factory=dict)  # where it runs: {data = ["cifar10"]}; empty is everywhere
     recipe: dict[str, Any] = field(
         default_factory=dict
-    )  # keys of the recipe: {loss = "focal", meta = {learn = "gamma"}}
+    )  # keys of the recipe; they may as well stand beside `choice`: loss = "focal"
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Other test images, and the trainings that are shown them."""
+
+    set: str  # another data set, or "corrupt fog:severity=3"
+    only: Only = field(default_factory=dict)  # {data = ["cifar10"], method = ["CE"]}; empty is everywhere
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,13 @@ class After:
     calibrators: list[str] = field(default_factory=lambda: ["identity", "temperature"])
     rescorers: dict[str, str] = field(default_factory=dict)  # name -> "clamping:gamma=0"
     measures: list[str] = field(default_factory=lambda: list(MEASURES))
-    shifts: dict[str, str] = field(default_factory=dict)  # name -> another data set, or "corrupt fog:severity=3"
+    shifts: dict[str, str | Shift] = field(
+        default_factory=dict
+    )  # name -> another data set, or "corrupt fog:severity=3"; a table says for which trainings
+
+    @property
+    def shifted(self) -> dict[str, Shift]:
+        return {name: Shift(one) if isinstance(one, str) else one for name, one in self.shifts.items()}
 
 
 @dataclass(frozen=True)
@@ -57,10 +64,24 @@ class Layout:
     """A table of the page: rows are entries, columns are measures, one block for each data set and network."""
 
     title: str
-    entries: list[str] = field(default_factory=list)  # empty is all
+    rows: Literal["entry", "method"] = "entry"  # all entries, or only the trainings themselves
+    entries: list[str] = field(default_factory=list)  # some of these rows; empty is all
     measures: list[str] = field(default_factory=list)  # empty is all
     set: str = "test"
     published: str = ""  # the paper's own table, by the name of its file
+    names: Names = field(default_factory=dict)  # as the plan's, for this table alone
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of the page, one for each data set and network: a measure over something, or reliability diagrams."""
+
+    title: str
+    over: Literal["bins", "epochs", "entries", "seeds", "reliability"]
+    entries: list[str] = field(default_factory=list)  # at most as many as there are colours; empty is the first ones
+    measure: str = "ece"  # over epochs: a column of the training log, "val_ece"
+    bins: int = 15  # of reliability diagrams, which are those of the last seed
+    set: str = "test"
 
 
 @dataclass(frozen=True)
@@ -74,7 +95,7 @@ class Claim:
     against: str = ""  # another entry; empty is the number `than`
     than: float = 0.0
     set: str = "test"
-    where: dict[str, list[Label]] = field(default_factory=dict)  # cells it speaks of; empty is all
+    where: Only = field(default_factory=dict)  # cells it speaks of; empty is all
     within: float = 0.0  # how far "equal" may be apart
     source: str = ""  # where the paper says it
 
@@ -96,10 +117,9 @@ class Plan:
         default_factory=dict
     )  # keys of the recipe that a value of the grid stands for: means.model.vit = {model = "hf:...", data.pad = 0}
     alike: dict[str, str] = field(default_factory=dict)  # network -> one of ours by which `plan` tells the time
-    names: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # ours -> published: names.data.cifar10 = "CIFAR-10"; data, model, entry
+    names: Names = field(default_factory=dict)  # names.data.cifar10 = "CIFAR-10"
     table: list[Layout] = field(default_factory=list)
+    figure: list[Drawing] = field(default_factory=list)
     claim: list[Claim] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -116,76 +136,75 @@ class Plan:
             if entry.rescorer:
                 _known(f"entries.{name}.rescorer", entry.rescorer, self.after.rescorers)
         rows = self.rows
-        sets = ["test", *self.after.shifts]
         for number, layout in enumerate(self.table):
             for i, one in enumerate(layout.entries):
-                _known(f"table.{number}.entries.{i}", one, rows)
+                _known(f"table.{number}.entries.{i}", one, self.methods if layout.rows == "method" else rows)
             for i, one in enumerate(layout.measures):
-                _known(f"table.{number}.measures.{i}", one, self.after.measures)
-            _known(f"table.{number}.set", layout.set, sets)
+                check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
+            if layout.published:
+                _known(f"table.{number}.published", layout.published, published.names())
+        for number, figure in enumerate(self.figure):
+            for i, one in enumerate(figure.entries):
+                _known(f"figure.{number}.entries.{i}", one, self.methods if figure.over == "epochs" else rows)
+            if figure.over in ("entries", "seeds"):
+                check_measure(f"figure.{number}.measure", figure.measure, self.after.measures)
+            if figure.over == "bins" and not self.over_bins(figure.measure):
+                fix = f'add "{figure.measure}:bins=10" and others to after.measures'
+                raise InputError(
+                    f"figure.{number}.measure", expected="a measure with bins", got=figure.measure, fix=fix
+                )
         for number, claim in enumerate(self.claim):
             _known(f"claim.{number}.of", claim.of, rows)
             if claim.against:
                 _known(f"claim.{number}.against", claim.against, rows)
-            _known(f"claim.{number}.measure", claim.measure, self.after.measures)
-            _known(f"claim.{number}.set", claim.set, sets)
+            check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
 
     @property
     def rows(self) -> dict[str, Entry]:
         """All entries: every training by itself, and what the plan adds."""
         return {name: Entry(name) for name in self.methods} | self.entries
 
-    def printed_as(self, entry: str) -> tuple[str, ...]:
-        """What the paper's tables may call an entry: its own name first."""
-        other = self.names.get("entry", {}).get(entry)
-        return (entry,) if other is None else (entry, other)
+    def over_bins(self, measure: str) -> dict[int, str]:
+        """The plan's measures that differ from this one in their number of bins alone."""
+        found = [one.removeprefix(f"{measure}:bins=") for one in self.after.measures]
+        return {int(count): f"{measure}:bins={count}" for count in found if count.isdigit()}
+
+    def entries_of(self, layout: Layout) -> list[str]:
+        return layout.entries or list(self.methods if layout.rows == "method" else self.rows)
+
+    def printed_as(self, axis: str, ours: str, layout: Layout) -> tuple[str, ...]:
+        """What a paper's table may call an entry, a data set or a network: first what is said of this table."""
+        names = (layout.names.get(axis, {}).get(ours), ours, self.names.get(axis, {}).get(ours))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def cells(self) -> Iterator[tuple[str, dict[str, Label]]]:
         """Every training: its method, and its place in the grid."""
         for values in product(*self.grid.values()):
             place = dict(zip(self.grid, values, strict=True))
             for name, method in self.methods.items():
-                if all(place.get(key) in allowed for key, allowed in method.only.items()):
+                if among(place, method.only):
                     yield name, place
 
 
-def read_plan(path: str | Path, *, scale: str = "paper") -> Plan:
-    """A plan from a TOML file, or by its name among those that come with calibrant."""
-    return build(Plan, plan_table(find_plan(path), scale))
+def among(place: Mapping[str, Label], only: Only) -> bool:
+    return all(place.get(key) in allowed for key, allowed in only.items())
 
 
-def plan_table(file: Path, scale: str) -> Table:
-    """What the file says at a scale, with the line of every key."""
-    table = read_toml(file)
-    presets = table.at("scale")
-    if scale != "paper" and scale not in presets.values:
-        raise unknown_name("scale", scale, ["paper", *presets.values])
-    chosen = presets.at(scale) if scale != "paper" else Table()
-    kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
-    if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
-        kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
-    return chosen.over(Table({**kept, "scale": scale}, table.places))
+def check_measure(where: str, name: str, measured: Iterable[str]) -> None:
+    """Refuse a measure that the study does not have: a misspelt one, or one that would have to be added."""
+    if name in measured:
+        return
+    listed = list(measured)
+    if near := get_close_matches(name, listed, n=1):
+        known = [near[0]]
+    else:
+        from calibrant.measures import names
 
-
-def plans_folder() -> Path:
-    """The plans that come with calibrant: beside the package when installed, at the root of a clone."""
-    package = Path(__file__).parents[1]
-    inside = package / "recipes" / "plans"
-    return inside if inside.exists() else package.parents[1] / "recipes" / "plans"
-
-
-def plan_names() -> list[str]:
-    return sorted(file.stem for file in plans_folder().glob("*.toml"))
-
-
-def find_plan(path: str | Path) -> Path:
-    file = Path(path)
-    if file.suffix == ".toml":
-        return file
-    named = plans_folder() / f"{file}.toml"
-    if not named.exists():
-        raise unknown_name("plan", str(path), plan_names())
-    return named
+        known = [*listed, *names()]
+        if name.partition(":")[0] in known:
+            expected = f"one of the plan's measures ({', '.join(listed)})"
+            raise InputError(where, expected=expected, got=f"'{name}'", fix="add it to after.measures")
+    raise unknown_name(where, name, known, f"one of {', '.join(listed)}")
 
 
 def _known(where: str, name: str, known: Iterable[str] | Mapping[str, Any]) -> None:

@@ -33,6 +33,8 @@ MEASURES = {  # as printed -> as named here
 }
 UNITS = {"percent": 0.01, "x100": 0.01, "nats": 1.0, "x1e-2": 0.01, "x1e-3": 0.001}
 
+Key = tuple[str, str, str, str]  # data, model, entry, measure
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -66,8 +68,8 @@ def published(name: str) -> "pl.DataFrame":
     )
 
 
-def lookup(name: str) -> dict[tuple[str, str, str, str], Printed]:
-    """(data, model, entry, measure) -> the printed number."""
+def lookup(name: str) -> dict[Key, Printed]:
+    """Every number of a printed table."""
     return {
         (row["data"], row["model"], row["entry"], row["measure"]): Printed(row["mean"], row["sd"])
         for row in published(name).to_dicts()

@@ -13,7 +13,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
 from calibrant.studying.engine import Standing, run_units
 from calibrant.studying.executors import executor_for
-from calibrant.studying.plan import Plan, find_plan, read_plan
+from calibrant.studying.plan import Plan, check_measure
+from calibrant.studying.plan_files import find_plan, read_plan
 from calibrant.studying.store import Store
 from calibrant.studying.trainings import Cell, cells_of, check_code, units_of
 from calibrant.studying.unit import Unit
@@ -60,15 +61,20 @@ class Study:
         on: str = "local",
         *,
         limit: float = 0.0,
+        cpus: float = 1,
+        gpus: float = 0,
         retry: bool = False,
         on_progress: Callable[[Standing], None] | None = None,
     ) -> Standing:
-        """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`."""
+        """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`.
+
+        `cpus` and `gpus` are what a unit takes of a Ray cluster.
+        """
         from calibrant.studying.estimate import check_data
 
         if not on.startswith("ray:"):  # whose nodes have the data
             check_data(self.plan, self.store.done())
-        executor, units, driver = executor_for(on, self.units, self.store, limit)
+        executor, units, driver = executor_for(on, self.units, self.store, limit, cpus=cpus, gpus=gpus)
         if retry:
             self.store.forget_failures()
         return run_units(units, self.store, executor, driver=driver, retry=retry, on_progress=on_progress)
@@ -104,6 +110,8 @@ class Study:
         """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""
         import polars as pl
 
+        check_measure("measure", measure, self.plan.after.measures)
+        self.check_judged()
         rows = self.rows(where).filter((pl.col("measure") == measure) & (pl.col("set") == "test"))
         for name in by:
             if name not in rows.columns:
@@ -115,6 +123,12 @@ class Study:
             .agg(value.mean().alias("mean"), value.std().alias("sd"), value.count().alias("runs"))
             .sort(*by)
         )
+
+    def check_judged(self) -> None:
+        """Refuse to make tables of nothing."""
+        if not self.rows().height:
+            fix = f"run the plan, or see how far it is: calibrant study status {self.folder}"
+            raise InputError(str(self.folder), expected="judged trainings", got="nothing is judged yet", fix=fix)
 
     def claims(self) -> "list[Finding]":
         """Every claim of the plan: held, did not hold, or cannot be told, with the number."""

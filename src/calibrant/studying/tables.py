@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrant.studying.study import Study
 
 WIDTH = 80
+LEAST = 5  # characters of a column
 MARKS = {"held": "+", "did not hold": "-", "cannot be told": "?", "not run": " "}
 
 
@@ -30,6 +31,28 @@ def written(table: "pl.DataFrame", form: str, out: Path | None = None) -> str:
         return text
     write_whole(out, lambda stream: stream.write(f"{text}\n".encode()))
     return f"Written to {out}."
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """A line of text for a terminal: lines of at most 80 columns, but no word is cut, as a path is one."""
+    more = indent + "  "
+    return fill(
+        text, WIDTH, initial_indent=indent, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, in the unit that people would use.
+
+    >>> duration(20), duration(600), duration(9000), duration(7e6)
+    ('20 seconds', '10 minutes', '2.5 hours', '1,944 hours')
+    """
+    if seconds <= 90:
+        return f"{seconds:.0f} seconds"
+    if seconds <= 5400:
+        return f"{seconds / 60:.0f} minutes"
+    hours = seconds / 3600
+    return f"{hours:,.1f} hours" if hours < 100 else f"{hours:,.0f} hours"
 
 
 def difference(finding: Finding) -> str:
@@ -72,9 +95,42 @@ def _rows(table: "pl.DataFrame") -> list[list[str]]:
 
 
 def _text(table: "pl.DataFrame") -> str:
+    """Columns side by side. Where they are too wide, what all rows share is said above, and long words are cut."""
+    widths = _widths(table)
+    shared = [name for name in table.columns if table[name].n_unique() == 1] if _width(widths) > WIDTH else []
+    kept = table.drop(shared)
+    widths = _narrowed(_widths(kept))
+    lines = [
+        "  ".join(_cut(c, w).ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in [kept.columns, *_rows(kept)]
+    ]
+    said = [wrapped(f"{name}: {_cell(table[name][0])}") for name in shared if _cell(table[name][0])]
+    return "\n".join([*said, *([""] if said else []), *lines])
+
+
+def _widths(table: "pl.DataFrame") -> list[int]:
     rows = [table.columns, *_rows(table)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
+
+
+def _width(widths: list[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _narrowed(widths: list[int]) -> list[int]:
+    """The widest columns give way until all fit, as far as something of them is left.
+
+    >>> _narrowed([60, 30, 6]), _narrowed([10, 10])
+    ([35, 35, 6], [10, 10])
+    """
+    widths = list(widths)
+    while _width(widths) > WIDTH and max(widths) > LEAST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _markdown(table: "pl.DataFrame") -> str:

@@ -10,12 +10,13 @@ from calibrant.core import trust
 from calibrant.core.errors import unknown_name
 from calibrant.core.layered import Found, choose, combinations, load
 from calibrant.core.toml import Table
-from calibrant.studying.plan import Label, Plan
+from calibrant.studying.plan import Label, Plan, among
 from calibrant.studying.unit import Unit
 from calibrant.training.recipe import Recipe, named, recipe_of, recipes_folder
 
 NOT_DECISIVE = ("title", "paper", "scale")  # words about a recipe: they change no result
 AXES = ("data", "model")
+RECIPE_KEYS = [one.name for one in fields(Recipe)]
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,19 @@ def check_code(plan: Plan, file: Path, *, allow: bool = False) -> None:
             named_so.setdefault((key, spec), f"methods.{cell.method} ({_words(cell.place)}).{key}")
     specs = {place: spec for (_, spec), place in named_so.items()}
     lists = {"calibrators": plan.after.calibrators, "measures": plan.after.measures}
-    tables = {"rescorers": plan.after.rescorers, "shifts": plan.after.shifts}
+    shifts = {name: one.set for name, one in plan.after.shifted.items()}
+    tables = {"rescorers": plan.after.rescorers, "shifts": shifts}
     specs |= {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
     specs |= {f"after.{key}.{name}": spec for key, some in tables.items() for name, spec in some.items()}
     trust.check(file, [asdict(plan), specs], specs, allow=allow)
+
+
+def needed_code(plan: Plan) -> bool:
+    """Whether networks have to be built by code that is not ours, even to tell how long their trainings take."""
+    return any(
+        trust.would_run(cell.recipe.model, model=True) and cell.recipe.model not in plan.alike
+        for cell in cells_of(plan)
+    )
 
 
 def _words(place: dict[str, Label]) -> str:
@@ -91,6 +101,10 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
         if chosen.choice not in axes.get("method", {}):
             raise unknown_name(f"methods.{method}.choice", chosen.choice, axes.get("method", {}))
         choices["method"] = chosen.choice
+    for key in chosen.recipe:
+        if key not in RECIPE_KEYS:
+            keys = [*RECIPE_KEYS, *(one.name for one in fields(chosen))]
+            raise unknown_name(f"methods.{method}.{key}", key, keys, "a key of a method or of a recipe")
     where = f"method {method}"
     asked = Table(chosen.recipe, {(): where}).over(Table(plan.recipe, {(): "recipe"}))
     for key, value in place.items():
@@ -109,7 +123,11 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
     after = plan.after
     options = {key: value for key, value in unusual(recipe).items() if key not in NOT_DECISIVE}
     trained = Unit("train", options)
-    shifted = {name: Unit("shift", {"set": spec}, (trained,)) for name, spec in after.shifts.items()}
+    shifted = {
+        name: Unit("shift", {"set": one.set}, (trained,))
+        for name, one in after.shifted.items()
+        if among({**place, "method": method}, one.only)
+    }
     asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
     rescored = {
         name: Unit("rescore", {"rescorer": _filled(spec, place)}, (trained,))

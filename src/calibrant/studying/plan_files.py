@@ -1,0 +1,75 @@
+"""Plans on disk: found by name or file, read at a scale, with the line of every key."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.config import build
+from calibrant.core.errors import unknown_name
+from calibrant.core.toml import Table, read_toml
+from calibrant.studying.plan import Method, Plan
+
+# A preset has its own, or none; other tables are laid over the plan's.
+REPLACED = ("methods", "entries", "grid", "means")
+
+
+def read_plan(path: str | Path, *, scale: str = "paper") -> Plan:
+    """A plan from a TOML file, or by its name among those that come with calibrant."""
+    return build(Plan, plan_table(find_plan(path), scale))
+
+
+def plan_table(file: Path, scale: str) -> Table:
+    """What the file says at a scale, with the line of every key."""
+    table = read_toml(file)
+    presets = table.at("scale")
+    if scale != "paper" and scale not in presets.values:
+        raise unknown_name("scale", scale, ["paper", *presets.values])
+    chosen = presets.at(scale) if scale != "paper" else Table()
+    kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
+    if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
+        kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
+    made = chosen.over(Table({**kept, "scale": scale}, table.places))
+    return Table({**made.values, "methods": _with_recipes(made.values.get("methods"))}, made.places)
+
+
+def scales_of(file: Path) -> list[str]:
+    return ["paper", *read_toml(file).at("scale").values]
+
+
+def _with_recipes(methods: Any) -> Any:
+    """Keys beside `choice`, `only` and `recipe` are keys of the recipe."""
+    if not isinstance(methods, Mapping):
+        return {} if methods is None else methods
+    own, made = {field.name for field in fields(Method)}, {}
+    for name, keys in methods.items():
+        if not isinstance(keys, Mapping):
+            made[name] = keys
+            continue
+        recipe = Table({key: value for key, value in keys.items() if key not in own})
+        kept = {key: value for key, value in keys.items() if key in own}
+        if recipe.values and isinstance(kept.get("recipe", {}), Mapping):
+            kept["recipe"] = recipe.over(Table(kept.get("recipe", {}))).values
+        made[name] = kept
+    return made
+
+
+def plans_folder() -> Path:
+    """The plans that come with calibrant: beside the package when installed, at the root of a clone."""
+    package = Path(__file__).parents[1]
+    inside = package / "recipes" / "plans"
+    return inside if inside.exists() else package.parents[1] / "recipes" / "plans"
+
+
+def plan_names() -> list[str]:
+    return sorted(file.stem for file in plans_folder().glob("*.toml"))
+
+
+def find_plan(path: str | Path) -> Path:
+    file = Path(path)
+    if file.suffix == ".toml":
+        return file
+    named = plans_folder() / f"{file}.toml"
+    if not named.exists():
+        raise unknown_name("plan", str(path), plan_names())
+    return named
