@@ -1,6 +1,6 @@
 """From a plan to units: a training for every cell, then shifts, rescorers and the judging of everything."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -48,7 +48,7 @@ def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]
     specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
     seen = {(_is_model(key), spec) for key, spec in specs.items()}
     for cell in cells_of(plan):  # every text that a unit gets, filled in as it gets it: no kind of option is forgotten
-        texts = [*named(cell.recipe).items(), *(text for unit in cell.units for text in _texts(unit.options))]
+        texts = [*named(cell.recipe).items(), *(text for unit in cell.units for text in trust.texts(unit.options))]
         for key, spec in texts:
             if (_is_model(key), spec) not in seen:
                 seen.add((_is_model(key), spec))
@@ -60,19 +60,6 @@ def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]
 def _is_model(key: str) -> bool:
     """Whether a network is named, which may also be written as a call."""
     return key.rpartition(".")[2] == "model"
-
-
-def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in the options of a unit, with the way to it.
-
-    >>> list(_texts({"data": {"name": "digits"}, "measures": ["ece"], "epochs": 3}))
-    [('data.name', 'digits'), ('measures.0', 'ece')]
-    """
-    if isinstance(value, str):
-        yield key, value
-    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for name, below in inside:
-        yield from _texts(below, f"{key}.{name}" if key else str(name))
 
 
 def _words(place: dict[str, Label]) -> str:
