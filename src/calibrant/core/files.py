@@ -98,7 +98,8 @@ def _batch(
     """The predictions of one batch; none where all its rows are left out."""
     import polars as pl
 
-    lacking = [name for name in names if name not in frame.columns]  # lines of JSON need not have every field
+    there = set(frame.columns)
+    lacking = [name for name in names if name not in there]  # lines of JSON need not have every field
     whole = frame.with_columns(pl.lit(None).alias(name) for name in lacking)
     roles = roles_of(names, columns, str(file))
     gaps = int(gaps_of(whole, roles).sum())
