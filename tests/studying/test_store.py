@@ -82,14 +82,6 @@ def test_a_damaged_line_is_refused_with_its_number(store, line):
         file.unlink()
 
 
-def test_rows_of_two_kinds_are_refused(store):
-    journal = Journal(store, "local")
-    journal.add(outcome(1))
-    journal.add(Outcome("a", "nothing", [{"number": "x"}]))
-    with pytest.raises(InputError, match="rows of one kind"):
-        store.rows("nothing")
-
-
 @pytest.mark.parametrize(
     "table",
     [b"", b"PAR1 no", {"number": [1]}, {"unit": [1]}, {"unit": ["a", None]}, {"unit": ["a"], "x": [[1.0]]}],
