@@ -392,3 +392,13 @@ def test_archives_are_not_streamed(tmp_path):
     Predictions.from_logits(LOGITS, LABELS).save(tmp_path / "p.npz")
     with pytest.raises(InputError, match="to stream"):
         next(read_batches(tmp_path / "p.npz", 3))
+
+
+def test_the_share_of_seen_rows_in_an_archive_is_one_number(tmp_path):
+    arrays = {"logits": np.eye(3), "labels": np.arange(3)}
+    np.savez(tmp_path / "p.npz", **arrays, seen=0.25)
+    assert Predictions.load(tmp_path / "p.npz", few_rows=True).extras.seen == 0.25
+    for wrong in ([0.5, 0.25, 0.0], [0.5], [[0.5]]):
+        np.savez(tmp_path / "p.npz", **arrays, seen=wrong)
+        with pytest.raises(InputError, match=r"array seen: expected one number, got shape"):
+            Predictions.load(tmp_path / "p.npz", few_rows=True)

@@ -142,6 +142,9 @@ def _from_npz(file: Path, few_rows: bool, labelled: bool, columns: Columns) -> P
     wanted = {roles.what: roles.score, **roles.named}
     found, _ = read_npz(file, sorted(set(wanted.values())))
     arrays: dict[str, Any] = {array: found[name] for array, name in wanted.items()}
+    if np.ndim(arrays.get("seen", 0.0)):
+        got, fix = f"shape {np.shape(arrays['seen'])}", "leave it out, or write the share"
+        raise InputError(f"{file}, array seen", expected="one number", got=got, fix=fix)
     missing = None
     if not roles.per_class and np.ndim(arrays[roles.what]) == 1:
         scores = arrays[roles.what]
