@@ -54,8 +54,9 @@ def _objects(pdf: bytes, entries: bytes, end: int) -> dict[int, tuple[bytes, byt
 
 def _sorted(found: re.Match[bytes]) -> bytes:
     """Lines by their names alone: the numbers are what is going to change."""
-    lines = bytes(found[0]).splitlines(keepends=True)
-    return b"".join(sorted(lines, key=lambda line: (len(line.split()[0]), line)))
+    lines: list[bytes] = found[0].splitlines(keepends=True)
+    lines.sort(key=lambda line: (len(line.split()[0]), line))
+    return b"".join(lines)
 
 
 def _references(words: bytes) -> list[int]:
