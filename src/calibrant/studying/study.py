@@ -91,7 +91,7 @@ class Study:
             infer_schema_length=None,
         )
         if judged.height == 0:
-            columns = [*labels.columns, *LABELS]
+            columns = [*labels.columns, *LABELS, "entry"]
             return pl.DataFrame({name: [] for name in columns}, schema=dict.fromkeys(columns, pl.String))
         _check_judged(judged, self.store.folder)
         made = labels.join(judged.select("unit", *LABELS), on="unit", how="inner")
