@@ -1,4 +1,4 @@
-"""Damaged files of data sets, of NATS-Bench, of harnesses and of tables: a clear error, or data that are still right."""
+"""Damaged data sets, files of NATS-Bench, samples and tables: a clear error, or data that are still right."""
 
 import bz2
 import functools
@@ -152,13 +152,13 @@ def read_a_batch(rng, folder):
 # -- data sets ------------------------------------------------------------------------------------
 
 FORMS = {
-    "cifar10 binary": (lambda folder: dataset_files.cifar10(folder, "binary"), "cifar10", "test", 10),
-    "cifar10 python": (lambda folder: dataset_files.cifar10(folder, "python"), "cifar10", "test", 10),
-    "cifar10 parquet": (lambda folder: dataset_files.cifar10(folder, "parquet"), "cifar10", "test", 10),
-    "medmnist": (dataset_files.medmnist, "medmnist:name=pathmnist", "test", 9),
-    "cifar10_1": (dataset_files.cifar10_1, "cifar10_1", "test", 10),
-    "fashion_mnist": (dataset_files.fashion_mnist, "fashion_mnist", "test", 10),
-    "svhn": (dataset_files.svhn, "svhn", "test", 10),
+    "cifar10 binary": (lambda folder: dataset_files.cifar10(folder, "binary"), "cifar10:complete=false", "test", 10),
+    "cifar10 python": (lambda folder: dataset_files.cifar10(folder, "python"), "cifar10:complete=false", "test", 10),
+    "cifar10 parquet": (lambda folder: dataset_files.cifar10(folder, "parquet"), "cifar10:complete=false", "test", 10),
+    "medmnist": (dataset_files.medmnist, "medmnist:name=pathmnist,complete=false", "test", 9),
+    "cifar10_1": (dataset_files.cifar10_1, "cifar10_1:complete=false", "test", 10),
+    "fashion_mnist": (dataset_files.fashion_mnist, "fashion_mnist:complete=false", "test", 10),
+    "svhn": (dataset_files.svhn, "svhn:complete=false", "test", 10),
 }
 
 
@@ -269,12 +269,13 @@ def open_samples(rng, folder):
 
 @functools.cache
 def networks() -> pl.DataFrame:
-    return pl.read_parquet(NAS).group_by("data", maintain_order=True).head(14)
+    return pl.read_parquet(NAS).group_by("data", maintain_order=True).head(8)
 
 
-ASKED = ("accuracy", "bin_size", "architecture", "post_hoc", "measures", "robustness", "across_tasks")
+ASKED = ("accuracy", "bin_size", "post_hoc", "measures", "robustness", "across_tasks")
 SQL = (
-    "select count(*) as n from nas", "select data, avg(accuracy) as a from nas group by data", "select * from nas limit 3",
+    "select count(*) as n from nas", "select data, avg(accuracy) as a from nas group by data",
+    "select * from nas limit 3",
     "select max(pre_ECE_15) from nas where constant", "select nope from nas", "select arch from nas order by accuracy",
 )  # fmt: skip
 
@@ -296,9 +297,10 @@ def ask_a_table(rng, folder):
     def look():
         found = query(open_table(file), pick(rng, SQL))
         assert found.width >= 1
-        [answer] = answer_all(read_networks([file]), [pick(rng, ASKED[:2])])
+        [answer] = answer_all(read_networks([file]), [f"{pick(rng, ASKED)}:resamples=5"])
         assert answer.verdict in ("agrees", "differs", "cannot be told")
-        assert json.loads(json.dumps(answer.to_dict(), allow_nan=False))["question"]
+        numbers = [value for one in answer.numbers for value in vars(one).values() if isinstance(value, float)]
+        assert np.isfinite(numbers).all(), answer
 
     return ended(look)
 
