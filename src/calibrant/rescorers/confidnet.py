@@ -156,6 +156,8 @@ class FittedConfidNet(nn.Module):
             raise InputError(str(file), expected="the classifier of the fit", got="other weights", fix=fix)
         like = next(network.parameters())
         with whole(str(file), fix="fit and save it again"):
+            if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+                raise ValueError(f"{bad[0]:.40} is not finite")
             options = checked(ConfidNet, facts["options"])
             head = ConfidenceHead(typed(facts, "features", int), options["width"], options["depth"])
             head.load_state_dict(checkpoint.under("head", tensors))
@@ -168,7 +170,11 @@ class FittedConfidNet(nn.Module):
     def _all(self, loader: Loader) -> "Iterator[tuple[Seen, Tensor]]":
         with torch.no_grad():
             for x, labels in pairs(loader, self.network):
-                yield self._look(x), labels
+                seen = self._look(x)
+                if not seen.confidence.isfinite().all():
+                    got, fix = "others", "fit again: the weights are damaged, or too large for these features"
+                    raise InputError("ConfidNet", expected="confidences that are numbers", got=got, fix=fix)
+                yield seen, labels
 
     def _look(self, x: Tensor) -> "Seen":
         with frozen(self.network):
