@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from calibrant.core.disk import write_whole
+from calibrant.core.disk import fault_point, write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.schema import checked, parse_json
 from calibrant.core.tables import read_table
@@ -116,6 +116,7 @@ class Journal:
     def add(self, outcome: Outcome) -> None:
         self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
         self.stream.flush()  # a killed driver has lost nothing
+        fault_point()
         self.count += 1
         if self.count >= PART_UNITS or time.monotonic() - self.began > PART_SECONDS:
             self.stream.close()
