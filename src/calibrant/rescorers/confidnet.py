@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -158,9 +158,13 @@ class FittedConfidNet(nn.Module):
         with whole(str(file), fix="fit and save it again"):
             if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
                 raise ValueError(f"{bad[0]:.40} is not finite")
-            options = checked(ConfidNet, facts["options"])
-            head = ConfidenceHead(typed(facts, "features", int), options["width"], options["depth"])
-            head.load_state_dict(checkpoint.under("head", tensors))
+            options = ConfidNet(**checked(ConfidNet, facts["options"]))
+            facts["options"] = asdict(options)
+            if options.depth > len(tensors):
+                raise ValueError(f"depth is {options.depth}")
+            with torch.device("meta"):  # sizes first: what a file only claims takes no memory
+                head = ConfidenceHead(typed(facts, "features", int), options.width, options.depth)
+            head.load_state_dict(checkpoint.under("head", tensors), assign=True)
             clone = copy.deepcopy(network) if any(name.startswith("clone.") for name in tensors) else None
             if clone is not None:
                 clone.load_state_dict(checkpoint.under("clone", tensors))
