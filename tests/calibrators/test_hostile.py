@@ -195,4 +195,6 @@ def test_one_row_is_too_few_for_folds():
 def test_one_row_takes_the_strongest_penalty(spec):
     m = cal.fit(Predictions.from_probs([[0.6, 0.4]], [0], few_rows=True), spec)
     assert m.parameters["strength"] == 1e4
+    assert "nan" not in repr(m)  # no score was counted
+    assert "score" not in m.parameters
     assert np.isfinite(m.steps[-1].weight).all()

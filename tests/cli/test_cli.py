@@ -59,6 +59,14 @@ def test_benchmark102_has_100_columns_and_one_more_per_ood_file(small, tmp_path)
     assert "pre_" in run("measure", small, "--set", "benchmark102").stdout
 
 
+def test_stream_says_how_it_was_read(tmp_path):
+    cal.Predictions.load(DEMO_TEST).save(tmp_path / "p.csv")
+    assert "read in one batch" in run("measure", tmp_path / "p.csv", "--stream").stdout
+    assert (
+        "read in 6 batches of at most 700" in run("measure", tmp_path / "p.csv", "--stream", "--batch-rows", 700).stdout
+    )
+
+
 def test_stream_gives_the_same_values_as_the_whole_file(tmp_path):
     p = cal.Predictions.load(DEMO_TEST)
     for name in ("big.parquet", "big.csv"):

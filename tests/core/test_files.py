@@ -363,6 +363,21 @@ def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path):
     assert [part.values.tolist() for part in read_batches(file, 2)] == [[[1.5, 2], [3, 4]], [[5, 6], [7, 8]]]
 
 
+def test_wide_tables_are_streamed_in_linear_time(tmp_path, monkeypatch):
+    """A list of all names is asked for as often of many columns as of few."""
+    asked, usual = [], pl.DataFrame.columns
+    counts = []
+    for k in (50, 500):
+        scores = {f"logit_{i}": [0.5, 1.0] for i in range(k)}
+        pl.DataFrame({**scores, "label": [0, 1]}).write_csv(tmp_path / "wide.csv")
+        with monkeypatch.context() as patch:
+            patch.setattr(pl.DataFrame, "columns", property(lambda frame: asked.append(1) or usual.fget(frame)))
+            assert [part.k for part in read_batches(tmp_path / "wide.csv", 1)] == [k, k]
+        counts.append(len(asked))
+        asked.clear()
+    assert counts[0] == counts[1]
+
+
 def test_an_error_in_a_batch_says_where(tmp_path, table_suffix):
     file = tmp_path / f"p{table_suffix}"
     write_table(file, {"label": [0, 1, 0, 1, 0, 5], "logit_0": [0.5] * 6, "logit_1": [1.5] * 6})
@@ -377,3 +392,13 @@ def test_archives_are_not_streamed(tmp_path):
     Predictions.from_logits(LOGITS, LABELS).save(tmp_path / "p.npz")
     with pytest.raises(InputError, match="to stream"):
         next(read_batches(tmp_path / "p.npz", 3))
+
+
+def test_the_share_of_seen_rows_in_an_archive_is_one_number(tmp_path):
+    arrays = {"logits": np.eye(3), "labels": np.arange(3)}
+    np.savez(tmp_path / "p.npz", **arrays, seen=0.25)
+    assert Predictions.load(tmp_path / "p.npz", few_rows=True).extras.seen == 0.25
+    for wrong in ([0.5, 0.25, 0.0], [0.5], [[0.5]]):
+        np.savez(tmp_path / "p.npz", **arrays, seen=wrong)
+        with pytest.raises(InputError, match=r"array seen: expected one number, got shape"):
+            Predictions.load(tmp_path / "p.npz", few_rows=True)

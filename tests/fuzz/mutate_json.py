@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,9 @@ def _nudge(state: Any, rng: Rng) -> None:
     if where:
         inner, key = where
         by = _pick(rng, (2, -1, 10, 1e3, 0.5, 1e-3, 1.1))
-        inner[key] = type(inner[key])(inner[key] * by) if rng.random() < 0.7 else inner[key] + _pick(rng, (1, -1, 0.5))
+        with suppress(OverflowError, ValueError):  # a number put there before that no float holds
+            number = inner[key]
+            inner[key] = type(number)(number * by) if rng.random() < 0.7 else number + _pick(rng, (1, -1, 0.5))
 
 
 def _swap(state: Any, rng: Rng) -> None:

@@ -1,6 +1,7 @@
 """Damaged maps, accumulators and fitted rescorers: a clear error, or something that still gives probabilities."""
 
 import functools
+import json
 import tempfile
 import warnings
 from collections import Counter
@@ -15,6 +16,9 @@ pytest.importorskip("torch")
 
 import torch
 from fuzz_counts import FEW, MANY, record
+from hostile_words import mutated_tensors, pick
+from safetensors.numpy import load as tensors_of
+from safetensors.numpy import save as bytes_of
 from torch import nn
 
 import calibrant as cal
@@ -31,6 +35,10 @@ NAMES = {
     "density": "density ratios",
     "trust": "trust scores",
     "clamp": "clamps",
+    "tensors": "tensors of clamps",
+    "watch": "watches",
+    "keyed": "accumulators by key",
+    "confidnet": "ConfidNets",
 }
 
 
@@ -76,6 +84,53 @@ def whole_clamp() -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         Clamped(network(), torch.zeros(4), 1.5, report=report).save(folder)
         return (Path(folder) / "clamp.json").read_text(), (Path(folder) / "clamp.safetensors").read_bytes()
+
+
+@functools.cache
+def whole_watches() -> tuple[str, ...]:
+    made = []
+    for mode, segments in (("ever", True), ("change", False), ("ever", ["a", "b"])):
+        watch = cal.Watch(tolerance=0.02, mode=mode, segments=segments)
+        for first in range(0, 60, 20):
+            watch.update(rows().take(np.arange(first, first + 20)))
+        watch.files = {"monday.csv": 60}
+        made.append(watch.to_json())
+    return tuple(made)
+
+
+@functools.cache
+def whole_keyed() -> str:
+    made = cal.Accumulators(by=("day", "segment"), measures=["accuracy", "ece:bins=5"])
+    made.update(rows(), {"day": "monday", "segment": rows().groups})
+    return made.to_json()
+
+
+class Classifier(nn.Module):
+    """A network whose last layer ConfidNet can find; every one has the same weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.head = nn.Linear(4, 5), nn.Linear(5, 3)
+        with torch.no_grad():
+            for number, one in enumerate(self.parameters()):
+                one.copy_(torch.linspace(-1, 1, one.numel()).reshape(one.shape) * (number + 1))
+
+    def forward(self, x):
+        return self.head(torch.relu(self.stem(x)))
+
+
+@functools.cache
+def confidnet_rows() -> list[tuple[torch.Tensor, torch.Tensor]]:
+    generator = torch.Generator().manual_seed(0)
+    return [(torch.randn(20, 4, generator=generator), torch.arange(20) % 3) for _ in range(2)]
+
+
+@functools.cache
+def whole_confidnet() -> bytes:
+    fitted = cal.ConfidNet(width=4, depth=2, epochs=1, batch=20).fit(Classifier(), confidnet_rows(), confidnet_rows())
+    with tempfile.TemporaryDirectory() as folder:
+        fitted.save(folder)
+        return (Path(folder) / "confidnet.safetensors").read_bytes()
 
 
 def network() -> nn.Module:
@@ -125,6 +180,51 @@ def try_clamp(file: Path) -> None:
         assert torch.isfinite(clamped(torch.ones(2, 4))).all()
 
 
+def try_watch(file: Path) -> None:
+    watch = cal.Watch.load(file)
+    check_watch(watch)
+    assert cal.Watch.from_json(watch.to_json()).to_json() == watch.to_json()
+    if watch.shape in (None, "classes"):
+        watch.update(rows().take(np.arange(5)))
+        check_watch(watch)
+
+
+def check_watch(watch: cal.Watch) -> None:
+    """Everything it says, as JSON that has no infinity in it."""
+    json.dumps(watch.to_dict(), allow_nan=False)
+    assert str(watch)
+    for name, track in watch.tracks.items():
+        assert 0 <= track.evidence < np.inf
+        assert 1 < watch.limit(name) < np.inf
+        json.dumps(watch.history(name), allow_nan=False)
+
+
+def try_keyed(file: Path) -> None:
+    each = cal.Accumulators.load(file)
+    for _, one in each.items():
+        for spec in one.specs if one.n else ():
+            found = one.measure(spec)
+            assert np.isfinite([found.value, found.low, found.high]).all(), found
+            assert found.low <= found.high
+    assert cal.Accumulators.from_json(each.to_json()).to_json() == each.to_json()
+
+
+def try_confidnet(file: Path) -> None:
+    from calibrant.rescorers.confidnet import FittedConfidNet
+
+    fitted = FittedConfidNet.load(file.parent, Classifier())
+    try:
+        confidence = fitted.confidence(confidnet_rows()[:1])
+    except InputError as error:  # weights that are numbers, and too large
+        raise InputError.inside(str(file), error) from None
+    assert np.isfinite(confidence).all()
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+
+
+def try_tensors(file: Path) -> None:
+    try_clamp(file)
+
+
 def check_rescored(fitted: FittedDensityRatio | FittedTrustScore) -> None:
     if fitted.known.shape[1] == 2:
         check_probabilities(fitted.predict(rows(40)))
@@ -137,6 +237,21 @@ def damaged(kind: str, rng: np.random.Generator) -> bytes:
         return mutate.mutated_text(whole_accumulator(), rng)
     if kind == "clamp":
         return mutate.mutated_text(whole_clamp()[0], rng)
+    if kind == "watch":
+        return mutate.mutated_text(pick(rng, whole_watches()), rng)
+    if kind == "keyed":
+        return mutate.mutated_text(whole_keyed(), rng)
+    if kind in ("tensors", "confidnet"):
+        data = whole_clamp()[1] if kind == "tensors" else whole_confidnet()
+        if rng.random() < 0.1:
+            return mutate.mutated_bytes(data, rng)
+        facts = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
+        tensors = tensors_of(data)
+        if "calibrant" in facts and rng.random() < 0.4:
+            facts["calibrant"] = mutate.mutated_text(facts["calibrant"], rng).decode("utf-8", "replace")
+        elif rng.integers(4):
+            tensors = mutated_tensors(tensors, rng)
+        return bytes_of(tensors, facts or None)
     return mutate.mutated_npz(whole_archives()[kind], rng)
 
 
@@ -146,17 +261,24 @@ TRY = {
     "density": try_density,
     "trust": try_trust,
     "clamp": try_clamp,
+    "tensors": try_tensors,
+    "watch": try_watch,
+    "keyed": try_keyed,
+    "confidnet": try_confidnet,
 }
+FILES = {"clamp": "clamp.json", "tensors": "clamp.safetensors", "confidnet": "confidnet.safetensors"}
 
 
 def fuzz(kind: str, times: int, folder: Path, *, first: int = 0) -> Counter[str]:
     """How many were refused, and how many were accepted and still right; anything else fails."""
     counts: Counter[str] = Counter()
     (folder / "evil.py").write_text("open('it ran', 'w')")
-    file = folder / ("clamp.json" if kind == "clamp" else "damaged")
+    file = folder / FILES.get(kind, "damaged")
     for seed in range(first, first + times):
         rng = np.random.default_rng([seed, len(kind)])
         file.write_bytes(damaged(kind, rng))
+        if kind == "tensors":
+            (folder / "clamp.json").write_text(whole_clamp()[0])
         if kind == "clamp":
             tensors = whole_clamp()[1]
             (folder / "clamp.safetensors").write_bytes(tensors if seed % 3 else mutate.mutated_bytes(tensors, rng))

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -15,6 +17,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.theme import COLOURS, INK, PAGE, QUIET
 from calibrant.figures import make
 from calibrant.plotting.draw import check_out, compute, draw, page, spec
+from calibrant.plotting.pdf_order import in_order
 
 NASTY = "</script><script>window.broken = 1</script><b>&\"'"
 
@@ -245,3 +248,38 @@ def test_the_slider_works_in_a_browser_without_a_network(p, tmp_path):
             browser.close()
     assert problems == []
     assert [os.path.basename(url) for url in asked] == ["figure.html"]
+
+
+DRAW = """
+import sys
+from calibrant.data import DEMO_TEST
+from calibrant.core.predictions import Predictions
+from calibrant.plotting.draw import draw
+draw(sys.argv[1], Predictions.load(DEMO_TEST), sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("figure", ["reliability", "confidence_density"])
+def test_a_pdf_is_the_same_from_run_to_run_and_whole(tmp_path, figure):
+    """Other processes give the converter other orders of resources and of fonts."""
+    files = [tmp_path / f"{number}.pdf" for number in range(3)]
+    for file in files:
+        subprocess.run([sys.executable, "-c", DRAW, figure, str(file)], check=True)
+    pdf = files[0].read_bytes()
+    assert [file.read_bytes() == pdf for file in files] == [True] * 3
+    place = int(pdf[pdf.rindex(b"startxref\n") :].split()[1])
+    entries = re.match(rb"xref\n0 (\d+)\n((?:\d{10} \d{5} [nf] \n)+)trailer", pdf[place:])
+    starts = [int(line[:10]) for line in entries[2].splitlines()[1:]]
+    assert len(starts) + 1 == int(entries[1])
+    for number, start in enumerate(starts, 1):  # every place in the table holds the object of that number
+        assert pdf[start:].startswith(b"%d 0 obj\n" % number)
+    words = re.sub(rb"\nstream\n.*?\nendstream", b"", pdf, flags=re.DOTALL)
+    assert {int(n) for n in re.findall(rb"(\d+) 0 R\b", words)} == set(range(1, len(starts) + 1))
+    lengths = [int(n) for n in re.findall(rb"/Length (\d+)\n", words)]
+    streams = re.findall(rb"\nstream\n(.*?)\nendstream", pdf, flags=re.DOTALL)
+    assert [len(stream) for stream in streams] == lengths
+
+
+def test_another_pdf_stays_as_it_is():
+    for pdf in (b"", b"%PDF-1.7\n", b"%PDF-1.7\nstartxref\n5\n%%EOF", b"%PDF-1.7\nstartxref\n99999\n%%EOF"):
+        assert in_order(pdf) == pdf

@@ -82,6 +82,38 @@ def test_a_row_can_be_made_again_bit_for_bit(trained):
     assert nas.remake({"configuration": json.dumps(other)})["pre_NLL"] != again["pre_NLL"]
 
 
+ATTACKS = {
+    "data": "./evil.py",
+    "space": "./evil.py:width=2",
+    "arch": "evil.py",
+    "ood": ["digits", "./evil.py"],
+    "attacks": ["./evil.py:eps=1/255"],
+    "recipe": {"epochs": 1, "loss": "ce + evil.py"},
+    "more": {"model": "os:system?command=touch MARK"},
+}
+
+
+@pytest.mark.parametrize("key", ATTACKS)
+def test_a_row_of_somebody_else_runs_no_code(units, key, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "evil.py").write_text('open("MARK", "w").close()\n')
+    hostile = dict(units[1].options) | {key: ATTACKS[key]}
+    with pytest.raises(InputError, match=r"configuration: .*(would (run the Python file|import os)|ood is)"):
+        nas.remake({"configuration": json.dumps(hostile)})
+    assert not (tmp_path / "MARK").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"data": 3}, {"seed": "x"}, {"ood": 5}, {"ood": ["x"]}, {"recipe": {"data": 1}}, {"attacks": [1]}, None],
+)
+def test_a_damaged_configuration_is_refused(units, change):
+    text = "{" if change is None else json.dumps(dict(units[1].options) | change)
+    with pytest.raises(InputError, match="configuration: expected a whole one"):
+        nas.remake({"configuration": text})
+
+
 def test_units_are_seeded_and_differ_by_network_and_data(units):
     more = nas.train_units("topology", 3, [DATA, "digits"], scale="smoke", seed=3)
     assert len({unit.key for unit in more}) == 6

@@ -163,6 +163,32 @@ def test_the_index_and_the_architecture_must_agree(tmp_path):
         read_network(file)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"params": float("inf")},
+        {"params": float("nan")},
+        {"params": 1e300},
+        {"flop": -1.0},
+        {"flop": "x"},
+        {"epochs": 0},
+        {"epochs": float("inf")},
+        {"eval_acc1es": {"x-valid@1": 1e306, "ori-test@1": 50.0}},
+        {"eval_acc1es": {"x-valid@1": -1.0, "ori-test@1": 50.0}},
+        {"eval_losses": {"x-valid@1": float("inf"), "ori-test@1": 1.0}},
+        {"train_acc1es": {1: 100.5}},
+        {"train_losses": {1: float("nan")}},
+        {"net_state_dict": 5},
+        {"net_state_dict": {"a": 5}},
+    ],
+)
+def test_numbers_that_no_training_gives_are_refused(tmp_path, wrong):
+    file = write(tmp_path / "000000.pickle.pbz2", **wrong)
+    with pytest.raises(InputError, match="expected a network of NATS-Bench"):
+        read_network(file)
+    assert list(accuracies(tmp_path).skipped) == [file.name]
+
+
 def test_folders_without_networks(tmp_path):
     with pytest.raises(InputError, match="none of these files"):
         network_files(tmp_path)

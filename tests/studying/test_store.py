@@ -1,10 +1,12 @@
 """Finished units on disk: whole or not there, counted once, whatever was killed in between."""
 
 import json
+import re
 
 import polars as pl
 import pytest
 
+from calibrant.core.errors import InputError
 from calibrant.studying import store as room
 from calibrant.studying.store import Journal, Store
 from calibrant.studying.unit import Outcome, Unit
@@ -50,6 +52,49 @@ def test_a_line_that_was_cut_is_not_read(store):
     assert store.done() == {outcome(1).key}
     Journal(store, "local").close()
     assert store.rows("nothing")["number"].to_list() == [1]
+
+
+DAMAGES = {
+    "{": "line 2 that is JSON",
+    "\\xff": "line 2 that is JSON",
+    "[1, 2]": "line 2 that tells of a unit",
+    '{"kind": "nothing"}': "'key'",
+    '{"key": "a", "kind": "../evil"}': "'../evil'",
+    '{"key": "a/b", "kind": "nothing"}': "'a/b'",
+    '{"key": "a", "kind": "nothing", "more": 1}': "'more' is unknown",
+    '{"key": "a", "kind": "nothing", "rows": [{"x": [1]}]}': "the row",
+    '{"key": "a", "kind": "nothing", "rows": [{"unit": "b"}]}': "the row",
+    '{"key": "a", "kind": "nothing", "rows": [{"x": 99999999999999999999}]}': "the row",
+}
+
+
+@pytest.mark.parametrize("line", DAMAGES)
+def test_a_damaged_line_is_refused_with_its_number(store, line):
+    """Only the last line of a journal may be no JSON at all: a kill has cut it."""
+    right = json.dumps(vars(outcome(1)))
+    for name, look in [("journal/local/units", store.done), ("failed/a-1", store.failures)]:
+        file = store.folder / f"{name}.jsonl"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(f"{right}\n{line}\n{right}\n".encode().replace(rb"\xff", b"\xff"))
+        with pytest.raises(InputError, match=re.escape(DAMAGES[line])) as refused:
+            look()
+        assert str(file) in str(refused.value)
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [b"", b"PAR1 no", {"number": [1]}, {"unit": [1]}, {"unit": ["a", None]}, {"unit": ["a"], "x": [[1.0]]}],
+)
+def test_a_damaged_part_is_refused(store, table):
+    file = store.folder / "rows" / "nothing" / "part-a-1.parquet"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(table) if isinstance(table, bytes) else pl.DataFrame(table).write_parquet(file)
+    with pytest.raises(InputError, match=re.escape(str(file))):
+        store.rows("nothing")
+    if not (isinstance(table, dict) and "x" in table):  # done looks at the keys alone
+        with pytest.raises(InputError, match=re.escape(str(file))):
+            store.done()
 
 
 def test_killed_between_part_and_journal_a_unit_counts_once(store, monkeypatch):

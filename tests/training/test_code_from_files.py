@@ -153,6 +153,7 @@ base = BASE
 [grid]
 data = ["fashion_mini"]
 model = ["resnet8", MODEL]
+title = ["py"]
 [methods.CE]
 recipe.loss = "ce"
 [methods.title]
@@ -163,19 +164,28 @@ measures = ["ece", MEASURE]
 fog = SHIFT
 [after.rescorers]
 clamped = RESCORER
+[entries.C]
+method = "CE"
+rescorer = "clamped"
+[alike]
+resnet8 = ALIKE
 """
-NAMES = {"BASE": "losses", "MODEL": "resnet", "LOSS": "ce", "MEASURE": "nll", "SHIFT": "digits", "RESCORER": "clamping"}
+NAMES = {"BASE": "losses", "MODEL": "resnet", "LOSS": "ce", "MEASURE": "nll", "SHIFT": "digits"}
+NAMES |= {"RESCORER": "clamping", "ALIKE": "resnet_small"}
 
 
 @pytest.mark.parametrize(
     ("key", "spec", "where"),
     [
-        ("MODEL", "os:system?command=touch MARK", "methods.CE (data fashion_mini, model os:system?command=touch MARK)"),
+        ("MODEL", "os:system?command=touch MARK", "methods.CE (data fashion_mini, model os:system?command=touch MARK"),
         ("MODEL", "hf:somebody/something", "model"),
-        ("LOSS", "ce + evil.py", "methods.title (data fashion_mini, model resnet8).loss"),
+        ("LOSS", "ce + evil.py", "methods.title (data fashion_mini, model resnet8, title py).loss"),
         ("MEASURE", "evil.py", "after.measures.1"),
         ("SHIFT", "corrupt evil.py:severity=3", "after.shifts.fog"),
         ("RESCORER", "./evil.py", "after.rescorers.clamped"),
+        ("RESCORER", "./evil.{title}", "methods.CE (data fashion_mini, model resnet8, title py).rescorer"),
+        ("ALIKE", "os:system?command=touch MARK", "alike.resnet8.model"),
+        ("ALIKE", "evil.py", "alike.resnet8.model"),
         ("BASE", "base.toml", "meta.objective"),
     ],
 )

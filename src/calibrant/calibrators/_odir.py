@@ -29,7 +29,8 @@ def fit_odir(p: Predictions, select: Select, grid: bool) -> tuple[LinearFit, dic
     scores = _eces(p, z, pairs) if select == "cal_ece" else _held_out_nlls(p, z, pairs)
     best = min(pairs, key=lambda pair: scores[pair])
     found = fit_linear(z, p.labels, "matrix", penalty=odir(*best, k), rows_weigh=p.weights)
-    return found, {"strength": best[0], "bias_strength": best[1], "score": scores[best]}
+    chosen = {"strength": best[0], "bias_strength": best[1]}
+    return found, chosen | ({"score": scores[best]} if np.isfinite(scores[best]) else {})  # of one row there is none
 
 
 Pair = tuple[float, float]

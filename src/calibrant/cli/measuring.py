@@ -62,10 +62,10 @@ def measure(
                 got="one of them",
                 fix="drop one of them",
             )
-        sums, missing = _read_stream(file, inputs, measures, batch_rows)
+        sums, missing, how = _read_stream(file, inputs, measures, batch_rows)
         if state is not None:
             sums.save(state)
-        return show_sums(sums, confidence, seed, as_json, f", read in batches of {batch_rows:,}", missing)
+        return show_sums(sums, confidence, seed, as_json, how, missing)
     if state is not None:
         raise InputError("--state", expected="--stream as well", got="no --stream", fix="add --stream")
     if is_state(file):
@@ -91,16 +91,19 @@ def measure(
 
 def _read_stream(
     file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int
-) -> tuple[cal.Accumulator, Missing | None]:
-    """The sums of all rows, and how many rows had no score."""
+) -> tuple[cal.Accumulator, Missing | None, str]:
+    """The sums of all rows, how many rows had no score, and how the file was read, in words."""
     sums = cal.Accumulator(measures or None)
     gone: list[Missing] = []
+    sizes: list[int] = []  # of long rows, fewer are read at a time than were asked for
     with progress("rows read", ["stream"]) as steps:
         for _, step in steps:
             for batch in inputs.batches(file, batch_rows, gone.append):
                 sums.update(batch)
+                sizes.append(batch.n)
                 step(batch.n)
-    return sums, together(gone)
+    how = "one batch" if len(sizes) == 1 else f"{len(sizes):,} batches of at most {max(sizes, default=0):,}"
+    return sums, together(gone), f", read in {how}"
 
 
 def _measure_benchmark(

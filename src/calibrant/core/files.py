@@ -99,7 +99,8 @@ def _batch(
     """The predictions of one batch; none where all its rows are left out."""
     import polars as pl
 
-    lacking = [name for name in names if name not in frame.columns]  # lines of JSON need not have every field
+    there = set(frame.columns)
+    lacking = [name for name in names if name not in there]  # lines of JSON need not have every field
     whole, names = _numbered(frame.with_columns(pl.lit(None).alias(name) for name in lacking), names, columns)
     roles = roles_of(names, columns, str(file))
     gaps = int(gaps_of(whole, roles).sum())
@@ -148,6 +149,9 @@ def _from_npz(file: Path, few_rows: bool, labelled: bool, columns: Columns) -> P
     wanted = {roles.what: roles.score, **roles.named}
     found, _ = read_npz(file, sorted(set(wanted.values())))
     arrays: dict[str, Any] = {array: found[name] for array, name in wanted.items()}
+    if np.ndim(arrays.get("seen", 0.0)):
+        got, fix = f"shape {np.shape(arrays['seen'])}", "leave it out, or write the share"
+        raise InputError(f"{file}, array seen", expected="one number", got=got, fix=fix)
     missing = None
     if not roles.per_class and np.ndim(arrays[roles.what]) == 1:
         scores = arrays[roles.what]

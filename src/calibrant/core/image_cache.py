@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.npz import BROKEN
 
 Bytes = npt.NDArray[np.uint8]
 Blocks = Generator[Bytes, None, None]  # (some images, height, width, channels)
@@ -86,7 +87,7 @@ def _opened(file: Path, n: int) -> Bytes | None:
     """The cached images, or None when they are not there or not whole."""
     try:
         found = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    except BROKEN:
         return None
     whole = isinstance(found, np.memmap) and found.dtype == np.uint8 and found.ndim == 4 and len(found) == n
     return found if whole and found.offset + found.nbytes == file.stat().st_size else None

@@ -8,7 +8,7 @@ of everything that was allowed: nothing is read and written back, so processes c
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,19 @@ def would_run(spec: str, *, model: bool = False) -> str:
     if model and colon and name.strip() == "hf":
         return f"get the network {rest.partition('?')[0]} from the Hugging Face hub or a folder"
     return f"import {name} and call {rest}" if model and CALL.fullmatch(rest) else ""
+
+
+def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a value, with the way to it: what names an entry is among them.
+
+    >>> list(texts({"data": {"name": "digits"}, "measures": ["ece"], "epochs": 3}))
+    [('data.name', 'digits'), ('measures.0', 'ece')]
+    """
+    if isinstance(value, str):
+        yield key, value
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for name, below in inside:
+        yield from texts(below, f"{key}.{name}" if key else str(name))
 
 
 def check(file: str | Path, content: Any, specs: Specs, *, allow: bool = False) -> None:

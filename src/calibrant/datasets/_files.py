@@ -84,7 +84,7 @@ def read_npy(file: Path) -> npt.NDArray[Any]:
     """The array of a .npy file, read from disk when it is asked for."""
     try:
         found: npt.NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except npz.BROKEN as error:
         raise damaged(file, "an array in a .npy file", error) from error
     if not isinstance(found, np.ndarray):
         raise damaged(file, "one array in a .npy file", "an archive")

@@ -1,6 +1,5 @@
 """SVHN: house numbers, for networks that have never seen digits."""
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.disk import damaged
+from calibrant.core.npz import BROKEN
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import MEAN, STD
 from calibrant.datasets._files import find_file
@@ -39,7 +39,7 @@ class SVHN(Published):
         try:
             found = loadmat(file, variable_names=["X", "y"])
             X, y = found["X"], found["y"]
-        except (MatReadError, ValueError, TypeError, KeyError, NotImplementedError, OSError, zlib.error) as error:
+        except (MatReadError, *BROKEN) as error:
             raise damaged(file, "a Matlab file with X and y", error) from error
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[:3] != (32, 32, 3):
             raise damaged(file, "X of type uint8 and shape (32, 32, 3, n)", f"{X.dtype} {X.shape}")

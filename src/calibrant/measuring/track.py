@@ -12,6 +12,7 @@ from calibrant.core.plain import plain
 from calibrant.measuring import evidence
 from calibrant.measuring.evidence import Mode
 
+MOST_LOG = 300.0  # of a point, to the base of 10 and on either side: what a float can hold
 MOST_POINTS = 256  # of the evidence over time that are kept
 WORDS = {"binary": ("P(positive)", "positive")}  # what the score is called, and a hit
 
@@ -111,7 +112,7 @@ class Track:
         first = self.step - self.n % self.step  # so many rows from here
         at: Ints = np.arange(first, len(path) + 1, self.step)
         with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log10(path[at - 1]), -300.0)
+            logs = np.clip(np.log10(path[at - 1]), -MOST_LOG, MOST_LOG)
         self.points += zip((self.n + at).tolist(), logs.tolist(), strict=True)
         while len(self.points) > MOST_POINTS:
             self.step *= 2

@@ -12,7 +12,7 @@ from calibrant.core.schema import checked, parse_json, typed, whole
 from calibrant.measuring.evidence import SHAPE, Mode
 from calibrant.measuring.followed import read_followed
 from calibrant.measuring.state import MOST_ROWS, SLACK
-from calibrant.measuring.track import Alarm, Track
+from calibrant.measuring.track import MOST_LOG, Alarm, Track
 from calibrant.measuring.watch import Watch
 
 VERSION = 1
@@ -90,6 +90,8 @@ def _read_track(one: Any, place: int, additive: bool) -> Track:
         raise ValueError("wealth of the bins is not that of all rows")
     points = [(row, float(log)) for row, log in typed(one, "points", list)]
     rows = [row for row, _ in points]
+    if any(not abs(log) <= MOST_LOG for _, log in points):
+        raise ValueError("points of the evidence are beyond any")
     if any(type(row) is not int for row in rows) or rows != sorted(set(rows)) or any(not 1 <= row <= n for row in rows):
         raise ValueError("points are not in the order of their rows")
     alarm = None if one["alarm"] is None else Alarm(**checked(Alarm, one["alarm"]))

@@ -13,6 +13,7 @@ from calibrant.core.plain import in_script
 from calibrant.core.predictions import Predictions
 from calibrant.core.theme import INK, PAGE, Theme, config
 from calibrant.figures import CATALOGUE, Figure, PredictionFigure, Row, TableFigure
+from calibrant.plotting.pdf_order import in_order
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,7 +113,7 @@ def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> by
         return bytes(vl_convert.vegalite_to_png(chart, vl_version=version, scale=scale, ppi=PRINT))
     if suffix == ".pdf":
         drawn = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
-        return bytes(vl_convert.svg_to_pdf(_resized(drawn, scale)))
+        return in_order(bytes(vl_convert.svg_to_pdf(_resized(drawn, scale))))
     return picture(chart).encode()
 
 

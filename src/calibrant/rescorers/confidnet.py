@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -156,9 +156,15 @@ class FittedConfidNet(nn.Module):
             raise InputError(str(file), expected="the classifier of the fit", got="other weights", fix=fix)
         like = next(network.parameters())
         with whole(str(file), fix="fit and save it again"):
-            options = checked(ConfidNet, facts["options"])
-            head = ConfidenceHead(typed(facts, "features", int), options["width"], options["depth"])
-            head.load_state_dict(checkpoint.under("head", tensors))
+            if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+                raise ValueError(f"{bad[0]:.40} is not finite")
+            options = ConfidNet(**checked(ConfidNet, facts["options"]))
+            facts["options"] = asdict(options)
+            if options.depth > len(tensors):
+                raise ValueError(f"depth is {options.depth}")
+            with torch.device("meta"):  # sizes first: what a file only claims takes no memory
+                head = ConfidenceHead(typed(facts, "features", int), options.width, options.depth)
+            head.load_state_dict(checkpoint.under("head", tensors), assign=True)
             clone = copy.deepcopy(network) if any(name.startswith("clone.") for name in tensors) else None
             if clone is not None:
                 clone.load_state_dict(checkpoint.under("clone", tensors))
@@ -168,7 +174,11 @@ class FittedConfidNet(nn.Module):
     def _all(self, loader: Loader) -> "Iterator[tuple[Seen, Tensor]]":
         with torch.no_grad():
             for x, labels in pairs(loader, self.network):
-                yield self._look(x), labels
+                seen = self._look(x)
+                if not seen.confidence.isfinite().all():
+                    got, fix = "others", "fit again: the weights are damaged, or too large for these features"
+                    raise InputError("ConfidNet", expected="confidences that are numbers", got=got, fix=fix)
+                yield seen, labels
 
     def _look(self, x: Tensor) -> "Seen":
         with frozen(self.network):

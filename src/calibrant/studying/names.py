@@ -23,13 +23,20 @@ def check_plan(plan: Plan, file: Path, *, allow: bool = False, code: bool = True
     table = plan_table(file, plan.scale)
     for method, place in plan.cells():
         _at(table, ("methods", method), partial(recipe_in, plan, method, place))
-    if code:
-        check_code(plan, file, allow=allow)
+    allowed = check_code(plan, file, allow=allow) if code else frozenset[str]()
     for keys, name, known in _chosen(plan, file):
         if name not in known:
             _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(one) for one in known]))
     for keys, make, name in {(make, name): (keys, make, name) for keys, make, name in _named(plan)}.values():
-        _at(table, keys, partial(make, name))
+        _at(table, keys, partial(_make, make, name, allowed))
+
+
+def _make(make: Callable[[str], object], name: str, allowed: frozenset[str]) -> object:
+    """What is made here was looked at in `check_code`, or is a name of a catalogue."""
+    if not allowed & {name, f"corrupt {name}"} and (does := would_run(name)):
+        got, fix = f"'{name}', which would {does}", "name what calibrant has"
+        raise InputError("plan", expected="a name of the catalogue", got=got, fix=fix)
+    return make(name)
 
 
 def _named(plan: Plan) -> Named:

@@ -1,6 +1,5 @@
 """Many networks of a space, trained or read from files, into one table: units on the study engine."""
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -8,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant import datasets, spaces
+from calibrant.core import trust
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.schema import parse_json, typed, whole
 from calibrant.studying.engine import Standing, run_units
 from calibrant.studying.executors import executor_for
 from calibrant.studying.nas_files import network_files, read_network, require_weights
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 TABLE = "nas.parquet"
+CONFIGURATION = {
+    **dict.fromkeys(("space", "arch", "data"), str),
+    **dict.fromkeys(("seed", "images", "test", "spoilt", "attacked"), int),
+    **{"recipe": dict, "attacks": list, "ood": list},
+}  # what the row of a training says of itself
 NATS_NORMALISED = ("cifar10", "cifar100")  # have the benchmark's constants as an option
 
 
@@ -163,10 +169,31 @@ def run_networks(
     return Made(table, folder / TABLE, ended, named)
 
 
-def remake(row: Mapping[str, Any]) -> Row:
-    """Train the network of a row again, by the seed and configuration that the row holds."""
+def remake(row: Mapping[str, Any], *, allow_code: bool = False) -> Row:
+    """Train the network of a row again, by the seed and configuration that the row holds.
+
+    A table may come from somebody else: a configuration that names code is refused unless `allow_code` says that it is
+    trusted; this is remembered until it changes.
+    """
+    options = _configuration(row)
+    trust.check("configuration", options, dict(trust.texts(options)), allow=allow_code)
     with tempfile.TemporaryDirectory() as place:
-        return work_of("nas_train").run(json.loads(row["configuration"]), [], Path(place) / "run")[0]
+        return work_of("nas_train").run(options, [], Path(place) / "run")[0]
+
+
+def _configuration(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the row says made it, of the right kinds."""
+    from calibrant.studying.nas_columns import OOD
+
+    with whole("configuration", fix="give a row as calibrant nas train has written it"):
+        options: dict[str, Any] = parse_json(typed(row, "configuration", str))
+        for name, kind in CONFIGURATION.items():
+            typed(options, name, kind)
+        typed({"data": {}, **options["recipe"]}, "data", dict)
+        for name, right in (("attacks", lambda one: isinstance(one, str)), ("ood", list(OOD).__contains__)):
+            if not all(map(right, options[name])):
+                raise ValueError(f"{name} is {options[name]!r:.40}")
+    return options
 
 
 def data_sets(text: str) -> list[str]:

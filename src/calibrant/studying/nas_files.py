@@ -3,6 +3,7 @@
 A file is read as data and never run (core/unpickled.py). One that is damaged is left out, and said at the end.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ FULL = {
     "topology": "NATS-tss-v1_0-3ffb9-full",
     "size": "NATS-sss-v1_0-50262-full",
 }
+
+
+MOST_MILLIONS = 1e6  # of parameters and of multiply-adds: the largest network of the benchmark has far fewer
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,8 @@ def _trainings(file: Path, found: Mapping[str, Any]) -> Iterator[Trained]:
             if spaces.make(name).index(arch) != index:
                 raise damaged(file, f"the index of {arch}", str(index))
             for (data, seed), one in length["all_results"].items():
-                yield _training(name, index, arch, DATA.get(data, data), int(seed), one)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                yield _training(name, index, arch, str(DATA.get(data, data)), int(seed), one)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise damaged(file, "a network of NATS-Bench", f"{type(error).__name__}: {error}") from error
@@ -143,16 +147,42 @@ def _trainings(file: Path, found: Mapping[str, Any]) -> Iterator[Trained]:
 
 def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapping[str, Any]) -> Trained:
     last = int(one["epochs"]) - 1
-    numbers = {"train_accuracy": one["train_acc1es"][last] / 100, "train_loss": one["train_losses"][last]}
+    if last < 0:
+        raise ValueError(f"{one['epochs']} epochs")
+    numbers = {
+        "train_accuracy": _share(one["train_acc1es"][last]),
+        "train_loss": _finite(one["train_losses"][last], "loss"),
+    }
     for words in one["eval_names"]:
         start = SETS[words]
-        numbers[f"{start}accuracy"] = one["eval_acc1es"][f"{words}@{last}"] / 100
-        numbers[f"{start}loss"] = one["eval_losses"][f"{words}@{last}"]
-    return Trained(
-        *(space, index, arch, data, seed, last + 1, round(float(one["params"]) * 1e6), float(one["flop"])),
-        {name: float(value) for name, value in numbers.items()},
-        one["net_state_dict"],
+        numbers[f"{start}accuracy"] = _share(one["eval_acc1es"][f"{words}@{last}"])
+        numbers[f"{start}loss"] = _finite(one["eval_losses"][f"{words}@{last}"], "loss")
+    params = round(_finite(one["params"], "params", most=MOST_MILLIONS) * 1e6)
+    flops = _finite(one["flop"], "flop", most=MOST_MILLIONS)
+    return Trained(space, index, arch, data, seed, last + 1, params, flops, numbers, _weights(one["net_state_dict"]))
+
+
+def _finite(value: Any, name: str, *, most: float = math.inf) -> float:
+    number = float(value)
+    if not 0 <= number <= most or math.isinf(number):
+        raise ValueError(f"{name} {number}")
+    return number
+
+
+def _share(value: Any) -> float:
+    """An accuracy, which is in percent in the files."""
+    return _finite(value, "accuracy", most=100) / 100
+
+
+def _weights(found: Any) -> Mapping[str, StoredTensor] | None:
+    tensors = found is None or (
+        isinstance(found, Mapping)
+        and all(isinstance(name, str) and isinstance(one, StoredTensor) for name, one in found.items())
     )
+    if not tensors:
+        raise ValueError("weights that are no tensors")
+    weights: Mapping[str, StoredTensor] | None = found
+    return weights
 
 
 def _structure(trained: Trained) -> Row:

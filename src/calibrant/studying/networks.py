@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +38,7 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
     for key, known in (("space", SPACES), ("data", DATA)):
         if key not in table.columns:
             table = table.with_columns(pl.lit(_in_name(name, key, known)).alias(key))
+    table = _checked(table, name)
     shares = [c for c in table.columns if c == "accuracy" or re.match(r"(fgsm|pgd|apgd|square|corrupt)_", c)]
     for column in shares:
         most = table[column].max() if table[column].dtype.is_numeric() else None
@@ -48,6 +51,26 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
         values = [table[c].cast(pl.Float64).fill_null(0.0).to_numpy() for c in ("accuracy", "pre_ECE_15")]
         table = table.with_columns(pl.Series("hcs", np.asarray(harmonic_score(*values))))
     return _with_copies(table)
+
+
+def _checked(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
+    """Words, marks and whole numbers where they belong; a number that is not finite is none."""
+    import polars as pl
+
+    kinds: dict[str, tuple[str, Callable[[pl.DataType], bool]]] = {
+        **dict.fromkeys(("space", "data", "arch"), ("words", lambda kind: kind == pl.String)),
+        "constant": ("true or false", lambda kind: kind == pl.Boolean),
+        "unique": ("true or false, or whole numbers", lambda kind: kind == pl.Boolean or kind.is_integer()),
+        **dict.fromkeys(("index", "copies"), ("whole numbers", lambda kind: kind.is_integer())),
+        **dict.fromkeys(("accuracy", "pre_ECE_15", "hcs"), ("numbers", lambda kind: kind.is_numeric())),
+    }
+    for column, (expected, right) in kinds.items():
+        if column in table.columns and not right(kind := table[column].dtype) and kind != pl.Null:
+            raise InputError(
+                f"table {name}, column {column}", expected=expected, got=f"type {kind}", fix="check the cells"
+            )
+    floats = [column for column, kind in table.schema.items() if kind.is_float()]
+    return table.with_columns(pl.when(pl.col(c).is_finite()).then(pl.col(c)).alias(c) for c in floats)
 
 
 def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
@@ -63,11 +86,16 @@ def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
     if not table["unique"].all():
         return table.with_columns(copies=pl.lit(1, dtype=pl.Int64))
     space = spaces.make("topology")
-    known, certain = space.copies(), {space.unique(arch) for arch in space.extremes}
+    known, certain = _copies(), {space.unique(arch) for arch in space.extremes}
     drawn = pl.col("arch").is_in([arch for arch in space.uniques() if arch not in certain])
     others = (len(space.uniques()) - len(certain)) / drawn.sum().over("data")
     cells = pl.col("arch").replace_strict(known, default=1, return_dtype=pl.Float64)
     return table.with_columns(copies=(cells * pl.when(drawn).then(others).otherwise(1.0)).round().cast(pl.Int64))
+
+
+@cache
+def _copies() -> dict[str, int]:
+    return spaces.make("topology").copies()
 
 
 def _spread(table: "pl.DataFrame", column: str) -> "pl.DataFrame":

@@ -13,19 +13,24 @@ Several studies share one store, and so do several drivers: each has a journal o
 
 import json
 import os
+import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from calibrant.core.disk import write_whole
+from calibrant.core.disk import fault_point, write_whole
+from calibrant.core.errors import InputError
+from calibrant.core.schema import checked, parse_json
+from calibrant.core.tables import read_table
 from calibrant.studying.unit import Outcome, Row
 
 if TYPE_CHECKING:
     import polars as pl
 
 PART_UNITS = 2000  # units in a part
+NAME = re.compile(r"\w+")  # a kind or a key: parts of names of files
 PART_SECONDS = 600.0  # after which a journal becomes a part, so that people can keep what there is
 
 
@@ -58,7 +63,7 @@ class Store:
         wanted = None if keys is None else set(keys)
         tables = [_part(file) for file in self._parts(kind)]
         lately = [o for o in self._journals() if o.kind == kind and not o.failed]
-        tables += [_table(lately)] if lately else []
+        tables += [_table(lately, self.folder / "journal")] if lately else []
         if not tables:
             return pl.DataFrame({"unit": []}, schema={"unit": pl.String})
         found, seen = [], set[str]()
@@ -67,21 +72,22 @@ class Store:
             new = new if wanted is None else new & wanted
             found.append(table.filter(pl.col("unit").is_in(list(new))))
             seen |= new
-        return pl.concat(found, how="diagonal_relaxed")
+        try:
+            return pl.concat(found, how="diagonal_relaxed")
+        except pl.exceptions.PolarsError as error:
+            raise _damaged(self.folder / "rows" / kind, "parts that do not fit together", error) from error
 
     def done(self) -> set[str]:
         """Keys of all finished units."""
-        import polars as pl
-
         keys = {o.key for o in self._journals() if not o.failed}
         for file in self._parts("*"):
-            keys |= set(pl.read_parquet(file, columns=["unit"], glob=False)["unit"].unique())
+            keys |= set(_part(file, ["unit"])["unit"].unique())
         return keys
 
     def failures(self) -> dict[str, Outcome]:
         """The last failure of every unit that has not been finished since."""
         done = self.done()
-        failed = [Outcome(**state) for file in self.folder.glob("failed/*.jsonl") for state in _lines(file)]
+        failed = [o for file in self.folder.glob("failed/*.jsonl") for o in _outcomes(file)]
         failed += [o for o in self._journals() if o.failed]
         return {o.key: o for o in failed if o.key not in done}
 
@@ -94,8 +100,7 @@ class Store:
 
     def _journals(self) -> Iterator[Outcome]:
         for file in sorted(self.folder.glob("journal/*/units.jsonl")):
-            for state in _lines(file):
-                yield Outcome(**state)
+            yield from _outcomes(file, may_be_cut=True)
 
 
 class Journal:
@@ -111,6 +116,7 @@ class Journal:
     def add(self, outcome: Outcome) -> None:
         self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
         self.stream.flush()  # a killed driver has lost nothing
+        fault_point()
         self.count += 1
         if self.count >= PART_UNITS or time.monotonic() - self.began > PART_SECONDS:
             self.stream.close()
@@ -125,10 +131,10 @@ class Journal:
         """The journal as parts; killed in between, its units are in both and count once."""
         if not self.file.exists():
             return
-        outcomes = [Outcome(**state) for state in _lines(self.file)]
+        outcomes = _outcomes(self.file, may_be_cut=True)
         for kind in sorted({o.kind for o in outcomes if not o.failed}):
             of_kind = [o for o in outcomes if o.kind == kind and not o.failed]
-            table, folder = _table(of_kind), self.store.folder / "rows" / kind
+            table, folder = _table(of_kind, self.file), self.store.folder / "rows" / kind
             write_whole(folder / f"part-{of_kind[0].key}-{len(of_kind)}.parquet", table.write_parquet)
         failed = [o for o in outcomes if o.failed]
         if failed:
@@ -138,32 +144,73 @@ class Journal:
         self.file.unlink()
 
 
-def _lines(file: Path) -> list[dict[str, Any]]:
-    """The whole lines of a journal: the last one may have been cut by a kill."""
-    states = []
+def _outcomes(file: Path, *, may_be_cut: bool = False) -> list[Outcome]:
+    """The lines of a journal, or of a file of failures; the last one of a journal may have been cut by a kill."""
     try:
-        text = file.read_text()
+        lines = file.read_bytes().removesuffix(b"\n").split(b"\n")
     except FileNotFoundError:  # made into a part while we looked
         return []
-    for line in text.splitlines():
+    found = []
+    for number, line in enumerate(lines, 1):
         try:
-            states.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return states
+            state = parse_json(line.decode("utf-8"))
+        except ValueError as error:
+            if number == len(lines) and (may_be_cut or not line):
+                break
+            raise _damaged(file, f"line {number} that is JSON", error) from error
+        try:
+            found.append(_outcome(state))
+        except (ValueError, KeyError) as error:
+            raise _damaged(file, f"line {number} that tells of a unit", error) from error
+    return found
 
 
-def _table(outcomes: list[Outcome]) -> "pl.DataFrame":
+def _outcome(state: Any) -> Outcome:
+    """One line, field by field: numbers and words, and names that are nothing but names."""
+    made = Outcome(**checked(Outcome, state))
+    for name in (made.key, made.kind):
+        if not NAME.fullmatch(name):
+            raise ValueError(f"the name {name!r:.40}")
+    for row in made.rows:
+        if not isinstance(row, dict) or "unit" in row or not all(map(_is_plain, row.values())):
+            raise ValueError(f"the row {row!r:.40}")
+    return made
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return value is None or isinstance(value, str | float)
+
+
+def _table(outcomes: list[Outcome], place: Path) -> "pl.DataFrame":
     """Rows with the key and the seconds of their unit; a unit without rows has one that says so."""
     import polars as pl
 
     rows: list[Row] = []
     for o in outcomes:
         rows += [{"unit": o.key, "seconds": o.seconds, **row} for row in o.rows or [{}]]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise _damaged(place, "rows of one kind", error) from error
 
 
-def _part(file: Path) -> "pl.DataFrame":
+def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
+    """A part, or some of its columns: numbers and words, and the key of a unit in every row."""
     import polars as pl
 
-    return pl.read_parquet(file, glob=False)
+    try:
+        table = read_table(file, columns)
+    except InputError as error:
+        raise _damaged(file, "a whole part of the rows", error) from error
+    plain = all(kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null) for kind in table.dtypes)
+    if not plain or table.schema.get("unit") != pl.String or table["unit"].has_nulls():
+        raise _damaged(file, "rows of units", ", ".join(f"{name} ({kind})" for name, kind in table.schema.items()))
+    return table
+
+
+def _damaged(file: Path, expected: str, got: object) -> InputError:
+    reason = (str(got).strip() or type(got).__name__).splitlines()[0][:200]
+    fix = "delete it, and what was in it is computed again"
+    return InputError(str(file), expected=expected, got=f"a damaged one ({reason})", fix=fix)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
+from calibrant.core.schema import read_json, typed, whole
 from calibrant.studying.engine import Standing, run_units
 from calibrant.studying.executors import executor_for
 from calibrant.studying.plan import Plan, check_measure
@@ -97,8 +98,9 @@ class Study:
             infer_schema_length=None,
         )
         if judged.height == 0:
-            columns = [*labels.columns, *LABELS]
+            columns = [*labels.columns, *LABELS, "entry"]
             return pl.DataFrame({name: [] for name in columns}, schema=dict.fromkeys(columns, pl.String))
+        _check_judged(judged, self.store.folder)
         made = labels.join(judged.select("unit", *LABELS), on="unit", how="inner")
         rows = self.plan.rows
         names = {(e.method, e.rescorer, e.calibrator): name for name, e in rows.items()}
@@ -232,19 +234,33 @@ def filtered(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":
         raise InputError("--where", expected="a condition in SQL", got=f"'{where}' ({reason})", fix=fix) from None
 
 
-def _facts(folder: Path) -> dict[str, Any]:
-    file = folder / "study.json"
-    try:
-        facts: dict[str, Any] = json.loads(file.read_text())
-        if facts["version"] != VERSION or not all(isinstance(facts[k], str) for k in ("title", "scale", "store")):
-            raise ValueError("another version, or other values")
-    except FileNotFoundError:
+def _facts(folder: Path) -> dict[str, str]:
+    file, fix = folder / "study.json", "run the plan again"
+    if not file.exists():
         raise InputError(
             str(folder), expected="the folder of a study", got="no study.json in it", fix="give the folder of --out"
-        ) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(str(file), expected="a study.json", got=str(error), fix="run the plan again") from None
-    return facts
+        )
+    facts = read_json(file, expected="a study.json", fix=fix)
+    with whole(str(file), fix=fix):
+        if typed(facts, "version", int) != VERSION:
+            raise ValueError(f"version is {facts['version']!r:.40}")
+        found: dict[str, str] = {name: typed(facts, name, str) for name in ("title", "scale", "store")}
+        if "\0" in found["store"]:
+            raise ValueError(f"store is {found['store']!r:.40}")
+    return found
+
+
+def _check_judged(rows: "pl.DataFrame", store: Path) -> None:
+    """Refuse rows that no judging has written."""
+    import polars as pl
+
+    for name in LABELS:
+        kind, number = rows.schema.get(name), name in ("value", "n", "k")
+        right = kind is not None and (kind == pl.Null or (kind.is_numeric() if number else kind == pl.String))
+        if not right or (number and not rows[name].cast(pl.Float64).drop_nulls().is_finite().all()):
+            expected, got = f"{'numbers' if number else 'words'} in the column {name}", "none" if kind is None else kind
+            fix = "delete the parts that are not from a study, and run the plan again"
+            raise InputError(str(store / "rows" / "judge"), expected=expected, got=str(got), fix=fix)
 
 
 def _relative(place: Path, folder: Path) -> str:

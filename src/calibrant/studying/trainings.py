@@ -36,22 +36,31 @@ def cells_of(plan: Plan) -> Iterator[Cell]:
             yield _cell(plan, method, place, recipe_in(plan, method, place))
 
 
-def check_code(plan: Plan, file: Path, *, allow: bool = False) -> None:
+def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]:
     """Refuse a plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe.
 
-    `allow` says that it is trusted; this is remembered until one of them changes.
+    `allow` says that it is trusted; this is remembered until one of them changes. Gives all that was looked at.
     """
-    named_so: dict[tuple[str, str], str] = {}  # key and what it names -> where, once each
-    for cell in cells_of(plan):
-        for key, spec in named(cell.recipe).items():
-            named_so.setdefault((key, spec), f"methods.{cell.method} ({_words(cell.place)}).{key}")
-    specs = {place: spec for (_, spec), place in named_so.items()}
-    lists = {"calibrators": plan.after.calibrators, "measures": plan.after.measures}
-    shifts = {name: one.set for name, one in plan.after.shifted.items()}
-    tables = {"rescorers": plan.after.rescorers, "shifts": shifts}
-    specs |= {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
+    after = plan.after
+    lists = {"calibrators": after.calibrators, "measures": after.measures}
+    tables = {"rescorers": after.rescorers, "shifts": {name: one.set for name, one in after.shifted.items()}}
+    specs = {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
     specs |= {f"after.{key}.{name}": spec for key, some in tables.items() for name, spec in some.items()}
+    specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
+    seen = {(_is_model(key), spec) for key, spec in specs.items()}
+    for cell in cells_of(plan):  # every text that a unit gets, filled in as it gets it: no kind of option is forgotten
+        texts = [*named(cell.recipe).items(), *(text for unit in cell.units for text in trust.texts(unit.options))]
+        for key, spec in texts:
+            if (_is_model(key), spec) not in seen:
+                seen.add((_is_model(key), spec))
+                specs[f"methods.{cell.method} ({_words(cell.place)}).{key}"] = spec
     trust.check(file, [asdict(plan), specs], specs, allow=allow)
+    return frozenset(specs.values())
+
+
+def _is_model(key: str) -> bool:
+    """Whether a network is named, which may also be written as a call."""
+    return key.rpartition(".")[2] == "model"
 
 
 def needed_code(plan: Plan) -> bool:
