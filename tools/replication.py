@@ -5,6 +5,7 @@ and a page is written for each plan. Without one the committed rows are judged a
 """
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ from calibrant.studying.page import printed_number
 from calibrant.studying.plan import Claim, Layout, Plan
 from calibrant.studying.plan_files import read_plan
 from calibrant.studying.published import lookup
+from calibrant.studying.study import Study, filtered, open_plan
 from calibrant.studying.tables import detectable, difference
 
 if TYPE_CHECKING:
@@ -27,22 +29,41 @@ ROOT = Path(__file__).parents[1]
 PLANS = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neural-clamping-choices", "confidences")
 SCALE = "small"
 MARKERS = ("<!-- replication: written by tools/replication.py -->\n", "<!-- end of replication -->")
+AXES = ("method", "seed", "data", "model")
 VERDICTS = ("held", "did not hold", "cannot be told", "not run")
 
 
+@dataclass(frozen=True)
+class WithRows(Study):
+    """A study whose rows are known, from its own store and from others."""
+
+    known: "pl.DataFrame"
+
+    def rows(self, where: str = "") -> "pl.DataFrame":
+        return filtered(self.known, where)
+
+
 def collect(store: Path, out: Path) -> None:
-    """Rows and page of every plan that has any, from the units of a store."""
+    """Rows and page of every plan that has any, from the units of a store.
+
+    Rows that are committed and whose trainings the store has not are kept: seeds may come from several machines.
+    """
+    import polars as pl
+
     from calibrant.studying.page import save_page
-    from calibrant.studying.study import open_plan
 
     for name in PLANS:
         with TemporaryDirectory() as folder:
             study = open_plan(name, Path(folder) / name, scale=SCALE, store=store)
-            rows = study.rows().drop("unit")
+            rows, file = study.rows().drop("unit"), out / f"{name}.parquet"
+            if file.exists():
+                known = pl.read_parquet(file, glob=False)
+                known = known.join(rows, on=[axis for axis in AXES if axis in known.columns], how="anti")
+                rows = pl.concat([rows, known], how="diagonal_relaxed") if rows.height else known
             if rows.height:
                 rows = rows.sort(rows.columns)
-                write_whole(out / f"{name}.parquet", lambda stream, rows=rows: rows.write_parquet(stream))
-                save_page(study, out / f"{name}.html")
+                write_whole(file, lambda stream, rows=rows: rows.write_parquet(stream))
+                save_page(WithRows(study.folder, study.plan, study.store, rows), out / f"{name}.html")
 
 
 def summary(folder: Path) -> str:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from calibrant.repairing.proximity_groups import ProximityGroups
     from calibrant.repairing.sklearn import CalibratedClassifier
     from calibrant.reporting.build import report
-    from calibrant.reporting.from_sums import sums_report
+    from calibrant.reporting.from_sums import SumsReport, sums_report
     from calibrant.reporting.report import Report
     from calibrant.rescorers.clamping import Clamped, NeuralClamping, load_clamped
     from calibrant.rescorers.confidnet import ConfidNet
@@ -94,7 +94,7 @@ _HOMES = {
     "repairing.proximity_groups": ("ProximityGroups",),
     "repairing.sklearn": ("CalibratedClassifier",),
     "reporting.build": ("report",),
-    "reporting.from_sums": ("sums_report",),
+    "reporting.from_sums": ("SumsReport", "sums_report"),
     "reporting.report": ("Report",),
     "rescorers.clamping": ("Clamped", "NeuralClamping", "load_clamped"),
     "rescorers.confidnet": ("ConfidNet",),
@@ -159,6 +159,7 @@ __all__ = [
     "Schedule",
     "Smoothing",
     "Study",
+    "SumsReport",
     "TrustScore",
     "UnitL2",
     "Watch",

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 pytest.importorskip("torch")
+pytest.importorskip("safetensors")
 
 from killed_command import run
 from safetensors.numpy import load_file

@@ -162,9 +162,9 @@ def test_rows_of_a_cluster_stay_together(shape):
     clusters = np.repeat(np.arange(N // 4), 4)
     p = rows(shape)(np.arange(N), clusters=clusters)
     from calibrant.core.recalibrate import deal_folds
-    from calibrant.repairing.choose import _folds
+    from calibrant.repairing import choose
 
-    for fold in (deal_folds(p, 5), _folds(p, 5, 0)):
+    for fold in (deal_folds(p, 5), choose.deal_folds(p, 5, 0)):
         assert all(len(set(fold[clusters == c])) == 1 for c in range(N // 4))
         assert np.bincount(fold).tolist() == [N // 5] * 5
     choice = cal.choose(p)

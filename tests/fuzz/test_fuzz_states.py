@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
+pytest.importorskip("safetensors")
 
 import torch
 from fuzz_counts import FEW, MANY, record

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 pytest.importorskip("torch")
+pytest.importorskip("safetensors")
 
 import torch
 from fuzz_counts import FEW, MANY, count, record

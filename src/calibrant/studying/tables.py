@@ -121,7 +121,7 @@ def _narrowed(widths: list[int]) -> list[int]:
     """The widest columns give way until all fit, as far as something of them is left.
 
     >>> _narrowed([60, 30, 6]), _narrowed([10, 10])
-    ([35, 35, 6], [10, 10])
+    ([40, 30, 6], [10, 10])
     """
     widths = list(widths)
     while _width(widths) > WIDTH and max(widths) > LEAST:
