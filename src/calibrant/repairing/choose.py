@@ -8,7 +8,7 @@ import numpy as np
 from calibrant.calibrators import CATALOGUE, Calibrator
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.map import Map, put_together
-from calibrant.core.notebook import html_table
+from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import check_folds, dealt
 from calibrant.core.wording import bracket, number
@@ -21,7 +21,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Shown):
     """The chosen map, and why."""
 
     map: Map
@@ -37,14 +37,14 @@ class Choice:
         """The choice and its reasons in words."""
         return self.ruling.words
 
-    def _repr_html_(self) -> str:
+    def table(self) -> Table:
         head = ("candidate", "cross-fitted NLL", "change", "interval", "predictions")
         rows = []
         for c in sorted(self.candidates, key=lambda c: c.nll):
             change = number(c.difference, sign=True), bracket(c.low, c.high, sign=True)
             numbers = ("", "") if c.calibrator == UNCALIBRATED else change
             rows.append((c.calibrator, number(c.nll), *numbers, "kept" if c.keeps_argmax else "may change"))
-        return html_table(self.verdict, head, rows)
+        return self.verdict, head, rows
 
 
 def choose(

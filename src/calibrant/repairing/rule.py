@@ -234,9 +234,9 @@ def _mean(values: Array, weights: Array | None) -> float:
 
 
 def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
-    """None where the rows tell the chosen one from the best of the others."""
+    """None where the rows tell the chosen one from the best of the others; that it beats no calibration was shown."""
     winner = next(one for one in allowed if one.calibrator == chosen)
-    others = [one for one in allowed if one is not winner]
+    others = [one for one in allowed if one.calibrator not in (chosen, UNCALIBRATED)]
     if not others:
         return None
     other = min(others, key=lambda one: one.mean)
