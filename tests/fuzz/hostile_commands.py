@@ -207,7 +207,7 @@ class Typist:
             self.clean = False  # not every figure has bins
             typed += ["--bins", self.one(["5", *NUMBERS])]
         if self.chance(0.06):
-            typed += ["--out", str(self.folder / self.one(["f.svg", "[/a].html", "f.gif"]))]
+            typed += ["--out", str(self.folder / self.value(["f.svg", "[/a].html"], ["f.gif", "f"]))]
         return typed
 
     def _report(self) -> list[str]:

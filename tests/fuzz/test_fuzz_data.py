@@ -81,7 +81,8 @@ def spoil(state: dict, rng: np.random.Generator) -> None:
                 if not state:
                     return
             case 1 if isinstance(inside[key], int | float):
-                inside[key] = inside[key] * pick(rng, (2, 0.5, -1, 1.1, 10))
+                by = pick(rng, (2, 0.5, -1, 1.1, 10))
+                inside[key] = inside[key] * (by if abs(inside[key]) < 1e300 else int(by))
             case 2:
                 inside[key] = Evil()
             case _:

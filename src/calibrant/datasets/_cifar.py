@@ -78,7 +78,10 @@ def pixels_and_labels(file: Path, found: Mapping[str, object], key: str, pixels:
     """The arrays of a pickled batch: `data`, a row an image, and its labels."""
     if missing := [name for name in ("data", key) if name not in found]:
         raise damaged(file, f"an entry {missing[0]}", f"only {', '.join(map(str, found))}")
-    data, labels = np.asarray(found["data"]), np.asarray(found[key])
+    try:
+        data, labels = np.asarray(found["data"]), np.asarray(found[key])
+    except (ValueError, OverflowError) as error:  # lists of unequal length, numbers of any size
+        raise damaged(file, f"arrays data and {key}", str(error)) from None
     if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != pixels:
         raise damaged(file, f"data of type uint8 and shape (n, {pixels})", f"{data.dtype} {data.shape}")
     if labels.shape != (len(data),) or labels.dtype.kind not in "iu":
