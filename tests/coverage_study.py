@@ -22,7 +22,7 @@ KINDS = {
     "a wave of 6 points": None,
 }
 SIZES = (500, 1000, 10_000)
-SETS = {500: 80, 1000: 80, 10_000: 50}  # where rows are many, resampling them takes long
+SETS = 300  # of each kind and size
 RESAMPLES = 200
 REFERENCE = 500_000  # rows of the set that stands for infinitely many
 

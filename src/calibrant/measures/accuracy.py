@@ -23,6 +23,7 @@ class Accuracy(RowMeasure):
 
     title: ClassVar[str] = "Accuracy"
     reference: ClassVar[str] = "-"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 95 % of trials"
     direction: ClassVar[Direction] = "up"
 
     def rows(self, p: Predictions) -> Array:

@@ -21,6 +21,7 @@ class AUPRError(CurveMeasure):
 
     title: ClassVar[str] = "AUPR-error"
     reference: ClassVar[str] = "Hendrycks, Gimpel, ICLR 2017"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 90 to 96 % of trials"
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 

@@ -23,7 +23,7 @@ class Calibration(Refinement):
 
     title: ClassVar[str] = "Calibration loss"
     reference: ClassVar[str] = "Brocker, 2009; Berta et al., 2025"
-    covers: ClassVar[str] = "a nominal 95 % held the truth in 76 to 97 % of trials"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 71 to 97 % of trials"
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def rows(self, p: Predictions) -> Array:

@@ -28,7 +28,7 @@ class Classwise(ClassMeasure):
 
     title: ClassVar[str] = "Class-wise calibration error"
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019; Kull et al., NeurIPS 2019"
-    covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 95 to 100 % of trials"
+    covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 96 to 100 % of trials"
 
     def __post_init__(self) -> None:
         super().__post_init__()

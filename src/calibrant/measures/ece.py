@@ -31,9 +31,7 @@ class ECE(BinnedMeasure):
 
     title: ClassVar[str] = "Expected calibration error"
     reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
-    covers: ClassVar[str] = (
-        "with 100 bins wider than it need be: a nominal 95 % held the truth in 99 to 100 % of trials"
-    )
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 93 to 99 % of trials, with 100 bins in 92 to 100 %"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,6 +23,7 @@ class Error(RowMeasure):
 
     title: ClassVar[str] = "Error rate"
     reference: ClassVar[str] = "-"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 95 % of trials"
 
     def rows(self, p: Predictions) -> Array:
         return (~p.correct).astype(np.float64)

@@ -25,7 +25,7 @@ class FPR95(CurveMeasure):
 
     title: ClassVar[str] = "FPR at 95 % TPR"
     reference: ClassVar[str] = "Liang, Li, Srikant, ICLR 2018"
-    covers: ClassVar[str] = "a nominal 95 % held the truth in 88 to 95 % of trials"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 86 to 94 % of trials"
     needs_both: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

