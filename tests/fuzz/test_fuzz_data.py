@@ -122,6 +122,9 @@ def read_a_network(rng, folder):
 
 
 def plain_only(value) -> bool:
+    """Data, and what stands for a name that nobody looked up."""
+    if type(value).__name__.startswith("_"):
+        return True
     if isinstance(value, dict):
         return all(plain_only(one) for pair in value.items() for one in pair)
     if isinstance(value, list | tuple | set):
@@ -139,7 +142,7 @@ def read_a_batch(rng, folder):
 
     def look():
         found = read_pickled(file)
-        assert plain_only({key: value for key, value in found.items() if type(value).__name__[0] != "_"})
+        assert plain_only(dict(found))
         if whole:
             np.testing.assert_array_equal(found["data"], numbers)
             assert found["labels"] == [1, 2, 0, 1]
