@@ -117,7 +117,8 @@ def write_odd(p: Predictions, file: Path, rng: np.random.Generator) -> None:
         frame.drop(binary).write_ndjson(file)
         return
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype in (pl.Binary, pl.Object)]
-    frame.drop(nested).write_csv(file)
+    flat = frame.drop(nested)
+    flat.write_csv(file) if flat.width else file.write_text("")
 
 
 def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[Path, Predictions | None]:
