@@ -50,6 +50,8 @@ def page(study: Study) -> str:
     return environment.get_template("page").render(
         plan=study.plan,
         status=status,
+        trained=len({tuple(row[key] for key in ("method", *study.plan.grid)) for row in rows}),
+        wanted=len(study.cells),
         facts=_facts(study, rows),
         findings=[(f, difference(f), detectable(f), _bar(f, findings)) for f in findings],
         counts={
