@@ -69,7 +69,7 @@ def benchmark(rows: Sequence[Measurement]) -> Table:
 
 
 def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Table:
-    table = table_of("measure", *names, "difference", f"{level(confidence)} interval", "p", "better")
+    table = table_of("measure", *names, "change", f"{level(confidence)} interval", "p", "better")
     for c in rows:
         better = {"a": names[0], "b": names[1], "neither": "cannot tell"}[c.better]
         table.add_row(
