@@ -165,7 +165,7 @@ def run_networks(
     table = store.rows(units[0].kind, keys).drop("unit")
     write_whole(folder / TABLE, table.write_parquet)
     failed = store.failures()
-    named = {_name(unit): failed[unit.key].failed.strip().splitlines()[-1] for unit in units if unit.key in failed}
+    named = {_name(unit): failed[unit.key].why for unit in units if unit.key in failed}
     return Made(table, folder / TABLE, ended, named)
 
 

@@ -84,7 +84,7 @@ class Study:
         keys = {unit.key for unit in self.units}
         done, failed = self.store.done() & keys, {k: o for k, o in self.store.failures().items() if k in keys}
         names = {unit.key: self._name(unit) for unit in self.units if unit.key in failed}
-        failures = {names[key]: outcome.failed.strip().splitlines()[-1] for key, outcome in failed.items()}
+        failures = {names[key]: outcome.why for key, outcome in failed.items()}
         missing = len(keys) - len(done) - len(failed)
         return Status(len(keys), len(done), len(failed), missing, _running(self.store.folder), failures)
 

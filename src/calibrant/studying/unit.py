@@ -52,6 +52,15 @@ class Outcome:
     failed: str = ""
     seconds: float = 0.0
 
+    @property
+    def why(self) -> str:
+        """The last line of what went wrong.
+
+        >>> Outcome("a", "train", failed="Traceback ...\\nValueError: no").why, Outcome("a", "train", failed=" ").why
+        ('ValueError: no', '')
+        """
+        return (self.failed.strip().splitlines() or [""])[-1]
+
 
 def work_of(kind: str) -> Work:
     return cast("Work", import_module(f"calibrant.studying.units.{kind}"))
