@@ -47,7 +47,7 @@ def test_every_measure_has_a_verdict(run, tmp_path):
     assert "CPUs" in page
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_topics_without_peers_run(run):
     """In one process, as `make bench` runs them all."""
     verdicts = {"memory": 6, "start": 3, "battery": 1}

@@ -310,7 +310,7 @@ def test_two_processes_share_the_work(tmp_path):
     assert run.test.n == 40
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_processes_share_a_regulariser_that_is_learned(tmp_path):
     """Through the command line, as a user would start it."""
     small = ("scale=smoke", "data.limit=64", "data.test_limit=50", "batch=16")
