@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import slow_measures
 
+from calibrant.core import curve as curves
 from calibrant.core.class_curves import ClassCurves
 from calibrant.core.curve import Bins, Curve, equal_width_edges
 from calibrant.core.predictions import Predictions
+from calibrant.core.ranking import area_under_roc
 
 WAYS = [
     ("width", "right", "sort"),
@@ -38,6 +40,34 @@ def test_sorts_scores_and_keeps_pairs_together(p):
     assert np.array_equal(curve.scores, p.confidence[curve.order])
     assert np.array_equal(curve.hits, p.correct[curve.order])
     assert sorted(curve.order) == list(range(p.n))
+
+
+@pytest.mark.parametrize("digits", [1, 17])
+def test_a_long_curve_is_the_same_curve(digits, monkeypatch):
+    """Sorted as pairs, with sums from the rows: for scores with many ties and with none, 0 and 1 among them."""
+    rng = np.random.default_rng(3)
+    scores = np.concatenate([[0.0, -0.0, 1.0, 5e-324], rng.random(996).round(digits)])
+    hits = rng.random(1000) < scores
+    short = Curve.sort(scores, hits)
+    monkeypatch.setattr(curves, "LONG", 100)
+    monkeypatch.setattr(curves, "BLOCK", 64)
+    long = Curve.sort(scores, hits)
+    assert long.hits.itemsize == 1
+    assert np.array_equal(long.scores, short.scores)
+    assert np.array_equal(long.hits, hits[long.order])
+    assert np.array_equal(long.scores, scores[long.order])
+    for scheme, closed, em in WAYS:
+        for count in (1, 7, 15):
+            monkeypatch.setattr(curves, "LONG", 10**9)
+            expected = short.bins(count, scheme, closed=closed, em=em)
+            monkeypatch.setattr(curves, "LONG", 100)
+            got = long.bins(count, scheme, closed=closed, em=em)
+            np.testing.assert_allclose(sums(got), sums(expected), atol=1e-12)
+    blocks = list(long.group_blocks())
+    assert len(blocks) > 5
+    for each, whole in zip(zip(*blocks, strict=True), short.groups, strict=True):
+        assert np.array_equal(np.concatenate(each), whole)
+    assert area_under_roc(long.group_blocks()) == pytest.approx(area_under_roc([short.groups]), abs=1e-15)
 
 
 def test_edges_belong_to_the_bin_below_or_above():

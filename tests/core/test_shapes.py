@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant import Accumulator, InputError, Predictions, measure
+from calibrant import Accumulator, InputError, Predictions, fit, measure
 
 S, Y = [0.95, 0.75, 0.35, 0.15, 0.55, 0.72], [1, 0, 0, 1, 1, 1]
 
@@ -41,6 +41,20 @@ def test_scope_top_reads_confidence_and_correctness():
         assert value(p, f"{what}:scope=top") == pytest.approx(value(two, what), abs=1e-12)
     assert "positive-class" in measure(p, "ece", resamples=0).definition
     assert "top-label" in measure(p, "ece:scope=top", resamples=0).definition
+
+
+def test_one_score_a_row_is_all_that_is_kept():
+    """Ten million confidences take no more memory than they are: both columns are made when asked for."""
+    s, y = np.array(S), np.array(Y, dtype=bool)
+    for p in (Predictions.binary(s, y), Predictions.from_confidence(s, y)):
+        assert np.shares_memory(p.score, s)
+        value(p, "ece"), value(p, "auroc_correct"), fit(p, "temperature")
+        assert "values" not in p.__dict__
+        assert "labels" not in p.__dict__
+        assert (p.n, p.k, len(p.take([1, 2]))) == (6, 2, 2)
+        assert np.array_equal(p.values, np.stack([1 - s, s], axis=1))
+        assert np.array_equal(p.labels, Y)
+        assert not p.values.flags.writeable
 
 
 def test_a_small_probability_keeps_its_digits():

@@ -1,7 +1,7 @@
 """Platt scaling: a sigmoid of the score."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +19,8 @@ class Platt(OfScores):
 
     Assumes an error of one shape: where that is wrong it can raise the log loss. `ovr` looks at the logits
     themselves, so a constant added to a row changes its result. `smooth` uses Platt's targets, which keep small
-    sets from extremes.
+    sets from extremes. `of=score` takes the probabilities themselves, as scikit-learn does: votes of a forest, where
+    scores of 0 and 1 are common and their logits say nothing.
 
     >>> p = Predictions.from_probs([[0.8, 0.2]] * 4 + [[0.5, 0.5]] * 2, [0, 0, 0, 1, 0, 1])
     >>> fitted = Platt().fit(p)  # 3 in 4 at logit ln 4, 1 in 2 at logit 0: a = ln 3 / ln 4
@@ -28,6 +29,7 @@ class Platt(OfScores):
     """
 
     smooth: bool = False
+    of: Literal["logit", "score"] = "logit"
 
     aliases: ClassVar[tuple[str, ...]] = ("sigmoid",)
     title: ClassVar[str] = "Platt scaling"
@@ -35,9 +37,9 @@ class Platt(OfScores):
     complexity: ClassVar[int] = 1
 
     def fit(self, p: Predictions) -> Map:
-        if self.scope == "top":
-            pool = next(pools(p, "top"))
-            fits = [platt_of(logit(pool.x), pool.rate, pool.size, smooth=self.smooth)]
+        if self.scope == "top" or self.of == "score":
+            x_of = logit if self.of == "logit" else np.asarray
+            fits = [platt_of(x_of(one.x), one.rate, one.size, smooth=self.smooth) for one in pools(p, self.scope)]
         else:
             fits = [
                 platt_of(
@@ -49,8 +51,8 @@ class Platt(OfScores):
         zero = np.zeros(len(fits))
         top = self.scope == "top"
         step = Sigmoid(
-            np.stack([a, a if top else zero, b, zero], axis=1),  # (1 or k, 4)
-            "probs" if top else "logits",
+            np.stack([a, a if top and self.of == "logit" else zero, b, zero], axis=1),  # (1 or k, 4)
+            "scores" if self.of == "score" else "probs" if top else "logits",
             STEP_SCOPE[self.scope],
         )
         given = {"a": float(a[0]), "b": float(b[0])} if top else {"a": a.tolist(), "b": b.tolist()}

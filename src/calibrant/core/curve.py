@@ -3,18 +3,24 @@
 `Curve` holds one sequence of (score, hit) pairs, for instance top-label confidence and correctness.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
 
 MOST_BINS = 100_000
 MOST_CELLS = 20_000_000  # bins x classes
+LONG = 1 << 22  # rows from which on memory counts: hits of one byte, sums from the rows themselves
+BLOCK = 1 << 18  # rows of a long curve that are looked at together
 
+Happened = npt.NDArray[np.float64] | npt.NDArray[np.bool_]  # 1 or True where the event happened
 Scheme = Literal["width", "mass"]
 Closed = Literal["right", "left"]
 Mass = Literal["sort", "midpoint", "interp", "stride"]
@@ -69,13 +75,20 @@ class Curve:
     """
 
     scores: Array  # (n,) ascending
-    hits: Array  # (n,) 1.0 where the event happened
-    order: Ints  # (n,) original row of each sorted sample
+    hits: Array  # (n,) 1 where the event happened
+    rows: Ints | Callable[[], Ints]  # (n,) original row of each sorted sample, or how to find it
 
     @classmethod
-    def sort(cls, scores: Array, hits: Array) -> "Curve":
+    def sort(cls, scores: Array, hits: Happened) -> "Curve":
+        if len(scores) >= LONG and scores.min() >= 0 and scores.max() <= 1:
+            return cls(*_sorted_pairs(scores, hits), partial(_order_of_pairs, scores, hits))
         order = np.argsort(scores)
         return cls(scores[order], hits[order].astype(np.float64), order)
+
+    @cached_property
+    def order(self) -> Ints:
+        """Original row of each sorted sample."""
+        return self.rows() if callable(self.rows) else self.rows
 
     @property
     def n(self) -> int:
@@ -118,6 +131,18 @@ class Curve:
         hits = np.diff(self.hit_sum[self.group_ends], prepend=0.0)
         return hits, np.diff(self.weight_sum[self.group_ends], prepend=0.0) - hits
 
+    def group_blocks(self) -> Iterator[tuple[Array, Array]]:
+        """The same in blocks, so that long curves need no arrays of their length."""
+        if self.n < LONG:
+            yield self.groups
+            return
+        start = 0
+        while start < self.n:
+            last = self.scores[min(start + BLOCK, self.n) - 1]
+            stop = int(np.searchsorted(self.scores, last, side="right"))  # equal scores stay together
+            yield Curve(self.scores[start:stop], self.hits[start:stop], np.arange(0)).groups
+            start = stop
+
     def repeat(self, counts: Ints) -> "Curve":
         """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
         c = counts[self.order]
@@ -125,13 +150,17 @@ class Curve:
 
     def with_hits(self, hits: Array) -> "Curve":
         """The same scores with other hits, given in sorted order."""
-        return Curve(self.scores, hits, self.order)
+        return Curve(self.scores, hits, self.rows)
 
     def bins(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Bins:
         check_bins(count)
         cuts = _cuts(self.scores, count, scheme, closed, em)
-        hits = self._hits_below(cuts) if scheme == "mass" and em == "sort" else self.hit_sum[cuts]
-        return Bins(np.diff(cuts).astype(np.float64), np.diff(self.score_sum[cuts]), np.diff(hits), self.n)
+        sizes, split = np.diff(cuts).astype(np.float64), scheme == "mass" and em == "sort"
+        if self.n >= LONG and not split:
+            sums = [[float(of[a:b].sum()) for a, b in pairwise(cuts)] for of in (self.scores, self.hits)]
+            return Bins(sizes, np.array(sums[0]), np.array(sums[1]), self.n)
+        hits = self._hits_below(cuts) if split else self.hit_sum[cuts]
+        return Bins(sizes, np.diff(self.score_sum[cuts]), np.diff(hits), self.n)
 
     def bin_of(self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", em: Mass = "sort") -> Ints:
         """The bin of each sorted sample; -1 where it is in none."""
@@ -148,6 +177,30 @@ class Curve:
         low = ends[np.maximum(at - 1, 0)]
         inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
         return np.asarray(self.hit_sum[low] + inside * (self.hit_sum[high] - self.hit_sum[low]))
+
+
+def _pairs(scores: Array, hits: Happened) -> npt.NDArray[np.uint64]:
+    """One whole number for each score in [0, 1] and its hit, in their order: such scores leave the first bits free."""
+    pairs = (scores + 0.0).view(np.uint64)  # + 0: there are two zeros
+    pairs <<= np.uint64(1)
+    pairs |= hits.astype(np.uint8)
+    return pairs
+
+
+def _sorted_pairs(scores: Array, hits: Happened) -> tuple[Array, Array]:
+    """Scores in ascending order with their hits, in one byte each: no sort of row numbers, and no copies."""
+    pairs = _pairs(scores, hits)
+    pairs.sort()
+    ordered = np.empty(len(pairs), dtype=np.int8)
+    for start in range(0, len(pairs), BLOCK):
+        part = slice(start, start + BLOCK)
+        ordered[part] = pairs[part] & np.uint64(1)
+    pairs >>= np.uint64(1)
+    return pairs.view(np.float64), ordered  # type: ignore[return-value]  # whole numbers do as well
+
+
+def _order_of_pairs(scores: Array, hits: Happened) -> Ints:
+    return np.argsort(_pairs(scores, hits))
 
 
 def check_bins(count: int, classes: int = 1) -> None:

@@ -18,7 +18,9 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import LeakWarning
+from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import Predictions
+from calibrant.core.views import CHUNK_ELEMENTS
 
 VERSION = 2
 LEAK = 0.02  # share of the rows from which on a leak is told
@@ -158,13 +160,20 @@ def _hash_rows(p: Predictions) -> Hashes:
     Differences are the same when a row of float64 logits is shifted, and up to rounding for probabilities; every
     kind of file keeps all digits.
     """
-    some = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64))
-    true = Predictions(p.values[np.arange(p.n), p.labels][:, None], p.labels, p.kind).logits.astype(np.float64)
-    around = np.concatenate([p.logits_of(some), true, p.logits_of(some[:1])], axis=1)
-    with np.errstate(over="ignore"):  # logits of 1e308: infinite differences are equal differences
-        steps = np.diff(around, axis=1).astype(np.float32)
-    bits = (steps + np.float32(0.0)).view(np.uint32)  # + 0: there are two zeros
-    return _mixed(np.concatenate([bits, p.labels[:, None].astype(np.uint32)], axis=1))
+    some, hashes = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64)), np.empty(p.n, dtype=np.uint64)
+
+    def work(rows: slice) -> None:
+        q = Predictions(*p.block(rows), p.kind)
+        true = Predictions(q.values[np.arange(q.n), q.labels][:, None], q.labels, q.kind).logits.astype(np.float64)
+        logits = q.logits_of(some)
+        around = np.concatenate([logits, true, logits[:, :1]], axis=1)
+        with np.errstate(over="ignore"):  # logits of 1e308: infinite differences are equal differences
+            steps = np.diff(around, axis=1).astype(np.float32)
+        bits = (steps + np.float32(0.0)).view(np.uint32)  # + 0: there are two zeros
+        hashes[rows] = _mixed(np.concatenate([bits, q.labels[:, None].astype(np.uint32)], axis=1))
+
+    run_pieces(work, pieces(p.n, CHUNK_ELEMENTS // COLUMNS), p.n * COLUMNS)
+    return hashes
 
 
 def _hash_ids(ids: npt.NDArray[Any]) -> Hashes:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
 class Held(Views):
     """Valid arrays, locked, with names for what is beside them."""
 
-    def __init__(self, values: Floats, labels: Ints, kind: Kind, extras: Extras | None = None) -> None:
+    def __init__(
+        self, values: Floats, labels: Ints | npt.NDArray[np.bool_], kind: Kind, extras: Extras | None = None
+    ) -> None:
         """For internal use: takes valid arrays without looking at them. Users call `from_logits` or `from_probs`."""
         extras = extras or Extras()
-        self.__dict__.update(values=values, labels=labels, kind=kind, extras=extras)
+        if values.ndim == 1:  # one score in float64, and whether its event happened: nothing else is kept
+            self.__dict__.update(alone=values, happened=labels, kind=kind, extras=extras)
+        else:
+            self.__dict__.update(alone=None, values=values, labels=labels, kind=kind, extras=extras)
         lock(values, labels, *extras.arrays().values())
 
     def __setattr__(self, name: str, value: object) -> None:

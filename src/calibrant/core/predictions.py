@@ -227,6 +227,8 @@ class Predictions(Held):
     def take(self, index: npt.ArrayLike) -> "Predictions":
         """The rows of `index` (integers or a mask), in that order; repeats are allowed."""
         rows = row_numbers(index, self.n)
+        if self.alone is not None:
+            return Predictions(self.alone[rows], self.happened[rows], self.kind, self.extras.take(rows))
         return Predictions(self.values[rows], self.labels[rows], self.kind, self.extras.take(rows))
 
     def split(self, fraction: float = 0.5, *, seed: int = 0) -> tuple["Predictions", "Predictions"]:

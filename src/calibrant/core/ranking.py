@@ -1,17 +1,23 @@
 """Ranking: mathematics that several measures share, and rank correlations of two columns."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from calibrant.core.arrays import Array
 
 
-def area_under_roc(positives: Array, negatives: Array) -> float:
-    """Chance that a positive outranks a negative, from tie groups in ascending order of score; ties count half."""
-    wanted, others = positives.sum(), negatives.sum()
-    if wanted == 0 or others == 0:
-        return float("nan")
-    below = np.cumsum(negatives) - negatives
-    return float(positives @ (below + negatives / 2) / (wanted * others))
+def area_under_roc(groups: Iterable[tuple[Array, Array]]) -> float:
+    """Chance that a positive outranks a negative, ties counting half.
+
+    From positives and negatives in each group of equal scores, ascending, in one block or several.
+    """
+    area, wanted, others = 0.0, 0.0, 0.0
+    for positives, negatives in groups:
+        below = others + np.cumsum(negatives) - negatives
+        area += float(positives @ (below + negatives / 2))
+        wanted, others = wanted + float(positives.sum()), others + float(negatives.sum())
+    return area / (wanted * others) if wanted and others else float("nan")
 
 
 def average_precision(positives: Array, negatives: Array) -> float:

@@ -18,7 +18,7 @@ from calibrant.core.validate_extras import check_extras
 from calibrant.core.views import PROBABILITY_FLOOR, Kind
 
 Ignore = int | Sequence[int]
-Given = tuple[Floats, Ints, Kind, Extras]
+Given = tuple[Floats, Ints | npt.NDArray[np.bool_], Kind, Extras]
 
 ROWS = ("features", "ids", "groups", "weights", "clusters")
 
@@ -71,7 +71,7 @@ def from_binary(
     y, names = _positive(given, positive)
     values, kind = _two_columns(s, logits)
     extras = replace(check_extras(len(y), **rows), shape="binary", classes=names, missing=gone)
-    return values, y, kind, extras
+    return values, y if logits else y == 1, kind, extras
 
 
 def from_confidence(
@@ -81,12 +81,10 @@ def from_confidence(
     noun = "logit of the confidence" if logits else "confidence"
     confidence, correct, rows, gone = _settled(noun, confidence, correct, rows, missing)
     c = check_scores("confidence", confidence, logits=logits)
-    right = to_numpy("correct", correct)
-    right = right.astype(np.int64) if right.dtype == bool else right
-    y = check_labels(right, len(c), 2, "correct")
+    y = check_labels(to_numpy("correct", correct), len(c), 2, "correct")
     values, kind = _two_columns(c, logits)
-    extras = replace(check_extras(len(y), **rows), shape="confidence", predicted=np.ones(len(y), dtype=np.int64))
-    return values, y, kind, replace(extras, missing=gone)
+    extras = replace(check_extras(len(y), **rows), shape="confidence", missing=gone)
+    return values, y if logits else y == 1, kind, extras
 
 
 def _settled(
@@ -109,9 +107,10 @@ def _settled(
 
 
 def _two_columns(s: Array, logits: bool) -> tuple[Array, Kind]:
+    """Logits of both events; of probabilities one says it all."""
     if logits:
         return hold(np.stack([np.zeros(len(s)), s], axis=1)), "logits"
-    return np.stack([1 - s, s], axis=1), "probs"
+    return s, "probs"
 
 
 def _positive(labels: npt.NDArray[Any], positive: Any) -> tuple[Ints, tuple[str, ...]]:

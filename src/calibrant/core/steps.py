@@ -107,19 +107,19 @@ class Curves(Step):
 
 @dataclass(frozen=True, eq=False)
 class Sigmoid(Step):
-    """s -> sigmoid(a ln s - b ln(1 - s) + c + d logit(s)^2), or sigmoid(a z + c) of the logit z.
+    """s -> sigmoid(a ln s - b ln(1 - s) + c + d logit(s)^2), or sigmoid(a z + c) of the logit z or the score itself.
 
     One row of coefficients (a, b, c, d) per class, or a single one.
     """
 
     coefficients: Array  # (k or 1, 4)
-    on: Literal["probs", "logits"]
+    on: Literal["probs", "logits", "scores"]  # functions of s, of the logit z, of s as it is
     scope: Scope
 
     name: ClassVar[str] = "sigmoid"
 
     def __call__(self, p: Predictions) -> Predictions:
-        return _rescored(p, self.scope, p.probs if self.on == "probs" else p.logits.astype(np.float64), self._value)
+        return _rescored(p, self.scope, p.logits.astype(np.float64) if self.on == "logits" else p.probs, self._value)
 
     def _value(self, scores: Array, c: int) -> Array:
         from scipy.special import expit
@@ -132,7 +132,7 @@ class Sigmoid(Step):
         return np.asarray(expit(margin))
 
     def _margin(self, scores: Array, a: float, b: float, constant: float, square: float) -> Array:
-        if self.on == "logits":
+        if self.on != "probs":
             return a * scores + constant
         s = np.clip(scores, SCORE_FLOOR, 1 - SCORE_FLOOR)
         return np.asarray(a * np.log(s) - b * np.log1p(-s) + constant + square * np.log(s / (1 - s)) ** 2)

@@ -178,13 +178,14 @@ class _Margins:
         self.margin = np.empty(self.n)
 
         def work(rows: slice) -> None:
-            values = p.values[rows].astype(np.float64)
-            z = values if p.kind == "logits" else np.log(np.maximum(values, PROBABILITY_FLOOR))
+            values, labels = p.block(rows)
+            z = values.astype(np.float64)
+            z = z if p.kind == "logits" else np.log(np.maximum(z, PROBABILITY_FLOOR))
             with np.errstate(over="ignore"):
-                self.margin[rows] = np.where(p.labels[rows] == 1, z[:, 1] - z[:, 0], z[:, 0] - z[:, 1])
+                self.margin[rows] = np.where(labels == 1, z[:, 1] - z[:, 0], z[:, 0] - z[:, 1])
 
-        run_pieces(work, self.parts, p.values.size)
-        self.reach = float(np.abs(self.margin).max())
+        run_pieces(work, self.parts, 2 * p.n)
+        self.reach = float(max(self.margin.max(), -self.margin.min()))
 
     def diagnosis(self) -> Diagnosis:
         """Whether a finite optimum exists, as for more classes."""

@@ -58,6 +58,8 @@ def check_labels(labels: Any, n: int, k: int, name: str = "labels") -> Ints:
             found = np.unique(array.astype(str)).tolist()[:8]
             fix += f", or name them in the order of the scores: classes={found} (--classes {','.join(found)})"
         raise InputError(name, expected="integers", got=f"type {array.dtype}", fix=fix)
+    if array.dtype.kind == "b":  # no others to look for
+        return array.astype(np.int64)
     broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
     if len(broken):
         row = int(broken[0])
@@ -89,8 +91,8 @@ def check_scores(name: str, scores: Any, *, logits: bool) -> Array:
         got = f"{values[outside[0]]:g} in row {outside[0]} ({len(outside)} of {len(values)} rows)"
         fix = "say logits=True if these are margins or log-odds; divide by 100 if they are percent"
         raise InputError(name, expected="probabilities from 0 to 1", got=got, fix=fix)
-    made = values.astype(np.float64)
-    return made if logits else np.minimum(made, 1.0)
+    made = values.astype(np.float64, copy=False)
+    return made if logits or made.max() <= 1 else np.minimum(made, 1.0)
 
 
 def _check_shape(name: str, values: Floats, few_rows: bool) -> None:

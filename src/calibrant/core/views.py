@@ -26,18 +26,36 @@ CHUNK_ELEMENTS = 1 << 16  # elements worked on at a time, so that they stay in t
 class Views:
     """Everything that is computed from scores (n, k) and labels (n,), whatever their shape."""
 
-    values: Floats
-    labels: Ints
     kind: Kind
     extras: Extras
+    alone: (
+        Array | None
+    )  # (n,) where rows have one score, the probability of their event: `values` is made when asked for
+    happened: npt.NDArray[np.bool_]  # (n,) beside it
+
+    @cached_property
+    def values(self) -> Floats:
+        """What was given, (n, k)."""
+        return lock(self.block(slice(None))[0])
+
+    @cached_property
+    def labels(self) -> Ints:
+        return lock(self.happened.astype(np.int64))
 
     @property
     def n(self) -> int:
-        return len(self.labels)
+        return len(self.labels if self.alone is None else self.alone)
 
     @property
     def k(self) -> int:
-        return int(self.values.shape[1])
+        return int(self.values.shape[1]) if self.alone is None else 2
+
+    def block(self, rows: slice) -> tuple[Floats, Ints]:
+        """Some rows of `values` and `labels`."""
+        if self.alone is None:
+            return self.values[rows], self.labels[rows]
+        s = self.alone[rows]
+        return np.stack([1 - s, s], axis=1), self.happened[rows].astype(np.int64)
 
     # -- what is judged: a score in [0, 1] and whether its event happened ------------------------
 
@@ -49,23 +67,27 @@ class Views:
     @cached_property
     def hit(self) -> npt.NDArray[np.bool_]:
         """Whether the row is positive (binary predictions), or predicted right (all others)."""
-        return lock(self.labels == 1) if self.extras.shape == "binary" else self.correct
+        if self.extras.shape != "binary":
+            return self.correct
+        return lock(self.labels == 1) if self.alone is None else self.happened
 
     @cached_property
     def curve(self) -> Curve:
         """Score against hit, sorted once: what binned, kernel and ranking measures read."""
         if self.extras.shape != "binary":
             return self.top_label
-        return sort_curve(self.score, self.hit.astype(np.float64), self.extras.weights)
+        return sort_curve(self.score, self.hit, self.extras.weights)
 
     @cached_property
     def top_label(self) -> Curve:
         """Confidence against correctness, sorted once."""
-        return sort_curve(self.confidence, self.correct.astype(np.float64), self.extras.weights)
+        return sort_curve(self.confidence, self.correct, self.extras.weights)
 
     @cached_property
     def _event_prob(self) -> Array:
         """Of class 1 of two, without losing digits where it is small."""
+        if self.alone is not None:
+            return self.alone
         if self.kind == "probs":
             return self.values[:, 1].astype(np.float64)
         return np.exp(self.values[:, 1] - self._top.largest) / self._top.total
@@ -97,7 +119,7 @@ class Views:
 
     @cached_property
     def confidence(self) -> Array:
-        return self._top.confidence
+        return self.alone if self.alone is not None and self.extras.shape == "confidence" else self._top.confidence
 
     @cached_property
     def predicted(self) -> Ints:
@@ -106,6 +128,8 @@ class Views:
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
+        if self.alone is not None and self.extras.shape == "confidence":
+            return self.happened
         return lock(self.predicted == self.labels)
 
     # -- probabilities --------------------------------------------------------------------------

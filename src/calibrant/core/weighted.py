@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Bins, Closed, Curve, Mass, Scheme, check_bins, equal_width_edges, prefix_sums
+from calibrant.core.curve import Bins, Closed, Curve, Happened, Mass, Scheme, check_bins, equal_width_edges, prefix_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class WeightedCurve(Curve):
     weights: Array  # (n,) in the order of the scores, each above 0
 
     @classmethod
-    def weigh(cls, scores: Array, hits: Array, weights: Array) -> "WeightedCurve":
+    def weigh(cls, scores: Array, hits: Happened, weights: Array) -> "WeightedCurve":
         order = np.argsort(scores)
         order = order[weights[order] > 0]
         return cls(scores[order], hits[order].astype(np.float64), order, weights[order].astype(np.float64))
@@ -52,6 +52,9 @@ class WeightedCurve(Curve):
     @cached_property
     def hit_sum(self) -> Array:
         return prefix_sums(self.hits * self.weights)
+
+    def group_blocks(self) -> Iterator[tuple[Array, Array]]:
+        yield self.groups
 
     def repeat(self, counts: Ints) -> "WeightedCurve":
         w = counts[self.order] * self.weights
@@ -185,6 +188,6 @@ def effective_rows(weights: Array | None, n: int) -> float:
     return float(weights.sum()) if is_whole(weights) else float(weights.sum() ** 2 / (weights @ weights))
 
 
-def sort_curve(scores: Array, hits: Array, weights: Array | None) -> Curve:
+def sort_curve(scores: Array, hits: Happened, weights: Array | None) -> Curve:
     """The curve of these rows, with their weights where they have any."""
     return Curve.sort(scores, hits) if weights is None else WeightedCurve.weigh(scores, hits, weights)

@@ -70,7 +70,7 @@ def _curve(name: str, curve: Curve) -> list[Row]:
     found = np.concatenate([[0.0], np.cumsum(hits) / positives])
     alarms = np.concatenate([[0.0], np.cumsum(misses) / negatives])
     threshold = np.concatenate([[1.0], curve.scores[curve.group_ends - 1][::-1]])
-    area = area_under_roc(*curve.groups)
+    area = area_under_roc(curve.group_blocks())
     return [
         {
             "model": name,

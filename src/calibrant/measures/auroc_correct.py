@@ -27,7 +27,7 @@ class AUROCCorrect(CurveMeasure):
     needs_both: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
-        return area_under_roc(*curve.groups)
+        return area_under_roc(curve.group_blocks())
 
     @property
     def definition(self) -> str:

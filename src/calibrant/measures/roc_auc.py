@@ -26,7 +26,7 @@ class ROCAUC(PositiveMeasure):
     direction: ClassVar[Direction] = "up"
 
     def on(self, curve: Curve) -> float:
-        return area_under_roc(*curve.groups)
+        return area_under_roc(curve.group_blocks())
 
     @property
     def definition(self) -> str:

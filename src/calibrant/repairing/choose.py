@@ -11,12 +11,15 @@ from calibrant.core.map import Map, put_together
 from calibrant.core.notebook import Shown, Table
 from calibrant.core.predictions import Predictions
 from calibrant.core.recalibrate import check_folds, dealt
+from calibrant.core.views import PROBABILITY_FLOOR
 from calibrant.core.wording import bracket, number
 from calibrant.measures.nll import NLL
 from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import KEEP_ARGMAX, THESE, UNCALIBRATED, Candidate, Judged, Ruling, decide
 
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
+OF_POSITIVES = ("platt", "platt:of=score,smooth=true")  # more for P(positive)
+WITHOUT_LOGITS = ("identity", "platt:of=score,smooth=true", "isotonic", "histogram")  # what votes of forests have not
 FOLDS = 5
 
 
@@ -49,7 +52,7 @@ class Choice(Shown):
 
 def choose(
     p: Predictions,
-    candidates: Sequence[str] = CANDIDATES,
+    candidates: Sequence[str] | None = None,  # those of `candidates_for`
     *,
     folds: int | None = None,  # five, or as many as there are rows
     keep_argmax: bool = KEEP_ARGMAX,
@@ -60,11 +63,25 @@ def choose(
     "identity", which changes nothing, is always a candidate and wins where no other is shown to be better. With
     `keep_argmax` only calibrators that cannot change a prediction are tried.
     """
-    names = [name for name in with_identity(candidates) if may_take_part(name, p, keep_argmax=keep_argmax)]
+    asked = with_identity(candidates_for(p) if candidates is None else candidates)
+    names = [name for name in asked if may_take_part(name, p, keep_argmax=keep_argmax)]
     ruling = rule_on(p, names, folds=folds, keep_argmax=keep_argmax, seed=seed)
     m = fit(p, ruling.chosen)
     why = f"{m.fit.diagnosis}; chosen from {len(names)} candidates by cross-fitting"
     return Choice(replace(m, fit=replace(m.fit, diagnosis=why)), ruling)
+
+
+def candidates_for(p: Predictions) -> tuple[str, ...]:
+    """What is tried where nothing else is asked for: of binary scores of 0 or 1 nothing that takes their logit."""
+    if p.shape != "binary":
+        return CANDIDATES
+    return WITHOUT_LOGITS if is_certain(p) else (*CANDIDATES, *OF_POSITIVES)
+
+
+def is_certain(p: Predictions) -> bool:
+    """Whether some binary scores are 0 or 1, so that a single error costs without bound; logits never say that."""
+    given = p.shape == "binary" and p.kind == "probs"
+    return given and bool(np.minimum(p.score, 1 - p.score).min() < PROBABILITY_FLOOR)
 
 
 def rule_on(
@@ -86,7 +103,8 @@ def judge(name: str, q: Predictions, folds: Ints | None = None) -> Judged:
     """What the rule asks of a calibrator, given the predictions it made, cross-fitted by these folds if at all."""
     chain = chain_of(name)
     keeps, fits = all(one.keeps(q.shape) for one in chain), q.shape == "binary" and chain[-1].of_score
-    return Judged(name, NLL().rows(q), max(one.complexity for one in chain), keeps, fits, q.counts, q.clusters, folds)
+    simple = max(one.complexity for one in chain)
+    return Judged(name, NLL().rows(q), simple, keeps, fits, q.counts, q.clusters, folds, is_certain(q))
 
 
 def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:

@@ -107,8 +107,8 @@ def _step(s: Handed, step: Step, k: int) -> Handed:
             return _mix(s, step, k)
         case Curves(form="line" | "stair", scope="top" | "classes" | "shared"):
             return _rescored(s, step, s.probs(), k)
-        case Sigmoid(on="probs" | "logits", scope="top" | "classes" | "shared"):
-            return _rescored(s, step, s.probs() if step.on == "probs" else s.logits(), k)
+        case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
+            return _rescored(s, step, s.logits() if step.on == "logits" else s.probs(), k)
     raise unknown_step(step)
 
 
@@ -155,7 +155,7 @@ def _value(nodes: Nodes, step: Curves | Sigmoid, scores: str, columns: int) -> s
         return _curve(nodes, step, scores, columns)
     rows = step.coefficients if step.scope == "classes" else step.coefficients[:1]
     a, b, constant, square = rows.T  # (k,) or (1,)
-    if step.on == "logits":
+    if step.on != "probs":
         return nodes("Sigmoid", nodes("Add", nodes("Mul", scores, a), constant))
     s = nodes("Min", nodes("Max", scores, SCORE_FLOOR), 1 - SCORE_FLOOR)
     log, log_other = nodes("Log", s), nodes("Log", nodes("Sub", 1.0, s))

@@ -38,12 +38,12 @@ class PythonLines:
                 knots = knots if step.scope == "classes" else knots[:1]
                 rows = self.constant(f"KNOTS_{number}", [[x.tolist(), y.tolist()] for x, y in knots])
                 self.rescore(step.scope, step.form, rows, on_probs=True)
-            case Sigmoid(on="probs" | "logits", scope="top" | "classes" | "shared"):
-                on_probs = step.on == "probs"
-                table = step.coefficients if on_probs else step.coefficients[:, [0, 2]]
+            case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
+                table = step.coefficients if step.on == "probs" else step.coefficients[:, [0, 2]]
                 rows = self.constant(f"COEFFICIENTS_{number}", table.tolist()[: None if step.scope == "classes" else 1])
                 self.use("sigmoid")
-                self.rescore(step.scope, "of_probability" if on_probs else "of_logit", rows, on_probs=on_probs)
+                function = {"probs": "of_probability", "logits": "of_logit", "scores": "of_score"}[step.on]
+                self.rescore(step.scope, function, rows, on_probs=step.on != "logits")
             case _:
                 raise unknown_step(step)
 

@@ -92,6 +92,9 @@ def of_probability(score, a, b, c, d):
     "of_logit": """
 def of_logit(logit, a, c):
     return sigmoid(a * logit + c)""",
+    "of_score": """
+def of_score(score, a, c):
+    return sigmoid(a * score + c)""",
     "normal": '''
 def normal(values):
     """Divided by their sum."""

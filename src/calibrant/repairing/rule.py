@@ -7,9 +7,12 @@ that calibrators are fitted on, cross-fitted. What a calibrator does to other ro
    interval of the difference, by a paired bootstrap, leaves out zero; or the labels are at least 20 times as likely
    under it, which calibrated predictions let happen at most once in 20 times (a mean of likelihood ratios over folds,
    each on rows that the map was not fitted on). The second is for few rows that weigh much, such as positives with a
-   score of 0, of which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated.
+   score of 0, of which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated, but
+   not binary scores of 0 or 1 (votes of a forest): they leave no room for an error that rows to come may hold, so one
+   that fits P(positive) and leaves some wins, shown or not, unless it is shown to be worse.
 2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
-   first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate.
+   first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate,
+   and of those the one with the lowest loss.
 3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
 """
 
@@ -49,6 +52,7 @@ class Judged:
     weights: Array | None = None  # (n,) how many rows each is worth
     clusters: Ints | None = None  # (n,) 0, 1, ...: rows that came together
     folds: Ints | None = None  # (n,) 0, 1, ...: rows of one fold were calibrated by one map, fitted on the others
+    certain: bool = False  # of binary predictions: some scores are 0 or 1, so that one error costs without bound
 
     @cached_property
     def mean(self) -> float:
@@ -134,7 +138,9 @@ class Ruling:
             c, change = self.of(self.chosen), _change(self.of(self.chosen), self.of(UNCALIBRATED))
             if c.shown == "better":
                 return f"Use {c.calibrator}: it lowers the loss{where}, {change}."
-            return f"Use {c.calibrator}: the labels{where} are far likelier under it, {change}."
+            if c.may_win:
+                return f"Use {c.calibrator}: the labels{where} are far likelier under it, {change}."
+            return f"Use {c.calibrator}: scores of 0 and 1 leave no room for error, and one error is enough; {change}."
         others = [
             c for c in self.candidates if c.calibrator != UNCALIBRATED and (c.keeps_argmax or not self.keep_argmax)
         ]
@@ -218,11 +224,18 @@ def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Ca
 def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argmax: bool) -> str:
     named = {c.calibrator for c in candidates if c.may_win and (c.keeps_argmax or not keep_argmax)}
     able = [one for one in judged if one.calibrator in named]
+    if judged[0].certain and all(one.certain for one in able):
+        out = {c.calibrator for c in candidates if c.shown == "worse" or (keep_argmax and not c.keeps_argmax)}
+        able = [one for one in judged if one.fits_positives and not one.certain and one.calibrator not in out] or able
+    able = [one for one in able if not one.certain] or able
     if not able:
         return UNCALIBRATED
     lowest = min(able, key=lambda one: one.mean)
     near = [one for one in able if _within_one_error(*lowest.ahead_of(one))]
-    return min(near, key=lambda one: (one.complexity, not one.fits_positives)).calibrator  # then the first in the list
+    least = min(one.complexity for one in near)
+    simplest = [one for one in near if one.complexity == least]
+    of_positives = [one for one in simplest if one.fits_positives]
+    return (min(of_positives, key=lambda one: one.mean) if of_positives else simplest[0]).calibrator
 
 
 def _within_one_error(ahead: float, error: float) -> bool:

@@ -12,7 +12,15 @@ from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.resampled import Draws, compared
-from calibrant.repairing.choose import CANDIDATES, cross_fit, deal_folds, judge, may_take_part, rule_on, with_identity
+from calibrant.repairing.choose import (
+    candidates_for,
+    cross_fit,
+    deal_folds,
+    judge,
+    may_take_part,
+    rule_on,
+    with_identity,
+)
 from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import FITTING, UNCALIBRATED, Ruling, Shown, decide
 from calibrant.reporting.aspects import refinement
@@ -48,7 +56,7 @@ def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1)
 
 def candidates(p: Predictions) -> tuple[str, ...]:
     """Those of `choose` that suit these predictions, and so what could have been tried."""
-    return tuple(name for name in CANDIDATES[1:] if may_take_part(name, p))
+    return tuple(name for name in candidates_for(p)[1:] if may_take_part(name, p))
 
 
 def try_all(

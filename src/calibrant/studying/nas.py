@@ -58,12 +58,12 @@ SCALES = {
     ),
     "small": Scale(
         {"topology": "topology:width=8,cells=1", "size": "size:width=2"},
-        # Few images, often and as they are: even so brief a training ends as long ones do, overconfident.
+        # The benchmark's own steps. Images as they are: in ten epochs of moved ones nothing is learned by heart.
         {
-            **{"epochs": 12, "batch": 50, "optimizer": SGD, "schedule": {"name": "cosine"}, "channels_last": True},
+            **{"epochs": 10, "batch": 256, "optimizer": SGD, "schedule": {"name": "cosine"}, "channels_last": True},
             "data": {"augment": "none"},
         },
-        *(750, 4000, 300, 150, (*BRIEF, "square:eps=1/255,queries=30")),
+        *(5000, 4000, 300, 150, (*BRIEF, "square:eps=1/255,queries=30")),
     ),
     "paper": Scale(
         {"topology": "topology", "size": "size"},

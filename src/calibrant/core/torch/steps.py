@@ -22,7 +22,7 @@ def step_module(step: Step, k: int) -> "StepModule":
             return _Mix(step)
         case Curves(form="line" | "stair", scope="top" | "classes" | "shared"):
             return _Curves(step, k)
-        case Sigmoid(on="probs" | "logits", scope="top" | "classes" | "shared"):
+        case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
             return _Sigmoid(step, k)
     raise unknown_step(step)
 
@@ -178,11 +178,11 @@ class _Sigmoid(_Rescored):
         self.hold("coefficients", step.coefficients if step.scope == "classes" else step.coefficients[:1])
 
     def scores(self, s: Handed) -> Tensor:
-        return s.probs if self.on == "probs" else s.logits
+        return s.logits if self.on == "logits" else s.probs
 
     def value(self, scores: Tensor) -> Tensor:
         a, b, constant, square = self.coefficients.unbind(1)  # (k,) or (1,)
-        if self.on == "logits":
+        if self.on != "probs":
             return torch.sigmoid(a * scores + constant)
         s = scores.clamp(SCORE_FLOOR, 1 - SCORE_FLOOR)
         inside = a * s.log() - b * torch.log1p(-s) + constant + square * (s / (1 - s)).log() ** 2
