@@ -153,3 +153,21 @@ def test_columns_called_after_classes(tmp_path):
     file.write_text("prob_0,prob_1,label\n0.2,0.8,cat\n0.7,0.3,dog\n0.4,0.6,dog\n")
     with pytest.raises(InputError, match=r"classes=\['cat', 'dog'\] \(--classes cat,dog\)"):
         Predictions.load(file)
+
+
+def test_words_where_numbers_should_be(tmp_path):
+    """What programs write for no number is no score; another word is refused with its row."""
+    file = tmp_path / "p.csv"
+    file.write_text("score,label\n0.2,0\nNA,1\n 0.7,1\nnan,0\n,1\n0.6,1\n")
+    with pytest.raises(InputError, match="a score in every row, got none in 3 of 6 rows"):
+        Predictions.load(file)
+    p = Predictions.load(file, missing="drop")
+    assert (p.score.tolist(), p.missing.rows) == ([0.2, 0.7, 0.6], 3)
+    parts = list(read_batches(file, 2, columns=Columns(missing="drop")))
+    assert np.concatenate([part.score for part in parts]).tolist() == [0.2, 0.7, 0.6]
+    file.write_text("score,label\n0.2,0\nhigh,1\n0.7,1\nlow,0\n")
+    with pytest.raises(InputError, match=r"column score: expected numbers, got 'high' in row 1 \(2 of 4 rows"):
+        Predictions.load(file, missing="drop")
+    file.write_text("prob_0,prob_1,label\n0.2,0.8,1\nnan,0.5,0\n0.3,0.7,1\n")
+    with pytest.raises(InputError, match="finite numbers, got nan in row 1"):
+        Predictions.load(file)

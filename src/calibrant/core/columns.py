@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Place = Path | str  # a file, or the name of what is in memory
 
+NO_NUMBER = ("nan", "na", "n/a", "null", "none", "-")  # what programs write where they have none
+
 
 def arrays_of(frame: "pl.DataFrame", place: Place, roles: Roles) -> dict[str, Any]:
     """The scores by what they are, with the mask of options where some are lacking, and one array for each name."""
@@ -41,6 +43,27 @@ def arrays_of(frame: "pl.DataFrame", place: Place, roles: Roles) -> dict[str, An
         else:
             arrays[array] = plain_column(frame[column], place)
     return arrays
+
+
+def with_numbers(frame: "pl.DataFrame", place: Place, roles: Roles) -> "pl.DataFrame":
+    """Scores that a file holds as text, because some of them are "nan" or "NA", as numbers; other words are refused."""
+    import polars as pl
+
+    for name in frame.columns:
+        series = frame[name]
+        if series.dtype != pl.String or not (name == roles.score or is_numbered(name, roles.score)):
+            continue
+        words = series.str.strip_chars()
+        numbers = words.cast(pl.Float64, strict=False)
+        none = numbers.is_null() & words.is_not_null()
+        strange = none & ~words.str.to_lowercase().is_in(NO_NUMBER)
+        if strange.any():
+            row = strange.arg_true()[0]
+            got = f"'{words[row]:.40}' in row {row} ({strange.sum():,} of {len(words):,} rows hold such words)"
+            raise _wrong(series, place, "numbers", got, "correct the cells, or name another column")
+        numbers = numbers.set(none, np.nan)
+        frame = frame.with_columns(numbers.alias(name))
+    return frame
 
 
 def settled(frame: "pl.DataFrame", place: Place, roles: Roles, how: How) -> tuple["pl.DataFrame", Missing | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.assemble import assemble
-from calibrant.core.columns import arrays_of, gaps_of, one_score, settled
+from calibrant.core.columns import arrays_of, gaps_of, one_score, settled, with_numbers
 from calibrant.core.errors import InputError
 from calibrant.core.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.core.missing import Missing, settle
@@ -51,7 +51,7 @@ def from_table(
         )
     frame, names = _numbered(frame, names, columns)
     roles = roles_of(names, columns, str(place), labelled=labelled)
-    rows, missing = settled(frame, place, roles, columns.missing)
+    rows, missing = settled(with_numbers(frame, place, roles), place, roles, columns.missing)
     arrays = arrays_of(rows, place, roles)
     return assemble(str(place), arrays, roles, columns, few_rows=few_rows, missing=missing)
 
@@ -103,7 +103,7 @@ def _batch(
     lacking = [name for name in names if name not in there]  # lines of JSON need not have every field
     whole, names = _numbered(frame.with_columns(pl.lit(None).alias(name) for name in lacking), names, columns)
     roles = roles_of(names, columns, str(file))
-    gaps = int(gaps_of(whole, roles).sum())
+    gaps = int(gaps_of(with_numbers(whole, file, roles), roles).sum())
     if columns.missing != "refuse":
         on_missing(Missing(gaps, whole.height, columns.missing, roles.noun))
     if columns.missing == "drop" and gaps == whole.height:
