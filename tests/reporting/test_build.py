@@ -11,13 +11,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.wilson import wilson
 from calibrant.data import FOLDER
-from calibrant.repairing.choose import CANDIDATES, choose
+from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, WITHOUT_LOGITS, choose
 from calibrant.repairing.rule import Judged, decide
 from calibrant.reporting.build import build
 from calibrant.reporting.cost import CostRule, cost_row, read_rule
 from calibrant.reporting.page import page
 from calibrant.reporting.segments import by_prediction, check_groups, read_column
-from calibrant.reporting.trials import QUICK, calibrators_for
+from calibrant.reporting.trials import SLOW, calibrators_for
 
 
 def small(n=150, k=3, seed=0, sharpness=2.5):
@@ -146,8 +146,9 @@ def test_large_data_try_fewer_calibrators():
     p = small()
     assert calibrators_for(p, p) == CANDIDATES[1:]
     wide = Predictions.from_logits(np.zeros((2000, 600)), np.zeros(2000, int))
-    assert calibrators_for(wide, wide) == QUICK
-    assert calibrators_for(wide.take(np.arange(1000)), None, models=2) == QUICK
+    quick = tuple(name for name in CANDIDATES[1:] if name not in SLOW)
+    assert calibrators_for(wide, wide) == quick
+    assert calibrators_for(wide.take(np.arange(1000)), None, models=2) == quick
     for few in (None, wide.take(np.arange(1000))):
         assert set(CANDIDATES[1:]) - set(calibrators_for(wide.take(np.arange(1000)), few)) == {"sms"}
 
@@ -437,3 +438,14 @@ def test_odd_groups_are_segments_or_refused(tmp_path, groups, says):
         return
     with pytest.raises(InputError, match=says):
         check_groups(found, p.n)
+
+
+def test_binary_scores_have_candidates_of_their_own_by_the_rows_that_are_fitted_on():
+    rng = np.random.default_rng(0)
+    s = rng.random(400)
+    smooth = Predictions.binary(s, rng.random(400) < s)
+    votes = Predictions.binary(np.round(s, 1), rng.random(400) < s)
+    assert set(calibrators_for(smooth, None)) == {*CANDIDATES[1:], *OF_POSITIVES}
+    assert calibrators_for(votes, None) == calibrators_for(smooth, votes) == WITHOUT_LOGITS[1:]
+    r = build(smooth, fit_on=votes, resamples=20)
+    assert [t.calibrator for t in r.models[0].tried[1:]] == list(WITHOUT_LOGITS[1:])

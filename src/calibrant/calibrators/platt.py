@@ -19,8 +19,8 @@ class Platt(OfScores):
 
     Assumes an error of one shape: where that is wrong it can raise the log loss. `ovr` looks at the logits
     themselves, so a constant added to a row changes its result. `smooth` uses Platt's targets, which keep small
-    sets from extremes. `of=score` takes the probabilities themselves, as scikit-learn does: votes of a forest, where
-    scores of 0 and 1 are common and their logits say nothing.
+    sets from extremes. `of=score` takes the probabilities themselves, with these targets, as scikit-learn does: votes
+    of a forest, where scores of 0 and 1 are common and their logits say nothing.
 
     >>> p = Predictions.from_probs([[0.8, 0.2]] * 4 + [[0.5, 0.5]] * 2, [0, 0, 0, 1, 0, 1])
     >>> fitted = Platt().fit(p)  # 3 in 4 at logit ln 4, 1 in 2 at logit 0: a = ln 3 / ln 4
@@ -39,7 +39,8 @@ class Platt(OfScores):
     def fit(self, p: Predictions) -> Map:
         if self.scope == "top" or self.of == "score":
             x_of = logit if self.of == "logit" else np.asarray
-            fits = [platt_of(x_of(one.x), one.rate, one.size, smooth=self.smooth) for one in pools(p, self.scope)]
+            smooth = self.smooth or self.of == "score"
+            fits = [platt_of(x_of(one.x), one.rate, one.size, smooth=smooth) for one in pools(p, self.scope)]
         else:
             fits = [
                 platt_of(

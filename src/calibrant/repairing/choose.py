@@ -18,8 +18,8 @@ from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import KEEP_ARGMAX, THESE, UNCALIBRATED, Candidate, Judged, Ruling, decide
 
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
-OF_POSITIVES = ("platt", "platt:of=score,smooth=true")  # more for P(positive)
-WITHOUT_LOGITS = ("identity", "platt:of=score,smooth=true", "isotonic", "histogram")  # what votes of forests have not
+OF_POSITIVES = ("platt", "platt:of=score")  # more for P(positive)
+WITHOUT_LOGITS = ("identity", "platt:of=score", "isotonic", "histogram")  # what votes of forests have not
 FOLDS = 5
 
 

@@ -69,8 +69,9 @@ def build(
     fits = {name: p if (rows := request.sample_rows(p, seed)) is None else p.take(rows) for name, p in fits.items()}
     not_tried: tuple[str, ...] = ()
     if calibrators is None:
-        calibrators = calibrators_for(first, next(iter(fits.values()), None), len(named))
-        not_tried = tuple(name for name in candidates(first) if name not in calibrators)
+        fitting = next(iter(fits.values()), None)
+        calibrators = calibrators_for(first, fitting, len(named))
+        not_tried = tuple(name for name in candidates(first, fitting) if name not in calibrators)
     request.check_calibrators(calibrators, first)
     options = Options(
         calibrators,

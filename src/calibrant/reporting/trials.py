@@ -27,7 +27,6 @@ from calibrant.reporting.aspects import refinement
 from calibrant.reporting.report import Outcome, Tried
 from calibrant.reporting.request import OnStep
 
-QUICK = ("temperature", "beta", "isotonic", "histogram")  # of one score at a time: fast for any number of classes
 SLOW = {"sms": 1 << 19, "svs": 1 << 20, "ets": 1 << 20}  # tried up to this many rows x classes to fit on
 RESAMPLES = 200
 OUTCOMES: dict[Shown, Outcome] = {"better": "helped", "worse": "made it worse", "neither": "no difference shown"}
@@ -51,12 +50,12 @@ def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1)
     """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
     rows = p if fit_on is None else fit_on
     elements = models * rows.n * rows.k
-    return tuple(name for name in candidates(p) if name in QUICK or elements <= SLOW[name])
+    return tuple(name for name in candidates(p, fit_on) if elements <= SLOW.get(name, elements))
 
 
-def candidates(p: Predictions) -> tuple[str, ...]:
+def candidates(p: Predictions, fit_on: Predictions | None) -> tuple[str, ...]:
     """Those of `choose` that suit these predictions, and so what could have been tried."""
-    return tuple(name for name in candidates_for(p)[1:] if may_take_part(name, p))
+    return tuple(name for name in candidates_for(p if fit_on is None else fit_on)[1:] if may_take_part(name, p))
 
 
 def try_all(

@@ -22,6 +22,7 @@ TITLES = {  # what people call them, where the name alone says little
     "beta": "beta calibration",
     "histogram": "histogram binning",
     "platt": "Platt scaling",
+    "platt:of=score": "a sigmoid of the score (platt:of=score)",
     "vector": "vector scaling",
     "matrix": "matrix scaling",
 }
