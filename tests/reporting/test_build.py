@@ -447,5 +447,5 @@ def test_binary_scores_have_candidates_of_their_own_by_the_rows_that_are_fitted_
     votes = Predictions.binary(np.round(s, 1), rng.random(400) < s)
     assert set(calibrators_for(smooth, None)) == {*CANDIDATES[1:], *OF_POSITIVES}
     assert calibrators_for(votes, None) == calibrators_for(smooth, votes) == WITHOUT_LOGITS[1:]
-    r = build(smooth, fit_on=votes, resamples=20)
+    r = build(smooth, fit_on=votes, resamples=40)
     assert [t.calibrator for t in r.models[0].tried[1:]] == list(WITHOUT_LOGITS[1:])
