@@ -4,6 +4,7 @@ ORDER ?= -p no:randomly
 BIN := .venv/bin
 INSTALL := python -m pip install -q --disable-pip-version-check -c constraints.txt
 NEEDS := pyproject.toml constraints.txt
+export PYTHONDONTWRITEBYTECODE :=  # empty: tests start many processes, which share what is compiled
 TEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal $(ORDER)
 
 .PHONY: setup demo test test-random test-core slow check bench docs new clean
