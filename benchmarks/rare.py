@@ -25,8 +25,8 @@ WORDS = (
     "One row in twenty is positive. A model of scikit-learn is trained on 3,000 rows, `cal.fit(p, 'auto')` and "
     "`CalibratedClassifierCV` (sigmoid, isotonic) calibrate it on the same 500 or 2,000 others, and 20,000 fresh rows "
     "judge: mean log loss over ten made-up sets, probabilities kept 1e-12 from 0 and 1. *Off* is the distance of "
-    "the mean of `auto` from the share of positives, on average over the sets and the largest; with 25 positives no one "
-    "knows that share to a point."
+    "the mean of `auto` from the share of positives, on average over the sets and the largest; with 25 positives no "
+    "one knows that share to a point."
 )
 
 

@@ -57,7 +57,7 @@ def test_topics_without_peers_run(run):
 
 @pytest.mark.slow
 def test_topics_of_networks_and_studies_run(run):
-    verdicts = {"clamping": 2, "meta": 3, "networks": 1, "study": 4, "large": 4, "asking": 2}
+    verdicts = {"clamping": 2, "meta": 3, "networks": 1, "study": 4, "large": 4, "asking": 2, "rare": 3}
     page = run(*verdicts, "--smoke").stdout
     assert len(_verdicts(page)) == sum(verdicts.values())
 
