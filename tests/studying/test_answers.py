@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from calibrant import spaces
 from calibrant.cli import app
 from calibrant.core.errors import InputError
+from calibrant.core.nats import cells
 from calibrant.core.ranking import kendall
 from calibrant.figures import CATALOGUE as FIGURES
 from calibrant.questions import names
@@ -93,8 +94,8 @@ def test_answers_stand_between_the_markers_of_a_page(file, tmp_path):
 def test_the_authors_columns_become_ours():
     theirs = pl.DataFrame(
         {
-            "config": [0, 1],
-            "arch": ["a", "b"],
+            "config": [105, 4],
+            "arch": [cells()[105], cells()[4]],
             "acc": [84.27, 90.0],
             "pre_ECE_15": [0.05, 0.1],
             "pgd@Linf": ["[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]", None],
@@ -108,10 +109,25 @@ def test_the_authors_columns_become_ours():
     assert ours["pgd_1.0"].to_list() == [0.7, None]
     assert ours["corrupt_frost"].to_list() == [0.75, 0.65]
     assert ours["hcs"][1] == pytest.approx(0.9)
+    assert ours["constant"].to_list() == [True, False]
+    assert ours["unique"].to_list() == [True, True]
+    assert in_our_columns(theirs.drop("arch"), "tss_cifar100")["arch"].to_list() == theirs["arch"].to_list()
+    with pytest.raises(InputError, match=r"cell: expected three nodes"):
+        in_our_columns(theirs.with_columns(arch=pl.lit("a")), "tss_cifar100")
     with pytest.raises(InputError, match="a file name that says it"):
         in_our_columns(theirs, "results")
     with pytest.raises(InputError, match="frost: expected lists of numbers"):
         in_our_columns(theirs.with_columns(pl.lit("0.9 0.8").alias("frost")), "tss_cifar10")
+
+
+def test_what_the_architecture_says_need_not_be_in_the_table():
+    """The whole space, as the authors' files have it: its different networks and its constant ones are counted."""
+    space = spaces.make("topology")
+    theirs = pl.DataFrame({"config": range(len(space)), "acc": 90.0, "pre_ECE_15": 0.1})
+    ours = in_our_columns(theirs, "tss_cifar10.csv")
+    assert (ours["unique"].sum(), ours["constant"].sum()) == (6466, 341)
+    sizes = in_our_columns(theirs.head(50), "sss_cifar10.csv")
+    assert (sizes["unique"].sum(), sizes["constant"].sum()) == (50, 0)
 
 
 def test_classes_become_marks_of_the_first_network_of_each():

@@ -38,7 +38,7 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
     for key, known in (("space", SPACES), ("data", DATA)):
         if key not in table.columns:
             table = table.with_columns(pl.lit(_in_name(name, key, known)).alias(key))
-    table = _checked(table, name)
+    table = _marked(_checked(table, name))
     shares = [c for c in table.columns if c == "accuracy" or re.match(r"(fgsm|pgd|apgd|square|corrupt)_", c)]
     for column in shares:
         most = table[column].max() if table[column].dtype.is_numeric() else None
@@ -71,6 +71,29 @@ def _checked(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
             )
     floats = [column for column, kind in table.schema.items() if kind.is_float()]
     return table.with_columns(pl.when(pl.col(c).is_finite()).then(pl.col(c)).alias(c) for c in floats)
+
+
+def _marked(table: "pl.DataFrame") -> "pl.DataFrame":
+    """With what the architecture says of itself, where the table does not: its text, its class, whether it is constant."""
+    import polars as pl
+
+    missing = [column for column in ("arch", "unique", "constant") if column not in table.columns]
+    if not missing or not {"arch", "index"} & set(table.columns):
+        return table
+    known = "arch" if "arch" in table.columns else "index"
+    parts = []
+    for (space,), own in table.group_by("space", maintain_order=True):
+        made = spaces.make(str(space))
+        archs = {one: made.find(str(one)) for one in own[known].unique().to_list()}
+        facts: dict[str, dict[Any, Any]] = {
+            "arch": archs,
+            "unique": {one: made.index(made.unique(arch)) for one, arch in archs.items()},
+            "constant": {one: made.is_constant(arch) for one, arch in archs.items()},
+        }
+        kinds = {"arch": pl.String, "unique": pl.Int64, "constant": pl.Boolean}
+        columns = [pl.Series(name, [facts[name][one] for one in own[known].to_list()], kinds[name]) for name in missing]
+        parts.append(own.with_columns(columns))
+    return pl.concat(parts)
 
 
 def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
