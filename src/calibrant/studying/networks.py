@@ -74,7 +74,7 @@ def _checked(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
 
 
 def _marked(table: "pl.DataFrame") -> "pl.DataFrame":
-    """With what an architecture says of itself, where the table does not: its text, its class, whether it is constant."""
+    """What an architecture says of itself, where the table does not: its text, its class, whether it is constant."""
     import polars as pl
 
     missing = [column for column in ("arch", "unique", "constant") if column not in table.columns]
