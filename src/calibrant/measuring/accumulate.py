@@ -9,6 +9,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.extras import Shape
+from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.schema import whole
 from calibrant.core.shapes import shape_words
@@ -64,8 +65,9 @@ class Accumulator(Summed):
         for m in self._measures.values():
             m.check_shape(p)
         w = given_weights(p)
-        for name, part in self._parts(p, w):
-            self._add(name, part)
+        with one_blas_thread():  # its products are small: a second thread mostly waits
+            for name, part in self._parts(p, w):
+                self._add(name, part)
         self.n += p.n
         self.total += p.n if w is None else float(w.sum())
         self.square += p.n if w is None else float(w @ w)
