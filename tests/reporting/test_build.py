@@ -11,7 +11,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.wilson import wilson
 from calibrant.data import FOLDER
-from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, WITHOUT_LOGITS, choose
+from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, choose
 from calibrant.repairing.rule import Judged, decide
 from calibrant.reporting.build import build
 from calibrant.reporting.cost import CostRule, cost_row, read_rule
@@ -440,12 +440,11 @@ def test_odd_groups_are_segments_or_refused(tmp_path, groups, says):
         check_groups(found, p.n)
 
 
-def test_binary_scores_have_candidates_of_their_own_by_the_rows_that_are_fitted_on():
+def test_binary_scores_have_candidates_of_their_own():
     rng = np.random.default_rng(0)
     s = rng.random(400)
     smooth = Predictions.binary(s, rng.random(400) < s)
     votes = Predictions.binary(np.round(s, 1), rng.random(400) < s)
-    assert set(calibrators_for(smooth, None)) == {*CANDIDATES[1:], *OF_POSITIVES}
-    assert calibrators_for(votes, None) == calibrators_for(smooth, votes) == WITHOUT_LOGITS[1:]
+    assert calibrators_for(smooth, votes) == (*CANDIDATES[1:], *OF_POSITIVES)
     r = build(smooth, fit_on=votes, resamples=40)
-    assert [t.calibrator for t in r.models[0].tried[1:]] == list(WITHOUT_LOGITS[1:])
+    assert [t.calibrator for t in r.models[0].tried[1:]] == [*CANDIDATES[1:], *OF_POSITIVES]

@@ -18,8 +18,8 @@ from calibrant.repairing.fit import fit
 from calibrant.repairing.rule import KEEP_ARGMAX, THESE, UNCALIBRATED, Candidate, Judged, Ruling, decide
 
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
-OF_POSITIVES = ("platt", "platt:of=score")  # more for P(positive)
-WITHOUT_LOGITS = ("identity", "platt:of=score", "isotonic", "histogram")  # what votes of forests have not
+SIGMOID = "platt:of=score"  # takes no logit, which scores of 0 and 1 have not
+OF_POSITIVES = ("platt", SIGMOID)  # more for P(positive)
 FOLDS = 5
 
 
@@ -72,10 +72,8 @@ def choose(
 
 
 def candidates_for(p: Predictions) -> tuple[str, ...]:
-    """What is tried where nothing else is asked for: of binary scores of 0 or 1 nothing that takes their logit."""
-    if p.shape != "binary":
-        return CANDIDATES
-    return WITHOUT_LOGITS if is_certain(p) else (*CANDIDATES, *OF_POSITIVES)
+    """What is tried where nothing else is asked for."""
+    return (*CANDIDATES, *OF_POSITIVES) if p.shape == "binary" else CANDIDATES
 
 
 def is_certain(p: Predictions) -> bool:
@@ -104,7 +102,7 @@ def judge(name: str, q: Predictions, folds: Ints | None = None) -> Judged:
     chain = chain_of(name)
     keeps, fits = all(one.keeps(q.shape) for one in chain), q.shape == "binary" and chain[-1].of_score
     simple = max(one.complexity for one in chain)
-    return Judged(name, NLL().rows(q), simple, keeps, fits, q.counts, q.clusters, folds, is_certain(q))
+    return Judged(name, NLL().rows(q), simple, keeps, fits, q.counts, q.clusters, folds, is_certain(q), name == SIGMOID)
 
 
 def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:

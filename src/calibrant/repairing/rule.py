@@ -12,7 +12,7 @@ that calibrators are fitted on, cross-fitted. What a calibrator does to other ro
    that fits P(positive) and leaves some wins, shown or not, unless it is shown to be worse.
 2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
    first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate,
-   and of those the one with the lowest loss.
+   and of those the one with the lowest loss; where scores are 0 or 1, first one that does not take their logit.
 3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
 """
 
@@ -53,6 +53,7 @@ class Judged:
     clusters: Ints | None = None  # (n,) 0, 1, ...: rows that came together
     folds: Ints | None = None  # (n,) 0, 1, ...: rows of one fold were calibrated by one map, fitted on the others
     certain: bool = False  # of binary predictions: some scores are 0 or 1, so that one error costs without bound
+    without_logit: bool = False  # takes scores as they are: those of 0 and 1 have no logit
 
     @cached_property
     def mean(self) -> float:
@@ -235,6 +236,8 @@ def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argm
     least = min(one.complexity for one in near)
     simplest = [one for one in near if one.complexity == least]
     of_positives = [one for one in simplest if one.fits_positives]
+    if judged[0].certain:
+        of_positives = [one for one in of_positives if one.without_logit] or of_positives
     return (min(of_positives, key=lambda one: one.mean) if of_positives else simplest[0]).calibrator
 
 
