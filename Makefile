@@ -55,13 +55,21 @@ test-core: .venv-core/.test  ## all tests that need no torch, where there is non
 
 slow: .venv/.test  ## the checks that take minutes: coverage of the intervals, a stream of millions of rows
 	$(BIN)/python -m pytest -m slow
+	$(BIN)/$(TEST) -m "not slow" --cov=calibrant --cov-report=term:skip-covered  # how much of src the tests run
 
 check: test  ## format, lint, types and layers are tests too
 
 bench: .venv/.bench  ## against the peers, in one run; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
-docs: .venv/.docs  ## the pages, with the catalogue in them, into site/
+# A copy of KaTeX beside the pages, so that formulas are drawn without a network; without npm they are shown as TeX.
+docs/katex/katex.min.js:
+	npm install --silent --no-audit --no-fund --prefix .venv/katex katex@0.16.22 || echo "no npm: formulas stay TeX"
+	mkdir -p docs/katex/fonts
+	cd .venv/katex/node_modules/katex/dist && cp katex.min.js katex.min.css contrib/auto-render.min.js $(CURDIR)/docs/katex || true
+	cp .venv/katex/node_modules/katex/dist/fonts/*.woff2 docs/katex/fonts || true
+
+docs: .venv/.docs docs/katex/katex.min.js  ## the pages, with the catalogue in them, into site/
 	$(BIN)/python docs/build.py
 	$(BIN)/python docs/tree.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict

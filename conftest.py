@@ -18,7 +18,7 @@ SEED = 1  # of the order of tests, unless --randomly-seed says another
 # Files that cannot be imported without an extra, and so have no examples to collect. Tests of them skip themselves.
 collect_ignore_glob = ["src/calibrant/repairing/sklearn.py"] if find_spec("sklearn") is None else []
 if find_spec("torch") is None:
-    rooms = ("losses", "models", "rescorers", "rescoring", "training", "studying", "core/torch")
+    rooms = ("losses", "models", "rescorers", "rescoring", "training", "studying", "nas", "core/torch")
     collect_ignore_glob += [f"src/calibrant/{room}/*" for room in rooms]
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from benchmarks._page import Section, Target, show, table
-from calibrant import questions, spaces
-from calibrant.core.query import query
-from calibrant.spaces import Space
-from calibrant.studying.answers import read_networks, save_page
+from calibrant.nas import questions, spaces
+from calibrant.nas.answers import read_networks, save_page
+from calibrant.nas.query import query
+from calibrant.nas.spaces import Space
 
 DATA = ("cifar10", "cifar100", "ImageNet16-120")
 COLUMNS = 150

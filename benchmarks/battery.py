@@ -6,7 +6,8 @@ from time import perf_counter, process_time
 
 from benchmarks._data import overconfident
 from benchmarks._page import Section, Target, show, table
-from calibrant import Predictions, battery
+from calibrant import Predictions
+from calibrant.measuring.measure_sets import study_columns
 
 SIZES = {"CIFAR-10": (10_000, 10), "CIFAR-100": (10_000, 100), "ImageNet16-120": (6000, 120)}
 SMOKE_SIZES = dict.fromkeys(SIZES, (300, 10))
@@ -48,6 +49,6 @@ def _work(n: int, k: int, seconds: float) -> tuple[int, float, float]:
     data, count = overconfident(n, k), 0
     start, cpu = perf_counter(), process_time()
     while count == 0 or perf_counter() - start < seconds:
-        battery(Predictions.from_logits(data.logits, data.labels))
+        study_columns(Predictions.from_logits(data.logits, data.labels))
         count += 1
     return count, perf_counter() - start, process_time() - cpu

@@ -17,7 +17,7 @@ from benchmarks._data import Data, overconfident, plain_softmax
 from benchmarks._page import Section, Target, ratio, show, small_print, table
 from benchmarks.memory import _forget_peak, _status
 from calibrant import Map, Predictions, fit
-from calibrant.core.steps import Linear
+from calibrant.core.maps.steps import Linear
 
 SIZE, SMOKE_SIZE = (10_000, 100), (400, 4)
 LARGE_SIZE, SMOKE_LARGE_SIZE = (50_000, 1000), (1000, 20)

@@ -40,7 +40,7 @@ def _in_fresh_process(what: str, n: int, k: int) -> int:
 def _peak_of(what: str, n: int, k: int) -> int:
     """Runs in the fresh process."""
     from calibrant import Predictions, measure_all
-    from calibrant.measuring.battery import STANDARD
+    from calibrant.measuring.standard import STANDARD
 
     before = _forget_peak()
     data = overconfident(n, k)

@@ -1,4 +1,4 @@
-"""Networks of a space trained and measured as units: what a second worker brings."""
+"""Networks of a space trained and measured as jobs: what a second worker brings."""
 
 import tempfile
 from pathlib import Path
@@ -6,8 +6,8 @@ from time import monotonic
 
 from benchmarks._page import Section, Target, show, table
 from calibrant.core.nats import BEST
-from calibrant.studying.engine import Standing, run_units
-from calibrant.studying.nas import scaled, train_unit
+from calibrant.nas.build_table import scaled, train_job
+from calibrant.studying.engine import Standing, run_jobs
 from calibrant.studying.pool import LocalPool
 from calibrant.studying.store import Store
 
@@ -39,6 +39,6 @@ def _rate(count: int, scale: str, workers: int) -> float:
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place))
         space = scaled("topology", scale)
-        units = [train_unit(space, BEST, DATA, scale, seed=seed) for seed in range(count)]
-        run_units(units, store, LocalPool(store.folder, workers), on_progress=note)
+        jobs = [train_job(space, BEST, DATA, scale, seed=seed) for seed in range(count)]
+        run_jobs(jobs, store, LocalPool(store.folder, workers), on_progress=note)
     return (len(ends) - workers) / (ends[-1] - ends[workers - 1])

@@ -8,9 +8,9 @@ from benchmarks._clock import OURS, Effort, Lap, race
 from benchmarks._data import Data, overconfident, plain_softmax
 from benchmarks._page import Section, Target, ratio, show, small_print, table
 from benchmarks._peers import BINNED, TEMPERATURE, Binned, Input, Single, thread_turn
-from calibrant import Predictions, benchmark102, measures
-from calibrant.core.temperature import find_temperature
-from calibrant.measuring.battery import BIN_COUNTS, BIN_FAMILIES, FIT_SHARE, STUDY_SEED
+from calibrant import Predictions, measure_set, measures
+from calibrant.core.statistics.temperature import find_temperature
+from calibrant.measuring.measure_sets import BIN_COUNTS, BIN_FAMILIES, FIT_SHARE, STUDY_SEED
 
 SIZE, SMOKE_SIZE = (10_000, 100), (1000, 5)
 TRIED = (15, 500)  # bin counts that decide who is the fastest peer of a family
@@ -52,7 +52,7 @@ def _choose(data: Data, effort: Effort) -> tuple[dict[str, str], Tried]:
 
 def _try(family: str, p: Predictions, x: Input, effort: Effort) -> dict[str, Lap]:
     def ours() -> float:
-        fresh = Predictions(p.values, p.labels, p.kind)
+        fresh = Predictions(p.values, p.labels, p.score_type)
         return sum(measures.make(BIN_FAMILIES[family].format(bins))(fresh) for bins in TRIED)
 
     def call(peer: Binned) -> Callable[[], float]:
@@ -100,7 +100,7 @@ def _race(data: Data, chosen: Mapping[str, str] | None, effort: Effort) -> dict[
 
 
 def _mean_of_ours(data: Data) -> float:
-    made = benchmark102(Predictions.from_logits(data.logits, data.labels), others=False)
+    made = measure_set(Predictions.from_logits(data.logits, data.labels), "benchmark90")
     return float(np.mean([one.value for one in made]))
 
 

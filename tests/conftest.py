@@ -1,21 +1,29 @@
 """Data sets and a network that many tests share, and a hypothesis profile with the same examples in every run."""
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+from real_data import ABSENT, FOLDER, real_data
 from synthetic import DATA, drawn, rounded
 
 from calibrant.core.predictions import Predictions
+from calibrant.data import DEMO_TEST
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=40, database=None)
 settings.load_profile("steady")
 # Hypothesis likes the constants of all modules that are loaded: what it tries would depend on which tests ran before.
 providers._get_local_constants = lambda: providers._local_constants
 
-LOGIT_FILES = sorted((Path(__file__).parents[2] / "shared" / "data" / "logits").glob("*.npz"))
+LOGIT_FILES = sorted((FOLDER / "logits").glob("*.npz")) or [FOLDER / "logits" / "absent.npz"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in capital letters how many tests were not run for want of real data."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    if absent := sum(ABSENT in why for why in skipped):
+        terminalreporter.write_line(f"{ABSENT}: {absent} tests were not run (tests/real_data.py)", red=True, bold=True)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -50,9 +58,9 @@ def tied():
     return Predictions.from_probs(*rounded(64, 4, seed=13))
 
 
-@pytest.fixture(params=LOGIT_FILES, ids=lambda file: file.stem)
+@pytest.fixture(params=[DEMO_TEST, *(real_data(file) for file in LOGIT_FILES)], ids=lambda file: file.stem)
 def real_file(request):
-    """Each of the real files in turn; no tests where there are none."""
+    """Predictions of real networks: those that come with calibrant and, in `make slow`, files beside the repository."""
     return request.param
 
 

@@ -1,16 +1,18 @@
 """How often an interval holds the truth: sets of rows whose true probabilities are known, seven ways to be wrong."""
 
 from functools import cache, lru_cache
+from pathlib import Path
 
 import numpy as np
+from synthetic import any_classes
 
-from calibrant.core.curve import Bins
-from calibrant.core.intervals import resample_counts
+from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
-from calibrant.measures import ClassMeasure, CurveMeasure, RowMeasure
+from calibrant.core.statistics.bootstrap import resample_counts
+from calibrant.measures import ClassMeasure, CurveMeasure, RowMeasure, make, names
 from calibrant.measures.kde import KDE
 from calibrant.measures.refinement import Refinement
-from calibrant.measuring.limits import find_limits, sampling
+from calibrant.measuring.confidence_limits import find_limits, sampling
 
 KINDS = {
     "logits x 1.25": 1.25,
@@ -24,6 +26,11 @@ KINDS = {
 SIZES = (500, 1000, 10_000)
 SETS = 300  # of each kind and size
 RESAMPLES = 200
+PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
+BEGIN, END = "<!-- coverage: written by tools/coverage_table.py -->\n", "<!-- end of coverage -->"
+VARIANTS = ["ece:scheme=mass", "ece:bins=100", "classwise:scheme=mass"]
+SPECS = {spec: make(spec) for spec in [*any_classes(names()), *VARIANTS]}
+MISSING = "-"  # not measured yet
 REFERENCE = 500_000  # rows of the set that stands for infinitely many
 
 
@@ -67,11 +74,11 @@ def truth(m, kind, k=5):
     if isinstance(m, ClassMeasure):
         return m.of_classes(_class_bins(m, p, true))
     if isinstance(m, RowMeasure) and not isinstance(m, Refinement):
-        each = [m.rows(Predictions(p.values, np.full(p.n, label), p.kind)) for label in range(k)]
+        each = [m.rows(Predictions(p.values, np.full(p.n, label), p.score_type)) for label in range(k)]
         return float(np.einsum("ni,in->", true, np.array(each)) / p.n)
     if isinstance(m, CurveMeasure) and not isinstance(m, KDE):
         curve, hits = p.top_label, true[np.arange(p.n), p.predicted]
-        return m.on(curve.with_hits(hits[curve.order]))
+        return m.on(curve.with_outcomes(hits[curve.order]))
     return m(p)  # kde, refinement and calibration need labels
 
 
@@ -120,3 +127,11 @@ def _of_known_noise(m):
 def _softmax(logits):
     e = np.exp(logits - logits.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
+
+
+def read_table():
+    """Of each measure, its shares as the page has them, by kind and n."""
+    table = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    ids = [(kind, n) for kind in KINDS for n in SIZES]
+    return {row[0].strip("`"): dict(zip(ids, " ".join(row[1:-1]).split(), strict=True)) for row in rows}

@@ -6,9 +6,9 @@ import numpy as np
 from synthetic import drawn
 
 from calibrant import calibrators, fit
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves, Linear, LogProbs, Mix, Sigmoid
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves, Linear, LogProbs, Mix, Sigmoid
 
 K = 4
 SCOPES = ("top", "classes", "shared")
@@ -76,26 +76,26 @@ ONE_SCORE = (
     "quadratic",
     "identity",
 )
-SHAPED = [
+BY_TASK = [
     *(
-        (shape, name)
-        for shape in ("binary", "confidence")
+        (task, name)
+        for task in ("binary", "confidence")
         for name in (*ONE_SCORE, "ets+isotonic", "isotonic+temperature")
     ),
     *(("binary", name) for name in ("vector", "svs", "irm", "isotonic_ovr", "irm+beta", "vector+isotonic")),
-    *(("choices", name) for name in ("temperature", "ets", "isotonic", "beta+temperature", "isotonic+ets", "identity")),
+    *(("choice", name) for name in ("temperature", "ets", "isotonic", "beta+temperature", "isotonic+ets", "identity")),
 ]
 
 
 @cache
-def shaped_map(shape, name):
-    """The named calibrator fitted on 300 rows of another shape than scores of all classes."""
+def map_of_task(task, name):
+    """The named calibrator fitted on 300 rows of another task than scores of all classes."""
     logits, labels = drawn(300, K, seed=1, sharpness=2.0)
-    if shape == "choices":
+    if task == "choice":
         exists = np.random.default_rng(0).random((300, K)) < 0.7
         exists[np.arange(300), labels] = exists[:, 0] = exists[:, 1] = True
         return fit(Predictions.from_logits(logits, labels, mask=exists), name)
-    build = Predictions.binary if shape == "binary" else Predictions.from_confidence
+    build = Predictions.binary if task == "binary" else Predictions.from_confidence
     return fit(build(logits[:, 0] - 1, labels == 0, logits=True), name)
 
 
@@ -103,14 +103,14 @@ def shaped_rows(m, seed=5):
     """Rows that no export has tried itself on, as exports take them, with the map's probabilities, (n, k) or (n,)."""
     rng = np.random.default_rng(seed)
     labels = np.zeros(200, dtype=int)
-    if m.shape == "choices":
+    if m.task == "choice":
         logits = (4 * rng.normal(size=(200, K))).astype(np.float32)
         logits[:, 2:][rng.random((200, K - 2)) < 0.4] = -np.inf
         logits[0] = [80.0, -80.0, -np.inf, -np.inf]
         p = Predictions.from_logits(logits, labels, mask=np.isfinite(logits))
         return logits, m.apply(p).probs
     logits = np.append(4 * rng.normal(size=197), [-40.0, 0.0, 40.0]).astype(np.float32)
-    build = Predictions.binary if m.shape == "binary" else Predictions.from_confidence
+    build = Predictions.binary if m.task == "binary" else Predictions.from_confidence
     return logits, m.apply(build(logits.astype(np.float64), labels, logits=True)).score
 
 

@@ -1,4 +1,4 @@
-"""Every measure a second time: slow, obvious, straight from METHODS 2 and 4, sharing no code with calibrant.
+"""Every measure a second time: slow, obvious, straight from docs/methods/measures.md, sharing no code with calibrant.
 
 Every function takes probabilities (n rows of k numbers) and labels (n integers). Names are the names of the measures.
 """
@@ -72,20 +72,20 @@ def chunks(items, count):
     return parts
 
 
-def make_bins(pairs, count, scheme, closed, em):
+def make_bins(pairs, count, scheme, closed, mass_rule):
     if scheme == "width":
         return split_by_edges(pairs, [m / count for m in range(count + 1)], closed)
     scores = sorted(score for score, _ in pairs)
     n = len(scores)
-    if em == "sort":
+    if mass_rule == "sort":
         # A cut through tied scores must not depend on the order of rows: every tied hit is their mean hit.
         shared = [(score, mean(hit for _, hit in group)) for group in tie_groups(pairs) for score, _ in group]
         return chunks(shared, count)
-    if em == "midpoint":
+    if mass_rule == "midpoint":
         parts = [part for part in chunks(scores, count) if part]
         inner = {(left[-1] + right[0]) / 2 for left, right in pairwise(parts)}
         return split_by_edges(pairs, [0.0, *sorted(inner), 1.0], closed)
-    if em == "stride":
+    if mass_rule == "stride":
         inner = [scores[m * (n // count)] for m in range(1, count)]
         return split_by_edges(pairs, [0.0, *inner, 1.0], closed)
     edges = np.interp(np.linspace(0, n, count + 1), np.arange(n), scores).tolist()
@@ -114,36 +114,38 @@ def abs_gap(members):
     return abs(confidence(members) - accuracy_in(members))
 
 
-def power_sum(pairs, count, scheme, closed, em, norm):
+def power_sum(pairs, count, scheme, closed, mass_rule, norm):
     """Sum over bins of share times |confidence - accuracy|^norm."""
-    bins = filled(make_bins(pairs, count, scheme, closed, em))
+    bins = filled(make_bins(pairs, count, scheme, closed, mass_rule))
     return math.fsum(len(members) / len(pairs) * abs_gap(members) ** norm for members in bins)
 
 
 # -- 2.2 bin-based --------------------------------------------------------------------------------
 
 
-def ece(probs, labels, bins=15, scheme="width", closed="right", em="sort", norm=1.0):
-    return power_sum(top_label(probs, labels), bins, scheme, closed, em, norm) ** (1 / norm)
+def ece(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort", norm=1.0):
+    return power_sum(top_label(probs, labels), bins, scheme, closed, mass_rule, norm) ** (1 / norm)
 
 
-def rmsce(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
-    return math.sqrt(power_sum(top_label(probs, labels), bins, scheme, closed, em, 2))
+def rmsce(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort"):
+    return math.sqrt(power_sum(top_label(probs, labels), bins, scheme, closed, mass_rule, 2))
 
 
-def avgce(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
-    return mean(abs_gap(members) for members in filled(make_bins(top_label(probs, labels), bins, scheme, closed, em)))
+def avgce(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort"):
+    return mean(
+        abs_gap(members) for members in filled(make_bins(top_label(probs, labels), bins, scheme, closed, mass_rule))
+    )
 
 
-def mce(probs, labels, bins=15, scheme="width", closed="right", em="sort", min_count=1):
-    made = filled(make_bins(top_label(probs, labels), bins, scheme, closed, em))
+def mce(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort", min_count=1):
+    made = filled(make_bins(top_label(probs, labels), bins, scheme, closed, mass_rule))
     return max([abs_gap(members) for members in made if len(members) >= min_count], default=0.0)
 
 
-def debiased(probs, labels, bins=15, scheme="mass", closed="right", em="sort"):
+def debiased(probs, labels, bins=15, scheme="mass", closed="right", mass_rule="sort"):
     pairs = top_label(probs, labels)
     total = 0.0
-    for members in make_bins(pairs, bins, scheme, closed, em):
+    for members in make_bins(pairs, bins, scheme, closed, mass_rule):
         if len(members) >= 2:
             a = accuracy_in(members)
             noise = a * (1 - a) / (len(members) - 1)
@@ -151,10 +153,10 @@ def debiased(probs, labels, bins=15, scheme="mass", closed="right", em="sort"):
     return math.sqrt(max(total, 0.0))
 
 
-def overconfidence(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
+def overconfidence(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort"):
     pairs = top_label(probs, labels)
     total = 0.0
-    for members in filled(make_bins(pairs, bins, scheme, closed, em)):
+    for members in filled(make_bins(pairs, bins, scheme, closed, mass_rule)):
         c, a = confidence(members), accuracy_in(members)
         total += len(members) / len(pairs) * c * max(c - a, 0.0)
     return total
@@ -165,23 +167,23 @@ def gap(probs, labels):
     return confidence(pairs) - accuracy_in(pairs)
 
 
-def classwise(probs, labels, bins=15, scheme="width", closed="right", em="sort", norm=1.0):
+def classwise(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort", norm=1.0):
     k = len(probs[0])
-    powers = [power_sum(one_class(probs, labels, c), bins, scheme, closed, em, norm) for c in range(k)]
+    powers = [power_sum(one_class(probs, labels, c), bins, scheme, closed, mass_rule, norm) for c in range(k)]
     return mean(powers) ** (1 / norm)
 
 
-def ace_nixon(probs, labels, bins=15, scheme="mass", closed="right", em="sort"):
-    return tace(probs, labels, bins, scheme, closed, em, threshold=-1.0)
+def ace_nixon(probs, labels, bins=15, scheme="mass", closed="right", mass_rule="sort"):
+    return tace(probs, labels, bins, scheme, closed, mass_rule, threshold=-1.0)
 
 
-def tace(probs, labels, bins=15, scheme="mass", closed="right", em="sort", threshold=0.01):
+def tace(probs, labels, bins=15, scheme="mass", closed="right", mass_rule="sort", threshold=0.01):
     k = len(probs[0])
     total = 0.0
     for c in range(k):
         pairs = [(p, y) for p, y in one_class(probs, labels, c) if p > threshold]
         if pairs:
-            total += sum(abs_gap(members) for members in filled(make_bins(pairs, bins, scheme, closed, em)))
+            total += sum(abs_gap(members) for members in filled(make_bins(pairs, bins, scheme, closed, mass_rule)))
     return total / (k * bins)
 
 
@@ -200,8 +202,8 @@ def ks(probs, labels):
 def kde(probs, labels, norm=1.0):
     """Direct kernel sums where calibrant bins linearly and uses an FFT.
 
-    Not in METHODS: with fewer than two correct samples the spread is that of all; the bandwidth is at least
-    0.001; with norm d the gap is taken to the power d, without a root (METHODS 2.3).
+    As in docs/methods/measures.md#kde: with fewer than two correct samples the spread is that of all; the bandwidth
+    is at least 0.001; with norm d the gap is taken to the power d, without a root.
     """
     pairs = top_label(probs, labels)
     scores = [c for c, _ in pairs]
@@ -315,13 +317,13 @@ def error(probs, labels):
 # -- 4.3 and 6.22 decompositions ------------------------------------------------------------------
 
 
-def reliability(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
-    return power_sum(top_label(probs, labels), bins, scheme, closed, em, 2)
+def reliability(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort"):
+    return power_sum(top_label(probs, labels), bins, scheme, closed, mass_rule, 2)
 
 
-def resolution(probs, labels, bins=15, scheme="width", closed="right", em="sort"):
+def resolution(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort"):
     pairs = top_label(probs, labels)
-    made = filled(make_bins(pairs, bins, scheme, closed, em))
+    made = filled(make_bins(pairs, bins, scheme, closed, mass_rule))
     kept = [pair for members in made for pair in members]
     return math.fsum(len(members) / len(pairs) * (accuracy_in(members) - accuracy_in(kept)) ** 2 for members in made)
 
@@ -334,7 +336,7 @@ def uncertainty(probs, labels):
 def refinement(probs, labels, loss="nll", by="temperature", folds=5):
     """The loss of rows recalibrated by a map fitted on the other folds, mixed with 1 / (n + 1) of uniform.
 
-    Not in METHODS: rows are dealt to folds in the order of confidence, of the true class's probability, of label.
+    Rows are dealt to folds in the order of confidence, of the true class's probability, of label.
     """
     probs, labels = np.asarray(probs, dtype=float), np.asarray(labels)
     n, k = probs.shape

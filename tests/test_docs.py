@@ -1,9 +1,9 @@
 """Every example in the docs and the README is run, and what is printed below it is what it prints.
 
-Each page has its own folder with the files the pages speak of, and its own Python session, which starts with the names
-`logits`, `probs` and `labels`. A ```python block is executed, and a ```text block behind it is its output; a block that
-starts with >>> is a doctest; in ```console, ```bash and ```sh blocks every line that starts with `calibrant` is run. A
-```python title="mine.py" block is a file. `<!-- not run: why -->` above a block leaves it out.
+Each page has its own folder with the files that `calibrant example` writes, and its own Python session, which starts
+empty: what a page says can be typed from a fresh install. A ```python block is executed, and a ```text block behind it
+is its output; a block that starts with >>> is a doctest; in ```console, ```bash and ```sh blocks every line that starts
+with `calibrant` is run. A ```python title="mine.py" block is a file. `<!-- not run: why -->` above a block skips it.
 """
 
 import doctest
@@ -56,8 +56,7 @@ def same_but_for_rounding(real: str, written: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("page", build.PAGES, ids=lambda page: page.name)
 def test_examples_run_and_print_what_the_page_says(page, folder):
-    p = cal.Predictions.load("preds.npz")
-    session = {"__name__": "page", "logits": p.values, "probs": p.probs, "labels": p.labels}
+    session = {"__name__": "page"}
     printed = ""
     for block in build.blocks(page.read_text()):
         before, printed = printed, ""
@@ -177,9 +176,9 @@ JSON_COMMANDS = {
     "decompose": "decompose preds.npz",
     "apply": "apply map.json test.npz --out calibrated.npz",
     "export": "export map.json --to python --out map.py",
-    "report": "report preds.npz --resamples 40 --with temperature",
+    "report": "report preds.npz --override resamples=40 --with temperature",
     "plot": "plot risk_coverage preds.npz",
-    "train": "train demo --out runs/x --set scale=smoke --set data.limit=64 --set data.test_limit=50",
+    "train": "train demo --out runs/x --override scale=smoke --override data.limit=64 --override data.test_limit=50",
     "list": "list measures",
     "list calibrators": "list calibrators",
 }

@@ -19,7 +19,7 @@ SAYS = {
     "ci_gate": "ece 0.0681, limit 0.12: kept",
     "compare_seeds": "ECE of the second minus the first: -",
     "huggingface_trainer": "'auroc_correct'",
-    "llm_multiple_choice": "choices)",
+    "llm_multiple_choice": "choice)",
     "llm_stated_confidence": "2,000 answers",
     "monitoring": "alarm",
     "segmentation": "images as clusters: accuracy",

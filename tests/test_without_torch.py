@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from test_layers import LEVEL, WITH_TORCH
+from test_public_names import public_homes
 
-import calibrant
 from calibrant.data import DEMO_TEST, DEMO_VAL
 
 TESTS = Path(__file__).parent
@@ -74,7 +74,7 @@ def needy():
 
 
 def test_every_core_room_is_loaded(needy):
-    assert {"calibrant.losses.focal", "calibrant.training.loop", "calibrant.core.torch.map"} <= set(needy)
+    assert {"calibrant.losses.focal", "calibrant.training.loop", "calibrant.core.torch.map_module"} <= set(needy)
     in_core = {name for name in needy if name.split(".")[1] in CORE_ROOMS and ".torch." not in name}
     assert in_core == {"calibrant.repairing.sklearn"}
 
@@ -83,13 +83,12 @@ def test_every_public_name_is_there_but_those_of_rooms_that_need_an_extra(needy)
     code, out, error = run(NAMES)
     assert code == 0, error
     missing = dict(line.split() for line in out.splitlines())
-    homes = {name: f"calibrant.{home}" for name, home in calibrant._HOME_OF.items()}
-    homes |= {name: f"calibrant.{name}" for name in calibrant._CATALOGUES}
+    homes = public_homes()
     assert missing == {name: needy[home] for name, home in homes.items() if home in needy}
     core = {name for name, home in homes.items() if home.split(".")[1] in CORE_ROOMS and ".torch." not in home}
     assert core & set(missing) == {"CalibratedClassifier"}
     assert {"train", "GammaNet", "MetaStep", "load_clamped", "losses"} <= set(missing)
-    assert {"ProximityGroups", "Recipe", "Data", "HuggingFaceMetrics", "spaces", "questions"} & set(missing) == set()
+    assert {"ProximityGroups", "Recipe", "recipe", "HuggingFaceMetrics", "nas"} & set(missing) == set()
 
 
 @pytest.mark.parametrize("file", sorted(TESTS.rglob("*.py")), ids=lambda file: str(file.relative_to(TESTS)))

@@ -25,7 +25,7 @@ def tensors(p: Predictions) -> tuple[Any, Any]:
     import torch
 
     values = torch.tensor(p.values)
-    return (values.softmax(dim=1) if p.kind == "logits" else values), torch.tensor(p.labels)
+    return (values.softmax(dim=1) if p.score_type == "logits" else values), torch.tensor(p.labels)
 
 
 def torchmetrics(p: Predictions, bins: int) -> float:

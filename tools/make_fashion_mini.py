@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.core.disk import write_whole
+from calibrant.core.files import write_whole
 from calibrant.datasets import make
 
 SEED = 2017

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from string import Template
 
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -18,7 +18,7 @@ DEMO = "src/calibrant/data"
 TRY = {
     "measure": f"measure {DEMO}/demo_test.npz --measure",
     "calibrator": f"fit {DEMO}/demo_val.npz --test {DEMO}/demo_test.npz --with",
-    "loss": "train demo --set scale=smoke --out runs/new --loss",
+    "loss": "train demo --override scale=smoke --out runs/new --loss",
 }
 
 

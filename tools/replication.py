@@ -1,26 +1,27 @@
-"""The papers' claims against our own rows: `python tools/replication.py [--store UNITS]` writes docs/replication.md.
+"""The papers' claims against our own rows: `python tools/replication.py [--store JOBS]` writes docs/replication.md.
 
-With a store (the folder `units` of `calibrant study run`) rows are collected first, as docs/replication/PLAN.parquet,
+With a store (the folder `jobs` of `calibrant study run`) rows are collected first, as docs/replication/PLAN.parquet,
 and a page is written for each plan. Without one the committed rows are judged again.
 """
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from calibrant.core import wording
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.studying.claims import Finding, judge_all
-from calibrant.studying.page import printed_number
-from calibrant.studying.plan import Claim, Layout, Plan
+from calibrant.core.files import write_whole
+from calibrant.core.text import number_format as fmt
+from calibrant.measuring import measure_format as mf
+from calibrant.studying.claims import VERDICTS, Finding, judge_all
+from calibrant.studying.expand_plan import Cell, cells_of
+from calibrant.studying.plan import Claim, Entry, Plan, among
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.published import lookup
+from calibrant.studying.printed import difference_in_paper
 from calibrant.studying.study import Study, filtered, open_plan
-from calibrant.studying.tables import detectable, difference
+from calibrant.studying.tables import cells_in_words, detectable, difference
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,11 +31,10 @@ PLANS = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neura
 SCALE = "small"
 MARKERS = ("<!-- replication: written by tools/replication.py -->\n", "<!-- end of replication -->")
 AXES = ("method", "seed", "data", "model")
-VERDICTS = ("held", "did not hold", "cannot be told", "not run")
 
 
-@dataclass(frozen=True)
-class WithRows(Study):
+@dataclass(frozen=True, kw_only=True)
+class StudyWithRows(Study):
     """A study whose rows are known, from its own store and from others."""
 
     known: "pl.DataFrame"
@@ -44,7 +44,7 @@ class WithRows(Study):
 
 
 def collect(store: Path, out: Path) -> None:
-    """Rows and page of every plan that has any, from the units of a store.
+    """Rows and page of every plan that has any, from the jobs of a store.
 
     Rows that are committed and whose trainings the store has not are kept: seeds may come from several machines.
     """
@@ -55,7 +55,7 @@ def collect(store: Path, out: Path) -> None:
     for name in PLANS:
         with TemporaryDirectory() as folder:
             study = open_plan(name, Path(folder) / name, scale=SCALE, store=store)
-            rows, file = study.rows().drop("unit"), out / f"{name}.parquet"
+            rows, file = study.rows().drop("job"), out / f"{name}.parquet"
             if file.exists():
                 known = pl.read_parquet(file, glob=False)
                 known = known.join(rows, on=[axis for axis in AXES if axis in known.columns], how="anti")
@@ -63,7 +63,7 @@ def collect(store: Path, out: Path) -> None:
             if rows.height:
                 rows = rows.sort(rows.columns)
                 write_whole(file, lambda stream, rows=rows: rows.write_parquet(stream))
-                save_page(WithRows(study.folder, study.plan, study.store, rows), out / f"{name}.html")
+                save_page(StudyWithRows(study.folder, study.plan, study.store, known=rows), out / f"{name}.html")
 
 
 def summary(folder: Path) -> str:
@@ -71,11 +71,13 @@ def summary(folder: Path) -> str:
     import polars as pl
 
     parts = []
-    for name in PLANS:
+    plans = {name: read_plan(name, scale=SCALE) for name in PLANS}
+    again = same_claims(plans)
+    for name, plan in plans.items():
         file = folder / f"{name}.parquet"
-        plan = read_plan(name, scale=SCALE)
         if file.exists():
-            parts.append(_section(name, plan, pl.read_parquet(file, glob=False)))
+            shared = [other for (own, _), (other, _) in again.items() if own == name]
+            parts.append(_section(name, plan, pl.read_parquet(file, glob=False), shared))
         else:
             parts.append(f"### {plan.title}\n\nNot run: no rows of the plan `{name}` are here.\n")
     return "\n".join(parts)
@@ -93,8 +95,15 @@ def write(file: Path, text: str) -> None:
     write_whole(file, lambda stream: stream.write(made.encode()))
 
 
-def _section(name: str, plan: Plan, rows: "pl.DataFrame") -> str:
+def _section(name: str, plan: Plan, rows: "pl.DataFrame", shared: list[str]) -> str:
     findings = judge_all(plan, rows)
+    corrected = findings[0].claims if findings else 0
+    twice = [f"{shared.count(other)} of `{other}`" for other in dict.fromkeys(shared)]
+    also = (
+        f" {len(shared)} of them are about the same trainings as {fmt.listed(twice)}: count them once."
+        if shared
+        else ""
+    )
     counts = [(sum(f.verdict == v for f in findings), v) for v in VERDICTS]
     lines = [
         f"### {plan.title}",
@@ -103,7 +112,8 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame") -> str:
         "",
         *seeds(plan, rows),
         "",
-        f"Of {len(findings)} claims: {wording.listed([f'{n} {v}' for n, v in counts if n])}.",
+        f"Of {len(findings)} claims: {fmt.listed([f'{n} {v}' for n, v in counts if n])}. "
+        f"Levels are corrected for the {corrected} that have rows.{also}",
         "",
         "| claim | published | ours | could see | pairs | |",
         "|---|---|---|---|---|---|",
@@ -115,41 +125,45 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame") -> str:
 
 def _line(f: Finding, plan: Plan) -> str:
     says = f"{f.claim.says} ({f.claim.measure}; {f.claim.source})".replace("|", "\\|")
-    return f"| {says} | {printed(f.claim, plan)} | {difference(f)} | {detectable(f)} | {f.pairs} | **{f.verdict}** |"
+    ours = "<br>".join([difference(f), *cells_in_words(f)])
+    pairs = 0 if f.overall is None else f.overall.pairs
+    return f"| {says} | {printed(f.claim, plan)} | {ours} | {detectable(f)} | {pairs} | **{f.verdict}** |"
 
 
 def printed(claim: Claim, plan: Plan) -> str:
-    """The same difference in the paper's own tables: the mean over its cells, and in how many it has this sign."""
-    found: dict[tuple[str, str], dict[str, float]] = {}  # data and network -> entry -> printed number
-    for layout in plan.table:
-        if not layout.published or layout.set != claim.set:
-            continue
-        numbers = lookup(layout.published)
-        for place in dict.fromkeys(key[:2] for key in numbers):
-            for entry in filter(None, (claim.of, claim.against)) if _speaks_of(claim, plan, layout, place) else ():
-                if one := printed_number(plan, layout, numbers, place, entry, claim.measure):
-                    found.setdefault(place, {})[entry] = one.mean
-    apart = [
-        entries[claim.of] - (entries[claim.against] if claim.against else claim.than)
-        for entries in found.values()
-        if claim.of in entries and (not claim.against or claim.against in entries)
-    ]
-    if not apart:
+    """The same difference in the paper's own tables: the mean over its cells, and how many agree with the claim."""
+    paper = difference_in_paper(claim, plan)
+    if paper is None:
         return "no number"
-    mean = fmean(apart)
-    same = sum(d * mean > 0 for d in apart)
-    return f"{wording.change(claim.measure, mean)} ({same} of {len(apart)} cells)"
+    text = f"{mf.change(claim.measure, paper.mean)} ({paper.agreeing} of {paper.cells} cells)"
+    return f"{text}, **contradicts the claim**" if paper.contradicts else text
 
 
-def _speaks_of(claim: Claim, plan: Plan, layout: Layout, place: tuple[str, str]) -> bool:
-    """Whether the claim and this table of the plan are about a part of the printed table."""
-    for axis, name in zip(("data", "model"), place, strict=True):
-        if layout.names.get(axis) and name not in layout.names[axis].values():
-            return False
-        printed_there = {p for one in claim.where.get(axis, []) for p in plan.printed_as(axis, str(one), layout)}
-        if claim.where.get(axis) and name not in printed_there:
-            return False
-    return True
+def same_claims(plans: Mapping[str, Plan]) -> dict[tuple[str, int], tuple[str, int]]:
+    """Claims that an earlier plan has made about the same trainings: plan and number -> those of the earlier claim."""
+    first: dict[tuple[Any, ...], tuple[str, int]] = {}
+    again: dict[tuple[str, int], tuple[str, int]] = {}
+    for name, plan in plans.items():
+        cells = list(cells_of(plan))
+        for number, claim in enumerate(plan.claim):
+            facts = _facts(claim, plan, cells)
+            if facts in first:
+                again[name, number] = first[facts]
+            elif facts[-1]:
+                first[facts] = (name, number)
+    return again
+
+
+def _facts(claim: Claim, plan: Plan, cells: list[Cell]) -> tuple[Any, ...]:
+    """Everything that decides a verdict: the question, and the rows of every entry by the jobs that write them."""
+    entries = tuple(_rows_of(plan.rows[name], claim, plan, cells) for name in (claim.of, *claim.rivals))
+    shift = plan.after.shifted[claim.set].set if claim.set in plan.after.shifted else claim.set
+    return (claim.measure, shift, claim.is_, claim.within, claim.than, claim.rank, entries if all(entries) else ())
+
+
+def _rows_of(entry: Entry, claim: Claim, plan: Plan, cells: list[Cell]) -> tuple[Any, ...]:
+    trained = sorted(c.jobs[0].key for c in cells if c.method == entry.method and among(c.place, claim.where))
+    return (*trained, entry.calibrator, plan.after.rescorers.get(entry.rescorer, "")) if trained else ()
 
 
 def seeds(plan: Plan, rows: "pl.DataFrame") -> list[str]:
@@ -165,13 +179,13 @@ def seeds(plan: Plan, rows: "pl.DataFrame") -> list[str]:
         whole = [seed for seed, n in found.items() if n == methods]
         part = [f"seed {seed} with {n} of {methods} methods" for seed, n in found.items() if n < methods]
         line = f"- {', '.join(map(str, place))}: {len(whole)} of {len(plan.grid['seed'])} seeds"
-        lines.append(line + (f"; in part {wording.listed(part)}" if part else ""))
+        lines.append(line + (f"; in part {fmt.listed(part)}" if part else ""))
     return lines
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", type=Path, help="units of the studies: collect rows and pages first")
+    parser.add_argument("--store", type=Path, help="jobs of the studies: collect rows and pages first")
     arguments = parser.parse_args()
     if arguments.store:
         collect(arguments.store, ROOT / "docs" / "replication")

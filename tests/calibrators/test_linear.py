@@ -15,9 +15,9 @@ from scipy.special import log_softmax, softmax
 import calibrant as cal
 from calibrant.calibrators import _linear, _odir, make
 from calibrant.calibrators._linear import GRADIENT_ENOUGH, LinearFit, Ridge, fit_linear
-from calibrant.core.map import Fit
+from calibrant.core.maps.map import Fit
 from calibrant.core.predictions import Predictions
-from calibrant.core.recalibrate import deal_folds
+from calibrant.core.statistics.cross_fit import folds_by_confidence
 
 
 def drawn(n, k, seed, *, sharpness=2.0, skew=0.6):
@@ -76,7 +76,7 @@ def structured_penalty(n, k, w, b):
 
 
 def structured_logits(p):
-    """Temperature, then 1 / (n + 1) of the uniform distribution, then logarithms (METHODS 6.18)."""
+    """Temperature, then 1 / (n + 1) of the uniform distribution, then logarithms (docs/methods/calibrators.md#svs)."""
     T = cal.fit(p, "temperature").parameters["T"]
     share = 1 / (p.n + 1)
     return np.log((1 - share) * softmax(p.logits / T, axis=1) + share / p.k)
@@ -140,7 +140,7 @@ def test_odir_objective_is_its_slow_twin(strength, size):
 def test_strength_is_the_choice_of_a_plain_loop(name, select):
     p = drawn(90, 3, 5)
     z = p.logits if name == "ms_odir" else np.log(np.maximum(p.probs, 1e-12))
-    fold = deal_folds(Predictions.from_logits(z, p.labels), 5)
+    fold = folds_by_confidence(Predictions.from_logits(z, p.labels), 5)
     scores = {}
     for strength in (1e4, 1e3, 1e2, 10.0, 1.0, 1e-1, 1e-2):
         penalty = _odir.odir(strength, strength, p.k)
@@ -217,26 +217,54 @@ def test_a_fit_that_stops_early_says_so(monkeypatch):
     assert re.match(r"stopped after [12] steps, largest gradient entry", m.fit.diagnosis)
 
 
-@pytest.mark.parametrize("name", ["vector", "matrix"])
-def test_a_missing_class_is_left_alone_and_named(name):
-    p = drawn(200, 4, 11)
-    p = Predictions.from_logits(p.logits, np.minimum(p.labels, 2))
-    start = 1 / cal.fit(p, "temperature").parameters["T"]
-    m = cal.fit(p, name)
+LINEAR = ["vector", "matrix", "svs", "sms", "ms_odir", "dirichlet"]
+
+
+def missing_class():
+    """Overconfident rows of five classes, of which class 3 has none to fit on, and held-out rows of all of them."""
+    p = drawn(1200, 5, 11)
+    p = Predictions.from_logits(2.5 * p.logits, p.labels)
+    return p.take(np.flatnonzero(p.labels[:600] != 3)), p.take(np.arange(600, 1200))
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_class_without_rows_keeps_its_probability(name):
+    """About that of temperature scaling, which treats all classes alike; with a ridge alone it fell to next to 0."""
+    few, p = missing_class()
+    m, temperature = cal.fit(few, name), cal.fit(few, "temperature")
+    before, after = temperature.apply(p), m.apply(p)
+    of_class = p.labels == 3
+    assert -after.true_log_prob[of_class].mean() < -before.true_log_prob[of_class].mean() + 0.2
+    assert -after.true_log_prob.mean() < -before.true_log_prob.mean()
+    assert after.probs[:, 3].mean() > 0.75 * before.probs[:, 3].mean()
+    assert m.fit.converged
+    assert "class 3 is not among the labels: its logit moves like the mean of the others" in m.fit.diagnosis
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_an_absent_class_moves_like_the_mean_of_the_others(name):
+    few, _ = missing_class()
+    w, b = last_linear(cal.fit(few, name))
+    others = [0, 1, 2, 4]
+    assert b[3] == pytest.approx(b[others].mean())
+    if name in ("vector", "svs"):
+        assert w[3] == pytest.approx(w[others].mean())
+        return
+    small = w[np.ix_(others, others)]
+    own = np.diag(small).mean() - small[~np.eye(4, dtype=bool)].mean()
+    assert w[3, 3] == pytest.approx(own)
+    np.testing.assert_allclose(w[3, others], (small - own * np.eye(4)).mean(axis=0))
+    assert (w[others, 3] == 0).all()
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_labels_of_one_class_leave_nothing_to_fit(name):
+    p = drawn(50, 3, 2)
+    m = cal.fit(Predictions.from_logits(p.logits, np.ones(50, dtype=int)), name)
     w, b = last_linear(m)
-    expected = start * (np.ones(4) if name == "vector" else np.eye(4))
-    np.testing.assert_array_equal(w[3], expected[3])
-    assert b[3] == 0
-    assert "classes [3] never occur and were left alone" in m.fit.diagnosis
-    assert m.fit.converged
-
-
-@pytest.mark.parametrize("name", ["svs", "sms", "ms_odir", "dirichlet"])
-def test_a_missing_class_does_not_disturb_a_regularised_fit(name):
-    p = drawn(200, 4, 11)
-    m = cal.fit(Predictions.from_logits(p.logits, np.minimum(p.labels, 2)), name)
-    assert m.fit.converged
-    assert np.isfinite(m.apply(p).probs).all()
+    assert "all labels are class 1: there is nothing to fit" in m.fit.diagnosis
+    assert (b == 0).all()
+    assert len(np.unique(w if w.ndim == 1 else np.diag(w))) == 1
 
 
 # -- peers ----------------------------------------------------------------------------------------
@@ -279,7 +307,7 @@ def test_temperature_is_scikit_learns():
         pytest.skip("this scikit-learn has no temperature scaling")
     p = drawn(300, 4, 14)
     theirs = scaler().fit(p.logits, p.labels)
-    assert cal.fit(p).parameters["T"] == pytest.approx(1 / theirs.beta_, rel=1e-3)
+    assert cal.fit(p, "temperature").parameters["T"] == pytest.approx(1 / theirs.beta_, rel=1e-3)
 
 
 # -- temperature ----------------------------------------------------------------------------------
@@ -392,7 +420,7 @@ def test_ets_temperature_beats_a_grid(seed):
 
 
 def test_ets_with_all_weight_on_the_first_is_temperature_scaling():
-    from calibrant.core.steps import Mix
+    from calibrant.core.maps.steps import Mix
 
     p = drawn(50, 4, 21)
     for T in (0.3, 1.0, 4.0):
@@ -405,7 +433,7 @@ def test_ets_with_all_weight_on_the_first_is_temperature_scaling():
 @pytest.mark.parametrize("name", ["vector", "matrix"])
 def test_a_thousand_plain_steps_stop_short_and_say_so(name):
     p = drawn(200, 4, 10)
-    early, best = cal.fit(p, f"{name}:by=gd1000"), cal.fit(p, name)
+    early, best = cal.fit(p, f"{name}:solver=gd1000"), cal.fit(p, name)
     w, b = (np.ones(4) if name == "vector" else np.eye(4)), np.zeros(4)
     for _ in range(1000):
         u = p.logits * w + b if name == "vector" else p.logits @ w.T + b

@@ -7,7 +7,7 @@ import pytest
 import slow_calibrators as slow
 
 from calibrant.calibrators import make
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 
 TOP = {

@@ -20,9 +20,9 @@ def run(words, *, fault_at=0):
 
 def _run(words, fault_at):
     from calibrant.cli import main
-    from calibrant.core import disk
+    from calibrant.core import files
 
-    disk._passed = 0
+    files._passed = 0
     os.environ["CALIBRANT_FAULT_AT"] = str(fault_at)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)

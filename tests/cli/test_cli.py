@@ -12,7 +12,7 @@ from commands import run
 import calibrant as cal
 from calibrant.data import DEMO_TEST, DEMO_VAL
 
-KEYS = {"measure", "value", "low", "high", "n", "k", "definition", "interval"}
+KEYS = {"measure", "value", "low", "high", "n", "k", "definition", "interval", "reason"}
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_stream_gives_the_same_values_as_the_whole_file(tmp_path):
 
 def test_compare_finds_the_repaired_model_better(tmp_path):
     p = cal.Predictions.load(DEMO_TEST)
-    p.tempered(1.8).save(tmp_path / "repaired.npz")
+    p.with_temperature(1.8).save(tmp_path / "repaired.npz")
     (row,) = json.loads(run("compare", DEMO_TEST, tmp_path / "repaired.npz", "-m", "ece", "--json").stdout)
     assert row["better"] == "b"
     assert row["high"] < 0
@@ -249,3 +249,10 @@ def test_in_a_process_of_its_own_as_a_user_starts_it(tmp_path):
     assert done.stderr.count("\n") == 1
     done = subprocess.run([*command, "check", DEMO_TEST, "--max", "ece=0.03"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_every_catalogue_can_be_listed():
+    listed = run("list", "nothing", code=2).stderr
+    for kind in ("measures", "calibrators", "questions", "searches", "spaces", "recipes"):
+        assert kind in listed
+    assert "topology" in run("list", "spaces").stdout

@@ -7,7 +7,7 @@ import pytest
 from commands import run
 
 import calibrant as cal
-from calibrant.repairing.judge import shown_for
+from calibrant.repairing.judge import measures_for
 
 FIT_KEYS = {"calibrator", "parameters", "converged", "diagnosis", "gradient", "keeps_argmax", "judged_on", "measures"}
 SHOWN = ["nll", "brier", "ece", "classwise", "accuracy", "auroc_correct"]
@@ -59,7 +59,7 @@ def test_fit_prints_the_temperature_its_interval_the_changes_and_the_certificate
     assert "Converged" in out
     assert "gradient" in out
     assert all(f" {name} " in out for name in SHOWN)
-    assert "These rows fitted the map" in out
+    assert "The map was fitted on these rows, so numbers are optimistic" in out
     assert [f.name for f in tmp_path.iterdir()] == ["m.json"]
 
 
@@ -70,7 +70,7 @@ def test_fit_json(folder, tmp_path):
     assert found["calibrator"] == "temperature"
     assert found["parameters"] == cal.load_map(folder / "map.json").parameters
     assert found["parameters"]["T_low"] < found["parameters"]["T"] < found["parameters"]["T_high"]
-    assert (found["converged"], found["diagnosis"], found["judged_on"]) == (True, "converged", "other rows")
+    assert (found["converged"], found["diagnosis"], found["judged_on"]) == (True, "converged", "held_out")
     assert found["gradient"] < 1e-9
     assert [row["measure"] for row in found["measures"]] == SHOWN
     test = cal.Predictions.load(folder / "test.npz")
@@ -93,7 +93,17 @@ def test_same_seed_same_numbers(folder):
 def test_fit_auto(folder, tmp_path):
     done = run("fit", folder / "val.npz", "--with", "auto", "--out", tmp_path / "m.json", "--json")
     found = json.loads(done.stdout)
-    assert set(found) == FIT_KEYS | {"verdict", "chosen", "otherwise", "keep_argmax", "candidates", "rival", "n"}
+    assert set(found) == FIT_KEYS | {
+        "verdict",
+        "chosen",
+        "otherwise",
+        "keep_argmax",
+        "candidates",
+        "rival",
+        "n",
+        "outcomes",
+        "absent",
+    }
     assert found["verdict"].startswith(f"Use {found['chosen']}: it lowers the loss, NLL ")
     assert found["chosen"] == found["calibrator"]
     names = [c["calibrator"] for c in found["candidates"]]
@@ -127,14 +137,14 @@ def test_cross_fit_judges_honestly(folder):
         json.loads(run("fit", folder / "val.npz", "--with", "matrix", "--json", "--resamples", 5, *more).stdout)
         for more in ([], ["--cross-fit"])
     ]
-    assert [row["judged_on"] for row in rows] == ["the fitting rows", "cross-fitted rows"]
+    assert [row["judged_on"] for row in rows] == ["fitting_rows", "cross_fitted"]
     assert rows[0]["measures"][0]["after"] < rows[1]["measures"][0]["after"]
     assert rows[0]["parameters"] == rows[1]["parameters"]
 
 
 def test_testing_on_the_fitting_rows_is_noticed(folder):
     found = json.loads(run("fit", folder / "val.npz", "--with", "platt", "--test", folder / "val.npz", "--json").stdout)
-    assert found["judged_on"] == "the fitting rows"
+    assert found["judged_on"] == "fitting_rows"
 
 
 def test_a_chain(folder, tmp_path):
@@ -175,6 +185,25 @@ def test_apply(suffix, folder, tmp_path):
     assert done.stderr == ""
     expected = cal.load_map(folder / "map.json")(cal.Predictions.load(folder / "test.npz"))
     np.testing.assert_allclose(cal.Predictions.load(out).probs, expected.probs, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_apply_needs_no_labels_and_leaves_other_columns_alone(suffix, tmp_path):
+    import polars as pl
+
+    rng = np.random.default_rng(0)
+    score = rng.random(50).round(6)
+    m = cal.fit(cal.Predictions.binary(score, rng.random(50) < score**2), "platt")
+    m.save(tmp_path / "m.json")
+    today = pl.DataFrame({"customer": [f"c{i}" for i in range(50)], "score": score, "weight": [3.5] * 50})
+    writers = {".csv": today.write_csv, ".parquet": today.write_parquet, ".jsonl": today.write_ndjson}
+    writers[suffix](tmp_path / f"today{suffix}")
+    run("apply", tmp_path / "m.json", tmp_path / f"today{suffix}", "--out", tmp_path / f"scored{suffix}")
+    readers = {".csv": pl.read_csv, ".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson}
+    scored = readers[suffix](tmp_path / f"scored{suffix}")
+    assert scored.columns == ["customer", "score", "weight", "calibrated"]
+    assert scored.drop("calibrated").equals(today)
+    np.testing.assert_allclose(scored["calibrated"], m(score), atol=1e-12)
 
 
 def test_leaks_are_warned_of_when_applying_and_when_measuring(folder, tmp_path):
@@ -271,7 +300,7 @@ def damaged(folder):
         "empty": "",
         "list": "[]",
         "version": json.dumps(whole | {"calibrant_map": 99}),
-        "shape": json.dumps(whole | {"steps": wrong_step}),
+        "task": json.dumps(whole | {"steps": wrong_step}),
         "nan": json.dumps(whole | {"steps": [{"step": "linear", "weight": float("nan"), "bias": 0.0}]}),
         "unknown": json.dumps(whole | {"steps": [{"step": "os.system"}]}),
         "missing": json.dumps({name: value for name, value in whole.items() if name != "steps"}),
@@ -312,34 +341,34 @@ def test_nan_rows_give_no_map(value, tmp_path):
 # -- other shapes than scores of all classes ------------------------------------------------------
 
 
-def shaped(shape, seed):
+def shaped(task, seed):
     made = arrays(300, 3, seed)
     z, y = made["logits"], made["labels"]
-    if shape == "choices":
+    if task == "choice":
         exists = np.ones(z.shape, dtype=bool)
         exists[y != 2, 2] = False
         return cal.Predictions.from_logits(z, y, mask=exists)
-    build = cal.Predictions.binary if shape == "binary" else cal.Predictions.from_confidence
+    build = cal.Predictions.binary if task == "binary" else cal.Predictions.from_confidence
     return build(z[:, 0], y == 0, logits=True, weights=1 + np.arange(300) % 3)
 
 
-@pytest.mark.parametrize("shape", ["binary", "confidence", "choices"])
-def test_every_shape_is_fitted_applied_and_exported(shape, tmp_path):
-    shaped(shape, 1).save(tmp_path / "val.npz")
-    shaped(shape, 2).save(tmp_path / "test.npz")
+@pytest.mark.parametrize("task", ["binary", "confidence", "choice"])
+def test_every_shape_is_fitted_applied_and_exported(task, tmp_path):
+    shaped(task, 1).save(tmp_path / "val.npz")
+    shaped(task, 2).save(tmp_path / "test.npz")
     told = json.loads(
         run(
             "fit", "val.npz", "--with", "isotonic", "--test", "test.npz", "--out", "m.json", "--json", cwd=tmp_path
         ).stdout
     )
-    assert [row["measure"] for row in told["measures"]] == shown_for(shaped(shape, 1))
-    assert told["keeps_argmax"] == (shape != "binary")
+    assert [row["measure"] for row in told["measures"]] == measures_for(shaped(task, 1))
+    assert told["keeps_argmax"] == (task != "binary")
     run("apply", "m.json", "test.npz", "--out", "out.npz", cwd=tmp_path)
-    out, expected = cal.Predictions.load(tmp_path / "out.npz"), cal.load_map(tmp_path / "m.json")(shaped(shape, 2))
-    assert out.shape == shape
+    out, expected = cal.Predictions.load(tmp_path / "out.npz"), cal.load_map(tmp_path / "m.json")(shaped(task, 2))
+    assert out.task == task
     np.testing.assert_allclose(out.score, expected.score, atol=1e-9)
     expected.save(tmp_path / "out.parquet")
     np.testing.assert_allclose(cal.Predictions.load(tmp_path / "out.parquet").score, expected.score, atol=1e-9)
     run("export", "m.json", "--to", "python", "--out", "m.py", cwd=tmp_path)
     np.savez(tmp_path / "classes.npz", **arrays(300, 3, 1))
-    assert f"the shape {shape}" in fails("apply", "m.json", "classes.npz", "--out", "no.npz", cwd=tmp_path)
+    assert f"the task {task}" in fails("apply", "m.json", "classes.npz", "--out", "no.npz", cwd=tmp_path)

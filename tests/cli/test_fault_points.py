@@ -35,7 +35,7 @@ rescorers = { trust = "trust_score" }
 [entries]
 "CE (trust)" = { method = "CE", rescorer = "trust" }
 """
-# What is typed, and what is typed again after a kill: a worker that dies costs its unit, which is asked for once more.
+# What is typed, and what is typed again after a kill: a worker that dies costs its job, which is asked for once more.
 COMMANDS = {
     "watch": [["watch", DEMO_TEST, "--state", "OUT/state.json"]],
     "clamp": [["clamp", "RUN", "--what", "T", "--out", "OUT"]],
@@ -134,5 +134,5 @@ def test_ended_at_any_write_a_command_is_finished_by_the_same_command(do, tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("study", 14), ("nas", 8)])
 def test_ended_at_any_write_a_study_goes_on(do, tmp_path, name, most):
-    """Workers pass fault points of their own: a unit whose worker died is computed again, from where it was."""
+    """Workers pass fault points of their own: a job whose worker died is computed again, from where it was."""
     assert disturbed(do, tmp_path, name, range(1, most)) >= 1

@@ -18,7 +18,7 @@ from calibrant.reporting.markdown import markdown, table
 from calibrant.reporting.page import page
 from calibrant.reporting.pictures import svg
 from calibrant.reporting.tables import show
-from calibrant.reporting.terminal import twin
+from calibrant.reporting.terminal import render
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -46,13 +46,13 @@ def test_reports_show_any_name(capsys):
     k = len(HOSTILE)
     groups = np.array([name for name in HOSTILE if "\ud800" not in name])[np.arange(N) % (k - 1)]
     p = Predictions.from_logits(RNG.normal(size=(N, k)), RNG.integers(0, k, N), groups=groups)
-    models = {'x role="\x00': p, "[/a]\n\x1b": p.tempered(2.0)}
+    models = {'x role="\x00': p, "[/a]\n\x1b": p.with_temperature(2.0)}
     made = build(models, class_names=HOSTILE, calibrators=["identity"], resamples=40, title="\ud800\x07<b>")
     whole = page(made)
     whole.encode()
     assert not set(whole) & set("\x00\x07\x1b\x85\u202e")
     markdown(made).encode()
-    show(twin(made))
+    show(render(made))
     assert not set(capsys.readouterr().out) & set("\x00\x07\x1b\x85\u202e")
     for figure in made.figures:
         ET.fromstring(svg(figure))
@@ -63,7 +63,7 @@ def test_commands_print_any_name(tmp_path, name):
     """Rich markup in a name used to be an error after the file had been written."""
     file, other, val = tmp_path / f"{name}.npz", tmp_path / "other.npz", tmp_path / "val.npz"
     P.take(np.arange(60)).save(file)
-    P.take(np.arange(60)).tempered(2.0).save(other)
+    P.take(np.arange(60)).with_temperature(2.0).save(other)
     P.take(np.arange(60, N)).save(val)
     run = CliRunner().invoke
     for command in (
@@ -131,7 +131,7 @@ def test_an_interrupt_in_a_command_ends_quietly(tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("calibrant.core.files.load_predictions", interrupted)
+    monkeypatch.setattr("calibrant.core.predictions.load.load_predictions", interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130

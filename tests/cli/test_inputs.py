@@ -2,16 +2,16 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from commands import run
+from real_data import FOLDER, needs_real_data
 
 from calibrant.core.predictions import Predictions
 
-LLM = Path(__file__).parents[3] / "shared" / "data" / "llm"
+LLM = FOLDER / "llm"
 COMMANDS = ("measure", "report", "fit", "apply", "compare", "check", "plot", "decompose")
 
 
@@ -64,9 +64,9 @@ def test_missing_confidences_are_said(folder):
     assert "a confidence in every row, got none in 10 of 80 rows (12.5 %)" in refused.stderr
     said = run("measure", *told, "--missing", "drop", "-m", "gap", "--resamples", 0)
     assert "10 of 80 rows (12.5 %) have no confidence and were left out." in " ".join(said.stdout.split())
-    wrong = json.loads(run("measure", *told, "--missing", "wrong", *MEASURED).stdout)
+    wrong = json.loads(run("measure", *told, "--missing", "count_as_wrong", *MEASURED).stdout)
     assert wrong[0]["n"] == 80
-    assert wrong[0]["missing"] == {"rows": 10, "of": 80, "share": 0.125, "how": "wrong"}
+    assert wrong[0]["missing"] == {"rows": 10, "of": 80, "share": 0.125, "policy": "count_as_wrong"}
     streamed = run("measure", *told, "--missing", "drop", "--stream", "--batch-rows", 7, "-m", "gap", "--json")
     assert json.loads(streamed.stdout)[0]["missing"]["rows"] == 10
     assert json.loads(streamed.stdout)[0]["n"] == 70
@@ -81,13 +81,13 @@ def test_every_command_reads_the_same_columns(folder):
     run("plot", "reliability", file, *told)
     run("fit", file, *told, "--with", "platt", "--out", folder / "map.json", *fast)
     run("apply", folder / "map.json", file, *told, "--out", folder / "q.jsonl")
-    assert Predictions.load(folder / "q.jsonl").shape == "confidence"
+    assert Predictions.load(folder / "q.jsonl").task == "confidence"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_the_options(command):
     shown = run(command, "--help").stdout
-    for option in ("--score-column", "--confidence-column", "--missing", "--classes", "--few-rows"):
+    for option in ("--score-column", "--confidence-column", "--missing", "--classes", "--allow-few-rows"):
         assert option in shown
 
 
@@ -103,7 +103,7 @@ def test_text_labels(tmp_path):
 REFUSED = {
     "no such column": (["--score-column", "pp"], "score column: expected one of"),
     "a similar column": (["--confidence-column", "statde"], "did you mean 'stated'"),
-    "both shapes": (["--score-column", "p", "--confidence-column", "stated"], "predictions of one shape"),
+    "both tasks": (["--score-column", "p", "--confidence-column", "stated"], "predictions of one task"),
     "margins as probabilities": (["--score-column", "z", "--label-column", "right"], "probabilities from 0 to 1"),
     "text as scores": (["--score-column", "site", "--label-column", "right"], "expected numbers"),
     "a positive label nobody has": (
@@ -116,7 +116,7 @@ REFUSED = {
     "negative weights": (["--score-column", "p", "--label-column", "right", "--weight-column", "z"], "0 or more"),
     "text as weights": (["--score-column", "p", "--label-column", "right", "--weight-column", "site"], "numbers"),
     "no such cluster": (["--score-column", "p", "--label-column", "right", "--cluster-column", "sit"], "did you mean"),
-    "another way": (["--confidence-column", "stated", "--missing", "skip"], "one of drop, refuse, wrong"),
+    "another way": (["--confidence-column", "stated", "--missing", "skip"], "one of count_as_wrong, drop, error"),
     "nothing said": ([], "a score or a confidence"),
 }
 
@@ -133,7 +133,7 @@ def test_refusals_are_one_sentence(folder, what, suffix):
 # -- real answers of language models ----------------------------------------------------------------
 
 
-@pytest.mark.skipif(not LLM.exists(), reason="needs the answers of two language models in ../shared/data/llm")
+@needs_real_data("llm")
 @pytest.mark.parametrize(
     ("model", "column", "expected"),
     [

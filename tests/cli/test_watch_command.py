@@ -1,5 +1,6 @@
 """`calibrant watch`, `check --against`, `compare --unpaired` and states of sums: exit codes, sentences, files."""
 
+import gzip
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from commands import run
 
 import calibrant as cal
+from calibrant.core.lock import locked_file
 
 
 def frame(n, *, off=0.0, seed=0):
@@ -30,12 +32,12 @@ def test_an_alarm_is_a_sentence_and_exit_code_1(bad):
     assert f"Alarm at row {exact.row:,}: confidence" in " ".join(out.split())
     found = json.loads(run("watch", bad, "--by", "segment", "--json", code=1).stdout)
     assert found["alarm"] is True
-    assert {track["segment"] for track in found["tracks"]} == {None, "a", "b"}
+    assert {track["segment"] for track in found["segments"]} == {None, "a", "b"}
     lines = run("watch", bad, "--by", "segment", code=1, COLUMNS="400").stdout.splitlines()
     assert len(lines) == len(found["alarms"]) == 3
     assert all(line.startswith("Alarm ") for line in lines)
     named = json.loads(run("watch", bad, "--by", "segment", "--segments", "b", "--json", code=1).stdout)
-    assert [track["segment"] for track in named["tracks"]] == [None, "b"]
+    assert [track["segment"] for track in named["segments"]] == [None, "b"]
 
 
 def test_a_state_goes_on_where_it_was(tmp_path):
@@ -51,8 +53,8 @@ def test_a_state_goes_on_where_it_was(tmp_path):
         cal.Predictions.from_confidence(good["confidence"], good["correct"], groups=good["segment"]), segments=True
     )
     saved = cal.Watch.load(state)
-    for name, track in whole.tracks.items():
-        assert saved.tracks[name].logs == pytest.approx(track.logs, abs=1e-9)
+    for name, track in whole.segments.items():
+        assert saved.segments[name].log_wealth == pytest.approx(track.log_wealth, abs=1e-9)
     frame(4000, off=0.1).write_csv(tmp_path / "other.csv")
     run("watch", tmp_path / "other.csv", *options, code=1)
     assert cal.Watch.load(state).n == 7000
@@ -70,7 +72,7 @@ def test_a_file_in_place_of_another_is_refused(tmp_path):
     for n in (1000, 2000):
         frame(n, seed=2).write_ndjson(file)
         err = " ".join(run("watch", file, "--state", state, code=2).stderr.split())
-        assert "other rows in place of the 1,000 that were watched before" in err
+        assert "other rows in place of the 1,000 that were read before" in err
         assert "another --state" in err
     assert cal.Watch.load(state).n == 1000
     run("watch", file, "--state", tmp_path / "e.json")
@@ -88,6 +90,171 @@ def test_bad_input_of_watch(bad, tmp_path):
     assert "line 2" in run("watch", tmp_path / "broken.jsonl", code=2).stderr
     (tmp_path / "state.json").write_text("{}")
     assert "JSON written by Watch.save" in run("watch", bad, "--state", tmp_path / "state.json", code=2).stderr
+
+
+def test_alpha_in_percent_is_named_as_a_share(bad):
+    assert "write 0.05 for 5 %" in " ".join(run("watch", bad, "--alpha", 5, code=2).stderr.split())
+
+
+def test_a_file_without_any_score_is_an_error(tmp_path):
+    none = pl.lit(None, dtype=pl.Float64).alias("confidence")
+    frame(400).with_columns(none).write_ndjson(tmp_path / "none.jsonl")
+    err = " ".join(run("watch", tmp_path / "none.jsonl", "--missing", "drop", code=2).stderr.split())
+    assert "a score in at least one row, got none in 400 rows" in err
+
+
+def test_a_named_segment_without_rows_is_noted(bad):
+    out = run("watch", bad, "--by", "segment", "--segments", "a,nrth", code=1, COLUMNS="400").stdout
+    assert "No rows of segment nrth: the rows have a, b." in out
+    found = json.loads(run("watch", bad, "--by", "segment", "--segments", "a,nrth", "--json", code=1).stdout)
+    assert found["notes"] == ["No rows of segment nrth: the rows have a, b."]
+
+
+def test_two_processes_do_not_use_one_state(tmp_path):
+    file, state = tmp_path / "day.csv", tmp_path / "watch.json"
+    frame(500).write_csv(file)
+    for command in (("watch", file), ("measure", file, "--stream")):
+        with locked_file(state):
+            err = " ".join(run(*command, "--state", state, code=2).stderr.split())
+        assert "a file in which no other process is at work" in err
+        assert not state.exists()
+    run("watch", file, "--state", state)
+    assert [one.name for one in tmp_path.iterdir() if "lock" in one.name] == []
+
+
+def test_a_renamed_file_is_recognised(tmp_path):
+    rows, state = frame(3000, seed=1), tmp_path / "watch.json"
+    file, rotated = tmp_path / "day.jsonl", tmp_path / "day-1.jsonl"
+    rows[:1000].write_ndjson(file)
+    run("watch", file, "--state", state)
+    rows[:1500].write_ndjson(rotated)  # it was renamed after 500 more rows
+    rows[1500:].write_ndjson(file)
+    refused = " ".join(run("watch", file, "--state", state, code=2).stderr.split())
+    assert "if the file was rotated, read the old rows first, by their new name" in refused
+    out = " ".join(run("watch", rotated, "--state", state).stdout.split())
+    assert "No alarm after 1,500 rows" in out
+    assert "day-1.jsonl begins with the 1,000 rows that were read as day.jsonl" in out
+    assert "No alarm after 3,000 rows" in run("watch", file, "--state", state).stdout
+    p = cal.Predictions.from_confidence(rows["confidence"], rows["correct"])
+    assert cal.Watch.load(state).evidence == pytest.approx(cal.watch(p).evidence, rel=1e-9)
+
+
+def test_the_state_is_saved_on_the_way(tmp_path):
+    file, state = tmp_path / "day.jsonl", tmp_path / "watch.json"
+    lines = frame(1000).write_ndjson().splitlines()
+    file.write_text("\n".join([*lines[:700], "{oops", *lines[700:]]) + "\n")
+    run("watch", file, "--state", state, "--save-every", 200, code=2)
+    assert cal.Watch.load(state).n == 600
+    file.write_text("\n".join(lines) + "\n")
+    assert "No alarm after 1,000 rows" in run("watch", file, "--state", state, "--save-every", 200).stdout
+    assert "--state as well" in run("watch", file, "--save-every", 200, code=2).stderr
+
+
+def test_prometheus_text_of_a_watch(bad):
+    out = run("watch", bad, "--by", "segment", "--format", "prometheus", code=1).stdout
+    lines = out.splitlines()
+    assert "calibrant_watch_rows 4000" in lines
+    assert 'calibrant_watch_rows{segment="a"} 2000' in lines
+    assert 'calibrant_watch_alarm{segment="b"} 1' in lines
+    assert "calibrant_watch_limit 40.0" in lines
+    assert sum(line.startswith("# TYPE") for line in lines) == 6
+    assert "did you mean 'prometheus'" in run("watch", bad, "--format", "promethus", code=2).stderr
+
+
+def test_prometheus_text_of_measures(bad, tmp_path):
+    stream = ("measure", bad, "--stream", "-m", "ece", "--format", "prometheus")
+    lines = run(*stream).stdout.splitlines()
+    assert "calibrant_rows 4000" in lines
+    assert any(line.startswith("calibrant_ece_low 0.") for line in lines)
+    lines = run(*stream, "--by", "segment", "--state", tmp_path / "s.json").stdout.splitlines()
+    assert 'calibrant_rows{segment="a"} 2000' in lines
+    assert run("measure", tmp_path / "s.json", "--format", "prometheus").stdout.splitlines() == lines
+    assert "--stream" in run("measure", bad, "--format", "prometheus", code=2).stderr
+
+
+def test_sums_continue_from_their_state(tmp_path):
+    rows, state = frame(3000, seed=1), tmp_path / "sums.json"
+    file, other = tmp_path / "day.csv", tmp_path / "other.csv"
+    measure = ("measure", file, "--stream", "--state", state)
+    rows[:1000].write_csv(file)
+    run(*measure, "-m", "ece")
+    rows[:2000].write_csv(file)
+    for _ in range(2):  # the second time without new rows
+        assert "2,000 rows, read in one batch." in run(*measure).stdout
+    rows[2000:].write_csv(other)
+    out = run("measure", other, "--stream", "--state", state, "--json").stdout
+    whole = cal.measure(cal.Predictions.from_confidence(rows["confidence"], rows["correct"]), "ece", resamples=0)
+    [found] = json.loads(out)
+    assert (found["n"], found["value"]) == (3000, pytest.approx(whole.value))
+    assert "--measure ece, as it began with" in run(*measure, "-m", "nll", code=2).stderr
+    assert "no --by, as it began with" in run(*measure, "--by", "segment", code=2).stderr
+    rows[5:100].write_csv(file)
+    assert "a file that only grows" in run(*measure, code=2).stderr
+    assert cal.Accumulator.load(state).n == 3000
+
+
+def test_rows_without_a_label_are_dropped_or_wait(tmp_path):
+    rows, file, state = frame(1000, seed=1), tmp_path / "day.csv", tmp_path / "watch.json"
+    late = pl.when(pl.int_range(pl.len()).is_in([600, 700, 800])).then(None).otherwise(pl.col("correct"))
+    rows.with_columns(late.alias("correct")).write_csv(file)
+    run("watch", file, code=2)
+    out = " ".join(run("watch", file, "--missing-label", "drop").stdout.split())
+    assert "No alarm after 997 rows" in out
+    assert "3 of 1,000 rows have no label and were left out." in out
+    wait = ("watch", file, "--missing-label", "wait", "--state", state)
+    out = " ".join(run(*wait, "--batch-rows", 130).stdout.split())
+    assert "No alarm after 600 rows" in out
+    assert "Row 601 has no label yet: it and the rows after it wait for the next time." in out
+    rows.write_csv(file)  # now they have come
+    assert "No alarm after 1,000 rows" in run(*wait).stdout
+    p = cal.Predictions.from_confidence(rows["confidence"], rows["correct"])
+    assert cal.Watch.load(state).evidence == pytest.approx(cal.watch(p).evidence, rel=1e-9)
+    assert "did you mean 'wait'" in run("watch", file, "--missing-label", "wat", code=2).stderr
+
+
+def test_rows_without_a_segment_have_one_of_their_own(tmp_path):
+    file = tmp_path / "day.jsonl"
+    none = pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("segment")).alias("segment")
+    frame(800).with_columns(none).write_ndjson(file)
+    found = json.loads(run("watch", file, "--by", "segment", "--json").stdout)
+    rows = {one["segment"]: one["n"] for one in found["segments"]}
+    assert rows == {None: 800, "(none)": 200, "a": 200, "b": 400}
+    assert (
+        'calibrant_rows{segment="(none)"} 200'
+        in run("measure", file, "--stream", "--by", "segment", "-m", "ece", "--format", "prometheus").stdout
+    )
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_an_unfinished_last_line_is_left_for_the_next_time(suffix, tmp_path):
+    rows, file, state = frame(300), tmp_path / f"day.{suffix}", tmp_path / "watch.json"
+    text = rows.write_ndjson() if suffix == "jsonl" else rows.write_csv()
+    file.write_text(text[:-6])
+    out = " ".join(run("watch", file, "--state", state).stdout.split())
+    assert "No alarm after 299 rows" in out
+    assert "The last line is not finished: it is left for the next time." in out
+    file.write_text(text)
+    assert "No alarm after 300 rows" in run("watch", file, "--state", state).stdout
+    if suffix == "jsonl":  # a whole object needs no line break
+        file.write_text(text.rstrip("\n"))
+        assert "No alarm after 300 rows" in run("watch", file).stdout
+
+
+def test_compressed_and_rotated_files_are_watched(tmp_path):
+    rows, state = frame(300), tmp_path / "watch.json"
+    text = rows.write_ndjson()
+    (tmp_path / "day.jsonl").write_text(text)
+    (tmp_path / "day.jsonl.1").write_text(text)
+    (tmp_path / "day.jsonl.2.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("day.jsonl", "day.jsonl.1", "day.jsonl.2.gz"):  # the same rows under other names
+        assert "No alarm after 300 rows" in run("watch", tmp_path / name, "--state", state).stdout
+
+
+def test_a_wrong_segment_column_lists_the_columns_of_the_file(tmp_path):
+    for name, write in (("day.csv", pl.DataFrame.write_csv), ("day.jsonl", pl.DataFrame.write_ndjson)):
+        write(frame(50), tmp_path / name)
+        err = " ".join(run("watch", tmp_path / name, "--by", "region", code=2).stderr.split())
+        assert "confidence, correct, segment" in err
 
 
 def test_npz_files_are_watched_whole(tmp_path):

@@ -4,10 +4,10 @@ import inspect
 import sys
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import FOLDER, needs_real_data
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
@@ -15,7 +15,7 @@ from calibrant.corruptions import Corruption, find, make, names
 from calibrant.datasets import make as make_dataset
 
 NAMES = names()
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "cifar10-jpeg"
+CIFAR10 = FOLDER / "cifar10-jpeg"
 DRAW_NOTHING = {
     *(
         "brightness",
@@ -31,7 +31,7 @@ DRAW_NOTHING = {
 NOT_BY_SIZE = {  # CIFAR-10-C's own severities: another kind of damage, or one that a difference of pixels does not see
     *("elastic_transform", "glass_blur", "saturate")
 }
-SHAPES = [(28, 28, 1), (28, 28, 3), (32, 32, 3), (64, 64, 1), (20, 45, 3), (45, 20, 1), (8, 8, 1)]
+TASKS = [(28, 28, 1), (28, 28, 3), (32, 32, 3), (64, 64, 1), (20, 45, 3), (45, 20, 1), (8, 8, 1)]
 
 
 def rng():
@@ -99,7 +99,7 @@ def test_there_are_five_severities(name, severity):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", TASKS, ids=str)
 def test_keeps_shape_and_type_and_its_input(name, shape):
     height, width, channels = shape
     images = clothes(4, channels, height, width)
@@ -151,10 +151,10 @@ def test_the_others_do_damage_at_every_severity(name):
     assert min(change(f"{name}:severity={severity}", clothes(50, 3)) for severity in range(1, 6)) > 2
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no CIFAR-10 here")
+@needs_real_data("cifar10-jpeg")
 def test_damage_grows_on_photographs(tmp_path, monkeypatch):
     monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path))
-    photographs = make_dataset(f"cifar10:root={SHARED}").load("test").images[np.arange(100)]
+    photographs = make_dataset(f"cifar10:root={CIFAR10}").load("test").images[np.arange(100)]
     for name in sorted(set(NAMES) - NOT_BY_SIZE):
         changes = [change(f"{name}:severity={severity}", photographs) for severity in range(1, 6)]
         assert all(b >= 0.995 * a for a, b in pairwise(changes)), (name, changes)

@@ -33,7 +33,7 @@ def source(name, p):
         assert name in TABLES, f"add a small table for {name} to tests/figure_tables.py"
         return TABLES[name]()
     p = of(name, p)
-    return {"before": p, "after": p.tempered(2.0)}
+    return {"before": p, "after": p.with_temperature(2.0)}
 
 
 def of(name, p):
@@ -178,8 +178,8 @@ def test_predictions_are_not_changed(name, p):
 @pytest.mark.parametrize("name", sorted(set(OF_PREDICTIONS) - OF_TWO_CLASSES))
 def test_blocks_of_classes_give_the_same(name, p, monkeypatch):
     whole = make(name).data({"m": p})
-    monkeypatch.setattr("calibrant.core.views.KEEP_ELEMENTS", 150)
-    monkeypatch.setattr("calibrant.core.views.CHUNK_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 150)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 40)
     blocks = make(name).data({"m": Predictions.from_logits(p.values, p.labels)})
     for a, b in zip(whole, blocks, strict=True):
         for key, value in a.items():
@@ -260,7 +260,7 @@ def test_data_need_no_altair():
     code = (
         "import sys, numpy as np\n"
         "from calibrant import figures\n"
-        "from calibrant.core.predictions import Predictions\n"
+        "from calibrant.core.predictions.predictions import Predictions\n"
         "p = Predictions.from_probs(np.array([[0.9, 0.1], [0.6, 0.4]] * 20), [0, 1] * 20)\n"
         "for name in figures.names():\n"
         "    figure = figures.make(name)\n"

@@ -27,7 +27,7 @@ BINNINGS = [
     {"bins": 7, "closed": "left"},
     {"bins": 1},
     {"bins": 5, "scheme": "width"},
-    *[{"bins": 6, "scheme": "mass", "em": em} for em in ("sort", "midpoint", "interp", "stride")],
+    *[{"bins": 6, "scheme": "mass", "mass_rule": mass_rule} for mass_rule in ("sort", "midpoint", "interp", "stride")],
 ]
 
 
@@ -110,7 +110,7 @@ def test_definition_names_every_option(name):
     definition = make(name).definition
     assert definition.strip()
     for option in options(name):
-        values, scheme = values_of(find(name), option), {"em": "mass", "closed": "width"}.get(option)
+        values, scheme = values_of(find(name), option), {"mass_rule": "mass", "closed": "width"}.get(option)
         where = {"scheme": scheme} if scheme else {}  # in which the option matters
         made = [find(name)(**{option: value}, **where) for value in values]
         words = {m.defined(BINARY) if option == "scope" else m.definition for m in made}
@@ -123,8 +123,8 @@ def test_one_definition_means_one_number(tied):
     wrong = []
     for name in NAMES:
         seen = {}
-        for scheme, closed, em in ways if "bins" in options(name) else ():
-            measure = find(name)(bins=5, scheme=scheme, closed=closed, em=em)
+        for scheme, closed, mass_rule in ways if "bins" in options(name) else ():
+            measure = find(name)(bins=5, scheme=scheme, closed=closed, mass_rule=mass_rule)
             if not same(seen.setdefault(measure.definition, measure(tied)), measure(tied)):
                 wrong.append(spec_of(measure))
     assert wrong == []
@@ -230,7 +230,7 @@ def test_all_right_and_all_wrong(name, make_data):
 @pytest.mark.parametrize("name", NAMES)
 def test_changes_nothing(name, p):
     p = suited(make(name), p)
-    fresh = Predictions(p.values.copy(), p.labels.copy(), p.kind)
+    fresh = Predictions(p.values.copy(), p.labels.copy(), p.score_type)
     measure = make(name)
     first = measure(p)
     assert np.array_equal(p.values, fresh.values)
@@ -257,7 +257,7 @@ def test_accepts_a_thousand_classes_and_few_rows(name):
     rng = np.random.default_rng(1)
     logits = 3 * rng.normal(size=(40, 1000))
     labels = np.where(rng.random(40) < 0.5, logits.argmax(axis=1), rng.integers(0, 1000, size=40))
-    value = make(name)(Predictions.from_logits(logits, labels, few_rows=True))
+    value = make(name)(Predictions.from_logits(logits, labels, allow_few_rows=True))
     assert make(name).bounds[0] <= value <= make(name).bounds[1]
 
 
@@ -267,8 +267,8 @@ def test_reads_blocks_as_it_reads_the_whole(name, monkeypatch):
     rng = np.random.default_rng(2)
     logits, labels = 2 * rng.normal(size=(70, 9)), rng.integers(0, 9, size=70)
     whole = make(name)(Predictions.from_logits(logits, labels))
-    monkeypatch.setattr("calibrant.core.views.KEEP_ELEMENTS", 150)
-    monkeypatch.setattr("calibrant.core.views.CHUNK_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 150)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 40)
     assert make(name)(Predictions.from_logits(logits, labels)) == pytest.approx(whole, abs=1e-12)
 
 
@@ -309,8 +309,8 @@ def test_a_resample_of_another_size_too(p):
 def test_a_resample_of_blocks_is_the_same(name, p, monkeypatch):
     counts = bootstrap_counts(p.n, 2, seed=5)
     whole = make(name).resampled(p, counts)
-    monkeypatch.setattr("calibrant.core.views.KEEP_ELEMENTS", 100)
-    monkeypatch.setattr("calibrant.core.views.CHUNK_ELEMENTS", 32)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 100)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 32)
     blocks = make(name).resampled(Predictions.from_logits(p.values, p.labels), counts)
     assert blocks == pytest.approx(whole, abs=1e-12)
 
@@ -321,7 +321,7 @@ def test_simulation_is_seeded_and_finite(name, p):
     draws = [make(name).simulated(p, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     assert all(math.isfinite(value) for value in draws)
     assert draws[0] == draws[1]
-    other = Predictions(p.values, (p.labels + 1) % p.k, p.kind)
+    other = Predictions(p.values, (p.labels + 1) % p.k, p.score_type)
     sees_labels = make(name)(other) != make(name)(p)
     clipped = draws[0] in make(name).bounds
     assert draws[0] != draws[2] or clipped or not sees_labels

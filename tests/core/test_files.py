@@ -1,404 +1,232 @@
-"""Predictions on disk: what goes in comes out, what is broken is refused, nothing is half-written."""
+"""Files are written whole or not at all, and what is not a regular file is never replaced."""
 
+import errno
+import gzip
 import os
-import pickle
+import resource
+import stat
+import subprocess
+import sys
+import threading
 
-import numpy as np
 import polars as pl
 import pytest
 
+from calibrant.core import files
 from calibrant.core.errors import InputError
-from calibrant.core.files import read_batches
-from calibrant.core.predictions import Predictions
-
-SUFFIXES = [".npz", ".parquet", ".csv"]
-LOGITS = np.random.default_rng(0).normal(size=(7, 3)) * [1, 1e-8, 1e8]
-PROBS = np.array([[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0], [0.5, 0.25, 0.25]] * 2)[:7]
-LABELS = [0, 1, 2, 0, 1, 2, 2]
-IDS = {
-    "no ids": None,
-    "integers": [5, 4, 3, 2, 1, 0, 10**15],
-    "strings": ["a", "b,c", 'd"e', "f g", "é", "  ", "7"],
-    "digits": ["01", "02", "03", "04", "05", "06", "07"],
-}
+from calibrant.core.files import write_whole
+from calibrant.core.io import size_limits
 
 
-@pytest.fixture(params=SUFFIXES)
-def suffix(request):
-    return request.param
+def put(data):
+    return lambda stream: stream.write(data)
 
 
-@pytest.fixture(params=[".parquet", ".csv"])
-def table_suffix(request):
-    return request.param
+def test_a_failing_writer_leaves_the_old_file(tmp_path):
+    file = tmp_path / "p.txt"
+    file.write_text("old")
+
+    def fail(stream):
+        stream.write(b"half of the ne")
+        raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError, match="disk full"):
+        write_whole(file, fail)
+    assert file.read_text() == "old"
+    assert [f.name for f in tmp_path.iterdir()] == ["p.txt"]
 
 
-def write_table(path, columns):
-    frame = pl.DataFrame(columns)
-    frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
+def test_a_failing_writer_leaves_nothing_new(tmp_path):
+    def fail(stream):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "p.txt", fail)
+    assert list(tmp_path.iterdir()) == []
 
 
-# -- there and back -------------------------------------------------------------------------------
+def test_a_killed_writer_leaves_the_old_file(tmp_path):
+    """A process that dies in the middle: the name never holds half a file."""
+    (tmp_path / "p.txt").write_text("old")
+    code = (
+        "import os, sys; from calibrant.core.files import write_whole\n"
+        "write_whole(sys.argv[1], lambda stream: (stream.write(b'half'), stream.flush(), os._exit(9)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "p.txt")], check=False, timeout=60)
+    assert done.returncode == 9
+    assert (tmp_path / "p.txt").read_text() == "old"
 
 
-@pytest.mark.parametrize("kind", ["logits", "probs"])
-def test_there_and_back(tmp_path, suffix, kind):
-    make = Predictions.from_logits if kind == "logits" else Predictions.from_probs
-    p = make(LOGITS if kind == "logits" else PROBS, LABELS, features=np.eye(7)[:, :2] / 3)
-    p.save(tmp_path / f"p{suffix}")
-    q = Predictions.load(tmp_path / f"p{suffix}")
-    assert q.kind == kind
-    assert np.array_equal(q.values, p.values)
-    assert np.array_equal(q.labels, p.labels)
-    assert np.array_equal(q.features, p.features)
-    assert q.ids is None
-
-
-@pytest.mark.parametrize("ids", ["no ids", "integers", "strings"])
-def test_ids_come_back(tmp_path, suffix, ids):
-    p = Predictions.from_logits(LOGITS, LABELS, ids=IDS[ids])
-    p.save(tmp_path / f"p{suffix}")
-    back = Predictions.load(tmp_path / f"p{suffix}").ids
-    assert (back if back is None else back.tolist()) == IDS[ids]
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
-def test_ids_of_digits_stay_text_where_the_format_has_types(tmp_path, suffix):
-    p = Predictions.from_logits(LOGITS, LABELS, ids=IDS["digits"])
-    p.save(tmp_path / f"p{suffix}")
-    assert Predictions.load(tmp_path / f"p{suffix}").ids.tolist() == IDS["digits"]
-
-
-def test_ids_of_bytes_come_back_or_are_refused(tmp_path, suffix):
+def test_written_files_are_as_readable_as_any_other(tmp_path):
+    before = os.umask(0o022)
     try:
-        p = Predictions.from_logits(LOGITS, LABELS, ids=np.array([b"a", b"b", b"c", b"d", b"e", b"f", b"g"]))
-        p.save(tmp_path / f"p{suffix}")
-    except InputError:
-        return
-    assert Predictions.load(tmp_path / f"p{suffix}").ids.tolist() == p.ids.tolist()
+        write_whole(tmp_path / "p.txt", lambda stream: stream.write(b"x"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "p.txt").stat().st_mode) == 0o644
 
 
-def test_float32_stays_float32_where_the_format_has_types(tmp_path, suffix):
-    p = Predictions.from_logits(LOGITS.astype(np.float32), LABELS)
-    p.save(tmp_path / f"p{suffix}")
-    q = Predictions.load(tmp_path / f"p{suffix}")
-    assert np.array_equal(q.values.astype(np.float32), p.values)
-    assert suffix == ".csv" or q.values.dtype == np.float32
+def test_a_new_file_gets_its_mode_from_the_start(tmp_path):
+    """Between making and renaming it is never more open than it will be, and the umask is never touched."""
+    seen = []
 
+    def look(stream):
+        seen.append(stat.S_IMODE(os.fstat(stream.fileno()).st_mode))
 
-def test_missing_folders_are_made(tmp_path, suffix):
-    file = tmp_path / "new" / "folder" / f"p{suffix}"
-    Predictions.from_logits(LOGITS, LABELS).save(str(file))
-    assert Predictions.load(str(file)).n == 7
-
-
-def test_saving_replaces_the_old_file(tmp_path, suffix):
-    file = tmp_path / f"p{suffix}"
-    Predictions.from_logits(LOGITS, LABELS).save(file)
-    Predictions.from_probs(PROBS, LABELS).save(file)
-    assert Predictions.load(file).kind == "probs"
-    assert [f.name for f in tmp_path.iterdir()] == [file.name]
-
-
-def test_few_rows_must_be_meant(tmp_path, suffix):
-    file = tmp_path / f"p{suffix}"
-    Predictions.from_logits(LOGITS[:2], [0, 1], few_rows=True).save(file)
-    with pytest.raises(InputError, match="few-rows"):
-        Predictions.load(file)
-    assert Predictions.load(file, few_rows=True).n == 2
-
-
-# -- forms a table may have -----------------------------------------------------------------------
-
-
-def test_list_columns_are_read(tmp_path):
-    file = tmp_path / "p.parquet"
-    for column, values in (("logits", LOGITS), ("probs", PROBS)):
-        pl.DataFrame({"labels": LABELS, column: values.tolist()}).write_parquet(file)
-        p = Predictions.load(file)
-        assert p.kind == column
-        assert np.array_equal(p.values, values)
-        pl.DataFrame(
-            {"label": LABELS, column: values}, schema_overrides={column: pl.Array(pl.Float64, 3)}
-        ).write_parquet(file)
-        assert np.array_equal(Predictions.load(file).values, values)
-
-
-def test_columns_may_come_in_any_order_and_with_others(tmp_path, table_suffix):
-    file = tmp_path / f"p{table_suffix}"
-    columns = {"logit_2": LOGITS[:, 2], "note": ["x"] * 7, "logit_0": LOGITS[:, 0], "label": LABELS}
-    write_table(file, columns | {"logit_1": LOGITS[:, 1]})
-    assert np.array_equal(Predictions.load(file).values, LOGITS)
-
-
-def test_eleven_classes_are_in_the_order_of_numbers(tmp_path, table_suffix):
-    logits = np.arange(132.0).reshape(12, 11)
-    file = tmp_path / f"p{table_suffix}"
-    Predictions.from_logits(logits, [0] * 12).save(file)
-    assert np.array_equal(Predictions.load(file).values, logits)
-
-
-def test_whole_numbers_in_a_csv_are_numbers(tmp_path):
-    file = tmp_path / "p.csv"
-    file.write_text("label,logit_0,logit_1\n0,1,2\n1,3,4.5\n")
-    assert Predictions.load(file).values.tolist() == [[1, 2], [3, 4.5]]
-
-
-# -- broken files ---------------------------------------------------------------------------------
-
-
-def numbered(stem, values):
-    return {f"{stem}_{c}": values[:, c] for c in range(values.shape[1])}
-
-
-TABLES = {
-    "no label": (numbered("logit", LOGITS), "a column named label"),
-    "no scores": ({"label": LABELS}, "logits or probs"),
-    "both": ({"label": LABELS} | numbered("logit", LOGITS) | numbered("prob", PROBS), "both"),
-    "a hole": ({"label": LABELS, "logit_0": LABELS, "logit_2": LABELS}, "a column named logit_1"),
-    "text": ({"label": LABELS, "logit_0": LABELS, "logit_1": ["x"] * 7}, "column logit_1: expected numbers"),
-    "empty cells": ({"label": LABELS, "logit_0": LABELS, "logit_1": [1.0, None] + [2.0] * 5}, "1 empty cells"),
-    "empty labels": ({"label": [None, *LABELS[1:]]} | numbered("logit", LOGITS), "1 empty cells"),
-    "text labels": ({"label": ["cat"] * 7} | numbered("logit", LOGITS), "integers"),
-    "labels out of range": ({"label": [3] * 7} | numbered("logit", LOGITS), r"0\.\.2"),
-    "one class": ({"label": [0] * 7, "logit_0": LABELS}, "two columns"),
-    "not a number": ({"label": LABELS} | numbered("logit", np.where(LOGITS > 1, np.nan, LOGITS)), "finite"),
-    "logits as probs": ({"label": LABELS} | numbered("prob", LOGITS), "from_logits"),
-}
-
-
-@pytest.mark.parametrize("broken", TABLES)
-def test_broken_tables_are_refused(tmp_path, table_suffix, broken):
-    columns, says = TABLES[broken]
-    file = tmp_path / f"p{table_suffix}"
-    write_table(file, columns)
-    with pytest.raises(InputError, match=says):
-        Predictions.load(file)
-
-
-ARCHIVES = {
-    "no labels": ({"logits": LOGITS}, "an array named labels"),
-    "no scores": ({"labels": LABELS}, "logits or probs"),
-    "both": ({"labels": LABELS, "logits": LOGITS, "probs": PROBS}, "both"),
-    "nothing": ({}, "nothing"),
-    "other names": ({"y": LABELS, "z": LOGITS}, "only y, z"),
-    "text": ({"labels": LABELS, "logits": LOGITS.astype(str)}, "numbers"),
-    "labels out of range": ({"labels": [3] * 7, "logits": LOGITS}, r"0\.\.2"),
-    "one row": ({"labels": [0], "logits": LOGITS[:1]}, "two rows"),
-}
-
-
-@pytest.mark.parametrize("broken", ARCHIVES)
-def test_broken_archives_are_refused(tmp_path, broken):
-    arrays, says = ARCHIVES[broken]
-    np.savez(tmp_path / "p.npz", **arrays)
-    with pytest.raises(InputError, match=says):
-        Predictions.load(tmp_path / "p.npz")
-
-
-def test_lists_with_less_than_two_numbers_are_refused(tmp_path):
-    file = tmp_path / "p.parquet"
-    for rows, says in (
-        ([[1.0, 2.0], [1.0]], "at least two scores in every row, got 1 empty cells, one of them in row 1"),
-        ([[1.0, None], [1.0, 2.0]], "at least two scores in every row, got 1 empty cells, one of them in row 0"),
-        ([[1.0, 2.0], None], r"a score in every row, got none in 1 of 2 rows \(50.0 %\)"),
-    ):
-        pl.DataFrame({"label": [0, 1], "logits": rows}).write_parquet(file)
-        with pytest.raises(InputError, match=says):
-            Predictions.load(file)
-    pl.DataFrame({"label": [0, 1], "logits": [1.0, 2.0]}).write_parquet(file)
-    with pytest.raises(InputError, match="a list of numbers"):
-        Predictions.load(file)
-
-
-class Trap:
-    """Unpickled, it would make a file."""
-
-    def __init__(self, target):
-        self.target = target
-
-    def __reduce__(self):
-        return os.mkdir, (self.target,)
-
-
-def test_pickled_archives_are_refused_and_not_run(tmp_path):
-    trap = np.array([Trap(str(tmp_path / "sprung"))], dtype=object)
-    for arrays in ({"logits": trap, "labels": LABELS}, {"logits": LOGITS, "labels": LABELS, "ids": trap}):
-        np.savez(tmp_path / "p.npz", **arrays)
-        with pytest.raises(InputError, match="pickled"):
-            Predictions.load(tmp_path / "p.npz")
-    (tmp_path / "p.npz").write_bytes(pickle.dumps(trap))
-    with pytest.raises(InputError):
-        Predictions.load(tmp_path / "p.npz")
-    assert not (tmp_path / "sprung").exists()
-
-
-@pytest.mark.parametrize("kept", [0.02, 0.5, 0.9, 0.99])
-def test_truncated_files_are_refused(tmp_path, kept):
-    for suffix in (".npz", ".parquet"):
-        file = tmp_path / f"p{suffix}"
-        Predictions.from_logits(LOGITS, LABELS).save(file)
-        whole = file.read_bytes()
-        file.write_bytes(whole[: int(len(whole) * kept)])
-        with pytest.raises(InputError, match="damaged"):
-            Predictions.load(file)
-
-
-def test_damaged_files_are_refused_or_read_but_never_crash(tmp_path):
-    """One byte at a time is changed; what comes is an InputError or predictions."""
-    rng = np.random.default_rng(1)
-    file = tmp_path / "p.npz"
-    Predictions.from_logits(LOGITS, LABELS).save(file)
-    whole = file.read_bytes()
-    refused = 0
-    for place in rng.choice(len(whole), size=150, replace=False):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0xFF
-        file.write_bytes(damaged)
-        try:
-            assert Predictions.load(file).n == 7
-        except InputError:
-            refused += 1
-    assert refused > 50
-
-
-def test_other_content_under_our_suffix_is_refused(tmp_path, suffix):
-    file = tmp_path / f"p{suffix}"
-    for content in (b"hello\n", b"\x00" * 100, b"PK\x03\x04 not really", b"PAR1 not really PAR1"):
-        file.write_bytes(content)
-        with pytest.raises(InputError):
-            Predictions.load(file)
-
-
-def test_one_array_under_the_name_of_an_archive_is_refused(tmp_path):
-    with (tmp_path / "p.npz").open("wb") as stream:
-        np.save(stream, LOGITS)
-    with pytest.raises(InputError):
-        Predictions.load(tmp_path / "p.npz")
-
-
-def test_empty_files_are_refused(tmp_path, suffix):
-    (tmp_path / f"p{suffix}").touch()
-    with pytest.raises(InputError, match="an empty file"):
-        Predictions.load(tmp_path / f"p{suffix}")
-
-
-def test_a_table_without_rows_is_refused(tmp_path, table_suffix):
-    file = tmp_path / f"p{table_suffix}"
-    write_table(file, {"label": [0], "logit_0": [0.0], "logit_1": [0.0]})
-    if table_suffix == ".csv":
-        file.write_text("label,logit_0,logit_1\n")
-    else:
-        pl.read_parquet(file).clear().write_parquet(file)
-    with pytest.raises(InputError):
-        Predictions.load(file)
-    with pytest.raises(InputError):
-        list(read_batches(file, 10))
-
-
-def test_a_missing_file_names_its_neighbours(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        Predictions.load(tmp_path / "p.npz")
-    Predictions.from_logits(LOGITS, LABELS).save(tmp_path / "test.npz")
-    with pytest.raises(InputError, match=r"test\.npz"):
-        Predictions.load(tmp_path / "p.npz")
-    with pytest.raises(InputError, match="no such file"):
-        Predictions.load(tmp_path / "no" / "folder" / "p.npz")
-
-
-def test_folders_and_unknown_suffixes_are_refused(tmp_path):
-    (tmp_path / "folder.npz").mkdir()
-    with pytest.raises(InputError, match="a folder"):
-        Predictions.load(tmp_path / "folder.npz")
-    for name in ("p.pkl", "p.json", "p"):
-        (tmp_path / name).write_text("x")
-        with pytest.raises(InputError, match=r"\.npz, \.parquet, \.csv"):
-            Predictions.load(tmp_path / name)
-        with pytest.raises(InputError, match=r"\.npz, \.parquet, \.csv"):
-            Predictions.from_logits(LOGITS, LABELS).save(tmp_path / name)
-        assert (tmp_path / name).read_text() == "x"
-
-
-# -- batches --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 6, 7, 100])
-def test_batches_together_are_the_file(tmp_path, table_suffix, rows):
-    """Also when the last batch, or every batch, is a single row."""
-    file = tmp_path / f"p{table_suffix}"
-    Predictions.from_logits(LOGITS, LABELS, ids=IDS["integers"], features=LOGITS[:, :2]).save(file)
-    whole, parts = Predictions.load(file), list(read_batches(file, rows))
-    assert [part.n for part in parts] == [min(rows, 7 - start) for start in range(0, 7, rows)]
-    for name in ("values", "labels"):
-        assert np.array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(whole, name))
-
-
-def test_batches_carry_scores_and_labels_only(tmp_path, table_suffix):
-    """Ids that look like numbers in one batch and like text in another do no harm."""
-    ids = ["1", "2", "3", "4", "e", "f", "g"]
-    file = tmp_path / f"p{table_suffix}"
-    Predictions.from_logits(LOGITS, LABELS, ids=ids).save(file)
-    assert Predictions.load(file).ids.tolist() == ids
-    assert [part.ids for part in read_batches(file, 4)] == [None, None]
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 4])
-def test_quoted_line_breaks_are_read_or_refused(tmp_path, rows):
-    """A quoted cell may hold a line break: rows are not lines, and must not be mixed up."""
-    file = tmp_path / "p.csv"
-    ids = ["a\nb", "c", "d\n\ne", "f", "g", "h", "i"]
-    Predictions.from_logits(LOGITS, LABELS, ids=ids).save(file)
-    assert Predictions.load(file).ids.tolist() == ids
+    before = os.umask(0o077)
     try:
-        parts = list(read_batches(file, rows))
-    except InputError:
-        return
-    assert [i for part in parts for i in part.labels.tolist()] == list(LABELS)
+        write_whole(tmp_path / "p.txt", look)
+    finally:
+        os.umask(before)
+    assert seen == [0o600]
 
 
-def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path):
-    file = tmp_path / "p.csv"
-    file.write_bytes(b"label,logit_0,logit_1\r\n0,1.5,2\r\n1,3,4\r\n0,5,6\r\n1,7,8")
-    assert Predictions.load(file).values.tolist() == [[1.5, 2], [3, 4], [5, 6], [7, 8]]
-    assert [part.values.tolist() for part in read_batches(file, 2)] == [[[1.5, 2], [3, 4]], [[5, 6], [7, 8]]]
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_an_existing_file_keeps_its_mode(tmp_path, mode):
+    file = tmp_path / "p.txt"
+    file.write_text("old")
+    file.chmod(mode)
+    write_whole(file, put(b"new"))
+    assert file.read_text() == "new"
+    assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
-def test_wide_tables_are_streamed_in_linear_time(tmp_path, monkeypatch):
-    """A list of all names is asked for as often of many columns as of few."""
-    asked, usual = [], pl.DataFrame.columns
-    counts = []
-    for k in (50, 500):
-        scores = {f"logit_{i}": [0.5, 1.0] for i in range(k)}
-        pl.DataFrame({**scores, "label": [0, 1]}).write_csv(tmp_path / "wide.csv")
-        with monkeypatch.context() as patch:
-            patch.setattr(pl.DataFrame, "columns", property(lambda frame: asked.append(1) or usual.fget(frame)))
-            assert [part.k for part in read_batches(tmp_path / "wide.csv", 1)] == [k, k]
-        counts.append(len(asked))
-        asked.clear()
-    assert counts[0] == counts[1]
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "p.txt", tmp_path / "p.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_whole(link, put(b"new"))
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert [f.name for f in target.parent.iterdir()] == ["p.txt"]
 
 
-def test_an_error_in_a_batch_says_where(tmp_path, table_suffix):
-    file = tmp_path / f"p{table_suffix}"
-    write_table(file, {"label": [0, 1, 0, 1, 0, 5], "logit_0": [0.5] * 6, "logit_1": [1.5] * 6})
-    batches = read_batches(file, 2)
-    assert next(batches).n == 2
-    assert next(batches).n == 2
-    with pytest.raises(InputError, match="rows from 4 on"):
-        next(batches)
+def test_a_link_to_nothing_makes_what_it_points_to(tmp_path):
+    link = tmp_path / "p.txt"
+    link.symlink_to("later.txt")
+    write_whole(link, put(b"new"))
+    assert link.is_symlink()
+    assert (tmp_path / "later.txt").read_text() == "new"
 
 
-def test_archives_are_not_streamed(tmp_path):
-    Predictions.from_logits(LOGITS, LABELS).save(tmp_path / "p.npz")
-    with pytest.raises(InputError, match="to stream"):
-        next(read_batches(tmp_path / "p.npz", 3))
+def test_a_pipe_is_written_through(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_whole(pipe, put(b"through"))
+    reader.join(timeout=10)
+    assert got == [b"through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_the_share_of_seen_rows_in_an_archive_is_one_number(tmp_path):
-    arrays = {"logits": np.eye(3), "labels": np.arange(3)}
-    np.savez(tmp_path / "p.npz", **arrays, seen=0.25)
-    assert Predictions.load(tmp_path / "p.npz", few_rows=True).extras.seen == 0.25
-    for wrong in ([0.5, 0.25, 0.0], [0.5], [[0.5]]):
-        np.savez(tmp_path / "p.npz", **arrays, seen=wrong)
-        with pytest.raises(InputError, match=r"array seen: expected one number, got shape"):
-            Predictions.load(tmp_path / "p.npz", few_rows=True)
+def test_the_null_device_stays_a_device():
+    write_whole("/dev/null", put(b"gone"))
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_folder_and_a_name_below_a_file_are_refused(tmp_path):
+    (tmp_path / "file").write_text("old")
+    for path in (tmp_path, tmp_path / "file" / "p.txt"):
+        with pytest.raises(InputError, match=r"expected a file that can be written, got .*directory"):
+            write_whole(path, put(b"x"))
+    assert (tmp_path / "file").read_text() == "old"
+    assert [f.name for f in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(InputError, match="name too long"):
+        write_whole(tmp_path / ("x" * 300), put(b"x"))
+    assert list(tmp_path.iterdir()) == []
+    write_whole(tmp_path / ("x" * 255), put(b"x"))  # as long as a name may be
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="expected a file that can be written, got Permission denied"):
+        write_whole(tmp_path / "p.txt", put(b"x"))
+    tmp_path.chmod(0o700)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES])
+@pytest.mark.parametrize("step", ["open", "fsync", "replace"])
+def test_a_step_that_fails_leaves_the_old_file(tmp_path, monkeypatch, step, number):
+    (tmp_path / "p.txt").write_text("old")
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files.os, step, fail)
+        with pytest.raises(InputError, match=os.strerror(number)):
+            write_whole(tmp_path / "p.txt", put(b"new"))
+    assert (tmp_path / "p.txt").read_text() == "old"
+    assert [f.name for f in tmp_path.iterdir()] == ["p.txt"]
+
+
+@pytest.mark.parametrize("how", ["bytes", "parquet", "csv"])
+def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path, how):
+    """A limit on the size of files stands for the full disk: the same calls fail in the same way."""
+    file = tmp_path / "p.txt"
+    file.write_text("old")
+    table = pl.DataFrame({"x": [i * 0.123456789 for i in range(20000)]})
+    write = {"bytes": put(bytes(100_000)), "parquet": table.write_parquet, "csv": table.write_csv}[how]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(InputError, match="expected room for the whole file, got File too large"):
+            write_whole(file, write)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert file.read_text() == "old"
+    assert [f.name for f in tmp_path.iterdir()] == ["p.txt"]
+
+
+# -- killed between any two writes ----------------------------------------------------------------
+
+TWO_FILES = """
+import sys
+from calibrant.core.files import write_whole
+for name in ("a.txt", "b.txt"):
+    write_whole(sys.argv[1] + "/" + name, lambda stream: stream.write(b"new"))
+"""
+
+
+def run_two(folder, n):
+    code = [sys.executable, "-c", TWO_FILES, str(folder)]
+    return subprocess.run(code, env={**os.environ, "CALIBRANT_FAULT_AT": str(n)}, check=False, timeout=60).returncode
+
+
+def test_a_fault_point_ends_the_process_between_any_two_writes(tmp_path):
+    expected = {1: [], 2: ["a.txt"], 3: ["a.txt"], 4: ["a.txt", "b.txt"]}
+    for n, names in expected.items():
+        folder = tmp_path / str(n)
+        assert run_two(folder, n) == 137
+        assert sorted(f.name for f in folder.iterdir() if f.suffix == ".txt") == names
+    assert run_two(tmp_path / "5", 5) == 0
+
+
+def test_what_a_killed_process_left_is_cleaned_and_nothing_else(tmp_path):
+    assert run_two(tmp_path, 1) == 137
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".calibrant-")
+    mine = tmp_path / left.name.replace(left.name.split("-")[-2], str(os.getpid()))
+    elsewhere = tmp_path / f".calibrant-anotherhost-{left.name.split('-', 2)[2]}"
+    for other in (mine, elsewhere, tmp_path / ".calibrant-x.part"):
+        other.write_text("of others")
+    write_whole(tmp_path / "p.txt", put(b"x"))
+    assert not left.exists()
+    assert {f.name for f in tmp_path.iterdir()} == {mine.name, elsewhere.name, ".calibrant-x.part", "p.txt"}
+
+
+def test_a_packed_file_is_unpacked_up_to_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(size_limits, "FREE_BYTES", 1 << 16)
+    (tmp_path / "some.gz").write_bytes(gzip.compress(bytes(1 << 16)))
+    (tmp_path / "much.gz").write_bytes(gzip.compress(bytes(1 << 20)))
+    assert files.read_bytes(tmp_path / "some.gz") == bytes(1 << 16)
+    with pytest.raises(InputError, match="100 times its size"):
+        files.read_bytes(tmp_path / "much.gz")

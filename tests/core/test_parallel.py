@@ -179,7 +179,12 @@ def everything(logits, labels):
 
 
 def test_results_are_the_same_bytes_for_any_number_of_threads(every_piece_is_worth_it, monkeypatch):
-    for room in ("core.views", "core.temperature", "calibrators._linear", "calibrators._structured"):
+    for room in (
+        "core.predictions.predictions",
+        "core.statistics.temperature",
+        "calibrators._linear",
+        "calibrators._structured",
+    ):
         monkeypatch.setattr(f"calibrant.{room}.CHUNK_ELEMENTS", 80)
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(100, 5)), rng.integers(0, 5, size=100)
@@ -191,7 +196,7 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(every_piece_is_wor
 
 
 def test_many_threads_of_the_caller_get_the_same_too(every_piece_is_worth_it, monkeypatch):
-    monkeypatch.setattr("calibrant.core.views.CHUNK_ELEMENTS", 64)
+    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 64)
     threads(2)
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(200, 12)), rng.integers(0, 12, size=200)

@@ -1,6 +1,7 @@
 """From the bytes of an image file to pixels."""
 
 import io
+import os
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 
 from calibrant.core.errors import InputError
 from calibrant.datasets._decode import Picture, decode, decode_many, picture_of
+from calibrant.datasets._folders import listing
 
 
 def of(image, kind="PNG", **options):
@@ -62,13 +64,47 @@ def test_a_crop_is_the_centre_of_the_image(height, width):
 
 @pytest.mark.parametrize("content", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\n", encoded(photograph(30, 30), "JPEG")[:400]])
 def test_a_damaged_image_is_named(content):
-    with pytest.raises(InputError, match=r"cat.jpg: expected an image, got a damaged one"):
+    with pytest.raises(InputError, match=r"cat.jpg: expected an image.*, got a damaged"):
         decode(("cat.jpg", lambda: content), Picture(30, 30, 3))
 
 
 def test_a_file_that_vanished_is_named(tmp_path):
     with pytest.raises(InputError, match=r"gone.png"):
         decode(("gone.png", (tmp_path / "gone.png").read_bytes), Picture(3, 3, 3))
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+def test_an_eps_file_is_refused_before_ghostscript_runs(monkeypatch):
+    """Pillow decodes EPS by a program that interprets PostScript."""
+    from PIL import EpsImagePlugin
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_, **__: pytest.fail("Ghostscript was started"))
+    for read in (lambda image: decode(image, Picture(10, 10, 3)), lambda image: picture_of([image], 0, "auto", "crop")):
+        with pytest.raises(InputError, match=r"cat.png: expected an image \(PNG, .*\), got a damaged file or another"):
+            read(("cat.png", lambda: EPS))
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF"])
+def test_the_six_formats_are_decoded(form):
+    assert decode(of(Image.new("RGB", (4, 3)), form), Picture(3, 4, 3)).shape == (3, 4, 3)
+
+
+def test_a_decompression_bomb_is_refused_with_its_limit(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    bomb = of(Image.new("L", (30, 30)))
+    for read in (lambda: decode(bomb, Picture(30, 30, 1)), lambda: picture_of([bomb], 0, "auto", "crop")):
+        with pytest.raises(InputError, match="expected an image of at most 20 pixels, got a larger one"):
+            read()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_among_the_images_does_not_hang(tmp_path):
+    (tmp_path / "cat").mkdir()
+    os.mkfifo(tmp_path / "cat" / "a.png")
+    with pytest.raises(InputError, match=r"a.png: expected a regular file, got a pipe or device"):
+        decode_many(listing(tmp_path, ["cat"]).encoded(), Picture(3, 3, 3))
 
 
 def test_many_keep_their_order():

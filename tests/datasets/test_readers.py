@@ -3,19 +3,19 @@
 import gzip
 import pickle
 import struct
-from pathlib import Path
 
 import dataset_files
 import numpy as np
 import pytest
 from dataset_files import drawn, encoded, photograph, planes
+from real_data import FOLDER, needs_real_data
 
 from calibrant.core.errors import InputError
 from calibrant.datasets import fashion_mini, make
 from calibrant.datasets._files import read_idx
 from calibrant.datasets.fashion_mnist import DEBIAN
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "cifar10-jpeg"
+CIFAR10 = FOLDER / "cifar10-jpeg"
 
 
 def everything(part):
@@ -140,10 +140,10 @@ def test_a_pickled_batch_without_labels(root):
         make(f"cifar10:root={root}").load("test")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="no CIFAR-10 here")
+@needs_real_data("cifar10-jpeg")
 @pytest.mark.parametrize("spec", ["cifar10", "hf"])
 def test_real_cifar10_from_parquet(spec, cache):
-    dataset = make(f"{spec}:root={SHARED}")
+    dataset = make(f"{spec}:root={CIFAR10}")
     loaded = dataset.load("test")
     assert loaded.images.shape == (10_000, 32, 32, 3)
     assert np.bincount(loaded.labels).tolist() == [1000] * 10

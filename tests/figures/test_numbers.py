@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.wilson import wilson
+from calibrant.core.statistics.wilson import wilson
 from calibrant.figures import make
 from calibrant.figures._thin import thin
 
@@ -107,17 +107,17 @@ def test_the_band_narrows_with_more_rows():
 
 def test_the_band_is_the_spread_of_real_resamples(p):
     """A multinomial over cells is the row bootstrap: the quantiles of rows drawn one by one are nearly the same."""
-    from calibrant.core.kernels import smooth_error
+    from calibrant.core.curves.kernels import smooth_error
     from calibrant.figures._kernel import smoothed
 
     rows = make("smooth_reliability:resamples=400,seed=1").data({"m": p})
     curve = p.top_label
-    sigma = smooth_error(curve.scores, (curve.scores - curve.hits) / curve.n)[1]
+    sigma = smooth_error(curve.scores, (curve.scores - curve.outcomes) / curve.n)[1]
     rng, gaps = np.random.default_rng(2), []
     for _ in range(400):
         again = curve.repeat(np.bincount(rng.integers(curve.n, size=curve.n), minlength=curve.n))
         ones = np.ones(curve.n)
-        density, residual = smoothed(again.scores, [ones, again.scores - again.hits], sigma)
+        density, residual = smoothed(again.scores, [ones, again.scores - again.outcomes], sigma)
         gaps.append((residual / np.maximum(density, 1e-9))[-len(rows) :])
     middle = len(rows) // 2
     width = np.subtract(*np.quantile([gap[middle] for gap in gaps], [0.975, 0.025]))
@@ -154,7 +154,7 @@ def test_bins_sweep_has_the_measures(scheme, p):
 def test_the_noise_of_the_sweep_is_that_of_a_calibrated_model(p):
     rows = make("bins_sweep:draws=300").data({"m": p})
     noise = next(row["noise"] for row in rows if (row["measure"], row["bins"]) == ("ECE", 10))
-    assert noise == pytest.approx(cal.consistency(p, "ece:bins=10", resamples=300).expected, rel=0.05)
+    assert noise == pytest.approx(cal.calibration_test(p, "ece:bins=10", resamples=300).expected, rel=0.05)
 
 
 def test_risk_coverage_has_the_measures(any_data):

@@ -183,7 +183,7 @@ class Typist:
             typed += ["--test", self.file()]
         if self.chance(0.3):
             self.clean = False
-            typed.append(self.one(["--cross-fit", "--keep-argmax", "--by-group", "--few-rows"]))
+            typed.append(self.one(["--cross-fit", "--keep-argmax", "--by-group", "--allow-few-rows"]))
         return typed
 
     def _apply(self) -> list[str]:

@@ -77,7 +77,7 @@ def _other_shape(rng: np.random.Generator, scores: np.ndarray, labels: np.ndarra
 def write_odd(p: Predictions, file: Path, rng: np.random.Generator) -> None:
     """The predictions with one to three of their parts replaced, renamed, added or left out."""
     if file.suffix == ".npz":
-        arrays = {p.kind: p.values, "labels": p.labels, **p.extras.arrays()}
+        arrays = {p.score_type: p.values, "labels": p.labels, **p.row_data.arrays()}
         for _ in range(rng.integers(1, 4)):
             names = ("logits", "probs", "labels", "ids", "groups", "predicted", "seen", "features", *NAMES[-10:])
             name = names[rng.integers(len(names))]
@@ -146,13 +146,13 @@ def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[P
 
 def same(p: Predictions, q: Predictions) -> bool:
     """Whether q is p, up to names of digits that CSV reads as numbers."""
-    names = [(p.ids, q.ids), (p.groups, q.groups), (p.clusters, q.clusters), (p.extras.exists, q.extras.exists)]
+    names = [(p.ids, q.ids), (p.groups, q.groups), (p.clusters, q.clusters), (p.row_data.exists, q.row_data.exists)]
     names.append((p.weights, q.weights))
     return (
         np.array_equal(p.values, q.values)
-        and (p.shape, p.classes) == (q.shape, q.classes)
+        and (p.task, p.classes) == (q.task, q.classes)
         and np.array_equal(p.labels, q.labels)
-        and p.kind == q.kind
+        and p.score_type == q.score_type
         and all((a is None) == (b is None) and (a is None or np.array_equal(a, b)) for a, b in names)
         and (p.features is None) == (q.features is None)
         and (p.features is None or np.array_equal(p.features, q.features))
@@ -164,8 +164,8 @@ def is_valid(p: Predictions) -> bool:
     scores = np.asarray(p.values, dtype=np.float64)
     if not np.isfinite(scores).all() or not ((p.labels >= 0) & (p.labels < p.k)).all():
         return False
-    if p.kind == "probs" and (abs(scores.sum(axis=1) - 1).max() > 2e-3 or scores.min() < 0 or scores.max() > 1):
+    if p.score_type == "probs" and (abs(scores.sum(axis=1) - 1).max() > 2e-3 or scores.min() < 0 or scores.max() > 1):
         return False
     buffer = io.BytesIO()
-    np.savez(buffer, **p.extras.arrays())  # plain arrays all of them
-    return 0 <= p.extras.seen <= 1 and bool(np.isfinite(p.confidence).all())
+    np.savez(buffer, **p.row_data.arrays())  # plain arrays all of them
+    return 0 <= p.row_data.seen <= 1 and bool(np.isfinite(p.confidence).all())

@@ -9,8 +9,8 @@ import mutate_json as mutate
 import numpy as np
 import polars as pl
 
+from calibrant.core.config.toml import write_toml
 from calibrant.core.errors import InputError
-from calibrant.core.toml import write_toml
 
 MARK = "it ran"
 CODE = (

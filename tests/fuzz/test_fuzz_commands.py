@@ -16,6 +16,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_commands_end_clean(folder):
     counts = count(ended, FEW, folder)
+    assert counts["other"] == 0
     assert counts["refused"] > FEW / 5
     assert counts["right"] > FEW / 4
     assert os.stat("/dev/null").st_mode & 0o170000 == 0o020000

@@ -25,14 +25,15 @@ from hostile_predictions import ODD_COLUMNS, is_valid
 from hostile_words import MARK, ended, mutated_frame, nothing_ran, pick, place_evil
 from mutate_bytes import mutated
 
-from calibrant import datasets, spaces
-from calibrant.core.files import load_predictions
-from calibrant.core.query import query
-from calibrant.core.unpickled import StoredTensor, read_pickled
+from calibrant import datasets
+from calibrant.core.predictions.load import load_predictions
 from calibrant.data import NAS
-from calibrant.studying.answers import answer_all, read_networks
-from calibrant.studying.nas_files import accuracies, read_network
-from calibrant.studying.nas_table import open_table
+from calibrant.datasets._unpickle import StoredTensor, read_pickled
+from calibrant.nas import spaces
+from calibrant.nas.answers import answer_all, read_networks
+from calibrant.nas.files import accuracies, read_network
+from calibrant.nas.query import query
+from calibrant.nas.table import open_table
 
 HOSTILE = (*mutate.HOSTILE, -1.0, 100.0, 100.5, "x-valid", b"\xff", (1, 2), np.float32(3), np.arange(3), {1: 2})
 
@@ -247,6 +248,8 @@ def open_samples(rng, folder):
         }
         for i, row in enumerate(scores)
     ]
+    for one, row in zip(samples, scores, strict=True):
+        one["acc"] = float(row.argmax() == int(one["target"]))
     whole = rng.integers(4) == 0
     lines = [json.dumps(one) for one in samples]
     if not whole:
@@ -260,7 +263,7 @@ def open_samples(rng, folder):
     file.write_bytes(mutated(data, rng) if not whole and rng.random() < 0.2 else data)
 
     def look():
-        p = load_predictions(file, few_rows=True)
+        p = load_predictions(file, allow_few_rows=True)
         assert is_valid(p)
         if whole:
             np.testing.assert_allclose(p.values, scores)
@@ -302,7 +305,7 @@ def ask_a_table(rng, folder):
         found = query(open_table(file), pick(rng, SQL))
         assert found.width >= 1
         [answer] = answer_all(read_networks([file]), [f"{pick(rng, ASKED)}:resamples=5"])
-        assert answer.verdict in ("agrees", "differs", "cannot be told")
+        assert answer.verdict in ("agrees", "differs", "inconclusive")
         numbers = [value for one in answer.numbers for value in vars(one).values() if isinstance(value, float)]
         assert np.isfinite(numbers).all(), answer
 
@@ -330,6 +333,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("what", CASES)
 def test_data_of_others_are_refused_in_words_or_right(what, folder):
     counts = count(CASES[what], FEW, folder)
+    assert counts["other"] == 0
     assert counts["refused"] > FEW / 5
     assert counts["right"] > FEW / 6
 

@@ -7,7 +7,7 @@ from fuzz_counts import FEW, MANY, count, record
 from hostile_predictions import SUFFIXES, hostile_file, is_valid, same
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import load_predictions, read_batches
+from calibrant.core.predictions.load import load_predictions, read_batches
 
 
 def tried(read):
@@ -21,7 +21,7 @@ def tried(read):
 def open_one(rng, folder, *, suffix):
     """Whole, and where the format allows it in batches: both end the same way."""
     file, expected = hostile_file(suffix, rng, folder)
-    p, said = tried(lambda: load_predictions(file, few_rows=True))
+    p, said = tried(lambda: load_predictions(file, allow_few_rows=True))
     assert "\n" not in said
     if suffix != ".npz":
         batches, _ = tried(lambda: list(read_batches(file, 7)))
@@ -39,6 +39,7 @@ def test_files_are_refused_in_words_or_right(tmp_path, suffix):
     case = partial(open_one, suffix=suffix)
     case.__name__ = f"open_one {suffix}"
     counts = count(case, FEW, tmp_path)
+    assert counts["other"] == 0
     assert counts["refused"] > FEW / 4
     assert counts["right"] > FEW / 6
 

@@ -24,7 +24,7 @@ from torch import nn
 
 import calibrant as cal
 from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.fingerprint import Fingerprint
+from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.predictions import Predictions
 from calibrant.rescorers.clamping import Clamped, ClampReport, ClampRow, load_clamped
 from calibrant.rescorers.density_ratio import DensityRatio, FittedDensityRatio
@@ -90,7 +90,7 @@ def whole_clamp() -> tuple[str, bytes]:
 @functools.cache
 def whole_watches() -> tuple[str, ...]:
     made = []
-    for mode, segments in (("ever", True), ("change", False), ("ever", ["a", "b"])):
+    for mode, segments in (("anytime", True), ("change", False), ("anytime", ["a", "b"])):
         watch = cal.Watch(tolerance=0.02, mode=mode, segments=segments)
         for first in range(0, 60, 20):
             watch.update(rows().take(np.arange(first, first + 20)))
@@ -185,7 +185,7 @@ def try_watch(file: Path) -> None:
     watch = cal.Watch.load(file)
     check_watch(watch)
     assert cal.Watch.from_json(watch.to_json()).to_json() == watch.to_json()
-    if watch.shape in (None, "classes"):
+    if watch.task in (None, "multiclass"):
         watch.update(rows().take(np.arange(5)))
         check_watch(watch)
 
@@ -194,7 +194,7 @@ def check_watch(watch: cal.Watch) -> None:
     """Everything it says, as JSON that has no infinity in it."""
     json.dumps(watch.to_dict(), allow_nan=False)
     assert str(watch)
-    for name, track in watch.tracks.items():
+    for name, track in watch.segments.items():
         assert 0 <= track.evidence < np.inf
         assert 1 < watch.limit(name) < np.inf
         json.dumps(watch.history(name), allow_nan=False)
@@ -272,7 +272,7 @@ FILES = {"clamp": "clamp.json", "tensors": "clamp.safetensors", "confidnet": "co
 
 def fuzz(kind: str, times: int, folder: Path, *, first: int = 0) -> Counter[str]:
     """How many were refused, and how many were accepted and still right; anything else fails."""
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter({"refused": 0, "right": 0, "other": 0})
     (folder / "evil.py").write_text("open('it ran', 'w')")
     file = folder / FILES.get(kind, "damaged")
     for seed in range(first, first + times):
@@ -290,7 +290,8 @@ def fuzz(kind: str, times: int, folder: Path, *, first: int = 0) -> Counter[str]
         except InputError as error:
             counts["refused" if str(folder) in str(error) else "refused without its name"] += 1
         except Exception as error:
-            pytest.fail(f"{kind}, seed {seed}: {type(error).__name__}: {error}")
+            print(f"{kind}, seed {seed}: {type(error).__name__}: {error}")
+            counts["other"] += 1
         else:
             counts["right"] += 1
     assert not (folder / "it ran").exists()
@@ -302,6 +303,7 @@ def fuzz(kind: str, times: int, folder: Path, *, first: int = 0) -> Counter[str]
 def test_damage_is_refused_or_harmless(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     counts = fuzz(kind, FEW, tmp_path)
+    assert counts["other"] == 0
     assert counts["refused"] > FEW / 3
 
 

@@ -1,4 +1,4 @@
-"""Every loss a second time: slow, obvious, straight from METHODS 5, sharing no code with calibrant.
+"""Every loss a second time: slow, obvious, straight from docs/methods/losses.md, sharing no code with calibrant.
 
 Every function takes logits (B rows of k numbers) and labels (B integers). Losses of rows give a list of B numbers,
 terms one number for the batch. Names are the names of the losses.

@@ -48,7 +48,10 @@ def test_derivative_in_gamma_by_its_formula(gamma):
 
 @pytest.mark.parametrize("gamma", [0.5, 3.0])
 def test_mixed_derivative_by_its_formula_forwards_and_backwards(gamma):
-    """METHODS 7.4: d/dgamma of the derivative along a direction of logits is the derivative of s along it."""
+    """d/dgamma of the derivative along a direction of logits is the derivative of s along it.
+
+    docs/methods/meta.md#the-hypergradient
+    """
     z, y = drawn()
     direction = torch.ones_like(z).cumsum(1).sin()
     gammas = torch.full((6,), gamma, dtype=torch.float64)
@@ -152,7 +155,7 @@ def test_nothing_is_made_on_another_device_and_nothing_waits(name):
 @pytest.mark.parametrize(("b", "k"), [(2, 2), (7, 3), (40, 10)])
 def test_a_measure_with_one_bin_is_a_term(b, k):
     z, y = drawn(b, k)
-    p = Predictions.from_logits(z.numpy(), y.numpy(), few_rows=True)
+    p = Predictions.from_logits(z.numpy(), y.numpy(), allow_few_rows=True)
     twins = {"mdca": "classwise:bins=1", "dca": "ece:bins=1", "soft_binned_ece:bins=1,p=1": "ece:bins=1"}
     for loss, measure in twins.items():
         assert CATALOGUE.make(loss)(z, y).item() == pytest.approx(make_measure(measure)(p), abs=1e-12), loss

@@ -15,8 +15,8 @@ from calibrant.core.errors import InputError
 from calibrant.losses import CATALOGUE
 from calibrant.losses.flsd import best_gamma
 
-SHAPES = st.tuples(st.integers(1, 5), st.integers(2, 8))
-LOGITS = arrays(np.float64, SHAPES, elements=st.floats(-30, 30))
+TASKS = st.tuples(st.integers(1, 5), st.integers(2, 8))
+LOGITS = arrays(np.float64, TASKS, elements=st.floats(-30, 30))
 GAMMAS = st.floats(1, 8)
 
 

@@ -45,7 +45,7 @@ def spec_of(name, options):
 
 
 def slow_input(p):
-    probs = softmax(p.values) if p.kind == "logits" else p.values.tolist()
+    probs = softmax(p.values) if p.score_type == "logits" else p.values.tolist()
     return probs, p.labels.tolist()
 
 
@@ -59,7 +59,7 @@ def agree(ours, theirs, name, options):
 
 def nothing_left(p, name, options):
     """With one confidence for all, the interp rule drops every sample: see test_all_samples_dropped."""
-    return name in ("avgce", "resolution") and options.get("em") == "interp" and len(set(p.confidence)) == 1
+    return name in ("avgce", "resolution") and options.get("mass_rule") == "interp" and len(set(p.confidence)) == 1
 
 
 def test_nearly_every_measure_has_a_slow_twin():
@@ -116,7 +116,7 @@ def test_recalibrated_losses_agree(make_data, name, options, data):
 def test_all_samples_dropped(name):
     """With one confidence for all, the interp rule (lower < c <= upper) leaves nothing: the error is 0."""
     p = Predictions.from_probs([[0.8, 0.2]] * 4, [0, 0, 1, 0])
-    assert make(f"{name}:scheme=mass,em=interp")(p) == 0.0
+    assert make(f"{name}:scheme=mass,mass_rule=interp")(p) == 0.0
 
 
 def test_leave_one_out_with_one_far_neighbour():
@@ -149,9 +149,9 @@ REAL = [
     ("ece", {}),
     ("ece", {"bins": 100, "closed": "left"}),
     ("ece", {"scheme": "mass"}),
-    ("ece", {"scheme": "mass", "em": "midpoint"}),
-    ("ece", {"scheme": "mass", "em": "interp"}),
-    ("ece", {"scheme": "mass", "em": "stride"}),
+    ("ece", {"scheme": "mass", "mass_rule": "midpoint"}),
+    ("ece", {"scheme": "mass", "mass_rule": "interp"}),
+    ("ece", {"scheme": "mass", "mass_rule": "stride"}),
     ("mce", {"min_count": 5}),
     ("avgce", {}),
     ("rmsce", {}),

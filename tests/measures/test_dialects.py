@@ -74,7 +74,7 @@ def on_edges(bins, k=120):
     probs = np.repeat((1 - confidence)[:, None] / (k - 1), k, axis=1)  # (n, k)
     probs[np.arange(n), top] = confidence
     hit = np.arange(n) // k % 3 != 1
-    return Predictions.from_probs(probs, np.where(hit, top, (top + 7) % k), few_rows=True)
+    return Predictions.from_probs(probs, np.where(hit, top, (top + 7) % k), allow_few_rows=True)
 
 
 # -- every dialect is its peer --------------------------------------------------------------------
@@ -270,10 +270,10 @@ def test_uncertainty_calibration_top_label(real, bins):
 
     mass, width = uc.utils.get_equal_bins, uc.utils.get_equal_prob_bins
     for spec, value in {
-        f"ece:bins={bins},scheme=mass,em=midpoint": peer(1, False, mass),
+        f"ece:bins={bins},scheme=mass,mass_rule=midpoint": peer(1, False, mass),
         f"rmsce:bins={bins}": peer(2, False, width),
-        f"rmsce:bins={bins},scheme=mass,em=midpoint": peer(2, False, mass),
-        f"debiased:bins={bins},em=midpoint": peer(2, True, mass),
+        f"rmsce:bins={bins},scheme=mass,mass_rule=midpoint": peer(2, False, mass),
+        f"debiased:bins={bins},mass_rule=midpoint": peer(2, True, mass),
         f"debiased:bins={bins},scheme=width": peer(2, True, width),
     }.items():
         assert make(spec)(real) == pytest.approx(value, abs=1e-12), spec
@@ -282,7 +282,7 @@ def test_uncertainty_calibration_top_label(real, bins):
 def test_uncertainty_calibration_marginal(part):
     uc = peer_module("calibration")
     part = Predictions.from_logits(part.values[:, :10], part.labels % 10)  # theirs loops over classes
-    for scheme, options in {"get_equal_bins": "scheme=mass,em=midpoint", "get_equal_prob_bins": ""}.items():
+    for scheme, options in {"get_equal_bins": "scheme=mass,mass_rule=midpoint", "get_equal_prob_bins": ""}.items():
         for norm in (1, 2):
             value = uc.lower_bound_scaling_ce(
                 part.probs, part.labels, norm, False, 15, getattr(uc.utils, scheme), mode="marginal"
@@ -294,7 +294,7 @@ def test_uncertainty_calibration_ties():
     """Chunks that share a value: ours keeps an empty bin where theirs removes a double edge."""
     uc = peer_module("calibration")
     p = EXAMPLE["rounded"](drawn(500, 10, seed=2), 1)
-    assert make("ece:scheme=mass,em=midpoint")(p) == pytest.approx(uc.get_ece_em(p.probs, p.labels), abs=1e-12)
+    assert make("ece:scheme=mass,mass_rule=midpoint")(p) == pytest.approx(uc.get_ece_em(p.probs, p.labels), abs=1e-12)
 
 
 def test_scikit_learn(real):

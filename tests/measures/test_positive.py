@@ -1,16 +1,18 @@
 """Measures of the positive class: known numbers, other libraries' numbers, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 from synthetic import drawn
 
 import calibrant as cal
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, ReversedScoresWarning
 from calibrant.measures import make
-from calibrant.measuring.battery import STANDARD, standard
+from calibrant.measuring.standard import STANDARD, standard
 
 NAMES = ("roc_auc", "average_precision")
-S, Y = [0.95, 0.75, 0.35, 0.15, 0.55, 0.72], [1, 0, 0, 1, 1, 1]  # METHODS 15.1
+S, Y = [0.95, 0.75, 0.35, 0.15, 0.55, 0.72], [1, 0, 0, 1, 1, 1]  # docs/methods/vectors.md#measures-of-a-binary-score
 
 
 def scores(n=300, seed=0):
@@ -73,5 +75,16 @@ def test_standard_measures_follow_the_shape():
     for p in (cal.Predictions.binary(s, y), cal.Predictions.from_confidence(s, y)):
         names = [m.measure for m in cal.measure_all(p, resamples=20)]
         assert names == list(standard(p))
-        assert ("roc_auc" in names) == (p.shape == "binary")
+        assert ("roc_auc" in names) == (p.task == "binary")
         assert "classwise" not in names
+
+
+def test_scores_of_the_negative_class_are_noticed():
+    rng = np.random.default_rng(0)
+    scores = rng.random(300)
+    positive = rng.random(300) < scores
+    with pytest.warns(ReversedScoresWarning, match="If the scores are P\\(negative\\), give 1 - scores"):
+        cal.measure(cal.Predictions.binary(1 - scores, positive), "roc_auc", resamples=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.measure(cal.Predictions.binary(scores, positive), "roc_auc", resamples=100)

@@ -1,4 +1,7 @@
-"""What must hold for any predictions (METHODS 14.3). Values are drawn coarse, so that ties and bin edges are common."""
+"""What must hold for any predictions (docs/methods/vectors.md#properties).
+
+Values are drawn coarse, so that ties and bin edges are common.
+"""
 
 import math
 
@@ -13,16 +16,19 @@ from synthetic import any_classes
 from calibrant.core.predictions import Predictions
 from calibrant.measures import make, names
 
+# Drawn logits of 0 and 1 may look like probabilities.
+pytestmark = pytest.mark.filterwarnings("ignore::calibrant.core.errors.ProbabilitiesAsLogitsWarning")
+
 VARIANTS = [
     "ece:bins=10",
     "ece:bins=20,closed=left",
     "ece:bins=5,norm=2",
-    *[f"ece:bins=4,scheme=mass,em={em}" for em in ("sort", "midpoint", "interp", "stride")],
+    *[f"ece:bins=4,scheme=mass,mass_rule={mass_rule}" for mass_rule in ("sort", "midpoint", "interp", "stride")],
     "mce:bins=4,scheme=mass",
     "debiased:bins=10,scheme=width",
     "classwise:bins=10",
     "classwise:bins=4,scheme=mass",
-    "classwise:bins=4,scheme=mass,em=midpoint",
+    "classwise:bins=4,scheme=mass,mass_rule=midpoint",
     "sece:h=0.1",
     "sece:leave_one_out=true",
     "sece:form=eq5",
@@ -58,7 +64,7 @@ def logit_data(draw, rows=some_rows):
     n, k = draw(rows), draw(st.integers(2, 4))
     quarters = draw(arrays.arrays(np.int64, (n, k), elements=st.integers(-24, 24)))
     labels = draw(arrays.arrays(np.int64, n, elements=st.integers(0, k - 1)))
-    return Predictions.from_logits(quarters / 4, labels, few_rows=True)
+    return Predictions.from_logits(quarters / 4, labels, allow_few_rows=True)
 
 
 @st.composite
@@ -68,11 +74,13 @@ def prob_data(draw, rows=some_rows):
     cuts = draw(arrays.arrays(np.int64, (n, k - 1), elements=st.integers(0, 20)))
     ends = np.concatenate([np.zeros((n, 1)), np.sort(cuts, axis=1), np.full((n, 1), 20)], axis=1)
     labels = draw(arrays.arrays(np.int64, n, elements=st.integers(0, k - 1)))
-    return Predictions.from_probs(np.diff(ends, axis=1) / 20, labels, few_rows=True)
+    return Predictions.from_probs(np.diff(ends, axis=1) / 20, labels, allow_few_rows=True)
 
 
 any_data = st.one_of(logit_data(), prob_data())
-binnings = st.sampled_from(["", ",closed=left", ",scheme=mass", ",scheme=mass,em=midpoint", ",scheme=mass,em=stride"])
+binnings = st.sampled_from(
+    ["", ",closed=left", ",scheme=mass", ",scheme=mass,mass_rule=midpoint", ",scheme=mass,mass_rule=stride"]
+)
 
 
 # -- inequalities ---------------------------------------------------------------------------------
@@ -132,7 +140,7 @@ def test_debiased_is_never_above_the_biased(p, bins, binning):
 
 @given(any_data, st.integers(1, 20))
 def test_brier_decomposition_is_exact(p, bins):
-    """METHODS 4.3, the terms inside bins from the slow bins."""
+    """docs/methods/measures.md#reliability, the terms inside bins from the slow bins."""
     pairs = list(zip(p.confidence.tolist(), p.correct.astype(float).tolist(), strict=True))
     variance = covariance = 0.0
     for members in slow_measures.filled(slow_measures.make_bins(pairs, bins, "width", "right", "sort")):
@@ -179,7 +187,7 @@ def test_blind_to_a_constant_added_to_a_row_of_logits(spec, data):
     """The sums are exact, so the softmax is the same: a constant of thousands may not move a value over an edge."""
     p = data.draw(logit_data())
     constants = data.draw(arrays.arrays(np.int64, (p.n, 1), elements=st.integers(-5000, 5000)))
-    shifted = Predictions.from_logits(p.values + constants, p.labels, few_rows=True)
+    shifted = Predictions.from_logits(p.values + constants, p.labels, allow_few_rows=True)
     assert same(make(spec)(shifted), make(spec)(p))
 
 
@@ -189,7 +197,7 @@ DOUBLED = [
     "ece",
     "ece:bins=7,closed=left",
     "ece:bins=4,norm=2",
-    *[f"ece:bins=4,scheme=mass,em={em}" for em in ("sort", "midpoint", "stride")],
+    *[f"ece:bins=4,scheme=mass,mass_rule={mass_rule}" for mass_rule in ("sort", "midpoint", "stride")],
     *[f"{name}:bins=4,scheme=mass" for name in ("mce", "avgce", "rmsce", "classwise", "ace_nixon", "resolution")],
     *["mce", "avgce", "rmsce", "overconfidence", "classwise", "reliability", "resolution", "tace:scheme=width"],
     *["gap", "ks", "mmce", "smooth", "sece", "sece:h=0.1", "nll", "brier", "entropy", "accuracy", "error"],
@@ -236,7 +244,7 @@ def test_finite_and_inside_bounds_with_extreme_logits(data):
     extreme = st.sampled_from([-1e30, -1e4, -100.0, -1e-9, 0.0, 1e-300, 1.0, 50.0, 1e4, 1e30])
     logits = data.draw(arrays.arrays(np.float64, (n, k), elements=extreme))
     labels = data.draw(arrays.arrays(np.int64, n, elements=st.integers(0, k - 1)))
-    p = Predictions.from_logits(logits, labels, few_rows=True)
+    p = Predictions.from_logits(logits, labels, allow_few_rows=True)
     for spec in SPECS:
         assert_inside_bounds(spec, p)
 

@@ -12,29 +12,29 @@ NAMES = [name for name in measures.CATALOGUE.names() if name not in CROSS_FITTED
 SPECS = [
     *NAMES,
     *(
-        f"{name}:scheme=mass,em={em},bins=4"
+        f"{name}:scheme=mass,mass_rule={mass_rule},bins=4"
         for name in ("ece", "classwise")
-        for em in ("sort", "midpoint", "interp", "stride")
+        for mass_rule in ("sort", "midpoint", "interp", "stride")
     ),
 ]
 
 
-def rows(seed, shape):
+def rows(seed, task):
     rng = np.random.default_rng(seed)
     z = np.round(rng.normal(size=(N, K)) * 2, 1)  # with ties
     z[::7] = z[0]
     y, w = rng.integers(0, K, N), rng.integers(0, 4, N)
-    if shape == "classes":
+    if task == "multiclass":
         return lambda i, w=None: Predictions.from_logits(z[i], y[i], weights=w), w
     return lambda i, w=None: Predictions.binary(z[i, 0], y[i] == 1, logits=True, weights=w), w
 
 
-@pytest.mark.parametrize("shape", ["classes", "binary"])
+@pytest.mark.parametrize("task", ["multiclass", "binary"])
 @pytest.mark.parametrize("what", SPECS)
-def test_whole_weights_are_repeated_rows(what, shape):
-    if shape == "classes" and what not in any_classes(SPECS):
+def test_whole_weights_are_repeated_rows(what, task):
+    if task == "multiclass" and what not in any_classes(SPECS):
         pytest.skip("reads two classes")
-    build, w = rows(1, shape)
+    build, w = rows(1, task)
     everyone = np.arange(N)
     weighted, repeated = build(everyone, w), build(np.repeat(everyone, w))
     m = measures.make(what)
@@ -44,7 +44,7 @@ def test_whole_weights_are_repeated_rows(what, shape):
 
 @pytest.mark.parametrize("what", NAMES)
 def test_scaling_weights_changes_nothing(what):
-    build, _ = rows(2, "classes" if what in any_classes(NAMES) else "binary")
+    build, _ = rows(2, "multiclass" if what in any_classes(NAMES) else "binary")
     w = np.random.default_rng(5).random(N) + 0.1
     m = measures.make(what)
     value = m(build(np.arange(N), w))
@@ -54,11 +54,11 @@ def test_scaling_weights_changes_nothing(what):
 
 
 def test_equal_weight_bins_hold_equal_weight():
-    build, _ = rows(3, "classes")
+    build, _ = rows(3, "multiclass")
     w = np.random.default_rng(6).random(N) + 0.1
     bins = build(np.arange(N), w).curve.bins(7, "mass")
     np.testing.assert_allclose(bins.count, bins.n / 7)
-    assert bins.hit_sum.sum() == pytest.approx(build(np.arange(N), w).curve.hit_sum[-1])
+    assert bins.outcome_sum.sum() == pytest.approx(build(np.arange(N), w).curve.outcome_sum[-1])
 
 
 @pytest.mark.parametrize("what", ["ece", "brier", "auroc_correct", "classwise"])

@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.measures.ece import ECE
-from calibrant.measuring.battery import STANDARD
+from calibrant.measuring.standard import STANDARD
 
 
 @pytest.fixture
@@ -21,14 +21,14 @@ def very_sure(p):
 
 
 def test_all_standard_measures_unless_told_otherwise(p):
-    plain, named = cal.measure_all(p, resamples=20), cal.measure_all(p, "standard", resamples=20)
+    plain, named = cal.measure_all(p, resamples=20), cal.measure_all(p, STANDARD, resamples=20)
     assert [m.measure for m in plain] == list(STANDARD)
     assert plain == named
     assert plain == cal.measure_all(p, STANDARD, resamples=20)
 
 
 def test_the_set_of_the_benchmark_study(p):
-    assert cal.measure_all(p, "benchmark102") == cal.benchmark102(p)
+    assert [m.measure for m in cal.measure_set(p)] == list(STANDARD)
 
 
 def test_one_name_is_a_list_of_one(p):
@@ -43,7 +43,9 @@ def test_a_function_is_a_measure(p):
     assert m.definition == "Share of rows with a confidence above 0.9"
     assert m.low < m.value == very_sure(p) < m.high
     assert cal.check(p, very_sure, limit=0.99).state == "kept"
-    assert cal.compare(p, p.tempered(3), very_sure, resamples=50).better == "neither"  # nobody said which way is better
+    assert (
+        cal.compare(p, p.with_temperature(3), very_sure, resamples=50).better == "neither"
+    )  # nobody said which way is better
     assert [m.measure for m in cal.measure_all(p, ["ece", very_sure], resamples=0)] == ["ece", "very_sure"]
 
 
@@ -73,7 +75,7 @@ def test_bins_have_bounds(p, spec):
 
 
 def test_bins_of_many_classes_have_lower_bounds():
-    wide = cal.Predictions.from_logits(np.zeros((3, 1000)), [0, 1, 2], few_rows=True)
+    wide = cal.Predictions.from_logits(np.zeros((3, 1000)), [0, 1, 2], allow_few_rows=True)
     for spec in ("classwise:bins=50000", "classwise:bins=50000,scheme=mass", "ace_nixon:bins=50000"):
         with pytest.raises(cal.InputError, match=r"expected 1 to 20,000 \(for 1,000 classes\)"):
             cal.measure(wide, spec, resamples=0)
@@ -96,14 +98,15 @@ def test_nll_is_exact_from_logits_and_floored_from_probabilities():
 
 def test_cross_fitted_losses_of_maps_that_give_logits_are_exact():
     """One row is wrong by 200 nats: floored it would count 27.6."""
-    from calibrant.repairing.choose import cross_fit
+    from calibrant.repairing.cross_fit import cross_fit
 
     logits = np.zeros((40, 3))
     logits[:, 0] = 2.0
     logits[0] = [0.0, 200.0, 0.0]
     p = cal.Predictions.from_logits(logits, np.zeros(40, dtype=int))
-    made, logs = cross_fit(p, "identity")
-    assert made.kind == "logits"
+    made = cross_fit(p, "identity")
+    logs = made.true_log_prob
+    assert made.score_type == "logits"
     assert logs[0] == pytest.approx(-200)
 
 

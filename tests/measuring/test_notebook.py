@@ -24,13 +24,16 @@ def of_sums(p):
         "of sums": (sums.measure_all(), "400 rows"),
         "of each": (each.measure("ece"), "&lt;b&gt;a"),
         "checks of each": (each.check("ece", limit=0.9), "holds"),
-        "comparisons of each": (each.compare(sums, "brier"), "cannot tell"),
+        "comparisons of each": (each.compare(sums, "brier"), "inconclusive"),
     }
 
 
 def test_print_is_a_table_too(p):
     results = {name: result for name, (result, _) in of_sums(p).items()}
-    results |= {"all": cal.measure_all(p, ["ece"], resamples=0), "consistency": cal.consistency(p, resamples=50)}
+    results |= {
+        "all": cal.measure_all(p, ["ece"], resamples=0),
+        "calibration_test": cal.calibration_test(p, resamples=50),
+    }
     results |= {"check": cal.check(p, "ece", limit=0.9, resamples=50), "parts": cal.decompose(p)}
     for name, result in results.items():
         lines = str(result).splitlines()
@@ -51,12 +54,12 @@ def test_every_result_is_a_table(p):
     assert [m.measure for m in several] == ["ece", "brier"]
     results = {
         "measure_all": (several, f"{several[1].value:.4f}"),
-        "compare": (cal.compare(p, p, "brier", resamples=50), "cannot tell"),
+        "compare": (cal.compare(p, p, "brier", resamples=50), "inconclusive"),
         "unpaired": (cal.compare(p, p, "brier", paired=False, resamples=50), "400 and 400 rows"),
         "check": (cal.check(p, "ece", limit=0.9), "holds"),
-        "worse": (cal.check_worse(p, p, "brier", limit=0.5, resamples=50), "worse by at most 0.5"),
+        "worse": (cal.check_against(p, p, "brier", limit=0.5, resamples=50), "worse by at most 0.5"),
         "watch": (cal.watch(p, segments=True), "No alarm after 400 rows"),
-        "consistency": (cal.consistency(p, resamples=50), "by chance"),
+        "calibration_test": (cal.calibration_test(p, resamples=50), "by chance"),
         "decompose": (cal.decompose(p), "reliability"),
         "predictions": (p, "Predictions(n=400"),
         "table": (cal.table({"a": [p], "b": [p]}, ["brier"]), "brier"),

@@ -26,7 +26,7 @@ def test_the_interval_covers_nothing_when_nothing_changed_and_finds_a_change(wha
 def test_it_is_as_wide_as_two_independent_sets_make_it():
     a, b = rows(4000, seed=1), rows(1000, seed=2)
     found = cal.compare(a, b, "accuracy", paired=False, resamples=1000)
-    error = np.sqrt(a.hit.var() / a.n + b.hit.var() / b.n)
+    error = np.sqrt(a.outcome.var() / a.n + b.outcome.var() / b.n)
     assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
 
 
@@ -41,13 +41,13 @@ def test_coverage_of_the_difference_of_two_calibration_errors():
 
 def test_worse_than_a_reference():
     before, now = rows(3000, seed=1), rows(3000, seed=2, off=0.1)
-    broken = cal.check_worse(now, before, "ece", limit=0.01)
-    kept = cal.check_worse(rows(3000, seed=3), before, "accuracy", limit=0.05)
-    unsure = cal.check_worse(rows(100, seed=3), before, "accuracy", limit=0.01)
+    broken = cal.check_against(now, before, "ece", limit=0.01)
+    kept = cal.check_against(rows(3000, seed=3), before, "accuracy", limit=0.05)
+    unsure = cal.check_against(rows(100, seed=3), before, "accuracy", limit=0.01)
     assert [c.state for c in (broken, kept, unsure)] == ["broken", "kept", "open"]
     assert broken.value == pytest.approx(cal.compare(before, now, "ece", paired=False).difference)
     assert broken.low <= broken.value <= broken.high
-    assert kept.value == pytest.approx(before.hit.mean() - rows(3000, seed=3).hit.mean())
+    assert kept.value == pytest.approx(before.outcome.mean() - rows(3000, seed=3).outcome.mean())
     assert "worse than on 3,000 reference rows" in broken.definition
     assert [passed([kept]), passed([kept, unsure]), passed([kept, unsure], strict=True), passed([broken])] == [
         True,
@@ -59,21 +59,21 @@ def test_worse_than_a_reference():
 
 def test_what_cannot_be_compared_is_refused():
     p = rows(50)
-    with pytest.raises(cal.InputError, match="predictions of one shape"):
+    with pytest.raises(cal.InputError, match="predictions of one task"):
         cal.compare(p, cal.Predictions.binary([0.1, 0.9], [0, 1]), paired=False)
     with pytest.raises(cal.InputError, match="the same classes"):
         cal.compare(
-            cal.Predictions.from_logits(np.eye(3), [0, 1, 2]),
-            cal.Predictions.from_logits(np.eye(4), [0, 1, 2, 3]),
+            cal.Predictions.from_logits(2 * np.eye(3), [0, 1, 2]),
+            cal.Predictions.from_logits(2 * np.eye(4), [0, 1, 2, 3]),
             paired=False,
         )
     with pytest.raises(cal.InputError, match=r"paired=False \(--unpaired\)"):
         cal.compare(p, rows(60))
     with pytest.raises(cal.InputError, match="worse in one direction"):
-        cal.check_worse(p, p, "gap", limit=0.1)
+        cal.check_against(p, p, "gap", limit=0.1)
     with pytest.raises(cal.InputError, match="undefined on these rows"):
-        cal.check_worse(p, p.take(p.hit), "auroc_correct", limit=0.1)
+        cal.check_against(p, p.take(p.outcome), "auroc_correct", limit=0.1)
     with pytest.raises(cal.InputError, match="all classes"):
         cal.check(p, "classwise", limit=0.1)
     with pytest.raises(cal.InputError, match="limit"):
-        cal.check_worse(p, p, "ece", limit=float("nan"))
+        cal.check_against(p, p, "ece", limit=float("nan"))

@@ -1,4 +1,4 @@
-"""Trainable numbers of every network, against METHODS 8; nothing is allocated."""
+"""Trainable numbers of every network, against docs/methods/networks.md#parameter-counts; nothing is allocated."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `trust.would_run` lets through is made by the catalogues alone."""
+"""What `code_trust.would_run` lets through is made by the catalogues alone."""
 
 from contextlib import suppress
 from unittest import mock
@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 
 from calibrant import losses, models
+from calibrant.core.config.code_trust import would_run
 from calibrant.core.errors import InputError
-from calibrant.core.trust import would_run
 
-RUN_CODE = ("calibrant.core.catalogue._load_file", "calibrant.models._call.call", "calibrant.models._hub.load")
+RUN_CODE = ("calibrant.core.catalogue.load_file", "calibrant.models._call.call", "calibrant.models._hub.load")
 
 
-@given(st.sampled_from(["", "./", "a b/", "os:", "hf:", "resnet:"]), st.text(max_size=20), st.sampled_from(["", ".py"]))
+@given(
+    st.sampled_from(["", "./", "a b/", "os:", "hf:", "resnet:", "a.py:"]),
+    st.text(max_size=20),
+    st.sampled_from(["", ".py"]),
+)
 def test_whatever_passes_never_reaches_code_of_others(start, text, end):
     spec = f"{start}{text}{end}"
     if would_run(spec, model=True):

@@ -5,9 +5,9 @@ import pytest
 pytest.importorskip("torch")
 import torch
 
-from calibrant import spaces
 from calibrant.core.nats import BEST, cells, find_cell, sizes
 from calibrant.models import Shape, count, make
+from calibrant.nas import spaces
 
 ALL = "|{0}~0|+|{0}~0|{0}~1|+|{0}~0|{0}~1|{0}~2|"
 PUBLISHED = {  # stated in the source of the benchmark
@@ -95,7 +95,10 @@ def convolutions(place):
 
 
 def test_weights_have_the_names_of_the_published_files():
-    """METHODS 8.3: cells and blocks counted together, a block at 5 and 11; edges in the order of the text."""
+    """Cells and blocks counted together, a block at 5 and 11; edges in the order of the text.
+
+    docs/methods/networks.md#nats-bench-files
+    """
     names = set(built(PUBLISHED[0]).state_dict())
     outer = {f"{norm}.{name}" for norm in ("stem.1", "lastact.0") for name in ("weight", "bias", "running_mean")}
     assert outer | {"stem.0.weight", "classifier.weight", "classifier.bias"} <= names

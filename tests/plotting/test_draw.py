@@ -14,7 +14,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.core.theme import COLOURS, INK, PAGE, QUIET
+from calibrant.core.text.theme import COLOURS, INK, PAGE, QUIET
 from calibrant.figures import make
 from calibrant.plotting.draw import check_out, compute, draw, page, spec
 from calibrant.plotting.pdf_order import in_order

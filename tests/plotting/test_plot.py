@@ -6,11 +6,12 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
+from calibrant.plotting.draw import draw
 
 
-def test_it_saves_itself_as_draw_does(p, tmp_path):
-    made = cal.plot("reliability", {"CE": p, "focal": p.tempered(2.0)}).save(tmp_path / "a.svg")
-    words = cal.draw("reliability", {"CE": p, "focal": p.tempered(2.0)}, tmp_path / "b.svg")
+def test_it_saves_itself_as_the_command_does(p, tmp_path):
+    made = cal.plot("reliability", {"CE": p, "focal": p.with_temperature(2.0)}).save(tmp_path / "a.svg")
+    words = draw("reliability", {"CE": p, "focal": p.with_temperature(2.0)}, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert made.words == str(made) == words
 

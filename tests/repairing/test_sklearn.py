@@ -45,11 +45,12 @@ def test_it_repairs_naive_bayes(data, method):
 
 def test_the_estimator_sees_all_rows_and_the_map_only_unseen_ones(data):
     X, X_test, y, _ = data
-    made = CalibratedClassifier(RandomForestClassifier(20, random_state=0), cv=3).fit(X, y)
+    made = CalibratedClassifier(RandomForestClassifier(20, random_state=0), method="temperature", cv=3).fit(X, y)
     alone = RandomForestClassifier(20, random_state=0).fit(X, y)
     np.testing.assert_array_equal(made.estimator_.predict_proba(X_test), alone.predict_proba(X_test))
     # on its own rows a forest is nearly always right: a map fitted there would make it surer
-    assert made.map_.parameters["T"] > CalibratedClassifier(alone, cv="prefit").fit(X, y).map_.parameters["T"]
+    prefit = CalibratedClassifier(alone, method="temperature", cv="prefit").fit(X, y)
+    assert made.map_.parameters["T"] > prefit.map_.parameters["T"]
 
 
 def test_prefit_leaves_the_estimator_alone(data):
@@ -63,10 +64,10 @@ def test_prefit_leaves_the_estimator_alone(data):
 
 def test_margins_are_logits(data):
     X, _, y, _ = data
-    many = CalibratedClassifier(RidgeClassifier()).fit(X, y)
+    many = CalibratedClassifier(RidgeClassifier(), method="temperature").fit(X, y)
     assert many.predict_proba(X).shape == (len(X), 3)
     np.testing.assert_array_equal(many.predict(X), many.estimator_.predict(X))
-    two = CalibratedClassifier(RidgeClassifier()).fit(X, y == "cat")
+    two = CalibratedClassifier(RidgeClassifier(), method="temperature").fit(X, y == "cat")
     np.testing.assert_array_equal(two.predict(X), two.estimator_.predict(X))
     assert two.map_.k == 2
 
@@ -75,12 +76,16 @@ def test_weights_are_repeated_rows(data):
     X, X_test, y, _ = data
     weights = np.random.default_rng(0).integers(0, 3, len(y))
     inner = GaussianNB().fit(X, y)
-    a = CalibratedClassifier(inner, cv="prefit").fit(X, y, sample_weight=weights)
+
+    def prefit():
+        return CalibratedClassifier(inner, method="temperature", cv="prefit")
+
+    a = prefit().fit(X, y, sample_weight=weights)
     rows = np.repeat(np.arange(len(y)), weights)
-    b = CalibratedClassifier(inner, cv="prefit").fit(X[rows], y[rows])
+    b = prefit().fit(X[rows], y[rows])
     np.testing.assert_allclose(a.predict_proba(X_test), b.predict_proba(X_test), rtol=1e-9)
     shares = np.random.default_rng(1).random(len(y))
-    some, more = (CalibratedClassifier(inner, cv="prefit").fit(X, y, sample_weight=s * shares) for s in (1, 64))
+    some, more = (prefit().fit(X, y, sample_weight=s * shares) for s in (1, 64))
     np.testing.assert_allclose(some.predict_proba(X_test), more.predict_proba(X_test), rtol=1e-9)
     assert np.abs(some.predict_proba(X_test) - b.predict_proba(X_test)).max() > 1e-6
     CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=weights + 1)  # which knows no weights
@@ -103,7 +108,7 @@ def test_two_classes_calibrate_the_positive_one(method):
     X, X_test, y, y_test = train_test_split(X, np.array(["benign", "malignant"])[y], random_state=0)
     made = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), method=method, cv=3)).fit(X, y)
     probs, last = made.predict_proba(X_test), made[-1]
-    assert last.map_.shape == "binary"
+    assert last.map_.task == "binary"
     assert last.classes_.tolist() == ["benign", "malignant"]
     if method in ("isotonic", "platt", "beta", "auto"):
         assert abs(probs[:, 1].mean() - (y_test == "malignant").mean()) < 0.01

@@ -8,6 +8,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.measures import make
+from calibrant.repairing.choose import fit_candidate
 from calibrant.reporting import pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.pdf import BROWSERS, print_page
@@ -139,9 +140,9 @@ def test_every_bar_is_where_the_measure_puts_it(visit, test):
 
 def test_switching_calibrators_updates_everything(visit, one, test, val):
     tab = visit()
-    for t in one.models[0].tried[1:]:
+    for t in one.models[0].trials[1:]:
         choose(tab, calibrator=t.calibrator, bins=15, scheme="width")
-        after = cal.fit(val, t.calibrator)(test)
+        after = fit_candidate(val, t.calibrator)(test)
         check(tab, after, 15, "width")
         assert tab.inner_text("#learned") == t.learned
         choose(tab, bins=40, scheme="mass")
@@ -156,7 +157,7 @@ def test_several_models_can_be_chosen(visit, three):
         assert number(tab, "ece") == round(100 * ece.value, 2)
         assert tab.inner_text("#sentence").startswith(f"{m.name}, uncalibrated")
         choose(tab, calibrator="temperature")
-        assert number(tab, "ece") == round(100 * m.tried[1].values["ece"], 2)
+        assert number(tab, "ece") == round(100 * m.trials[1].values["ece"], 2)
 
 
 def test_the_slider_works_from_the_keyboard(visit, test):

@@ -9,15 +9,15 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.wilson import wilson
+from calibrant.core.statistics.wilson import wilson
 from calibrant.data import FOLDER
-from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, choose
+from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, choose, fit_candidate
 from calibrant.repairing.rule import Judged, decide
 from calibrant.reporting.build import build
-from calibrant.reporting.cost import CostRule, cost_row, read_rule
+from calibrant.reporting.calibrator_trials import SLOW, calibrators_for
+from calibrant.reporting.cost import CostRule, CostTable, read_rule
 from calibrant.reporting.page import page
-from calibrant.reporting.segments import by_prediction, check_groups, read_column
-from calibrant.reporting.trials import SLOW, calibrators_for
+from calibrant.reporting.segments import by_prediction, check_groups
 
 
 def small(n=150, k=3, seed=0, sharpness=2.5):
@@ -41,8 +41,8 @@ def test_numbers_are_those_of_measure(one, test):
 
 
 def test_changes_are_those_of_compare(one, test, val):
-    for t in one.models[0].tried[1:]:
-        after = cal.fit(val, t.calibrator)(test)
+    for t in one.models[0].trials[1:]:
+        after = fit_candidate(val, t.calibrator)(test)
         for c in t.changes:
             assert c == cal.compare(test, after, c.measure, resamples=60)
         assert t.predictions_changed == (after.predicted != test.predicted).sum()
@@ -50,11 +50,11 @@ def test_changes_are_those_of_compare(one, test, val):
 
 
 def test_cross_fitting_is_that_of_choose():
-    from calibrant.repairing.choose import cross_fit
+    from calibrant.repairing.cross_fit import cross_fit
 
     p = small()
-    t = quick(p).models[0].tried[1]
-    assert t.values["nll"] == cal.measures.make("nll")(cross_fit(p, "temperature")[0])
+    t = quick(p).models[0].trials[1]
+    assert t.values["nll"] == cal.measures.make("nll")(cross_fit(p, "temperature"))
 
 
 def test_bins_are_those_of_the_option():
@@ -70,13 +70,13 @@ def test_the_same_seed_gives_the_same_report_and_json_holds_it(three):
     assert a == b
     assert json.loads(json.dumps(a, allow_nan=False)) == a
     assert a["calibrant_report"] == 1
-    assert "curve" not in a["models"][0]["tried"][0]
+    assert "curve" not in a["models"][0]["trials"][0]
     assert json.loads(json.dumps(three.to_dict(), allow_nan=False))["ranking"]["order"]
 
 
 def test_the_date_comes_from_the_epoch(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert quick(small()).made.date == "1970-01-02"
+    assert quick(small()).provenance.date == "1970-01-02"
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     with pytest.raises(InputError, match="SOURCE_DATE_EPOCH"):
         quick(small())
@@ -85,15 +85,15 @@ def test_the_date_comes_from_the_epoch(monkeypatch):
 def test_the_fingerprint_follows_the_numbers():
     p = small()
     same, other = small(), small(seed=1)
-    prints = [quick(q).made.sources[0].sha256 for q in (p, same, other)]
+    prints = [quick(q).provenance.sources[0].sha256 for q in (p, same, other)]
     assert prints[0] == prints[1] != prints[2]
 
 
 def test_leaked_rows_are_said_once_and_without_a_warning():
     p = small()
     with pytest.warns(cal.LeakWarning):
-        q = cal.fit(p)(p)
-    assert any("flatter" in caution for caution in quick(q).models[0].cautions)
+        q = cal.fit(p, "temperature")(p)
+    assert any("optimistic" in caution for caution in quick(q).models[0].cautions)
 
 
 def test_a_failing_calibrator_is_a_line_not_a_crash(monkeypatch):
@@ -104,8 +104,8 @@ def test_a_failing_calibrator_is_a_line_not_a_crash(monkeypatch):
 
     monkeypatch.setattr(Temperature, "fit", fail)
     m = quick(small(), calibrators=["temperature", "isotonic"]).models[0]
-    assert (m.tried[1].outcome, m.best in ("identity", "isotonic")) == ("failed", True)
-    assert "expected luck" in m.tried[1].words
+    assert (m.trials[1].outcome, m.best in ("identity", "isotonic")) == ("failed", True)
+    assert "expected luck" in m.trials[1].words
 
 
 def test_every_data_set_makes_a_report(any_data):
@@ -154,10 +154,10 @@ def test_large_data_try_fewer_calibrators():
 
 
 def test_what_was_not_tried_is_said(monkeypatch):
-    from calibrant.reporting import trials
+    from calibrant.reporting import calibrator_trials
     from calibrant.reporting.markdown import markdown
 
-    monkeypatch.setattr(trials, "SLOW", dict.fromkeys(trials.SLOW, 0))
+    monkeypatch.setattr(calibrator_trials, "SLOW", dict.fromkeys(calibrator_trials.SLOW, 0))
     r = build(small(), resamples=40)
     assert r.models[0].not_tried == ("ets", "svs", "sms")
     assert "Not tried, because it takes long on so many rows and classes: ets, svs and sms." in markdown(r)
@@ -196,30 +196,18 @@ def test_few_rows_are_never_beyond_noise():
     assert not next(s for s in by_prediction(p, None, ["a", "b"]).rows if s.name == "a").beyond_noise
 
 
-def test_groups_come_from_a_column(tmp_path):
-    import polars as pl
-
-    frame = pl.DataFrame({"prob_0": [0.9, 0.2], "prob_1": [0.1, 0.8], "label": [0, 1], "site": ["x", None]})
-    frame.write_csv(tmp_path / "a.csv")
-    frame.write_parquet(tmp_path / "a.parquet")
-    for name in ("a.csv", "a.parquet"):
-        with pytest.raises(InputError, match="empty cells"):
-            read_column(tmp_path / name, "site")
-        assert read_column(tmp_path / name, "label").tolist() == [0, 1]
-        with pytest.raises(InputError, match="site"):
-            read_column(tmp_path / name, "sight")
-    np.savez(tmp_path / "a.npz", objects=np.array([{}, 1], dtype=object), site=np.array(["x", "y"]))
-    assert read_column(tmp_path / "a.npz", "site").tolist() == ["x", "y"]
-    with pytest.raises(InputError, match="pickled"):
-        read_column(tmp_path / "a.npz", "objects")
-
-
 # -- cost -------------------------------------------------------------------------------------------
+
+
+def cost_row(p, rule):
+    table = CostTable(rule)
+    table.add("identity", p)
+    return table.rows[0]
 
 
 def test_cost_by_hand():
     p = Predictions.from_probs([[0.9, 0.1], [0.85, 0.15], [0.6, 0.4], [0.3, 0.7]], [0, 1, 0, 1])
-    row = cost_row(p, read_rule("wrong=5,abstain=1"), "identity")
+    row = cost_row(p, read_rule("wrong=5,abstain=1"))
     assert row.accepted == 0.5
     assert row.error == 0.5
     assert row.expected_cost == pytest.approx((0.1 * 5 + 0.15 * 5 + 1 + 1) / 4)
@@ -230,14 +218,14 @@ def test_cost_matrix_by_hand(tmp_path):
     (tmp_path / "m.csv").write_text("0,1\n10,0\n")
     rule = read_rule(str(tmp_path / "m.csv"))
     p = Predictions.from_probs([[0.8, 0.2], [0.95, 0.05]], [0, 1])
-    row = cost_row(p, rule, "identity")  # deciding 0 costs 10 p(1), deciding 1 costs p(0)
+    row = cost_row(p, rule)  # deciding 0 costs 10 p(1), deciding 1 costs p(0)
     assert row.expected_cost == pytest.approx((0.8 + 0.5) / 2)
     assert row.actual_cost == pytest.approx((1 + 10) / 2)
     assert quick(small(k=2, n=60), cost=CostRule(matrix=rule.matrix)).models[0].cost.rows[0].accepted == 1.0
 
 
 def test_nothing_is_accepted():
-    row = cost_row(small(), CostRule(threshold=1.0), "identity")
+    row = cost_row(small(), CostRule(threshold=1.0))
     assert (row.accepted, row.actual_cost) == (0, 0)
     assert row.error != row.error
 
@@ -298,7 +286,7 @@ def test_the_headline_follows_the_loss_after_calibration():
 def test_equal_models_cannot_be_told_apart():
     p = small()
     r = quick({"a": p, "b": p})
-    assert "cannot tell" in r.ranking.words
+    assert "inconclusive" in r.ranking.words
     assert all(c.better == "neither" for c in r.ranking.pairs[0].changes)
 
 
@@ -314,7 +302,7 @@ def test_rows_are_matched_by_their_ids():
 def test_one_set_to_fit_on_for_each_model():
     p, v = small(), small(seed=1)
     r = quick({"a": p, "b": p}, fit_on={"a": v, "b": v})
-    assert {m.judged_on for m in r.models} == {"other rows"}
+    assert {m.judged_on for m in r.models} == {"held_out"}
     for fits in (v, {"a": v}):
         with pytest.raises(InputError, match="fit_on"):
             quick({"a": p, "b": p}, fit_on=fits)
@@ -354,7 +342,7 @@ def test_models_on_different_rows_are_refused(other):
 def test_ten_thousand_groups_are_refused_unless_told_to_ignore_them():
     p = small()
     grouped = Predictions.from_logits(p.values, p.labels, groups=np.arange(p.n))
-    with pytest.raises(InputError, match="--groups none"):
+    with pytest.raises(InputError, match="--group-column none"):
         quick(grouped)
     assert quick(grouped, groups="none").models[0].groups is None
     with pytest.raises(InputError, match="10,000 in 10,000 rows"):
@@ -365,17 +353,17 @@ def test_ten_thousand_groups_are_refused_unless_told_to_ignore_them():
 
 
 def test_more_rows_are_asked_for_until_they_are_enough():
-    from calibrant.reporting.certainty import certainty
+    from calibrant.reporting.precision import certainty
     from calibrant.reporting.report import Noise, Number
 
     ruling = decide([Judged("identity", np.ones(5), 0, True)])
-    gap = Number("gap", "", 0.02, 0.01, 0.03, "", "", "")
+    gap = Number(measure="gap", title="", value=0.02, low=0.01, high=0.03, better="", definition="", meaning="")
     noise = Noise(0.02, 0.015, 0.02, 0.5, 0.5)
-    assert certainty(1000, gap, noise, "honest", ruling).rows_wanted == 4000
-    assert certainty(1000, gap, replace(noise, upper=0.009), "honest", ruling).rows_wanted == 1000
+    assert certainty(1000, gap, noise, "calibrated", ruling).rows_wanted == 4000
+    assert certainty(1000, gap, replace(noise, upper=0.009), "calibrated", ruling).rows_wanted == 1000
     assert certainty(1000, gap, noise, "over", ruling).rows_wanted == 4000
     assert "3,000 more" in " ".join(certainty(1000, gap, noise, "over", ruling).words)
-    leaning = certainty(1000, gap, replace(noise, upper=0.03), "leaning over", ruling)
+    leaning = certainty(1000, gap, replace(noise, upper=0.03), "perhaps_over", ruling)
     assert "1,300 more rows would settle it" in " ".join(leaning.words)
 
 
@@ -388,9 +376,11 @@ def test_a_report_of_very_many_rows_looks_at_some_and_says_so(monkeypatch):
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     groups = np.where(np.arange(3000) % 2, "odd", "even")
     p = Predictions.from_logits(logits, labels, groups=groups)
-    monkeypatch.setattr("calibrant.reporting.request.MOST_ROWS", 600)
-    monkeypatch.setattr("calibrant.reporting.request.FEWEST_ROWS", 100)
-    made = build({"a": p, "b": p.tempered(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40)
+    monkeypatch.setattr("calibrant.reporting.options.MOST_ROWS", 600)
+    monkeypatch.setattr("calibrant.reporting.options.FEWEST_ROWS", 100)
+    made = build(
+        {"a": p, "b": p.with_temperature(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40
+    )
     for model in made.models:
         assert model.n == 600
         assert model.cautions[0].startswith(
@@ -398,9 +388,11 @@ def test_a_report_of_very_many_rows_looks_at_some_and_says_so(monkeypatch):
         )
         assert sum(s.n for s in model.groups.rows) == 600
         assert abs(model.right - p.correct.mean()) < 0.06
-    assert [source.n for source in made.made.sources] == [3000] * 4
+    assert [source.n for source in made.provenance.sources] == [3000] * 4
     assert "All numbers here are of 600 of the 3,000 rows" in page(made)
-    again = build({"a": p, "b": p.tempered(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40)
+    again = build(
+        {"a": p, "b": p.with_temperature(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40
+    )
     assert again.to_dict() == made.to_dict()
 
 
@@ -428,16 +420,14 @@ def test_very_many_rows_are_resampled_less_often():
         (np.zeros((150, 2)), "one value for each of 150 rows"),
     ],
 )
-def test_odd_groups_are_segments_or_refused(tmp_path, groups, says):
+def test_odd_groups_are_segments_or_refused(groups, says):
     p = small()
-    np.savez(tmp_path / "p.npz", logits=p.values, labels=p.labels, hospital=groups)
-    found = read_column(tmp_path / "p.npz", "hospital")
     if says is None:
-        made = quick(p, groups=found)
+        made = quick(p, groups=groups)
         assert {s.name for s in made.models[0].groups.rows} in ({"é", "\\xff"}, {"1.5", "2.0"})
         return
     with pytest.raises(InputError, match=says):
-        check_groups(found, p.n)
+        check_groups(groups, p.n)
 
 
 def test_binary_scores_have_candidates_of_their_own():
@@ -447,4 +437,18 @@ def test_binary_scores_have_candidates_of_their_own():
     votes = Predictions.binary(np.round(s, 1), rng.random(400) < s)
     assert calibrators_for(smooth, votes) == (*CANDIDATES[1:], *OF_POSITIVES)
     r = build(smooth, fit_on=votes, resamples=40)
-    assert [t.calibrator for t in r.models[0].tried[1:]] == [*CANDIDATES[1:], *OF_POSITIVES]
+    assert [t.calibrator for t in r.models[0].trials[1:]] == [*CANDIDATES[1:], *OF_POSITIVES]
+
+
+# -- several models of which only the confidence is known ---------------------------------------------
+
+
+def test_models_with_confidences_only_are_joined_by_id():
+    rng = np.random.default_rng(0)
+    s, t = rng.uniform(0.5, 1, 300), rng.uniform(0.5, 1, 300)
+    a = Predictions.from_confidence(s, rng.random(300) < s, ids=np.arange(300))
+    b = Predictions.from_confidence(t, rng.random(300) < t, ids=np.arange(300)[::-1]).take(np.arange(20, 300))
+    r = build({"a": a, "b": b}, calibrators=["temperature"], resamples=40)
+    assert {m.n for m in r.models} == {280}
+    assert next(m for m in r.models if m.name == "b").says == pytest.approx(b.score.mean())
+    assert all("the 280 rows that every model has: a has 20 more" in m.cautions[0] for m in r.models)

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
 from calibrant.measures import make
 from calibrant.reporting import curves
 
@@ -54,7 +54,7 @@ def test_no_row_crosses_an_edge_of_any_binning():
     packed = again(curves.pack(curve))
     for bins in range(5, 501, 11):
         assert np.array_equal(packed.bins(bins).count, curve.bins(bins).count)
-        assert np.array_equal(packed.bins(bins).hit_sum, curve.bins(bins).hit_sum)
+        assert np.array_equal(packed.bins(bins).outcome_sum, curve.bins(bins).outcome_sum)
 
 
 @pytest.fixture(scope="module")
@@ -76,5 +76,5 @@ def test_many_rows_are_pooled_exactly_for_width_and_closely_for_mass(many):
 
 
 def test_few_rows_are_not_pooled(many):
-    few = Curve.sort(many.scores[::6], many.hits[::6])
+    few = Curve.sort(many.scores[::6], many.outcomes[::6])
     assert len(unpack(curves.pack(few))[0]) == len(few.group_ends)

@@ -8,8 +8,8 @@ import pytest
 from commands import run
 
 import calibrant as cal
-from calibrant.reporting import finding, verdict
-from calibrant.reporting.from_sums import sums_report
+from calibrant.data import DEMO_TEST
+from calibrant.reporting import calibration_state, verdict
 from calibrant.reporting.pdf import BROWSERS
 
 
@@ -29,23 +29,24 @@ def summed(p, *, by=None, measures=None):
 @pytest.mark.parametrize("make", [cal.Predictions.from_confidence, cal.Predictions.binary])
 def test_the_headline_is_that_of_the_rows(off, make):
     p = stream(off=off, make=make)
-    r, whole = sums_report(summed(p)), verdict.of_predictions(finding.find(p))
+    (r,), figures = cal.report(summed(p)).models, cal.report(summed(p)).figures
+    whole = verdict.of_predictions(calibration_state.assess(p))
     assert (r.verdict.headline, r.verdict.state) == (whole.headline, whole.state)
-    exact = finding.find(p).noise
+    exact = calibration_state.assess(p).noise
     assert r.noise.observed == pytest.approx(exact.observed)
     assert r.noise.upper == pytest.approx(exact.upper, rel=0.1)
     assert r.noise.gap_p_value == pytest.approx(exact.gap_p_value, abs=0.02)
     ece = next(n for n in r.numbers if n.measure == "ece")
-    assert f"ECE {ece.value:.4f}" in r.figure.words  # the diagram has the same bins
+    assert f"ECE {ece.value:.4f}" in figures[0].words  # the diagram has the same bins
 
 
 def test_without_an_ece_and_with_clusters():
-    assert sums_report(summed(stream(off=0.1), measures=["accuracy"])).verdict.state == "over"
-    r = sums_report(summed(stream(clusters=np.arange(3000) // 3)))
+    assert cal.report(summed(stream(off=0.1), measures=["accuracy"])).models[0].verdict.state == "over"
+    (r,) = cal.report(summed(stream(clusters=np.arange(3000) // 3))).models
     assert "clusters" in r.verdict.text
     assert r.noise is None
     with pytest.raises(cal.InputError, match="at least one batch"):
-        sums_report(cal.Accumulator())
+        cal.report(cal.Accumulator())
 
 
 def test_every_format(tmp_path):
@@ -60,12 +61,19 @@ def test_every_format(tmp_path):
         run("report", state, "--out", file)
         text = file.read_text()
         assert "overconfident by" in text
-        assert "repairs are fitted on rows" in text
+        assert "calibrators are fitted on rows" in text
         assert "<a>" not in text or suffix == "json"
-    assert json.loads((tmp_path / "r.json").read_text())["calibrant_sums_report"] == 1
+    document = json.loads((tmp_path / "r.json").read_text())
+    rows = json.loads(run("report", DEMO_TEST, "--with", "temperature", "--override", "resamples=40", "--json").stdout)
+    assert list(document) == list(rows)  # one layout for rows and for sums
+    assert list(document["models"][0]) == list(rows["models"][0])
+    (model,) = document["models"]
+    assert (model["ruling"], model["certainty"], model["judged_on"], model["trials"]) == (None, None, None, [])
+    assert {row["name"] for row in model["groups"]["rows"]} == {"<a>", "b"}
     page = (tmp_path / "r.html").read_text()
     assert "<svg" in page
     assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
+    assert "got --cost" in run("report", state, "--cost", "wrong=5,abstain=1", code=2).stderr
     assert "one state of sums" in run("report", state, state, code=2).stderr
     if any(map(shutil.which, BROWSERS)):
         run("report", state, "--out", tmp_path / "r.pdf")

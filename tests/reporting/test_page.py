@@ -14,9 +14,9 @@ import html5lib
 import numpy as np
 
 import calibrant as cal
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.reporting import aspects, page, pictures
+from calibrant.reporting import contents_by_task, page, pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.curves import EXACT_ROWS
 
@@ -106,7 +106,7 @@ def test_the_same_report_gives_the_same_bytes(one, text):
 
 
 def test_every_figure_wanted_is_there(one):
-    assert {f.figure for f in one.figures} == {*aspects.FIGURES, "decomposition"}
+    assert {f.figure for f in one.figures} == {*contents_by_task.FIGURES, "decomposition"}
     for f in one.figures:
         svg = pictures.svg(f)
         assert "background-color" not in svg
@@ -120,8 +120,8 @@ def test_many_rows_are_pooled_and_the_page_says_so(one):
     scores = rng.random(EXACT_ROWS + 1)
     curve = Curve.sort(scores, (rng.random(len(scores)) < scores).astype(float))
     m = one.models[0]
-    tried = tuple(replace(t, curve=curve) for t in m.tried)
-    data = page.page_data(replace(one, models=(replace(m, n=curve.n, tried=tried),)))
+    tried = tuple(replace(t, curve=curve) for t in m.trials)
+    data = page.page_data(replace(one, models=(replace(m, n=curve.n, trials=tried),)))
     assert len(json.dumps(data)) < 2_100_000
     assert any("pools of neighbouring rows" in note for note in data["notes"])
 
@@ -129,9 +129,9 @@ def test_many_rows_are_pooled_and_the_page_says_so(one):
 def test_what_does_not_fit_is_left_out_and_named(one, monkeypatch):
     monkeypatch.setattr(page, "BUDGET", 9000)
     data = page.page_data(one)
-    labels = [t["label"] for t in data["models"][0]["tried"]]
+    labels = [t["label"] for t in data["models"][0]["trials"]]
     assert labels[0] == "uncalibrated"
-    assert len(labels) < len(one.models[0].tried)
+    assert len(labels) < len(one.models[0].trials)
     assert "left out of the diagram" in data["notes"][0]
 
 
@@ -155,7 +155,7 @@ def test_measurements_and_maps_show_themselves(p):
     measured = cal.measure(p, "ece", resamples=40)
     assert f"{measured.value:.4f}" in measured._repr_html_()
     assert "15 equal-width" in measured._repr_html_()
-    shown = cal.fit(p)._repr_html_()
+    shown = cal.fit(p, "temperature")._repr_html_()
     assert "temperature" in shown
     assert "kept" in shown
     for one in (measured._repr_html_(), shown):

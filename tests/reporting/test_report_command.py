@@ -10,7 +10,7 @@ from commands import run
 
 import calibrant as cal
 
-QUICK = ("--resamples", 40, "--with", "temperature")
+QUICK = ("--override", "resamples=40", "--with", "temperature")
 
 
 def arrays(n=200, k=3, seed=0):
@@ -39,9 +39,18 @@ def data(tmp_path_factory):
 
 
 def test_it_writes_a_page_and_says_where(data, tmp_path):
-    options = ("--fit-on", "val.npz", "--groups", "site", "--cost", "matrix.csv", "--class-names", "names.txt")
+    options = (
+        "--fit-on",
+        "val.npz",
+        "--group-column",
+        "site",
+        "--cost",
+        "matrix.csv",
+        "--override",
+        "class_names=names.txt",
+    )
     out = tmp_path / "report.html"
-    done = run("report", "a.npz", *options, *QUICK, "--out", out, cwd=data)
+    done = run("report", "a.npz", *options, *QUICK, "--override", "class_names=names.txt", "--out", out, cwd=data)
     assert done.stderr == ""  # no warning either
     assert done.stdout.startswith("Says ")
     assert done.stdout.endswith("report.html.\n")
@@ -63,7 +72,7 @@ def test_the_same_seed_gives_the_same_bytes(data, tmp_path):
     assert str(data).encode() not in pages[0]
 
 
-def test_without_out_it_prints_the_twin(data):
+def test_without_out_it_prints_the_report(data):
     shown = run("report", "a.npz", *QUICK, cwd=data).stdout
     assert "What helps, and what does not" in shown
     assert "cross-fitting" in shown
@@ -77,10 +86,10 @@ def test_json(data):
     p = cal.Predictions.load(data / "a.csv")
     ece = next(n for n in found["models"][0]["numbers"] if n["measure"] == "ece")
     assert ece["value"] == cal.measure(p, "ece", resamples=0).value
-    assert found["made"]["sources"][1]["role"] == "fitted on"
+    assert found["provenance"]["sources"][1]["role"] == "fitted on"
     import hashlib
 
-    assert found["made"]["sources"][0]["sha256"] == hashlib.sha256((data / "a.csv").read_bytes()).hexdigest()
+    assert found["provenance"]["sources"][0]["sha256"] == hashlib.sha256((data / "a.csv").read_bytes()).hexdigest()
 
 
 def test_several_models(data, tmp_path):
@@ -112,18 +121,20 @@ def test_a_file_name_with_markup(data, tmp_path):
         (("a.npz", "b.npz", "--fit-on", "val.npz"), "one for each model"),
         (("a.npz", "--fit-on", "four.npz"), "3 classes"),
         (("a.npz", "--fit-on", "nothing.npz"), "no such file"),
-        (("a.npz", "--groups", "row"), "at most 50 different values, got 200"),
-        (("a.npz", "--groups", "sight"), "did you mean 'site'"),
-        (("a.npz", "--groups", "logits"), "integers or strings"),
+        (("a.npz", "--group-column", "row"), "at most 50 different values, got 200"),
+        (("a.npz", "--group-column", "sight"), "did you mean 'site'"),
+        (("a.npz", "--group-column", "logits"), "integers or strings"),
         (("a.npz", "--cost", "cheap"), "wrong=5,abstain=1"),
         (("a.npz", "--cost", "nothing.csv"), "no file"),
         (("four.npz", "--cost", "matrix.csv"), "4 x 4"),
-        (("a.npz", "--class-names", "cat,dog"), "3 names"),
-        (("a.npz", "--class-names", "nothing.txt"), "a file, or names"),
-        (("a.npz", "--class-names", "broken.npz"), "names"),
-        (("a.npz", "--bins", "4"), "5 to 500"),
-        (("a.npz", "--resamples", "10"), "at least 40"),
+        (("a.npz", "--override", "class_names=cat,dog"), "3 names"),
+        (("a.npz", "--override", "class_names=nothing.txt"), "a file, or names"),
+        (("a.npz", "--override", "class_names=broken.npz"), "names"),
+        (("a.npz", "--override", "bins=4"), "5 to 500"),
+        (("a.npz", "--override", "resamples=10"), "at least 40"),
         (("a.npz", "--with", "temprature"), "did you mean"),
+        (("a.npz", "--override", "binz=4"), "did you mean"),
+        (("a.npz", "--override", "bins"), "key=value"),
         (("a.npz", "--out", "r.docx"), "ends in .html"),
     ],
 )
@@ -137,6 +148,17 @@ def test_bad_input_is_refused(data, arguments, words):
 def test_report_never_loads_torch(data):
     ending = "try:\n    main()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules"
     code = f"import sys\nfrom calibrant.cli import main\n{ending}"
-    command = [sys.executable, "-c", code, "report", "a.npz", "--resamples", "40", "--with", "temperature", "--json"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "report",
+        "a.npz",
+        "--override",
+        "resamples=40",
+        "--with",
+        "temperature",
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=data)
     assert done.returncode == 0, done.stderr

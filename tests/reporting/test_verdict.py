@@ -10,8 +10,8 @@ from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import Candidate, Ruling
 from calibrant.reporting import verdict
 from calibrant.reporting.build import build
-from calibrant.reporting.finding import Finding, state_of
-from calibrant.reporting.report import Bin, Noise, Tried
+from calibrant.reporting.calibration_state import Assessment, state_of
+from calibrant.reporting.report import Bin, CalibratorTrial, Noise
 
 BINS = (Bin(0.0, 0.5, 0, 0.0, 0.0), Bin(0.5, 0.9, 100, 0.7, 0.75), Bin(0.9, 1.0, 300, 0.98, 0.9))
 
@@ -29,11 +29,11 @@ def drawn(n, sharpness, seed=0, k=3):
         ("under", 1000, -0.04, Noise(0.05, 0.01, 0.02, 0.001, 0.001)),
         ("mixed", 1000, 0.001, Noise(0.05, 0.01, 0.02, 0.001, 0.8)),
         ("close", 10**6, 0.004, Noise(0.005, 0.001, 0.002, 0.001, 0.001)),
-        ("honest", 1000, 0.004, Noise(0.01, 0.01, 0.02, 0.5, 0.4)),
-        ("unsure", 100, 0.04, Noise(0.09, 0.08, 0.12, 0.4, 0.2)),
-        ("unsure", 3, 0.0, Noise(0.0, 0.0, 0.0, 1.0, 1.0)),
-        ("leaning over", 400, 0.04, Noise(0.05, 0.04, 0.06, 0.2, 0.03)),
-        ("leaning under", 400, -0.04, Noise(0.05, 0.04, 0.06, 0.2, 0.03)),
+        ("calibrated", 1000, 0.004, Noise(0.01, 0.01, 0.02, 0.5, 0.4)),
+        ("inconclusive", 100, 0.04, Noise(0.09, 0.08, 0.12, 0.4, 0.2)),
+        ("inconclusive", 3, 0.0, Noise(0.0, 0.0, 0.0, 1.0, 1.0)),
+        ("perhaps_over", 400, 0.04, Noise(0.05, 0.04, 0.06, 0.2, 0.03)),
+        ("perhaps_under", 400, -0.04, Noise(0.05, 0.04, 0.06, 0.2, 0.03)),
     ],
 )
 def test_state(state, n, gap, noise):
@@ -71,7 +71,7 @@ def test_calibrated_needs_nothing_and_a_wrong_repair_is_called_worse():
     r = build(drawn(2000, 1.0), fit_on=drawn(2000, 4.0, seed=2), calibrators=["temperature"], resamples=100)
     m = r.models[0]
     assert m.best == "identity"
-    assert m.tried[1].outcome == "made it worse"
+    assert m.trials[1].outcome == "worse"
     assert m.verdict.action.startswith("Use it uncalibrated: temperature, chosen on the fitting set, makes these rows")
     assert "was the choice by the fitting set, but raises the loss of these rows" in m.verdict.text
 
@@ -87,16 +87,16 @@ def test_overconfident_is_repaired_by_a_temperature_that_changes_no_prediction()
 
 def test_without_other_rows_it_says_cross_fitted():
     m = build(drawn(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
-    assert m.judged_on == "cross-fitted rows"
+    assert m.judged_on == "cross_fitted"
     assert "cross-fitted" in m.verdict.text
 
 
-def test_the_same_rows_are_called_flattering():
+def test_the_same_rows_are_called_optimistic():
     p = drawn(500, 3.0)
     m = build(p, fit_on=p, calibrators=["temperature"], resamples=60).models[0]
-    assert m.judged_on == "the fitting rows"
-    assert "flatter" in m.cautions[0]
-    assert "which flatters it" in m.verdict.text
+    assert m.judged_on == "fitting_rows"
+    assert "optimistic" in m.cautions[0]
+    assert "which is optimistic" in m.verdict.text
 
 
 # -- from hand-made numbers -------------------------------------------------------------------------
@@ -113,12 +113,22 @@ def tried(**changed):
         "accuracy": comparison("accuracy", 0.9, 0.9, "neither"),
         "auroc_correct": comparison("auroc_correct", 0.8, 0.8, "neither"),
     }
-    t = Tried("isotonic", "helped", "", "", {}, True, 0, {}, tuple((changes | changed).values()))
+    t = replace(UNCALIBRATED, calibrator="isotonic", outcome="better", changes=tuple((changes | changed).values()))
     return replace(t, keeps_argmax=False, predictions_changed=12) if "accuracy" in changed else t
 
 
-UNCALIBRATED = Tried("identity", "uncalibrated", "", "", {}, True, 0, {}, ())
-FOUND = Finding("over", 400, 0.91, 0.86, Noise(0.06, 0.01, 0.02, 0.001, 0.001), BINS)
+UNCALIBRATED = CalibratorTrial(
+    calibrator="identity",
+    outcome="uncalibrated",
+    words="",
+    learned="",
+    parameters={},
+    keeps_argmax=True,
+    predictions_changed=0,
+    values={},
+    changes=(),
+)
+FOUND = Assessment(state="over", n=400, says=0.91, right=0.86, noise=Noise(0.06, 0.01, 0.02, 0.001, 0.001), bins=BINS)
 
 
 def written(*rows, best="isotonic", state="over", otherwise=None, keep_argmax=False):
@@ -126,7 +136,7 @@ def written(*rows, best="isotonic", state="over", otherwise=None, keep_argmax=Fa
         Candidate(t.calibrator, 0.5, -0.1, -0.2, -0.05, "better", t.keeps_argmax) for t in (UNCALIBRATED, *rows)
     )
     ruling = Ruling(best, otherwise or best, keep_argmax, candidates, None, 400)
-    return verdict.write(replace(FOUND, state=state), (UNCALIBRATED, *rows), ruling, "other rows")
+    return verdict.write(replace(FOUND, state=state), (UNCALIBRATED, *rows), ruling, "held_out")
 
 
 def test_the_whole_paragraph():
@@ -151,14 +161,17 @@ def test_the_whole_paragraph():
         ({"auroc_correct": comparison("auroc_correct", 0.8621, 0.8618, "a")}, "slightly worse, 0.8621 to 0.8618"),
         ({"auroc_correct": comparison("auroc_correct", 0.8, 0.85, "b")}, "refinement (AUROC) improves, 0.800 to 0.850"),
         ({"auroc_correct": comparison("auroc_correct", float("nan"), float("nan"), "neither")}, "undefined"),
-        ({"auroc_correct": comparison("auroc_correct", 0.8, 0.82, "neither")}, "unchanged as far as these rows tell"),
+        ({"auroc_correct": comparison("auroc_correct", 0.8, 0.82, "neither")}, "unchanged as far as these rows show"),
         ({"ece": comparison("ece", 0.06, 0.08, "a")}, "and raises the calibration error (ECE 6.0 % to 8.0 %)"),
-        ({"ece": comparison("ece", 0.06, 0.05, "neither")}, "has no shown effect on the calibration error"),
+        ({"ece": comparison("ece", 0.06, 0.05, "neither")}, "has no significant effect on the calibration error"),
         ({"ece": comparison("ece", 0.06, 0.005, "b")}, "removes nearly all of the calibration error (ECE 6.00 % to"),
         ({"ece": comparison("ece", 0.06, 0.04, "b")}, "removes part of the calibration error"),
         ({"ece": comparison("ece", 0.06, 0.055, "b")}, "removes a little of the calibration error"),
         ({"accuracy": comparison("accuracy", 0.9, 0.92, "b")}, "12 predictions, which raises accuracy (90.0 % to 92.0"),
-        ({"accuracy": comparison("accuracy", 0.9, 0.9, "neither")}, "12 predictions, with no shown effect on accuracy"),
+        (
+            {"accuracy": comparison("accuracy", 0.9, 0.9, "neither")},
+            "12 predictions, with no significant effect on",
+        ),
         ({"nll": comparison("nll", 0.86212, 0.86209, "b")}, "lowers the loss (NLL 0.86212 to 0.86209)"),
     ],
 )
@@ -168,15 +181,15 @@ def test_every_kind_of_repair_is_said(changed, words):
 
 def test_nothing_helps():
     said = written(tried(), best="identity")
-    assert "None of the calibrators tried (isotonic) is shown to lower the loss on the fitting set." in said.text
+    assert "None of the calibrators tried (isotonic) significantly lowers the loss on the fitting set." in said.text
     assert said.text.endswith("On these rows isotonic regression would have.")
-    assert said.action == "Use it uncalibrated: no calibrator tried is shown to help on the fitting set."
-    assert "No calibration needed: none of" in written(tried(), best="identity", state="honest").text
+    assert said.action == "Use it uncalibrated: no calibrator tried significantly helps on the fitting set."
+    assert "No calibration needed: none of" in written(tried(), best="identity", state="calibrated").text
 
 
 def test_the_other_option_and_harm():
     other = replace(tried(), calibrator="svs", keeps_argmax=False, predictions_changed=1)
-    worse = replace(tried(), calibrator="matrix", keeps_argmax=False, outcome="made it worse")
+    worse = replace(tried(), calibrator="matrix", keeps_argmax=False, outcome="worse")
     text = written(tried(), other, worse, otherwise="svs", keep_argmax=True).text
     assert "If predictions may change, use structured vector scaling (svs) (NLL 0.600 to 0.500); It" not in text
     assert "If predictions may change, use structured vector scaling (svs) (NLL 0.600 to 0.500)" in text
@@ -185,7 +198,7 @@ def test_the_other_option_and_harm():
     text = written(other, tried(), best="svs", otherwise="isotonic").text
     assert "To keep every prediction, use isotonic regression (NLL 0.600 to 0.500)." in text
     text = written(other, best="svs", otherwise="identity").text
-    assert "Among calibrators that keep every prediction, none is shown to lower the loss." in text
+    assert "Among calibrators that keep every prediction, none significantly lowers the loss." in text
 
 
 def test_mixed_names_a_bin_of_each_side():

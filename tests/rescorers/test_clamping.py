@@ -14,7 +14,7 @@ from torch import nn
 
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.temperature import find_temperature
+from calibrant.core.statistics.temperature import find_temperature
 from calibrant.measures import make
 from calibrant.repairing.fit import fit as fit_map
 from calibrant.rescorers._clamp_fit import Box, Objective, data_driven
@@ -584,10 +584,10 @@ def test_onnx_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
 
     with pytest.raises(InputError, match="expected a network that ONNX can hold"):
         Clamped(Branching(), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
-    monkeypatch.setattr("calibrant.core.torch.clamped_onnx._run", lambda data, x: np.zeros((len(x), 2)))
+    monkeypatch.setattr("calibrant.rescorers._clamped_onnx._run", lambda data, x: np.zeros((len(x), 2)))
     with pytest.raises(InputError, match="within 1e-05, got a difference of"):
         Clamped(nn.Linear(2, 2), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
-    monkeypatch.setattr("calibrant.core.torch.clamped_onnx.needed", refuse)
+    monkeypatch.setattr("calibrant.rescorers._clamped_onnx.needed", refuse)
     with pytest.raises(InputError, match="expected the package onnx"):
         Clamped(nn.Linear(2, 2), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
     assert not list(tmp_path.iterdir())

@@ -38,7 +38,7 @@ def slow_proximity(x, known, neighbours, itself):
 
 
 def slow_confidence(val, p, neighbours=10):
-    """METHODS 6.15, one kernel at a time."""
+    """docs/methods/calibrators.md#density_ratio, one kernel at a time."""
     d_val = slow_proximity(val.features, val.features, neighbours, itself=True)
     d = slow_proximity(p.features, val.features, neighbours, itself=False)
     points = list(zip(val.confidence, d_val, val.correct, strict=True))
@@ -155,11 +155,11 @@ def test_a_single_wrong_row_is_enough():
 def test_rows_of_the_fit_are_noticed():
     val = rows(100, seed=1)
     fitted = DensityRatio().fit(val)
-    with pytest.warns(LeakWarning, match="flatter"):
-        assert fitted.predict(val).extras.seen == 1
+    with pytest.warns(LeakWarning, match="optimistic"):
+        assert fitted.predict(val).row_data.seen == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert fitted.predict(rows(100, seed=2)).extras.seen == 0
+        assert fitted.predict(rows(100, seed=2)).row_data.seen == 0
 
 
 def test_save_and_load(tmp_path):

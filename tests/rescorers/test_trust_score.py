@@ -157,11 +157,11 @@ def test_rows_all_right_or_all_wrong_fit_no_sigmoid(right):
 def test_rows_of_the_fit_are_noticed():
     train, val = clouds(300, seed=5), clouds(300, seed=6)
     fitted = TrustScore().fit(train.features, train.labels).calibrate(val)
-    with pytest.warns(LeakWarning, match="flatter"):
-        assert fitted.predict(val).extras.seen == 1
+    with pytest.warns(LeakWarning, match="optimistic"):
+        assert fitted.predict(val).row_data.seen == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert fitted.predict(clouds(300, seed=7)).extras.seen == 0
+        assert fitted.predict(clouds(300, seed=7)).row_data.seen == 0
 
 
 def test_save_and_load(tmp_path):

@@ -88,9 +88,9 @@ def test_json_is_the_fit_of_python(run, command, tmp_path):
     [
         ["--what", "T", "--gamma-pool"],
         ["--by", "efficient"],
-        ["--lambda-rule", "cv", "--folds", "2", "--passes", "4"],
-        ["--init", "data", "--keep-inside", "--passes", "5"],
-        ["--by", "sgd", "--epochs", "1", "--what", "delta", "--rate", "0.1", "--momentum", "0.5", "--batch", "32"],
+        ["--lambda-rule", "cv", "--override", "folds=2", "--passes", "4"],
+        ["--override", "init=data", "--override", "keep_inside=true", "--passes", "5"],
+        ["--by", "sgd", "--override", "epochs=1,rate=0.1,momentum=0.5", "--what", "delta", "--batch", "32"],
     ],
     ids=" ".join,
 )
@@ -154,7 +154,7 @@ def test_imagenet_as_in_the_paper(command, tmp_path, monkeypatch):
     ("options", "says"),
     [
         (["--gamma", "-1"], "gamma: expected 0 or more, got -1"),
-        (["--init", "datta"], "did you mean 'data'"),
+        (["--override", "init=datta"], "did you mean 'data'"),
         (["--by", "adam"], "expected one of efficient, lbfgs, sgd"),
         (["--part", "test"], "expected a part of the run to calibrate on, not test"),
         (["--part", "vall"], "the run has val, test"),

@@ -21,7 +21,7 @@ RECIPE = Recipe(
 )
 OPTIONS = {"clamping": "clamping:passes=4,init=data", "confidnet": "confidnet:epochs=2"}
 COMMANDS = {
-    "clamping": ["clamp", "--passes", "4", "--init", "data"],
+    "clamping": ["clamp", "--passes", "4", "--override", "init=data"],
     "confidnet": ["confidnet", "--epochs", "2"],
     "trust_score": ["trust-score"],
     "density_ratio": ["density-ratio"],
@@ -54,12 +54,12 @@ def test_every_entry(folder, tmp_path, monkeypatch, name):
 
 
 def test_a_unit_of_a_study(folder, tmp_path):
-    from calibrant.studying.units import rescore
+    from calibrant.studying.jobs import rescore
 
     assert rescore.run({"rescorer": "clamping:what=T,gamma=0"}, [folder], tmp_path) == [{"n": 100}]
     T = cal.fit(cal.Predictions.load(folder / "val.npz"), "temperature").parameters["T"]
     made, before = (cal.Predictions.load(where / "test.npz") for where in (tmp_path, folder))
-    np.testing.assert_allclose(made.confidence, before.tempered(T).confidence, rtol=1e-4)
+    np.testing.assert_allclose(made.confidence, before.with_temperature(T).confidence, rtol=1e-4)
 
 
 def test_bad_names(folder, tmp_path):

@@ -104,7 +104,7 @@ def test_confidnet_writes_a_folder(folder, tmp_path, capsys, monkeypatch):
     assert again.facts["chosen"]["by"] == "aupr_error"
     assert "AUPR-error on held-out train images" in " ".join(text.split())
     assert "calibrant report" in text
-    assert made.extras.seen == cal.Predictions.load(out / "val.npz").extras.seen == 0
+    assert made.row_data.seen == cal.Predictions.load(out / "val.npz").row_data.seen == 0
 
 
 def test_confidnet_that_learned_from_val_says_so(folder, tmp_path, capsys):
@@ -112,7 +112,7 @@ def test_confidnet_that_learned_from_val_says_so(folder, tmp_path, capsys):
     options = ("--epochs", 1, "--learn", "val", "--augment", "--stages", 2, "--clone-epochs", 1, "--device", "cpu")
     text = run(capsys, "confidnet", folder, "--out", out, *options)
     assert "held-out val images" in text
-    assert cal.Predictions.load(out / "val.npz").extras.seen == 1
+    assert cal.Predictions.load(out / "val.npz").row_data.seen == 1
     with pytest.warns(UserWarning, match="fitted on about 100 % of them"):
         cal.measure(cal.Predictions.load(out / "val.npz"), "ece", resamples=0)
 
@@ -193,3 +193,33 @@ def test_bad_input_ends_with_one_line(folder, tmp_path, capsys):
     assert "train, val" in run(capsys, "confidnet", folder, "--learn", "test", "--out", tmp_path / "cn", code=2)
     assert "ends in .npz" in run(capsys, "density-ratio", folder, "--out", tmp_path / "x.txt", code=2)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bare.npz"]
+
+
+def test_confidnet_reads_the_predictions_before_it_fits(folder, tmp_path):
+    """A run whose test.npz is of other images is refused before anything is written."""
+    import shutil
+
+    import calibrant as cal
+    from calibrant.rescoring.confidnet import rescore_by_confidnet
+
+    shutil.copytree(folder, tmp_path / "run")
+    p = cal.Predictions.load(tmp_path / "run" / "test.npz")
+    cal.Predictions.from_logits(p.logits[:50], p.labels[:50]).save(tmp_path / "run" / "test.npz")
+    with pytest.raises(cal.InputError, match=r"test.npz of the run: expected predictions of the"):
+        rescore_by_confidnet(tmp_path / "run", cal.ConfidNet(epochs=1), tmp_path / "out", device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+def test_predictions_go_into_the_folder_of_the_run(folder, tmp_path, monkeypatch):
+    import shutil
+    import sys
+
+    from calibrant.cli import main
+
+    shutil.copytree(folder, tmp_path / "run")
+    for words, code in ((["density-ratio", str(tmp_path / "run")], 0), (["density-ratio", str(tmp_path / "x.npz")], 2)):
+        monkeypatch.setattr(sys, "argv", ["calibrant", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert (end.value.code or 0) == code
+    assert (tmp_path / "run" / "density-ratio.npz").is_file()

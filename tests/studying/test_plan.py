@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("torch")
 
 from calibrant.core.errors import InputError
+from calibrant.studying.expand_plan import cells_of, jobs_of
 from calibrant.studying.plan_files import plan_names, read_plan
 from calibrant.studying.study import open_plan
-from calibrant.studying.trainings import cells_of, units_of
 
 PLAN = """
 title = "Tiny"
@@ -45,7 +45,7 @@ def make(tmp_path):
     return made
 
 
-def test_cells_and_units(make):
+def test_cells_and_jobs(make):
     plan = make()
     cells = list(cells_of(plan))
     assert [(c.method, c.place["seed"]) for c in cells] == [("CE", 1), ("focal", 1), ("CE", 2), ("focal", 2)]
@@ -53,13 +53,13 @@ def test_cells_and_units(make):
         ("ce", "resnet8:width=4", "digits"),
         ("focal:gamma=2", "resnet8:width=4", "digits"),
     }
-    assert [u.kind for u in units_of(plan)] == ["train", "judge"] * 4
+    assert [u.kind for u in jobs_of(plan)] == ["train", "judge"] * 4
 
 
-def test_words_about_a_recipe_change_no_unit(make):
-    before = {u.key for u in units_of(make())}
-    assert {u.key for u in units_of(make(PLAN.replace('"Tiny"', '"Another title"')))} == before
-    assert not {u.key for u in units_of(make(PLAN.replace("seed = [1, 2]", "seed = [3]")))} & before
+def test_words_about_a_recipe_change_no_jobs(make):
+    before = {u.key for u in jobs_of(make())}
+    assert {u.key for u in jobs_of(make(PLAN.replace('"Tiny"', '"Another title"')))} == before
+    assert not {u.key for u in jobs_of(make(PLAN.replace("seed = [1, 2]", "seed = [3]")))} & before
 
 
 def test_a_preset_replaces_the_grid(make):
@@ -154,7 +154,7 @@ shifts = { far = { set = "svhn", only = { data = ["digits"], method = ["CE"] } }
 
 def test_a_shift_may_be_for_some_trainings_only(make):
     plan = make(PLAN.replace("[after]", CELLS))
-    found = {cell.method: [u.options["set"] for u in cell.units if u.kind == "shift"] for cell in cells_of(plan)}
+    found = {cell.method: [u.options["set"] for u in cell.jobs if u.kind == "shift"] for cell in cells_of(plan)}
     assert found == {"CE": ["svhn", "corrupt fog:severity=1"], "focal": ["corrupt fog:severity=1"]}
     assert all(cell.judge.options["shifts"] == ["far", "near"][-len(found[cell.method]) :] for cell in cells_of(plan))
 
@@ -209,7 +209,7 @@ def test_several_keys_on_a_line_are_refused_with_what_to_do(tmp_path):
 def test_a_value_of_the_grid_may_stand_for_more(make):
     means = '[means.model]\nsmall = { model = "resnet8:width=4", data.pad = 2 }\n[after]'
     plan = make(PLAN.replace('["resnet8:width=4"]', '["small"]').replace("[after]", means))
-    cell = next(cells_of(plan))
+    cell = cells_of(plan)[0]
     assert (cell.place["model"], cell.recipe.model, cell.recipe.data.pad) == ("small", "resnet8:width=4", 2)
     with pytest.raises(InputError, match=r"line 11.*modell"):
         make(PLAN.replace("[after]", means.replace("means.model", "means.modell")))
@@ -219,7 +219,7 @@ def test_a_rescorer_may_take_values_of_the_grid(make):
     rescorer = '[after]\nrescorers = { NC = "clamping:seed={seed}" }'
     entry = '[entries]\nNC = { method = "CE", rescorer = "NC" }'
     plan = make(PLAN.replace("[after]", rescorer).replace("[entries]", entry))
-    assert [u.options["rescorer"] for u in units_of(plan) if u.kind == "rescore"] == [
+    assert [u.options["rescorer"] for u in jobs_of(plan) if u.kind == "rescore"] == [
         "clamping:seed=1",
         "clamping:seed=2",
     ]
@@ -230,3 +230,54 @@ def test_unknown_plans_and_scales(make):
         read_plan("loses")
     with pytest.raises(InputError, match="did you mean 'smoke'"):
         make(scale="smok")
+
+
+def test_checks_estimate_and_run_share_one_expansion(make, tmp_path, monkeypatch):
+    from calibrant.studying import expand_plan
+    from calibrant.studying.study import open_plan
+
+    make()
+    built = []
+    whole = expand_plan.recipe_in
+    monkeypatch.setattr(expand_plan, "recipe_in", lambda *args: built.append(args[1:]) or whole(*args))
+    study = open_plan(tmp_path / "plan.toml", tmp_path / "out")
+    assert len(study.jobs) == 8
+    assert len(built) == len(study.cells) == 4
+
+
+def test_a_misspelt_calibrator_is_refused_where_it_stands(make):
+    """The entry that spells it right was blamed."""
+    with pytest.raises(InputError, match=r"after\.calibrators\.1.*temprature"):
+        make(PLAN.replace("[after]", '[after]\ncalibrators = ["identity", "temprature"]'))
+
+
+def test_lists_where_names_belong_are_refused(make, tmp_path):
+    from calibrant.studying.validate_plan import check_plan
+
+    text = PLAN.replace('grid = { data = ["digits"], seed = [1] }', 'grid = { data = [["digits"]], seed = [1] }')
+    plan = make(text)  # at another scale than the one that is wrong
+    assert check_plan(plan, tmp_path / "plan.toml") is None
+    with pytest.raises(InputError, match="grid"):
+        make(text, scale="smoke")
+
+
+def test_a_scale_of_the_base_recipe_alone_reaches_it(make):
+    text = PLAN.partition("[scale.smoke]")[0]
+    whole, smoke = make(text), make(text, scale="smoke")
+    assert smoke.grid == whole.grid
+    assert cells_of(smoke)[0].recipe.epochs < cells_of(whole)[0].recipe.epochs
+    with pytest.raises(InputError, match="smoke"):
+        make(text, scale="smok")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ('against = "CE (TS)"\namong = ["CE"]', "no `against` beside it"),
+        ('among = ["CE"]\nrank = 2', "1 to 1"),
+        ('among = ["CEE"]', "CEE"),
+    ],
+)
+def test_ranks_that_nothing_decides_are_refused(make, change, match):
+    with pytest.raises(InputError, match=match):
+        make(PLAN.replace('against = "CE (TS)"', change))

@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from calibrant.studying.page import printed_number, printed_place
 from calibrant.studying.plan_files import plan_names, read_plan
+from calibrant.studying.printed import printed_number, printed_place
 from calibrant.studying.published import lookup, names
 
 QUOTED = "quoted by the paper from others; their training is not ours to repeat"

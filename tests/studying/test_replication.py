@@ -35,6 +35,10 @@ def test_the_printed_difference_is_the_papers_own():
     claim = Claim("c", of="FLgamma-SECE", against="CE", measure="ece", is_="lower")
     assert replication.printed(claim, META).endswith("(3 of 3 cells)")  # ECE of three data sets in table 1
     assert replication.printed(Claim("c", of="CE", measure="gap", is_="higher"), META) == "no number"
+    against = Claim("c", of="LS (0.1)", against="CE", measure="mce", is_="higher")  # lower on two of three data sets
+    assert replication.printed(against, META).endswith("(1 of 3 cells), **contradicts the claim**")
+    second = Claim("c", of="Focal", among=["CE", "FLSD-53", "MMCE"], rank=2, measure="ece", is_="lower")
+    assert "of 3 cells" in replication.printed(second, META)
     named = Claim("c", of="FLSD-53", against="CE", measure="ece", is_="lower")  # printed as FLSD
     assert replication.printed(named, META) != "no number"
 
@@ -45,9 +49,23 @@ def test_seeds_that_are_not_whole_are_told():
     part = [{"data": "cifar10:shrink=2", "model": "resnet8", "seed": 2, "method": m} for m in methods[:4]]
     lines = replication.seeds(META, pl.DataFrame(whole + part))
     assert lines == [
-        "- fashion_mini:shrink=2, resnet8: 0 of 5 seeds",
-        "- cifar10:shrink=2, resnet8: 1 of 5 seeds; in part seed 2 with 4 of 15 methods",
+        "- fashion_mini:shrink=2, resnet8: 0 of 20 seeds",
+        "- cifar10:shrink=2, resnet8: 1 of 20 seeds; in part seed 2 with 4 of 15 methods",
     ]
+
+
+def test_tables_that_a_claim_names_count():
+    """ImageNet's cell of table 1 belongs to the claims about "tables 1 and 2"."""
+    dark = read_plan("dark-side", scale="small")
+    claim = next(one for one in dark.claim if one.says == "focal loss lowers the ECE of the baseline")
+    assert "of 7 cells" in replication.printed(claim, dark)
+
+
+def test_claims_about_the_same_trainings_are_known():
+    plans = {name: read_plan(name, scale="small") for name in ("dark-side", "losses", "confidences")}
+    again = {own: plans[own].claim[number].says for (own, number) in replication.same_claims(plans)}
+    assert again["losses"].startswith("focal loss l")
+    assert again["confidences"] == "ConfidNet lowers the ECE"
 
 
 def test_a_page_without_markers_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""Finished units on disk: whole or not there, counted once, whatever was killed in between."""
+"""Finished jobs on disk: whole or not there, counted once, whatever was killed in between."""
 
 import json
 import re
@@ -8,39 +8,39 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.studying import store as room
+from calibrant.studying.job import Job, Outcome
 from calibrant.studying.store import Journal, Store
-from calibrant.studying.unit import Outcome, Unit
 
 
 def outcome(number, **more):
-    unit = Unit("nothing", {"number": number})
-    return Outcome(unit.key, "nothing", [{"number": number, "square": number**2}], seconds=0.5, **more)
+    job = Job("nothing", {"number": number})
+    return Outcome(job.key, "nothing", [{"number": number, "square": number**2}], seconds=0.5, **more)
 
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "units")
+    return Store(tmp_path / "jobs")
 
 
 def test_keys_tell_everything_that_decides_a_result_apart():
-    a = Unit("nothing", {"number": 1, "file": "x"})
-    assert a.key == Unit("nothing", {"file": "x", "number": 1}).key
-    assert len({a.key, Unit("nothing", {"number": 2}).key, Unit("nothing", {"number": 1, "file": "x"}, (a,)).key}) == 3
+    a = Job("nothing", {"number": 1, "file": "x"})
+    assert a.key == Job("nothing", {"file": "x", "number": 1}).key
+    assert len({a.key, Job("nothing", {"number": 2}).key, Job("nothing", {"number": 1, "file": "x"}, (a,)).key}) == 3
 
 
-def test_another_version_of_the_work_is_another_unit(monkeypatch):
-    before = Unit("nothing", {}).key
-    monkeypatch.setattr("calibrant.studying.units.nothing.VERSION", 2)
-    assert Unit("nothing", {}).key != before
+def test_another_version_of_the_work_is_another_jobs(monkeypatch):
+    before = Job("nothing", {}).key
+    monkeypatch.setattr("calibrant.studying.jobs.nothing.VERSION", 2)
+    assert Job("nothing", {}).key != before
 
 
-def test_a_unit_is_known_at_once_and_after_its_journal_became_a_part(store):
+def test_a_job_is_known_at_once_and_after_its_journal_became_a_part(store):
     journal = Journal(store, "local")
     journal.add(outcome(3))
     assert store.done() == {outcome(3).key}
     assert store.rows("nothing")["square"].to_list() == [9]
     journal.close()
-    assert not list(store.folder.glob("journal/*/units.jsonl"))
+    assert not list(store.folder.glob("journal/*/jobs.jsonl"))
     assert store.rows("nothing")["square"].to_list() == [9]
 
 
@@ -57,13 +57,13 @@ def test_a_line_that_was_cut_is_not_read(store):
 DAMAGES = {
     "{": "line 2 that is JSON",
     "\\xff": "line 2 that is JSON",
-    "[1, 2]": "line 2 that tells of a unit",
+    "[1, 2]": "line 2 that tells of a job",
     '{"kind": "nothing"}': "'key'",
     '{"key": "a", "kind": "../evil"}': "'../evil'",
     '{"key": "a/b", "kind": "nothing"}': "'a/b'",
     '{"key": "a", "kind": "nothing", "more": 1}': "'more' is unknown",
     '{"key": "a", "kind": "nothing", "rows": [{"x": [1]}]}': "the row",
-    '{"key": "a", "kind": "nothing", "rows": [{"unit": "b"}]}': "the row",
+    '{"key": "a", "kind": "nothing", "rows": [{"job": "b"}]}': "the row",
     '{"key": "a", "kind": "nothing", "rows": [{"x": 99999999999999999999}]}': "the row",
 }
 
@@ -72,7 +72,7 @@ DAMAGES = {
 def test_a_damaged_line_is_refused_with_its_number(store, line):
     """Only the last line of a journal may be no JSON at all: a kill has cut it."""
     right = json.dumps(vars(outcome(1)))
-    for name, look in [("journal/local/units", store.done), ("failed/a-1", store.failures)]:
+    for name, look in [("journal/local/jobs", store.done), ("failed/a-1", store.failures)]:
         file = store.folder / f"{name}.jsonl"
         file.parent.mkdir(parents=True)
         file.write_bytes(f"{right}\n{line}\n{right}\n".encode().replace(rb"\xff", b"\xff"))
@@ -84,7 +84,7 @@ def test_a_damaged_line_is_refused_with_its_number(store, line):
 
 @pytest.mark.parametrize(
     "table",
-    [b"", b"PAR1 no", {"number": [1]}, {"unit": [1]}, {"unit": ["a", None]}, {"unit": ["a"], "x": [[1.0]]}],
+    [b"", b"PAR1 no", {"number": [1]}, {"job": [1]}, {"job": ["a", None]}, {"job": ["a"], "x": [[1.0]]}],
 )
 def test_a_damaged_part_is_refused(store, table):
     file = store.folder / "rows" / "nothing" / "part-a-1.parquet"
@@ -97,7 +97,7 @@ def test_a_damaged_part_is_refused(store, table):
             store.done()
 
 
-def test_killed_between_part_and_journal_a_unit_counts_once(store, monkeypatch):
+def test_killed_between_part_and_journal_a_job_counts_once(store, monkeypatch):
     journal = Journal(store, "local")
     journal.add(outcome(4))
     journal.stream.close()
@@ -110,7 +110,7 @@ def test_killed_between_part_and_journal_a_unit_counts_once(store, monkeypatch):
 
 
 def test_parts_are_written_on_the_way(store, monkeypatch):
-    monkeypatch.setattr(room, "PART_UNITS", 10)
+    monkeypatch.setattr(room, "PART_JOBS", 10)
     journal = Journal(store, "local")
     for number in range(25):
         journal.add(outcome(number))
@@ -119,7 +119,7 @@ def test_parts_are_written_on_the_way(store, monkeypatch):
     journal.close()
 
 
-def test_a_failure_is_remembered_until_the_unit_is_done(store):
+def test_a_failure_is_remembered_until_the_jobs_is_done(store):
     journal = Journal(store, "local")
     journal.add(outcome(5, failed="Traceback ...\nValueError: no"))
     journal.close()
@@ -132,9 +132,7 @@ def test_a_failure_is_remembered_until_the_unit_is_done(store):
 
 
 def test_a_million_rows_answer_a_question(store):
-    big = pl.DataFrame(
-        {"unit": ["a"] * 10**6, "number": range(10**6), "square": range(10**6), "seconds": [0.0] * 10**6}
-    )
+    big = pl.DataFrame({"job": ["a"] * 10**6, "number": range(10**6), "square": range(10**6), "seconds": [0.0] * 10**6})
     (store.folder / "rows" / "nothing").mkdir(parents=True)
     big.write_parquet(store.folder / "rows" / "nothing" / "part-a-1.parquet")
     assert store.rows("nothing").filter(pl.col("square") > 999_990)["number"].sum() == sum(range(999_991, 10**6))

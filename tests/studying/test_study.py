@@ -1,10 +1,11 @@
-"""A whole study, small: units that really train, what they found, and everything that can be asked afterwards."""
+"""A whole study, small: jobs that really train, what they found, and everything that can be asked afterwards."""
 
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 pytest.importorskip("torch")
@@ -14,15 +15,16 @@ from typer.testing import CliRunner
 from calibrant.cli import app
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.studying.drawings import drawings
-from calibrant.studying.engine import run_units
+from calibrant.studying.engine import run_jobs
 from calibrant.studying.estimate import estimate
+from calibrant.studying.latex import MARK, _column, latex_table
 from calibrant.studying.page import page
+from calibrant.studying.page_figures import drawings
 from calibrant.studying.plan import Drawing
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.study import open_plan, open_study, recomputed, study
+from calibrant.studying.run_job import do
+from calibrant.studying.study import _check_judged, open_plan, open_study, study
 from calibrant.studying.tables import claims_in_words, written
-from calibrant.studying.work import do
 
 PLAN = """
 title = "Tiny"
@@ -84,15 +86,15 @@ set = "noisy"
 
 
 class Here:
-    """Units in this process: starting others takes longer than these trainings."""
+    """Jobs in this process: starting others takes longer than these trainings."""
 
     slots = 1
 
     def __init__(self, folder):
         self.folder, self.outcomes = folder, []
 
-    def start(self, unit):
-        self.outcomes.append(do(unit, self.folder))
+    def start(self, job):
+        self.outcomes.append(do(job, self.folder))
 
     def wait(self):
         ended, self.outcomes = self.outcomes, []
@@ -107,7 +109,7 @@ def finished(tmp_path_factory):
     place = tmp_path_factory.mktemp("studies")
     (place / "plan.toml").write_text(PLAN)
     made = open_plan(place / "plan.toml", place / "tiny")
-    ended = run_units(made.units, made.store, Here(made.store.folder))
+    ended = run_jobs(made.jobs, made.store, Here(made.store.folder))
     assert (ended.total, ended.done, ended.failed) == (14, 14, 0)
     return made
 
@@ -142,9 +144,9 @@ def test_the_table_and_its_formats(finished, tmp_path):
 
 def test_claims_have_a_verdict_and_a_number(finished):
     first, second = finished.claims()
-    assert first.pairs == second.pairs == 2
-    assert first.low < first.difference < first.high
-    assert first.detectable > 0
+    assert first.overall.pairs == second.overall.pairs == 2
+    assert first.overall.low < first.overall.difference < first.overall.high
+    assert first.overall.detectable > 0
     assert "focal minus CE (TS), ece" in " ".join(claims_in_words(finished).split())
 
 
@@ -155,7 +157,7 @@ def test_the_page_stands_alone_and_shows_what_was_printed(finished):
     assert "&lt;CE&gt;" in text  # what a plan says is text, never markup
     assert f"{len(finished.cells)} of {len(finished.cells)} trainings judged" in text
     assert text.count('class="paper"') >= 2
-    seen = finished.claims()[0].detectable
+    seen = finished.claims()[0].overall.detectable
     assert f"could see {100 * seen:.2f}<" in text  # in points, as the difference before it
 
 
@@ -167,7 +169,7 @@ def test_figures_are_drawn_from_rows_logs_and_predictions(finished):
     assert [(line.name, len(line.points)) for line in seeds.lines] == [("CE", 2), ("CE (TS)", 2)]
     assert [label for _, label in entries.ticks] == ["CE", "focal", "CE (TS)", "CE (trust)"]
     assert [line.name for line in reliability.lines] == ["CE", "CE (trust)"]
-    p = Predictions.load(finished.store.files(finished.cells[-2].units[0].key) / "test.npz", few_rows=True)
+    p = Predictions.load(finished.store.files(finished.cells[-2].jobs[0].key) / "test.npz", allow_few_rows=True)
     bins = p.top_label.bins(5, "width")
     assert reliability.lines[0].points == [
         pytest.approx(pair) for pair in zip(bins.confidence, bins.accuracy, strict=True) if pair[0] > 0
@@ -194,7 +196,7 @@ def test_an_opened_study_is_the_same(finished):
     assert (status.total, status.done, status.failed, status.missing, status.running) == (14, 14, 0, 0, False)
 
 
-def test_a_study_beside_it_shares_its_units(finished, tmp_path):
+def test_a_study_beside_it_shares_its_jobs(finished, tmp_path):
     (tmp_path / "other.toml").write_text(PLAN.replace('"Tiny"', '"Other"').replace("[1, 2]", "[1, 2, 3]"))
     other = open_plan(tmp_path / "other.toml", finished.folder.parent / "other")
     assert other.status().done == 14
@@ -204,13 +206,14 @@ def test_a_study_beside_it_shares_its_units(finished, tmp_path):
 
 def test_a_changed_plan_says_what_is_computed_anew(finished, tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.replace("gamma=2", "gamma=3"))
-    assert recomputed(tmp_path / "plan.toml", finished.folder) == 6  # two trainings, on two sets, judged
-    assert recomputed(tmp_path / "plan.toml", tmp_path / "nowhere") is None
     out = finished.folder.parent / "copy"
     shutil.copytree(finished.folder, out)
+    assert open_plan(tmp_path / "plan.toml", out).unused == 6  # two trainings, on two sets, judged
+    assert open_plan(tmp_path / "plan.toml", tmp_path / "nowhere").unused == 0
+    shutil.copytree(finished.folder, out, dirs_exist_ok=True)
     (tmp_path / "plan.toml").write_text(PLAN.replace("seed = [1, 2]", "seed = [1]"))
     ended = CliRunner().invoke(app, ["study", "run", str(tmp_path / "plan.toml"), "--out", str(out)])
-    assert "The plan has changed: 7 finished units are no longer part of it" in ended.output
+    assert "The plan has changed: 7 finished jobs are no longer part of it" in ended.output
     shutil.rmtree(out)
 
 
@@ -230,14 +233,14 @@ def test_absent_data_are_refused_before_anything_runs(tmp_path, monkeypatch):
     (tmp_path / "plan.toml").write_text(PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"'))
     with pytest.raises(InputError, match="data set cifar10_1"):
         study(tmp_path / "plan.toml", tmp_path / "out")
-    assert not (tmp_path / "units").exists()
+    assert not (tmp_path / "jobs").exists()
 
 
 def test_shifts_that_do_not_fit_are_refused_before_anything_runs(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.replace('"corrupt gaussian_noise:severity=2"', '"fashion_mini"'))
     with pytest.raises(InputError, match="shifts of networks for digits: fashion_mini: expected images of 8 x 8 x 1"):
         study(tmp_path / "plan.toml", tmp_path / "out")
-    assert not (tmp_path / "units").exists()
+    assert not (tmp_path / "jobs").exists()
 
 
 def test_tables_of_nothing_and_of_unknown_measures_are_refused(finished, tmp_path):
@@ -258,7 +261,7 @@ def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))
     made = read_plan(tmp_path / "plan.toml")
     found = estimate(made)
-    assert found.units == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
+    assert found.jobs == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
     assert found.seconds > 0
     assert len(found.missing) == 1
     assert "of one core" in found.words()
@@ -268,7 +271,7 @@ def test_commands(finished):
     run = CliRunner()
     folder = str(finished.folder)
     assert json.loads(run.invoke(app, ["study", "status", folder, "--json"]).output)["done"] == 14
-    assert "14 of 14 units done" in run.invoke(app, ["study", "status", folder]).output
+    assert "14 of 14 jobs done" in run.invoke(app, ["study", "status", folder]).output
     assert len(json.loads(run.invoke(app, ["study", "claims", folder, "--json"]).output)) == 2
     assert "CE (TS)" in run.invoke(app, ["study", "table", folder, "-m", "gap"]).output
     out = finished.folder / "page.html"
@@ -312,7 +315,7 @@ def test_a_plan_says_what_one_seed_cannot_tell_and_which_shifted_data_are_missin
     assert "about 0.0" not in found.words()
 
 
-def test_what_a_unit_takes_is_for_ray(finished):
+def test_what_a_job_takes_is_for_ray(finished):
     plan = str(finished.folder.parent / "plan.toml")
     ended = CliRunner().invoke(app, ["study", "run", plan, "--out", str(finished.folder), "--gpus", "1"])
     assert "expected --on ray" in str(ended.exception)
@@ -330,15 +333,46 @@ def test_processes_shards_and_ray_give_the_same_bits(finished, tmp_path, places)
 
 
 def _values(made):
-    return sorted(made.rows().drop("unit").rows())
+    return sorted(made.rows().drop("job").rows())
 
 
 def test_a_failed_training_is_said_by_its_name(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.replace('recipe.loss = "focal:gamma=2"', "recipe.optimizer.lr = 1e30"))
     made = open_plan(tmp_path / "plan.toml", tmp_path / "out")
-    ended = run_units([u for u in made.units if u.kind != "rescore"][:6], made.store, Here(made.store.folder))
+    ended = run_jobs([u for u in made.jobs if u.kind != "rescore"][:6], made.store, Here(made.store.folder))
     assert ended.failed >= 1
     status = made.status()
     assert "train of focal (data digits, model resnet8:width=4, seed 1)" in status.failures
     assert "expected a finite number" in next(iter(status.failures.values()))
     assert Path(made.folder / "plan.toml").exists()
+
+
+def test_single_values_keep_to_a_measure_and_columns(finished):
+    """`study table --rows` ignored -m and --by."""
+    assert set(finished.values("ece")["measure"]) == {"ece"}
+    assert finished.values("ece", ("entry",)).columns == ["entry", "seed", "measure", "set", "value"]
+    assert finished.values().height == finished.rows().height
+    arguments = ["study", "table", str(finished.folder), "--rows", "-m", "gap", "--by", "method", "--json"]
+    ended = CliRunner().invoke(app, arguments)
+    assert {row["measure"] for row in json.loads(ended.output)} == {"gap"}
+
+
+def test_a_latex_table_has_deviations_the_best_in_bold_and_marks(finished):
+    text = latex_table(finished, "ece")
+    assert text.count(r"\textbf{") == 1
+    assert text.count(r"$\pm$") == 4  # of every entry
+    assert CliRunner().invoke(app, ["study", "table", str(finished.folder), "--format", "latex"]).output.strip() == text
+
+
+def test_significance_in_a_latex_table():
+    best, worse, near = {1: 0.10, 2: 0.11, 3: 0.10}, {1: 0.30, 2: 0.31, 3: 0.305}, {1: 0.10, 2: 0.12, 3: 0.11}
+    column = _column("ece", {"best": best, "worse": worse, "near": near})
+    assert column["best"].startswith(r"\textbf{10.33 $\pm$ 0.58}")
+    assert [name for name, text in column.items() if text.endswith(MARK)] == ["worse"]
+
+
+def test_values_that_no_measure_gives_are_refused(finished):
+    """A page of a store with values of 1e308 ended in an OverflowError."""
+    huge = finished.store.rows("judge").with_columns(value=pl.lit(1e308))
+    with pytest.raises(InputError, match="column value"):
+        _check_judged(huge, finished.store.folder)

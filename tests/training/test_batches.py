@@ -182,3 +182,14 @@ def test_random_resized_crop_keeps_a_flat_image_flat_and_its_range():
     assert cut.shape == ramp.shape
     assert (cut[:, 0, -1] >= cut[:, 0, 0]).all()
     assert (cut[:, :, -1, 0].float() - cut[:, :, 0, 0].float()).mean() < 12  # cuts are smaller than the whole
+
+
+def test_a_crop_needs_no_memory_for_its_padding():
+    """512 black pixels around 2,000 images of 8 x 8 would be 6 GB."""
+    images = torch.randint(0, 256, (2000, 8, 8, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    cut = random_crop(images, 512, torch.Generator().manual_seed(1))
+    assert cut.shape == images.shape
+    padded = torch.nn.functional.pad(images[:5], (0, 0, 3, 3, 3, 3))
+    for image, window in zip(padded, random_crop(images[:5], 3, torch.Generator().manual_seed(2)), strict=True):
+        places = [(r, c) for r in range(7) for c in range(7) if torch.equal(image[r : r + 8, c : c + 8], window)]
+        assert len(places) == 1

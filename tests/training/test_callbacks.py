@@ -210,3 +210,96 @@ def test_hugging_face_keeps_the_map_of_the_weights_it_loads(tmp_path, transforme
         trainer_of(transformers, tmp_path, without, **BEST).train(resume_from_checkpoint=str(last))
     assert without.map is None
     assert not (tmp_path / "none.json").exists()
+
+
+class Halves(Rows):
+    """Half of the rows, as an evaluation set of its own."""
+
+    def __init__(self, first):
+        self.first = first
+
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, i):
+        return super().__getitem__(i + self.first)
+
+
+def half_of(layer, first):
+    x, y = toy()
+    rows = slice(first, first + 30)
+    return Predictions.from_logits(layer(x[rows]).detach().numpy(), y[rows].numpy())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("options", "fit_on"),
+    [(BEST | {"metric_for_best_model": "eval_val_nll"}, None), ({"save_strategy": "no"}, "val")],
+)
+def test_hugging_face_fits_on_the_set_that_selects_the_weights(tmp_path, transformers, options, fit_on):
+    metrics = HuggingFaceMetrics(fit_on=fit_on)
+    trainer = trainer_of(transformers, tmp_path, metrics, **options)
+    trainer.eval_dataset = {"val": Halves(0), "test": Halves(30)}
+    trainer.train()
+    p = half_of(trainer.model.layer, 0)
+    assert metrics.map.parameters == fit(p, "temperature").parameters
+    assert metrics.measured["nll"] == pytest.approx(measures.make("nll")(p))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hugging_face_asks_which_of_two_sets_to_fit_on(tmp_path, transformers):
+    trainer = trainer_of(transformers, tmp_path, HuggingFaceMetrics(), save_strategy="no")
+    trainer.eval_dataset = {"val": Halves(0), "test": Halves(30)}
+    with pytest.raises(InputError, match=r"got 'val' and 'test', and nothing that says which.*fit_on=NAME"):
+        trainer.train()
+
+
+class Evaluated:
+    """What a Trainer hands to compute_metrics."""
+
+    def __init__(self, logits, labels):
+        self.predictions, self.label_ids = logits, labels
+
+
+def test_a_forgotten_callback_is_named_once(recwarn):
+    metrics = HuggingFaceMetrics(measures=("nll",))
+    with pytest.warns(UserWarning, match=r"no map will be fitted: .*callbacks=\[metrics.callback\(\)\]"):
+        metrics(Evaluated(3 * torch.eye(2).numpy(), [0, 1]))
+    metrics(Evaluated(3 * torch.eye(2).numpy(), [0, 1]))
+    HuggingFaceMetrics(measures=("nll",), fit_with=None)(Evaluated(3 * torch.eye(2).numpy(), [0, 1]))
+    assert not recwarn.list
+
+
+def test_tokens_are_rows_with_their_text_as_cluster():
+    collector = Collector(("accuracy",), None)
+    logits = torch.tensor([[[2.0, 0.0], [0.0, 1.0], [9.0, 9.0]], [[0.0, 3.0], [9.0, 9.0], [9.0, 9.0]]])
+    collector.add(logits, torch.tensor([[0, 0, -100], [1, -100, -100]]))
+    p = collector.predictions()
+    assert p.logits.tolist() == [[2.0, 0.0], [0.0, 1.0], [0.0, 3.0]]
+    assert p.clusters.tolist() == [0, 0, 1]
+    assert collector.measured() == {"accuracy": pytest.approx(2 / 3)}
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1)])
+def test_one_logit_is_a_binary_prediction(shape):
+    collector = Collector(("brier",), "temperature")
+    collector.add(torch.tensor([2.0, -1.0, 1.0, -2.0]).reshape(shape), torch.tensor([1.0, 1.0, 0.0, 0.0]))
+    assert collector.predictions().task == "binary"
+    assert collector.fitted().task == "binary"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_folded_map_survives_save_pretrained(tmp_path, transformers):
+    size = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=20, num_labels=3, **size)
+    network = transformers.BertForSequenceClassification(config).eval()
+    words = torch.randint(0, 20, (40, 5), generator=torch.Generator().manual_seed(0))
+    z = 5 * network(words).logits.detach()
+    network.classifier.weight.data *= 5
+    network.classifier.bias.data *= 5
+    p = Predictions.from_logits(z.numpy(), torch.arange(40).numpy() % 3)
+    calibrated = fit(p, "vector")
+    calibrated.to_torch().fold_into(network.classifier)
+    network.save_pretrained(tmp_path)
+    again = transformers.BertForSequenceClassification.from_pretrained(tmp_path).eval()
+    assert again(words).logits.detach().numpy() == pytest.approx(calibrated.apply(p).logits, abs=1e-4)

@@ -141,7 +141,7 @@ def test_train_runs_no_code_of_a_recipe(place, command, attack, where):
     preset = "scale=small" if where == "preset" else "epochs=1"
     text = {"file": line, "base": 'extends = "base.toml"\n', "preset": f"[scale.small]\n{key} = {json.dumps(spec)}\n"}
     (place / "recipe.toml").write_text(text[where])
-    said = command("train", "recipe.toml", "--set", preset, "--out", "run", code=2)
+    said = command("train", "recipe.toml", "--override", preset, "--out", "run", code=2)
     assert f"recipe.toml: {key}" in said
     assert f"which would {says}" in said
     assert sorted(file.name for file in place.iterdir()) == ["base.toml", "evil.py", "recipe.toml"]
@@ -198,7 +198,7 @@ def test_no_plan_runs_code(place, command, key, spec, where):
     (place / "plan.toml").write_text(text)
     (place / "study").mkdir()
     (place / "study" / "plan.toml").write_text(text)
-    facts = {"version": 1, "title": "Shared", "scale": "paper", "store": "../units"}
+    facts = {"version": 1, "title": "Shared", "scale": "paper", "store": "../jobs"}
     (place / "study" / "study.json").write_text(json.dumps(facts))
     before = sorted(str(file) for file in place.rglob("*"))
     commands = [["plan", "plan.toml"], ["run", "plan.toml", "--out", "new"], ["page", "study", "--out", "p.html"]]

@@ -272,7 +272,7 @@ def test_weights_of_another_run_are_a_start(tmp_path):
     second = train(recipe, tmp_path / "second")
     a, b = first.network().state_dict(), second.network().state_dict()
     assert all(torch.equal(a[name], b[name]) for name in a if "running" not in name and "num_batches" not in name)
-    with pytest.raises(InputError, match="expected weights of"):
+    with pytest.raises(InputError, match="expected weights that fit"):
         train(replace(TINY, model="resnet_small:depth=14,width=4", weights=str(first.last)), tmp_path / "third")
 
 
@@ -318,7 +318,7 @@ def test_two_processes_share_a_regulariser_that_is_learned(tmp_path):
     command = [
         sys.executable, "-m", "calibrant", "train", "demo", "--out", str(tmp_path / "run"), "--processes", "2",
         "--device", "cpu", "--json",
-        *(word for change in (*small, *more) for word in ("--set", change)),
+        *(word for change in (*small, *more) for word in ("--override", change)),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -173,7 +173,7 @@ def test_the_step_ahead_is_clipped_as_torch_clips(lookahead):
 
 
 def test_learned_l2_has_a_closed_form():
-    """dV / d omega = -2 eta theta v, METHODS 7.4."""
+    """dV / d omega = -2 eta theta v, docs/methods/meta.md#the-hypergradient."""
     network, learned = built("l2")
     before = copy.deepcopy(network)
     found = slopes("l2", torch.float64)
@@ -297,7 +297,7 @@ def test_gamma_is_one_for_every_input_at_the_start(features, heads):
 
 
 def test_gamma_by_the_formula():
-    """Slow and obvious, METHODS 7.1."""
+    """Slow and obvious, docs/methods/meta.md#the-gamma-network."""
     net = GammaNet(6, 3).double()
     with torch.no_grad():
         net.A += torch.randn(6, 3)

@@ -78,7 +78,7 @@ def test_devices():
 
 def test_train_and_predict_from_the_command_line(tmp_path):
     out = tmp_path / "run"
-    small = ("--set", "scale=smoke", "--set", "data.limit=64", "--model", "resnet_small:depth=8,width=4")
+    small = ("--override", "scale=smoke", "--override", "data.limit=64", "--model", "resnet_small:depth=8,width=4")
     done = run("train", "demo", "--out", out, *small, "--loss", "focal:gamma=2", "--seed", 3, "--mixup", 0.2)
     assert "epoch 1/2" in done.stderr
     assert "test error" in done.stdout
@@ -95,11 +95,11 @@ def test_train_and_predict_from_the_command_line(tmp_path):
     ("arguments", "says"),
     [
         (["train", "demos", "--out", "x"], "did you mean 'demo'"),
-        (["train", "demo", "--out", "x", "--set", "epocs=3"], "did you mean 'epochs'"),
+        (["train", "demo", "--out", "x", "--override", "epocs=3"], "did you mean 'epochs'"),
         (["train", "demo", "--out", "x", "--loss", "focul"], "did you mean 'focal'"),
         (["train", "demo", "--out", "x", "--model", "resnet9"], "did you mean 'resnet'"),
         (["train", "demo", "--out", "x", "--data", "cifar1000"], "did you mean 'cifar100'"),
-        (["train", "meta/cifar10-resnet18-focal", "--out", "x", "--set", "data.root=nowhere"], "nowhere"),
+        (["train", "meta/cifar10-resnet18-focal", "--out", "x", "--override", "data.root=nowhere"], "nowhere"),
         (["predict", "nowhere", "--out", "x.npz"], "expected the folder of a run"),
     ],
 )

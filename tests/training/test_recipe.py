@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("torch")
 
 from calibrant import datasets, losses, models
+from calibrant.core.config.inheritance import Found
+from calibrant.core.config.toml import read_toml
 from calibrant.core.errors import InputError
-from calibrant.core.layered import Found
-from calibrant.core.toml import read_toml
 from calibrant.training.recipe import Recipe, change, find_recipe, read_recipe, recipe_names, recipes_folder
 
 NAMES = recipe_names()
@@ -150,7 +150,7 @@ def test_a_recipe_starts_from_another(tmp_path):
         ("", ["epocks=3"], "did you mean 'epochs'?"),
         ("", ["epochs=x"], "epochs: expected a whole number, got 'x'"),
         ("", ["scale=big"], "expected one of paper"),
-        ("epochs = 2", ["epochs.x=3"], "--set epochs.x=3: epochs: expected a whole number, got a table"),
+        ("epochs = 2", ["epochs.x=3"], "--override epochs.x=3: epochs: expected a whole number, got a table"),
         ("patience = 3", [], "expected select best or refinement"),
         ("extends = 'nothing.toml'", [], "no such file"),
     ],

@@ -16,8 +16,10 @@ from test_loop import TINY, same
 from calibrant.core.errors import InputError
 from calibrant.core.lock import locked
 from calibrant.core.torch import checkpoint
+from calibrant.models import Shape
 from calibrant.training.loop import train
-from calibrant.training.recipe import change
+from calibrant.training.recipe import Recipe, change
+from calibrant.training.run import Run
 
 RECIPE = change(  # with every file that a run may have
     TINY, loss="focal", select="best", **{"meta.learn": "gamma", "data.limit": 32, "data.test_limit": 20}
@@ -99,3 +101,10 @@ def test_a_second_training_of_the_same_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="nowhere"):
         train(change(TINY, **{"data.name": "nowhere"}), tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_folder_of_a_run_is_not_waited_for(tmp_path):
+    run = Run(tmp_path, Recipe(), Shape(2, 1, 8), ("a", "b"), (0.5,), (0.5,))
+    os.mkfifo(tmp_path / "run.json")
+    assert run.finished is False

@@ -7,14 +7,14 @@ import numpy as np
 
 from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.map import Fit, Map
+from calibrant.core.maps.map import Fit, Map
+from calibrant.core.maps.steps import Linear, Step
 from calibrant.core.predictions import Predictions
-from calibrant.core.shapes import shape_words
-from calibrant.core.steps import Linear, Step
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.predictions.tasks import task_words
 
-EVERY_SHAPE: tuple[Shape, ...] = ("classes", "binary", "confidence", "choices")
-PER_CLASS: tuple[Shape, ...] = ("classes", "binary")  # both classes of a binary prediction have a column
+EVERY_TASK: tuple[Task, ...] = ("multiclass", "binary", "confidence", "choice")
+PER_CLASS: tuple[Task, ...] = ("multiclass", "binary")  # both classes of a binary prediction have a column
 
 
 @dataclass(frozen=True)
@@ -26,33 +26,34 @@ class Calibrator:
     reference: ClassVar[str]
     keeps_argmax: ClassVar[bool] = False  # can never change a prediction
     binary: ClassVar[bool] = False  # for two classes only
-    shapes: ClassVar[tuple[Shape, ...]] = ("classes",)  # of predictions that it can repair
+    tasks: ClassVar[tuple[Task, ...]] = ("multiclass",)  # of predictions that it can repair
     of_score: ClassVar[bool] = False  # acts on the score that is judged: of binary predictions, on P(positive)
     complexity: ClassVar[int] = 1  # towards which `auto` leans: 0 nothing, 1 a number, 2 per class, 3 per pair or free
     learns: ClassVar[bool] = True  # from the rows
     holds_temperature: ClassVar[bool] = False  # with rows enough it finds a temperature, if that is the truth
     says_zero: ClassVar[bool] = False  # probabilities of its maps can be exactly 0: the log loss has no bound
     sees_constants: ClassVar[bool] = False  # a constant added to a row of logits changes its map
+    needs_every_class: ClassVar[bool] = False  # a class without a row gets a probability of next to 0: never chosen
     picks: ClassVar[bool] = False  # from a grid or by folds: another order of rows can make the map jump
 
     def __post_init__(self) -> None:
         check_options(self)
 
-    def keeps(self, shape: Shape) -> bool:
-        """Whether it can never change a prediction of this shape: P(positive) may cross one half, a bare confidence
+    def keeps(self, task: Task) -> bool:
+        """Whether it can never change a prediction of this task: P(positive) may cross one half, a bare confidence
         belongs to a prediction that nobody touches."""
-        return shape == "confidence" or (self.keeps_argmax and not (self.of_score and shape == "binary"))
+        return task == "confidence" or (self.keeps_argmax and not (self.of_score and task == "binary"))
 
     def check_shape(self, p: Predictions) -> None:
         """Refuse predictions that it cannot repair, and name what can."""
-        if p.shape not in self.shapes:
+        if p.task not in self.tasks:
             from calibrant.calibrators import CATALOGUE
 
-            able = [name for name in CATALOGUE.names() if p.shape in CATALOGUE.make(name).shapes]
+            able = [name for name, entry in CATALOGUE.load_all()[0].items() if p.task in entry.tasks]
             raise InputError(
                 spec_of(self),
-                expected=" or ".join(map(shape_words, self.shapes)),
-                got=shape_words(p.shape),
+                expected=" or ".join(map(task_words, self.tasks)),
+                got=task_words(p.task),
                 fix=f"use one of {', '.join(able)}",
             )
         if self.binary and p.k != 2:
@@ -65,13 +66,14 @@ class Calibrator:
         """The map of these steps, with this recipe's name and promises."""
         self.check_shape(p)
         return Map(
-            spec_of(self),
-            p.k,
-            steps,
-            dict(parameters),
-            keeps_argmax=self.keeps(p.shape),
+            calibrator=spec_of(self),
+            k=p.k,
+            steps=steps,
+            parameters=dict(parameters),
+            keeps_argmax=self.keeps(p.task),
             fit=fit or Fit(),
-            shape=p.shape,
+            task=p.task,
+            score_type=p.score_type,
         )
 
 

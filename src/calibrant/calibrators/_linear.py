@@ -1,6 +1,6 @@
 """Fits of softmax(W z + b): a convex problem, solved by Newton where it is small and by L-BFGS where it is not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -12,9 +12,10 @@ from calibrant.calibrators._objective import Remembered, largest_entry, mean_nll
 from calibrant.calibrators._scaling import Ridge, scaling
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.map import Fit
+from calibrant.core.maps.map import Fit
 from calibrant.core.parallel import one_blas_thread, pieces
-from calibrant.core.views import CHUNK_ELEMENTS, KEEP_ELEMENTS
+from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS
+from calibrant.core.text.number_format import named_classes
 
 GRADIENT_ROUGH, GRADIENT_ENOUGH = 5e-6, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
@@ -45,8 +46,8 @@ def fit_linear(
 ) -> LinearFit:
     """Minimise mean NLL + penalty over weight and bias, from weight = start (times identity), bias = 0.
 
-    Without a penalty, a class that never occurs would run off to minus infinity: it is left as it was, and said.
-    `polish=False` saves time where a fit only serves to compare strengths.
+    A class without a row would be driven towards a probability of 0. The fit is made without it, and its logit moves
+    like the mean of the others; the report names it. `polish=False` saves time where fits serve to compare strengths.
     """
     if shape == "matrix" and z.shape[1] > MOST_CLASSES:
         raise InputError(
@@ -58,8 +59,20 @@ def fit_linear(
     if rows_weigh is not None and (rows_weigh == 0).any():  # rows that count for nothing teach nothing
         some = rows_weigh > 0
         z, labels, rows_weigh = z[some], labels[some], rows_weigh[some]
+    k = z.shape[1]
+    weight, bias = np.full(k, start) if shape == "vector" else np.eye(k) * start, np.zeros(k)
+    if begin is not None:
+        weight, bias = begin.weight, begin.bias
+    present = np.unique(labels)
+    if len(present) == 1:
+        words = f"converged; all labels are {named_classes(present)}: there is nothing to fit"
+        return LinearFit(weight, bias, 0.0, Fit(diagnosis=words))
     with one_blas_thread():
-        return _fit_linear(_Rows(z, labels, rows_weigh), shape, start, penalty, iterations, begin, polish)
+        if len(present) == k:
+            return _fit_linear(_Rows(z, labels, rows_weigh), weight, bias, penalty, iterations, polish)
+        rows = _Rows(z[:, present], np.searchsorted(present, labels), rows_weigh)
+        small = weight[present] if weight.ndim == 1 else weight[np.ix_(present, present)]
+        return _with_absent(_fit_linear(rows, small, bias[present], penalty, iterations, polish), present, k)
 
 
 def descend_linear(
@@ -85,7 +98,7 @@ def descend_linear(
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """What a fit learns from."""
+    """The logits, labels and weights that a fit learns from."""
 
     z: Floats
     labels: Ints
@@ -93,25 +106,12 @@ class _Rows:
 
 
 def _fit_linear(
-    rows: _Rows,
-    shape: Literal["vector", "matrix"],
-    start: float,
-    penalty: Ridge | None,
-    iterations: int,
-    begin: LinearFit | None,
-    polish: bool,
+    rows: _Rows, weight: Array, bias: Array, penalty: Ridge | None, iterations: int, polish: bool
 ) -> LinearFit:
-    k = rows.z.shape[1]
-    weight, bias = np.full(k, start) if shape == "vector" else np.eye(k) * start, np.zeros(k)
-    if begin is not None:
-        weight, bias = begin.weight, begin.bias
-    absent = np.setdiff1d(np.arange(k), rows.labels) if penalty is None else np.empty(0, dtype=np.int64)
-    if shape == "vector" and 2 * len(absent) > k:
-        w, b, steps = _solve_present(rows, weight, bias, absent, iterations)
-    else:
-        w, b, steps = _solve(rows, weight, bias, penalty, absent, iterations, polish)
-    objective = Remembered(_Held(rows, weight, bias, penalty, absent))
-    report = _report(largest_entry(objective, w, b), steps, absent, w, b)
+    """The fit where every class has a row, from this weight and bias."""
+    w, b, steps = _solve(rows, weight, bias, penalty, iterations, polish)
+    objective = Remembered(_Objective(rows, penalty))
+    report = _report(largest_entry(objective, w, b), steps, w, b)
     if penalty is None and _separates(rows.z, rows.labels, w, b):
         why = "separable: every row can be predicted right, so sharper is always better; stopped at a small gradient"
         report = Fit(False, why, report.gradient, steps)
@@ -119,71 +119,66 @@ def _fit_linear(
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
-    """Mean NLL + penalty, with the classes that never occur held where they began."""
+class _Objective:
+    """Mean NLL + penalty, with gradients."""
 
     rows: _Rows
-    weight: Array
-    bias: Array
     penalty: Ridge | None
-    absent: Ints
-
-    def held(self, w: Array, b: Array) -> tuple[Array, Array]:
-        w, b = w.copy(), b.copy()
-        w[self.absent], b[self.absent] = self.weight[self.absent], self.bias[self.absent]
-        return w, b
 
     def __call__(self, w: Array, b: Array, rough: Floats | None = None) -> tuple[float, Array, Array]:
-        w, b = self.held(w, b)
         z, precision = (self.rows.z, np.float64) if rough is None else (rough, np.float32)
         value, gw, gb = mean_nll(z, self.rows.labels, w, b, precision, self.rows.weigh)
-        if self.penalty is not None:
-            extra, pw, pb = self.penalty(w, b)
-            value, gw, gb = value + extra, gw + pw, gb + pb
-        gw[self.absent], gb[self.absent] = 0.0, 0.0
-        return value, gw, gb
+        if self.penalty is None:
+            return value, gw, gb
+        extra, pw, pb = self.penalty(w, b)
+        return value + extra, gw + pw, gb + pb
 
 
 def _solve(
-    rows: _Rows,
-    weight: Array,
-    bias: Array,
-    penalty: Ridge | None,
-    absent: Ints,
-    iterations: int,
-    polish: bool,
+    rows: _Rows, weight: Array, bias: Array, penalty: Ridge | None, iterations: int, polish: bool
 ) -> tuple[Array, Array, int]:
     """The best weight and bias, and the steps to them."""
-    z, whole = rows.z, _Held(rows, weight, bias, penalty, absent)
+    z, whole = rows.z, _Objective(rows, penalty)
     k = z.shape[1]
     objective = Remembered(whole)
-    if weight.ndim == 2 and k * (k + 1) <= LARGEST and not len(absent):
+    if weight.ndim == 2 and k * (k + 1) <= LARGEST:
         ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
         w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH, rows.weigh)
         if polish and largest_entry(objective, w, b) > GRADIENT_ENOUGH:  # far from the optimum its steps may fail
             w, b, steps = lbfgs(objective, scaling(z, w, penalty), w, b, iterations, GRADIENT_ENOUGH)
+        return w, b, steps
+    scale = scaling(z, weight, penalty)
+    short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
+    rough = Remembered(partial(whole, rough=short))  # cheap steps first: the end does not depend on them
+    w, b, first = lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH, TRIES)
+    w, b, steps = lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
+    return w, b, steps + first
+
+
+def _with_absent(fitted: LinearFit, present: Ints, k: int) -> LinearFit:
+    """The fit of the classes that have rows, with the others added: their logits move like the mean of the rest.
+
+    Of a matrix, let s be the mean by which the weight of a class on its own logit exceeds its weight on others. Class
+    a gets s z_a, plus the mean of what the others get beyond s times their own logit.
+    """
+    absent = np.setdiff1d(np.arange(k), present)
+    bias = np.full(k, fitted.bias.mean())
+    bias[present] = fitted.bias
+    if fitted.weight.ndim == 1:
+        weight = np.full(k, fitted.weight.mean())
+        weight[present] = fitted.weight
     else:
-        scale = scaling(z, weight, penalty)
-        short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
-        rough = Remembered(partial(whole, rough=short))  # cheap steps first: the end does not depend on them
-        w, b, first = lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH, TRIES)
-        w, b, steps = lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
-        steps += first
-    return *whole.held(w, b), steps
-
-
-def _solve_present(rows: _Rows, weight: Array, bias: Array, absent: Ints, iterations: int) -> tuple[Array, Array, int]:
-    """The same for a vector where most classes never occur: held together, they are one class more."""
-    present = np.setdiff1d(np.arange(len(bias)), absent)
-    u = rows.z[:, absent] * weight[absent] + bias[absent]
-    top = u.max(axis=1, keepdims=True)
-    others = top + np.log(np.exp(u - top).sum(axis=1, keepdims=True))
-    w, b = weight.copy(), bias.copy()
-    few = _Rows(np.concatenate([rows.z[:, present], others], axis=1), np.searchsorted(present, rows.labels), rows.weigh)
-    begin = np.append(weight[present], 1.0), np.append(bias[present], 0.0)
-    found, offset, steps = _solve(few, *begin, None, np.array([len(present)]), iterations, True)
-    w[present], b[present] = found[:-1], offset[:-1]
-    return w, b, steps
+        m, diagonal = len(present), float(np.trace(fitted.weight))
+        own = diagonal / m - (fitted.weight.sum() - diagonal) / (m * (m - 1))
+        weight = np.zeros((k, k))
+        weight[np.ix_(absent, present)] = fitted.weight.mean(axis=0) - own / m
+        weight[np.ix_(present, present)] = fitted.weight
+        weight[absent, absent] = own
+    one = len(absent) == 1
+    moves = "its logit moves" if one else "their logits move"
+    who = f"{named_classes(absent)} {'is' if one else 'are'} not among the labels"
+    report = replace(fitted.fit, diagnosis=f"{fitted.fit.diagnosis}; {who}: {moves} like the mean of the others")
+    return LinearFit(weight, bias, fitted.objective, report)
 
 
 def _separates(z: Floats, labels: Ints, w: Array, b: Array) -> bool:
@@ -196,12 +191,11 @@ def _separates(z: Floats, labels: Ints, w: Array, b: Array) -> bool:
     return True
 
 
-def _report(gradient: float, steps: int, absent: Ints, w: Array, b: Array) -> Fit:
-    left = f"; classes {absent.tolist()[:5]} never occur and were left alone" if len(absent) else ""
+def _report(gradient: float, steps: int, w: Array, b: Array) -> Fit:
     if gradient < GRADIENT_ENOUGH:
-        return Fit(True, f"converged{left}", gradient, steps)
+        return Fit(True, "converged", gradient, steps)
     if max(np.abs(w).max(), np.abs(b).max()) > FAR:
         why = "stopped: some classes can be separated, so weights run off"
     else:
         why = f"stopped after {steps} steps, largest gradient entry {gradient:.1e}"
-    return Fit(False, f"{why}{left}", gradient, steps)
+    return Fit(False, why, gradient, steps)

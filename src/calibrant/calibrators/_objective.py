@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.parallel import pieces, run_pieces
-from calibrant.core.views import CHUNK_ELEMENTS
+from calibrant.core.predictions.constants import CHUNK_ELEMENTS
 
 SHARES = 8  # sums of their own, added in order: so the number of threads changes no digit
 

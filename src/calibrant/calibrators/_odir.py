@@ -7,9 +7,9 @@ import numpy as np
 from calibrant.calibrators._linear import LinearFit, fit_linear
 from calibrant.calibrators._scaling import Ridge
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.extras import Extras
 from calibrant.core.predictions import Predictions
-from calibrant.core.recalibrate import deal_folds
+from calibrant.core.predictions.row_data import RowData
+from calibrant.core.statistics.cross_fit import folds_by_confidence
 
 STRENGTHS = (1e-2, 1e-1, 1.0, 10.0, 1e2, 1e3, 1e4)
 FOLDS = 5
@@ -41,7 +41,7 @@ def _held_out_nlls(p: Predictions, z: Array, pairs: list[Pair]) -> dict[Pair, fl
     folds = min(FOLDS, p.n if p.clusters is None else int(p.clusters.max()) + 1)
     if folds < 2:  # one row can teach nothing: the strongest penalty
         return dict.fromkeys(pairs, float("nan"))
-    fold, weigh = deal_folds(p, folds), np.ones(p.n) if p.weights is None else p.weights
+    fold, weigh = folds_by_confidence(p, folds), np.ones(p.n) if p.weights is None else p.weights
     totals = dict.fromkeys(pairs, 0.0)
     for f in range(folds):
         inside, outside, found = fold == f, fold != f, None
@@ -62,9 +62,9 @@ def _eces(p: Predictions, z: Array, pairs: list[Pair]) -> dict[Pair, float]:
     for pair in pairs:
         ridge = odir(*pair, p.k)
         found = fit_linear(z, p.labels, "matrix", penalty=ridge, begin=found, rows_weigh=p.weights)
-        scores[pair] = _applied(found, z, p.labels, p.extras).top_label.bins(15).ece
+        scores[pair] = _applied(found, z, p.labels, p.row_data).top_label.bins(15).ece
     return scores
 
 
-def _applied(found: LinearFit, z: Array, labels: Ints, extras: Extras | None = None) -> Predictions:
-    return Predictions(z @ found.weight.T + found.bias, labels, "logits", extras)
+def _applied(found: LinearFit, z: Array, labels: Ints, row_data: RowData | None = None) -> Predictions:
+    return Predictions(z @ found.weight.T + found.bias, labels, "logits", row_data)

@@ -113,9 +113,10 @@ def scaling(z: Floats, weight: Array, ridge: Ridge | None) -> Scaling:
         a = np.concatenate([sample, np.ones((len(sample), 1))], axis=1)
         return _Whole(_inverse_root(a.T @ a / (len(sample) * k)), k * (k + 1))
     moments = sample.T @ sample / (len(sample) * k)
+    diagonal = np.diag(moments) + 2 * ridge.diagonal
     return _Blocks(
         _inverse_root(moments + 2 * ridge.off_diagonal * np.eye(k)),
-        1 / np.sqrt(np.diag(moments) + 2 * ridge.diagonal),
+        1 / np.sqrt(diagonal + _lift(diagonal)),
         np.full(k, 1 / np.sqrt(1 / k + 2 * ridge.bias)),
         k * (k + 2),
     )

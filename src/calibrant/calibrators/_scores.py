@@ -7,16 +7,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_SHAPE, PER_CLASS, Calibrator
+from calibrant.calibrators._base import EVERY_TASK, PER_CLASS, Calibrator
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Curve, equal_chunks
+from calibrant.core.curves.curve import Curve, equal_chunks
+from calibrant.core.curves.weighted import WeightedCurve, WeightedCurves, is_whole, sort_curve
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.map import Fit
+from calibrant.core.maps.map import Fit
+from calibrant.core.maps.steps import Scope
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Scope
-from calibrant.core.weighted import WeightedCurve, WeightedCurves, is_whole, sort_curve
-from calibrant.core.wording import named_classes
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.text.number_format import named_classes
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
@@ -32,7 +32,7 @@ class OfScores(Calibrator):
     scope: Of = "top"
 
     keeps_argmax: ClassVar[bool] = True
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     of_score: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
 
@@ -40,7 +40,8 @@ class OfScores(Calibrator):
         super().__post_init__()
         if self.scope == "ovr":  # facts of this recipe, not of the class
             object.__setattr__(self, "keeps_argmax", False)
-            object.__setattr__(self, "shapes", PER_CLASS)
+            object.__setattr__(self, "tasks", PER_CLASS)
+            object.__setattr__(self, "needs_every_class", True)
             object.__setattr__(self, "complexity", max(2, type(self).complexity))
 
 
@@ -113,7 +114,7 @@ def pool_of(curve: Curve) -> Pool:
         hits, misses = curve.groups
         return Pool(x, hits + misses, hits)
     begins = np.append(0, curve.group_ends[:-1])  # both summed alike, so that a score with hits only has the rate 1
-    size, hits = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.hits))
+    size, hits = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.outcomes))
     return Pool(x, size * curve.effective, hits * curve.effective)
 
 
@@ -167,10 +168,10 @@ def check_bins(bins: int) -> None:
 def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
     """The report of a fit that cannot fail, with a word about what the rows could not teach it."""
     if scope == "top":
-        hits = int(p.hit.sum())
+        hits = int(p.outcome.sum())
         if hits in (0, p.n):
-            words = ("negative", "positive") if p.shape == "binary" else ("wrong", "right")
-            of = "row" if p.shape == "binary" else "prediction"
+            words = ("negative", "positive") if p.task == "binary" else ("wrong", "right")
+            of = "row" if p.task == "binary" else "prediction"
             return Fit(diagnosis=f"converged; every {of} is {words[hits > 0]}")
     else:
         absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)

@@ -3,11 +3,11 @@
 import numpy as np
 
 from calibrant.calibrators._base import scaled
+from calibrant.core.maps.steps import LogProbs, Mix, Step
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import LogProbs, Mix, Step
-from calibrant.core.temperature import find_temperature
-from calibrant.core.views import CHUNK_ELEMENTS
+from calibrant.core.predictions.constants import CHUNK_ELEMENTS
+from calibrant.core.statistics.temperature import find_temperature
 
 
 def smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
@@ -18,7 +18,7 @@ def smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predi
     logs = np.empty((p.n, p.k))
 
     def work(rows: slice) -> None:  # one array of results, whatever the steps need inside
-        q = Predictions(p.values[rows], p.labels[rows], p.kind)
+        q = Predictions(p.values[rows], p.labels[rows], p.score_type)
         for step in steps:
             q = step(q)
         logs[rows] = q.logits

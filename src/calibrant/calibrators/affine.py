@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import Calibrator
-from calibrant.core.extras import Shape
-from calibrant.core.logistic import platt_of, report
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Linear
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Linear
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.logistic import platt_of, report
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Affine(Calibrator):
 
     title: ClassVar[str] = "Affine scaling"
     reference: ClassVar[str] = "Platt, 1999; probmetrics"
-    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary", "confidence")
+    tasks: ClassVar[tuple[Task, ...]] = ("multiclass", "binary", "confidence")
     binary: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, free_fit, pools
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import SCORE_FLOOR, Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import SCORE_FLOOR, Curves
 
 PRIOR = 2.0  # rows that the prior is worth, shared by the bins of one binning
 NEGLIGIBLE = 1e-12  # share of the best score below which a binning is left out

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._odir import Select, fit_odir
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Linear, LogProbs
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Linear, LogProbs
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Dirichlet(Calibrator):
 
     title: ClassVar[str] = "Dirichlet calibration with ODIR"
     reference: ClassVar[str] = "Kull et al., NeurIPS 2019"
-    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
+    tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3
     holds_temperature: ClassVar[bool] = True
     picks: ClassVar[bool] = True

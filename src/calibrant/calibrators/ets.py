@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
+from calibrant.calibrators._base import EVERY_TASK, Calibrator
 from calibrant.core.arrays import Array
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Mix
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Mix
-from calibrant.core.temperature import find_temperature
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.temperature import find_temperature
 
 LOWEST, HIGHEST = 0.05, 5.0  # range of T when it is fitted by the Brier score
 ROUNDS = 5000
@@ -34,7 +34,7 @@ class ETS(Calibrator):
 
     title: ClassVar[str] = "Ensemble temperature scaling"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 1
     holds_temperature: ClassVar[bool] = True
@@ -59,16 +59,16 @@ def _brier_temperature(p: Predictions) -> float:
     from scipy.optimize import minimize_scalar
 
     grid = np.geomspace(LOWEST, HIGHEST, 14)
-    best = int(np.argmin([_brier(p.tempered(T)) for T in grid]))
+    best = int(np.argmin([_brier(p.with_temperature(T)) for T in grid]))
     low, high = np.log(grid[max(best - 1, 0)]), np.log(grid[min(best + 1, len(grid) - 1)])
-    found = minimize_scalar(lambda s: _brier(p.tempered(np.exp(s))), bounds=(low, high), method="bounded")
+    found = minimize_scalar(lambda s: _brier(p.with_temperature(np.exp(s))), bounds=(low, high), method="bounded")
     return float(np.exp(found.x))
 
 
 def _brier_weights(p: Predictions, T: float) -> Array:
     """A quadratic form in three weights on the simplex: solved exactly on each face, the best face wins."""
     gram, linear = np.zeros((3, 3)), np.zeros(3)
-    hot = p.tempered(T)
+    hot = p.with_temperature(T)
     for (rows, first), (_, second) in zip(hot.prob_rows(), p.prob_rows(), strict=True):
         parts = np.stack([first, second, p.uniform(rows)])  # (3, b, k)
         true = parts[:, np.arange(len(first)), p.labels[rows]]  # (3, b)
@@ -99,7 +99,7 @@ def _on_face(gram: Array, linear: Array, face: list[int]) -> Array:
 def _nll_weights(p: Predictions, T: float) -> Array:
     """Convex in the weights: each round of expectation-maximisation lowers the NLL, until nothing moves."""
     flat = p.uniform()[np.arange(p.n), p.labels]
-    likely = np.stack([p.tempered(T).true_prob, p.true_prob, flat])  # (3, n)
+    likely = np.stack([p.with_temperature(T).true_prob, p.true_prob, flat])  # (3, n)
     share = np.full(p.n, 1 / p.n) if p.weights is None else p.weights / p.weights.sum()
     w = np.full(3, 1 / 3)
     for _ in range(ROUNDS):

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator, scaled
+from calibrant.calibrators._base import EVERY_TASK, Calibrator, scaled
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class FixedTemperature(Calibrator):
     reference: ClassVar[str] = (
         "Singh, Bay, Sengupta, Mirabile, On the Dark Side of Calibration for Modern Neural Networks, 2021"
     )
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     learns: ClassVar[bool] = False
 

@@ -16,9 +16,9 @@ from calibrant.calibrators._scores import (
     pools,
 )
 from calibrant.core.arrays import Array
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)

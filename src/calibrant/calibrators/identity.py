@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.calibrators._base import EVERY_TASK, Calibrator
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Identity(Calibrator):
 
     title: ClassVar[str] = "Identity"
     reference: ClassVar[str] = "-"
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 0
     learns: ClassVar[bool] = False

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, shared_pool
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class IRM(Calibrator):
 
     title: ClassVar[str] = "Isotonic regression, shared by all classes"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
-    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
+    tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     keeps_argmax: ClassVar[bool] = True
     complexity: ClassVar[int] = 3
     says_zero: ClassVar[bool] = True

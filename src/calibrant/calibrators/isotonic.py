@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
+from calibrant.calibrators._base import EVERY_TASK, Calibrator
 from calibrant.calibrators._scores import free_fit, isotonic_knots, pools
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Isotonic(Calibrator):
 
     title: ClassVar[str] = "Isotonic regression"
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     of_score: ClassVar[bool] = True
     complexity: ClassVar[int] = 3

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, pools
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,10 @@ class IsotonicOvr(Calibrator):
 
     title: ClassVar[str] = "Isotonic regression, one against the rest"
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
-    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
+    tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3
     says_zero: ClassVar[bool] = True
+    needs_every_class: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
         lines = [nudged(*isotonic_knots(pool)) for pool in pools(p, "ovr")]

@@ -5,11 +5,11 @@ from typing import ClassVar, Literal
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._linear import ITERATIONS, descend_linear, fit_linear
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Linear
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Linear
-from calibrant.core.temperature import find_temperature
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.temperature import find_temperature
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,20 @@ class Matrix(Calibrator):
     [0.75, 0.25]
     """
 
-    by: Literal["optimum", "gd1000"] = "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as for Neural Clamping
+    solver: Literal["optimum", "gd1000"] = (
+        "optimum"  # gd1000: 1,000 plain gradient steps of 0.001, as for Neural Clamping
+    )
     iterations: int = ITERATIONS
 
     title: ClassVar[str] = "Matrix scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
-    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
+    tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3
     holds_temperature: ClassVar[bool] = True
     sees_constants: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        if self.by == "gd1000":
+        if self.solver == "gd1000":
             found = descend_linear(p.logits, p.labels, "matrix", steps=1000, rate=0.001, rows_weigh=p.weights)
         else:
             start = 1 / find_temperature(p).T

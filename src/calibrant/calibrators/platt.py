@@ -7,10 +7,10 @@ import numpy as np
 
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, pools
 from calibrant.core.arrays import Array
-from calibrant.core.logistic import platt_of, report
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import SCORE_FLOOR, Sigmoid
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import SCORE_FLOOR, Sigmoid
+from calibrant.core.statistics.logistic import platt_of, report
 
 
 @dataclass(frozen=True)

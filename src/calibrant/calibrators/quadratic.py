@@ -7,11 +7,11 @@ import numpy as np
 
 from calibrant.calibrators._base import Calibrator
 from calibrant.calibrators.platt import logit
-from calibrant.core.extras import Shape
-from calibrant.core.logistic import fit_logistic, report, separated, smoothed
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Sigmoid
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Sigmoid
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.logistic import fit_logistic, report, separated, smoothed
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Quadratic(Calibrator):
 
     title: ClassVar[str] = "Quadratic scaling"
     reference: ClassVar[str] = "probmetrics"
-    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary", "confidence")
+    tasks: ClassVar[tuple[Task, ...]] = ("multiclass", "binary", "confidence")
     binary: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
 

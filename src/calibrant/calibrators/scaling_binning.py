@@ -8,10 +8,10 @@ import numpy as np
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, check_bins, middles, pools
 from calibrant.calibrators.platt import logit
 from calibrant.core.arrays import Array
-from calibrant.core.logistic import Logistic, platt_of, report
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import SCORE_FLOOR, Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import SCORE_FLOOR, Curves
+from calibrant.core.statistics.logistic import Logistic, platt_of, report
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator
+from calibrant.calibrators._base import EVERY_TASK, Calibrator
 from calibrant.calibrators._scores import free_fit, pools
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.map import Fit, Map
+from calibrant.core.maps.map import Fit, Map
+from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Spline(Calibrator):
 
     title: ClassVar[str] = "Spline calibration"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     of_score: ClassVar[bool] = True
     complexity: ClassVar[int] = 3

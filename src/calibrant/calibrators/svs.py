@@ -7,10 +7,10 @@ from calibrant.calibrators._base import PER_CLASS, Calibrator
 from calibrant.calibrators._linear import fit_linear
 from calibrant.calibrators._scaling import Ridge
 from calibrant.calibrators._structured import smoothed_temperature
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Linear
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Linear
+from calibrant.core.predictions.row_data import Task
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SVS(Calibrator):
 
     title: ClassVar[str] = "Structured vector scaling"
     reference: ClassVar[str] = "Berta et al., 2025 (probmetrics)"
-    shapes: ClassVar[tuple[Shape, ...]] = PER_CLASS
+    tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 2
     holds_temperature: ClassVar[bool] = True
 

@@ -5,47 +5,55 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator, scaled
-from calibrant.core.extras import Shape
-from calibrant.core.map import Fit, Map
+from calibrant.calibrators._base import EVERY_TASK, Calibrator, scaled
+from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.temperature import descend, find_temperature
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.temperature import descend, find_temperature
 
 
 @dataclass(frozen=True)
 class Temperature(Calibrator):
     """Every logit divided by one number, the minimiser of the negative log-likelihood.
 
-    Cannot repair errors that differ between classes or confidences. T below 1 makes the model more confident.
+    Cannot repair errors that differ between classes or confidences, nor the mean of rare events. T below 1 makes the
+    model more confident. The interval T_low .. T_high counts rows, or whole clusters where there are any.
 
     >>> p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])  # right 3 times in 4: 2 / T = ln 3
     >>> round(Temperature().fit(p).parameters["T"], 4)
     1.8205
     """
 
-    by: Literal["newton", "gd1000"] = (
+    solver: Literal["newton", "gd1000"] = (
         "newton"  # gd1000: 1,000 plain gradient steps of 0.001 on T, as for Neural Clamping
     )
 
     title: ClassVar[str] = "Temperature scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        if self.by == "gd1000":
+        if self.solver == "gd1000":
             T, gradient = descend(p, steps=1000, rate=0.001)
             return self.made(p, scaled(T), fit=Fit(False, "stopped after 1000 steps of 0.001", gradient, 1000), T=T)
-        found = find_temperature(p)
-        converged = found.diagnosis == "converged"
+        fitted = find_temperature(p)
+        converged = fitted.diagnosis == "converged"
         with np.errstate(over="ignore"):  # of a few rows that say next to nothing
-            half = float(np.exp(1.96 * found.stderr / found.T)) if converged else np.inf  # normal in ln T
+            half = float(np.exp(_quantile(p) * fitted.stderr / fitted.T)) if converged else np.inf  # normal in ln T
         return self.made(
             p,
-            scaled(found.T),
-            fit=Fit(converged, found.diagnosis, abs(found.gradient) if converged else None),
-            T=found.T,
-            T_low=found.T / half,
-            T_high=found.T * half,
+            scaled(fitted.T),
+            fit=Fit(converged, fitted.diagnosis, abs(fitted.gradient) if converged else None),
+            T=fitted.T,
+            T_low=fitted.T / half,
+            T_high=fitted.T * half,
         )
+
+
+def _quantile(p: Predictions) -> float:
+    """97.5 % of the normal distribution; of clusters, whose spread is estimated, Student's with one degree less."""
+    from scipy.special import stdtrit
+
+    return 1.96 if p.clusters is None else float(stdtrit(max(1, len(np.unique(p.clusters)) - 1), 0.975))

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_SHAPE, Calibrator, scaled
+from calibrant.calibrators._base import EVERY_TASK, Calibrator, scaled
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import Predictions
-from calibrant.core.views import CHUNK_ELEMENTS
+from calibrant.core.predictions.constants import CHUNK_ELEMENTS
+from calibrant.core.predictions.row_data import Task
 
 FINALISTS, CLOSE = 100, 2e-4  # best temperatures of the float32 scan, and how close to the best, computed in float64
 
@@ -35,7 +35,7 @@ class TemperatureECE(Calibrator):
 
     title: ClassVar[str] = "Temperature scaling by ECE grid"
     reference: ClassVar[str] = "Mukhoti et al., NeurIPS 2020; Tang, Chen, Ho, TMLR 2024"
-    shapes: ClassVar[tuple[Shape, ...]] = EVERY_SHAPE
+    tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True
     holds_temperature: ClassVar[bool] = True
     picks: ClassVar[bool] = True
@@ -56,7 +56,7 @@ class TemperatureECE(Calibrator):
         rough = self._scan(p, grid)
         near = np.argsort(rough, kind="stable")[:FINALISTS]
         finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.effective])]
-        exact = np.array([p.tempered(T).curve.bins(self.bins).ece for T in finalists])
+        exact = np.array([p.with_temperature(T).curve.bins(self.bins).ece for T in finalists])
         best = finalists[exact <= exact.min() + 1e-12]
         T = float(best[np.argmin(np.abs(best - 1))])
         return self.made(p, scaled(T), T=T, ece=float(exact.min()))
@@ -65,9 +65,9 @@ class TemperatureECE(Calibrator):
         """The ECE at every temperature, in float32 and without sorting; all temperatures for a chunk of rows."""
         sums = np.zeros((len(grid), self.bins))
         chunk = max(1, CHUNK_ELEMENTS // p.k)
-        one_score = p.shape in ("binary", "confidence")  # of class 1, whether or not it is the larger
+        one_score = p.task in ("binary", "confidence")  # of class 1, whether or not it is the larger
         share = np.full(p.n, 1 / p.n) if p.weights is None else p.weights / p.weights.sum()
-        blocks = [(p.logits[r].astype(np.float32), p.hit[r], share[r]) for r in pieces(p.n, chunk)]
+        blocks = [(p.logits[r].astype(np.float32), p.outcome[r], share[r]) for r in pieces(p.n, chunk)]
         blocks = [(z - z.max(axis=1, keepdims=True), hit, w) for z, hit, w in blocks]
 
         def work(part: slice) -> None:

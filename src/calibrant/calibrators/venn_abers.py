@@ -7,9 +7,9 @@ import numpy as np
 
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, pools
 from calibrant.core.arrays import Array
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
-from calibrant.core.steps import Curves
 
 
 @dataclass(frozen=True)

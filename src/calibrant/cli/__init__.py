@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import (  # noqa: F401  each adds its commands
-    asking,
     demo,
+    example,
     listing,
     measuring,
     nas,
+    nas_questions,
     plotting,
     repairing,
     reporting,
@@ -32,8 +33,9 @@ from calibrant.core.errors import InputError, visible
 def version(show: Annotated[bool, typer.Option("--version", help="print the version")] = False) -> None:
     if show:
         import calibrant
+        from calibrant.core.curves.native import backend
 
-        typer.echo(f"calibrant {calibrant.__version__}")
+        typer.echo(f"calibrant {calibrant.__version__} ({backend()} passes)")
         raise typer.Exit
 
 

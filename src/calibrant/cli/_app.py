@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import ProgressColumn
 
-    from calibrant.core.intervals import OnDone
+    from calibrant.core.statistics.bootstrap import OnDone
 
 app = typer.Typer(
     help="Is a classifier's confidence honest? Measure it, calibrate it, train for it, report it.",
@@ -54,7 +54,7 @@ def needs_train() -> Iterator[None]:
 
 def print_json(value: Any) -> None:
     """One JSON document; undefined numbers are null."""
-    from calibrant.core.plain import plain
+    from calibrant.core.json import plain
 
     print(json.dumps(plain(value), indent=2, allow_nan=False))
 
@@ -105,3 +105,14 @@ def progress(what: str, items: Any) -> Iterator[Iterator[tuple[str, "OnDone"]]]:
                 yield item, step
 
     yield steps()
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """The numbers of an option such as `--mean 0.5,0.5,0.5`; none where it was not given."""
+    from calibrant.core.errors import InputError
+
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        fix = f"write {option} 0.5, or one number a channel: 0.5,0.5,0.5"
+        raise InputError(option, expected="numbers", got=f"'{text}'", fix=fix) from None

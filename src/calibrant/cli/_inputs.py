@@ -1,4 +1,4 @@
-"""The options that say how predictions are read: defined once, shared by every command that reads some."""
+"""Options for reading predictions, shared by every command that reads some."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.core.naming import AS_NAMED, Columns
+from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules
+from calibrant.core.io.column_names import STANDARD_NAMES, Columns, LabelRule
 
 if TYPE_CHECKING:
-    from calibrant.core.missing import Missing
+    from calibrant.core.io.missing import Missing
     from calibrant.core.predictions import Predictions
 
 Name = str | None
@@ -28,36 +29,43 @@ OPTIONS: dict[str, Any] = {  # name of the parameter -> its option
     "cluster": Annotated[Name, typer.Option("--cluster-column", help="column of clusters, or none")],
     "group": Annotated[Name, typer.Option("--group-column", help="column of groups, or none")],
     "id_column": Annotated[Name, typer.Option("--id-column", help="column of row ids, or none")],
-    "missing": Annotated[str, typer.Option("--missing", help="rows without a score: refuse, drop or wrong")],
+    "missing": Annotated[str, typer.Option("--missing", help="rows without a score: error, drop or count_as_wrong")],
     "per_character": Annotated[
         bool, typer.Option("--per-character", help="lm-evaluation-harness: log-likelihoods by length, as acc_norm")
     ],
-    "few_rows": Annotated[bool, typer.Option("--few-rows", help="allow fewer rows than classes")],
+    "allow_few_rows": Annotated[
+        bool, typer.Option("--allow-few-rows", help="allow a single row, or fewer rows than classes")
+    ],
 }
-DEFAULTS: dict[str, Any] = {"logit_score": False, "missing": "refuse", "per_character": False, "few_rows": False}
+DEFAULTS: dict[str, Any] = {"logit_score": False, "missing": "error", "per_character": False, "allow_few_rows": False}
 
 
 @dataclass(frozen=True)
 class Inputs:
     """How the files of a command are read."""
 
-    columns: Columns = AS_NAMED
-    few_rows: bool = False
+    columns: Columns = STANDARD_NAMES
+    allow_few_rows: bool = False
 
-    def load(self, path: str | Path, *, labelled: bool = True) -> "Predictions":
-        from calibrant.core.files import load_predictions
+    def load(self, path: str | Path, *, labels: LabelRule = "required") -> "Predictions":
+        from calibrant.core.predictions.load import load_predictions
 
-        return load_predictions(path, few_rows=self.few_rows, labelled=labelled, columns=self.columns)
+        return load_predictions(path, self.columns, labels=labels, allow_few_rows=self.allow_few_rows)
 
     def batches(
-        self, path: Path, rows: int, on_missing: Callable[["Missing"], None] | None = None
+        self,
+        path: Path,
+        rows: int,
+        on_missing: Callable[["Missing"], None] | None = None,
+        rules: BatchRules = STRICT,
+        log: BatchLog | None = None,
     ) -> Iterator["Predictions"]:
-        from calibrant.core.files import read_batches
+        from calibrant.core.predictions.load import read_batches
 
-        return read_batches(path, rows, columns=self.columns, on_missing=on_missing)
+        return read_batches(path, rows, self.columns, on_missing=on_missing, rules=rules, log=log)
 
     def facts(self, *models: "Predictions", reference: "Predictions | None" = None) -> dict[str, Any]:
-        """What the reading itself adds to a JSON document."""
+        """Rows without a score and notes of the files, for a JSON document."""
         if reference is not None and (about := self.facts(reference)):
             return self.facts(*models) | {"reference": about}
         missing = next((p.missing for p in models if p.missing is not None), None)
@@ -66,7 +74,7 @@ class Inputs:
         return known | ({"notes": notes} if notes else {})
 
     def show_notes(self, *models: "Predictions", reference: "Predictions | None" = None) -> None:
-        """What a reader of the numbers should know about how the files were read."""
+        """Print the notes on how the files were read."""
         from calibrant.core.errors import visible
         from calibrant.reporting import tables
 
@@ -76,12 +84,12 @@ class Inputs:
             tables.show("\nIn the reference: " + visible(" ".join(reference.notes)))
 
     def grouped(self, column: str) -> "Inputs":
-        """The same, with the groups in another column."""
+        """The same inputs with the groups in another column."""
         return replace(self, columns=replace(self.columns, group=column))
 
 
 def reads_predictions(command: Callable[..., None]) -> Callable[..., None]:
-    """Add these options to a command, which gets them all as `inputs`."""
+    """Add these options to a command, which receives them as `inputs`."""
     signature = inspect.signature(command, eval_str=True)
     own = [p for name, p in signature.parameters.items() if name != "inputs"]
     added = [
@@ -112,4 +120,4 @@ def _inputs(typed: dict[str, Any]) -> Inputs:
         missing=typed["missing"],
         per_character=typed["per_character"],
     )
-    return Inputs(columns, typed["few_rows"])
+    return Inputs(columns, typed["allow_few_rows"])

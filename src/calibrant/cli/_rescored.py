@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from calibrant.core.wording import number, percent
+from calibrant.core.text.number_format import number, percent
 
 if TYPE_CHECKING:
     from calibrant.core.predictions import Predictions
@@ -39,7 +39,7 @@ def told_confidnet(facts: dict[str, Any]) -> str:
 
 def facts_of(made: "Rescored[Any]", file: Path, part: str) -> dict[str, Any]:
     after: Predictions = made.after
-    counts = {"n": after.n, "k": after.k, "seen": after.extras.seen}
+    counts = {"n": after.n, "k": after.k, "seen": after.row_data.seen}
     return {"file": str(file), "part": part, **counts, "measures": made.measures()}
 
 

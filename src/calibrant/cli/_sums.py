@@ -1,16 +1,18 @@
-"""States of accumulators on the command line: what measure and check say of sums, where the rows are gone."""
+"""Measure streams and saved sums on the command line, and check limits of saved sums."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import calibrant as cal
 from calibrant.cli._app import print_json
+from calibrant.cli._inputs import Inputs
+from calibrant.cli._streams import Format, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
-from calibrant.core.missing import Missing
-from calibrant.core.schema import read_json
+from calibrant.core.io.missing import Missing
+from calibrant.core.json import read_json
 from calibrant.measuring.check import Check, passed
-from calibrant.measuring.from_sums import check_worse_sums
 from calibrant.reporting import tables
 
 Limits = list[tuple[Literal["max", "min"], str, float]]
@@ -29,32 +31,92 @@ def load_state(file: Path) -> States:
     return cal.Accumulator.load(file)
 
 
-def measure_state(file: Path, measures: list[str] | None, confidence: float, seed: int, as_json: bool) -> None:
-    if measures:
-        fix = "leave --measure out: sums tell what they have counted"
-        raise InputError(str(file), expected="no --measure", got="a state of sums", fix=fix)
-    found = load_state(file)
-    if isinstance(found, cal.Accumulators):
-        return _show_each(found, confidence, seed, as_json)
-    show_sums(found, confidence, seed, as_json, ", from sums")
+@dataclass(frozen=True)
+class SumsOutput:
+    """How the measures of sums are printed."""
+
+    form: Format
+    confidence: float
+    seed: int
+
+    def show(self, sums: States, origin: str, missing: Missing | None = None, notes: Sequence[str] = ()) -> None:
+        """Print every measure; `origin` says where the rows were read."""
+        if self.form == "prometheus":
+            print(sums.to_prometheus(), end="")
+        elif isinstance(sums, cal.Accumulators):
+            _show_each(sums, self.confidence, self.seed, self.form == "json")
+        else:
+            _show_one(sums, self, origin, missing)
+        if self.form == "text":
+            for note in notes:
+                tables.show(visible(note))
 
 
-def show_sums(
-    sums: cal.Accumulator,
-    confidence: float,
-    seed: int,
-    as_json: bool,
-    how: str,
-    missing: Missing | None = None,
+def measure_stream(
+    file: Path,
+    inputs: Inputs,
+    measures: list[str] | None,
+    output: SumsOutput,
+    *,
+    by: str | None,
+    state: Path | None,
+    batch_rows: int,
+    save_every: int | None,
+    missing_label: str,
 ) -> None:
-    rows = sums.measure_all(confidence=confidence, seed=seed)
-    if as_json:
-        facts = {"missing": missing.to_dict()} if missing else {}
-        return print_json([m.to_dict() | facts for m in rows])
+    """Add the rows of a file to sums, which continue from `state` if it exists, and print the measures."""
+    with lock_state(state):
+        sums = _begin(state, measures, by)
+        columns = inputs if by is None else inputs.grouped(by)
+        reading = read_stream(
+            sums,
+            file,
+            columns,
+            batch_rows=batch_rows,
+            state=state,
+            save_every=save_every,
+            missing_label=missing_label,
+        )
+    sizes = reading.batch_sizes
+    origin = "one batch" if len(sizes) == 1 else f"{len(sizes):,} batches of at most {max(sizes, default=0):,}"
+    output.show(sums, f", read in {origin}", reading.missing, reading.notes)
 
-    tables.show(tables.measurements(rows, confidence))
-    classes = f", {sums.k} classes" if sums.shape == "classes" else ""
-    tables.show(f"\n{sums.n:,} rows{classes}{how}.")
+
+def measure_state(file: Path, measures: list[str] | None, output: SumsOutput) -> None:
+    """Print the measures of saved sums."""
+    if measures:
+        fix = "leave --measure out: a state has the measures it was built for"
+        raise InputError(str(file), expected="no --measure", got="a state of sums", fix=fix)
+    output.show(load_state(file), ", from sums")
+
+
+def _begin(state: Path | None, measures: list[str] | None, by: str | None) -> States:
+    """New sums, or the saved ones, which must have the measures and the column that the user gives."""
+    names = None if by is None else (by,)
+    if state is None or not state.exists():
+        return cal.Accumulator(measures or None) if names is None else cal.Accumulators(names, measures or None)
+    saved = load_state(state)
+    kept = saved.by if isinstance(saved, cal.Accumulators) else None
+    fix = "leave the option as it was, or start with another state"
+    if kept != names:
+        expected = f"--by {', '.join(kept)}, as it began with" if kept else "no --by, as it began with"
+        raise InputError(str(state), expected=expected, got=f"--by {by}" if by else "no --by", fix=fix)
+    specs = saved.measures if isinstance(saved, cal.Accumulators) else saved.specs
+    if measures and tuple(dict.fromkeys(measures)) != specs:
+        expected = f"--measure {', '.join(specs or ['by default'])}, as it began with"
+        raise InputError(str(state), expected=expected, got=", ".join(measures), fix=fix)
+    return saved
+
+
+def _show_one(sums: cal.Accumulator, output: SumsOutput, origin: str, missing: Missing | None) -> None:
+    rows = sums.measure_all(confidence=output.confidence, seed=output.seed)
+    if output.form == "json":
+        extra = {"missing": missing.to_dict()} if missing else {}
+        return print_json([m.to_dict() | extra for m in rows])
+
+    tables.show(tables.measurements(rows, output.confidence))
+    classes = f", {sums.k} classes" if sums.task == "multiclass" else ""
+    tables.show(f"\n{sums.n:,} rows{classes}{origin}.")
     if missing:
         tables.show(str(missing))
 
@@ -79,7 +141,9 @@ def check_state(
         rows = [one.check(spec, limit=limit, side=side, confidence=confidence) for side, spec, limit in limits]
         if worse:
             other = _reference(str(against), others, name)
-            rows += [check_worse_sums(other, one, spec, limit, confidence, seed) for spec, limit in worse]
+            rows += [
+                one.check_against(other, spec, limit=limit, confidence=confidence, seed=seed) for spec, limit in worse
+            ]
         return rows
 
     made = {name: of(name, one) for name, one in each.items()}

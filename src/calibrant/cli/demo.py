@@ -26,15 +26,15 @@ def demo(
 
     val, test = _predictions(out, no_train, seed, quiet=as_json)
     page = out / "report.html"
-    title, names = "The demo: a small network on Fashion-MNIST", ",".join(CLASSES)
+    named = ["title=The demo: a small network on Fashion-MNIST", f"class_names={','.join(CLASSES)}"]
     if as_json:
-        return report([test], fit_on=[val], out=page, class_names=names, title=title, seed=seed, as_json=True)
+        return report([test], fit_on=[val], out=page, override=named, seed=seed, as_json=True)
     typer.echo("\n2. Measured on 4,000 test images:\n")
     measure(test, seed=seed)
     typer.echo("\n3. Calibrated by a map chosen and fitted on the validation images, judged on the test images:\n")
     fit(val, what="auto", test=test, seed=seed)
     typer.echo("\n4. The report:\n")
-    report([test], fit_on=[val], out=page, class_names=names, title=title, seed=seed)
+    report([test], fit_on=[val], out=page, override=named, seed=seed)
     typer.echo(f"\nOpen it in a browser (one file, no server, no network):\n  {page}")
 
 

@@ -2,40 +2,42 @@
 
 import dataclasses
 import importlib
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import calibrant
 from calibrant.cli._app import Json, app, needs_train, print_json
 from calibrant.core.errors import unknown_name
 from calibrant.reporting import tables
 
-KINDS = (
-    "measures",
-    "calibrators",
-    "rescorers",
-    "losses",
-    "models",
-    "datasets",
-    "corruptions",
-    "figures",
-    "questions",
-    "searches",
-    "recipes",
-)
+
+def _find_catalogues() -> dict[str, str]:
+    """The package of every catalogue by its name, read from the source: nothing is loaded before it is asked for."""
+    root = Path(calibrant.__file__).parent
+    files = [*root.glob("*/__init__.py"), *root.glob("*/*/__init__.py")]
+    packages = (file.parent.relative_to(root.parent) for file in files if "CATALOGUE" in file.read_text("utf-8"))
+    return {package.name: ".".join(package.parts) for package in sorted(packages)}
+
+
+CATALOGUES = _find_catalogues()
+KINDS = (*CATALOGUES, "recipes")
 
 
 @app.command("list")
 def list_entries(kind: Annotated[str, typer.Argument(help=", ".join(KINDS))], as_json: Json = False) -> None:
     """List measures, calibrators, losses and the other catalogues, with definitions and references."""
-
     if kind not in KINDS:
         raise unknown_name("list", kind, KINDS)
     if kind == "recipes":
         return _list_recipes(as_json)
     with needs_train():
-        catalogue = importlib.import_module(f"calibrant.{kind}").CATALOGUE
-        entries = [(name, catalogue.make(name)) for name in catalogue.names()]
+        catalogue = importlib.import_module(CATALOGUES[kind]).CATALOGUE
+        loaded, broken = catalogue.load_all()
+        entries = list(loaded.items())
+    for error in broken.values():
+        typer.echo(f"warning: left out: {error}", err=True)
     if as_json:
         print_json([_facts(name, entry) for name, entry in entries])
     elif kind == "measures":
@@ -46,7 +48,19 @@ def list_entries(kind: Annotated[str, typer.Argument(help=", ".join(KINDS))], as
         tables.show(tables.plain_catalogue([(name, e, e.reference or e.title) for name, e in entries]))
 
 
-MORE = ("definition", "direction", "keeps_argmax", "binary", "shapes", "source", "licence", "parts")
+MORE = (
+    "definition",
+    "direction",
+    "unit",
+    "meaning",
+    "streams",
+    "keeps_argmax",
+    "binary",
+    "tasks",
+    "source",
+    "licence",
+    "parts",
+)
 
 
 def _facts(name: str, entry: Any) -> dict[str, Any]:

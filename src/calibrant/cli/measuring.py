@@ -1,5 +1,6 @@
 """Commands that look at predictions: measure, compare, check, decompose."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,9 +21,10 @@ from calibrant.cli._app import (
     progress,
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
-from calibrant.cli._sums import check_state, is_state, measure_state, show_sums
+from calibrant.cli._streams import FormatOption, MissingLabelOption, SaveEvery, choose_format
+from calibrant.cli._sums import SumsOutput, check_state, is_state, measure_state, measure_stream
 from calibrant.core.errors import InputError, unknown_name, visible
-from calibrant.core.missing import Missing, together
+from calibrant.core.text.number_format import count
 from calibrant.measuring.check import passed
 from calibrant.reporting import tables
 
@@ -36,10 +38,14 @@ def measure(
     ood: Ood = None,
     stream: Annotated[bool, typer.Option("--stream", help="read in batches, in constant memory")] = False,
     batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time with --stream")] = 100_000,
-    state: Annotated[Path | None, typer.Option(help="with --stream: keep the sums here, to measure or merge")] = None,
+    by: Annotated[str | None, typer.Option(help="with --stream: column of segments, to measure each")] = None,
+    state: Annotated[Path | None, typer.Option(help="with --stream: continue from these sums, and save them")] = None,
+    save_every: SaveEvery = None,
+    missing_label: MissingLabelOption = "error",
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
     seed: Seed = 0,
+    form: FormatOption = None,
     as_json: Json = False,
     *,
     inputs: Inputs,
@@ -48,12 +54,13 @@ def measure(
 
     FILE may also be a state that --state or an accumulator wrote (.json).
     """
-    from calibrant.measuring.battery import standard
+    from calibrant.measuring.standard import standard
 
     if set_name not in ("standard", "benchmark102"):
         raise unknown_name("set", set_name, ["standard", "benchmark102"])
     if ood and set_name != "benchmark102":
         raise InputError("--ood", expected="--set benchmark102", got="another set", fix="add --set benchmark102")
+    output = SumsOutput(choose_format(form, as_json), confidence, seed)
     if stream:
         if set_name != "standard" or resamples is not None:
             raise InputError(
@@ -62,14 +69,26 @@ def measure(
                 got="one of them",
                 fix="drop one of them",
             )
-        sums, missing, how = _read_stream(file, inputs, measures, batch_rows)
-        if state is not None:
-            sums.save(state)
-        return show_sums(sums, confidence, seed, as_json, how, missing)
-    if state is not None:
-        raise InputError("--state", expected="--stream as well", got="no --stream", fix="add --stream")
+        return measure_stream(
+            file,
+            inputs,
+            measures,
+            output,
+            by=by,
+            state=state,
+            batch_rows=batch_rows,
+            save_every=save_every,
+            missing_label=missing_label,
+        )
+    for option, value in (("--state", state), ("--by", by), ("--save-every", save_every)):
+        if value is not None:
+            raise InputError(option, expected="--stream as well", got="no --stream", fix="add --stream")
     if is_state(file):
-        return measure_state(file, measures, confidence, seed, as_json)
+        return measure_state(file, measures, output)
+    if output.form == "prometheus":
+        fix = "add --stream, or give a state of sums"
+        raise InputError("--format prometheus", expected="--stream", got="no --stream", fix=fix)
+    as_json = output.form == "json"
     p = inputs.load(file)
     if set_name == "benchmark102":
         return _measure_benchmark(p, inputs, measures, ood, resamples, as_json)
@@ -81,29 +100,13 @@ def measure(
         return print_json([m.to_dict() | inputs.facts(p) for m in rows])
 
     tables.show(tables.measurements(rows, confidence))
+    _show_reasons(rows)
     inputs.show_notes(p)
     if not measures:
-        from calibrant.reporting import finding, verdict
+        from calibrant.reporting import calibration_state, verdict
 
-        said = verdict.of_predictions(finding.find(p, seed=seed))
+        said = verdict.of_predictions(calibration_state.assess(p, seed=seed))
         tables.show(f"\n{said.headline} {said.text}")
-
-
-def _read_stream(
-    file: Path, inputs: Inputs, measures: list[str] | None, batch_rows: int
-) -> tuple[cal.Accumulator, Missing | None, str]:
-    """The sums of all rows, how many rows had no score, and how the file was read, in words."""
-    sums = cal.Accumulator(measures or None)
-    gone: list[Missing] = []
-    sizes: list[int] = []  # of long rows, fewer are read at a time than were asked for
-    with progress("rows read", ["stream"]) as steps:
-        for _, step in steps:
-            for batch in inputs.batches(file, batch_rows, gone.append):
-                sums.update(batch)
-                sizes.append(batch.n)
-                step(batch.n)
-    how = "one batch" if len(sizes) == 1 else f"{len(sizes):,} batches of at most {max(sizes, default=0):,}"
-    return sums, together(gone), f", read in {how}"
 
 
 def _measure_benchmark(
@@ -129,8 +132,8 @@ def _measure_benchmark(
             raise InputError(
                 "--ood", expected="a name of its own for each file", got=f"'{name}' twice", fix="write name=FILE"
             )
-        others[visible(name)] = inputs.load(path, labelled=False)
-    rows = cal.benchmark102(p, ood=others)
+        others[visible(name)] = inputs.load(path, labels="optional")
+    rows = cal.measure_set(p, "benchmark102", ood=others)
     if as_json:
         return print_json([m.to_dict() for m in rows])
 
@@ -172,6 +175,10 @@ def compare(
 
     names = (visible(a.stem), visible(b.stem)) if a.stem != b.stem else ("a", "b")
     tables.show(tables.comparisons(rows, names, confidence))
+    _show_reasons(rows)
+    if rows[0].only_in_a or rows[0].only_in_b:
+        left_out = f"{count(rows[0].only_in_a, 'row')} only in {names[0]}, {rows[0].only_in_b:,} only in {names[1]}"
+        tables.show(f"\njoined by id: {count(rows[0].n, 'row')} in both; left out {left_out}")
     inputs.show_notes(first, second)
 
 
@@ -181,9 +188,11 @@ def check(
     file: File,
     at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
     at_least: Annotated[list[str] | None, typer.Option("--min", help="e.g. auroc_correct=0.9")] = None,
-    against: Annotated[Path | None, typer.Option(help="reference predictions on other rows, e.g. last month's")] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="reference predictions, with rows of their own: last month's")
+    ] = None,
     max_worse: Annotated[list[str] | None, typer.Option("--max-worse", help="with --against: ece=0.01")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit is shown to hold")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="fail unless every limit significantly holds")] = False,
     confidence: Confidence = 0.95,
     resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples")] = None,
     seed: Seed = 0,
@@ -194,7 +203,7 @@ def check(
     """Check limits in CI: fails on evidence, not on noise.
 
     FILE may also be a state of sums (.json), and so may that of --against.
-    Exit code 0: pass. 1: a limit is shown to be violated. 2: bad input.
+    Exit code 0: pass. 1: a limit is significantly violated. 2: bad input.
     """
     sides: dict[Literal["max", "min"], list[str]] = {"max": at_most or [], "min": at_least or []}
     limits = [(side, *_limit(item)) for side, items in sides.items() for item in items]
@@ -212,7 +221,7 @@ def check(
     rows = [cal.check(p, spec, limit=limit, side=side, **options) for side, spec, limit in limits]
     reference = None if against is None else inputs.load(against)
     if reference is not None:
-        rows += [cal.check_worse(p, reference, spec, limit=limit, **options) for spec, limit in worse]
+        rows += [cal.check_against(p, reference, spec, limit=limit, **options) for spec, limit in worse]
     ok = passed(rows, strict=strict)
     if as_json:
         print_json(
@@ -221,6 +230,7 @@ def check(
         )
     else:
         tables.show(tables.checks(rows, confidence))
+        _show_reasons(rows)
         inputs.show_notes(p, reference=reference)
         tables.show("\npass" if ok else "\nfail")
     raise typer.Exit(0 if ok else 1)
@@ -246,6 +256,12 @@ def decompose(
     tables.show(tables.terms(f"top-label Brier score, {bins} bins", parts["brier"]), "")
     tables.show(tables.terms("ECE beside the terms of Singh et al. 2021, Eq. 9 (not an identity)", parts["ece"]))
     inputs.show_notes(p)
+
+
+def _show_reasons(rows: Sequence[cal.Measurement | cal.Comparison | cal.Check]) -> None:
+    """Say once why numbers have no interval."""
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        tables.show(f"\n{reason}")
 
 
 def _limit(item: str) -> tuple[str, float]:

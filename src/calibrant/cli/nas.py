@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli._app import Json, Seed, app, bar, needs_train, print_json
-from calibrant.cli._networks import run_shown
+from calibrant.cli._nas_progress import run_shown
 from calibrant.core.errors import InputError
 
 if TYPE_CHECKING:
-    from calibrant.spaces import Space
+    from calibrant.nas.spaces import Space
 
 commands = typer.Typer(help="Calibration over neural architectures: spaces, networks, tables of many networks.")
 app.add_typer(commands, name="nas")
 
 Out = Annotated[
-    Path, typer.Option("--out", "-o", help="folder for the table (nas.parquet) and finished networks (units)")
+    Path, typer.Option("--out", "-o", help="folder for the table (nas.parquet) and finished networks (jobs)")
 ]
 On = Annotated[str, typer.Option(help="local, local:N, ray, ray://HOST:PORT or shard:3/64")]
 Limit = Annotated[float, typer.Option(min=0, help="seconds that one network may take; 0 is no limit")]
 Retry = Annotated[bool, typer.Option("--retry", help="try failed networks again")]
 TableFile = Annotated[
     Path | None, typer.Option("--table", help="a table from nas train or nas measure (default: calibrant's own)")
+]
+Tables = Annotated[
+    list[Path] | None,
+    typer.Option("--table", help="networks: .parquet, or the .csv files of the study's authors (repeat for more)"),
 ]
 WIDTH = 80  # columns of a terminal
 SHOWN = ("data", "seed", "accuracy", "pre_ECE_15", "post_ECE_15", "T", "hcs")
@@ -32,7 +36,7 @@ SHOWN = ("data", "seed", "accuracy", "pre_ECE_15", "post_ECE_15", "T", "hcs")
 @commands.command("spaces")
 def list_spaces(as_json: Json = False) -> None:
     """Show both spaces: how many networks, how many different ones, how many that ignore the image."""
-    from calibrant import spaces
+    from calibrant.nas import spaces
 
     rows = [_space_facts(name, spaces.make(name)) for name in spaces.names()]
     pairs = sum(row["unique"] for row in rows) * 3
@@ -55,10 +59,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show one network: its cell, index, parameters, FLOPs, class, and its numbers in the table."""
-    from calibrant import spaces
-    from calibrant.core.disk import write_whole
+    from calibrant.core.files import write_whole
     from calibrant.core.nats import BEST
-    from calibrant.studying.nas_picture import cell_svg, cell_text, size_text
+    from calibrant.nas import spaces
+    from calibrant.nas.pictures import cell_svg, cell_text, size_text
 
     made = spaces.make(space or _space_of(arch))
     text = made.find(arch)
@@ -80,7 +84,10 @@ def show(
 def train(
     out: Out,
     space: Annotated[str, typer.Option(help="topology or size; with options, topology:width=8,cells=1")] = "topology",
-    sample: Annotated[int, typer.Option(min=1, help="how many networks, extremes first")] = 200,
+    sample: Annotated[int, typer.Option(min=1, help="how many random networks, by --seed")] = 200,
+    arch: Annotated[
+        list[str] | None, typer.Option(help="these networks instead: texts or indices, joined by commas or repeated")
+    ] = None,
     data: Annotated[str, typer.Option(help="data sets with their options, joined by commas")] = "fashion_mini:shrink=2",
     scale: Annotated[str, typer.Option(help="smoke (seconds), small (half a minute a network) or paper")] = "small",
     seed: Seed = 0,
@@ -89,12 +96,13 @@ def train(
     retry: Retry = False,
     as_json: Json = False,
 ) -> None:
-    """Train sampled networks and measure every column; after an interruption, the same command continues."""
+    """Train networks, sampled or named, and measure every column; after an interruption, the same command continues."""
     with needs_train():
-        from calibrant.studying.nas import data_sets, train_units
+        from calibrant.nas.build_table import data_sets, train_jobs
 
-        units = train_units(space, sample, data_sets(data), scale=scale, seed=seed)
-    run_shown(units, out, on, limit, retry, as_json)
+        archs = [one.strip() for text in arch or () for one in text.split(",") if one.strip()]
+        jobs = train_jobs(space, sample, data_sets(data), scale=scale, seed=seed, archs=archs)
+    run_shown(jobs, out, on, limit, retry, as_json)
 
 
 @commands.command()
@@ -113,10 +121,10 @@ def measure(
 ) -> None:
     """Measure every column of networks with published weights; damaged files are skipped and counted."""
     with needs_train():
-        from calibrant.studying.nas import measure_units
+        from calibrant.nas.build_table import measure_jobs
 
-        units = measure_units(weights, data, epochs=epochs, seed=seed, robust=robust, space=space)
-    run_shown(units, out, on, limit, retry, as_json)
+        jobs = measure_jobs(weights, data, epochs=epochs, seed=seed, robust=robust, space=space)
+    run_shown(jobs, out, on, limit, retry, as_json)
 
 
 @commands.command()
@@ -126,8 +134,8 @@ def accuracy(
     as_json: Json = False,
 ) -> None:
     """Write the accuracies, losses and sizes that NATS-Bench's files hold to a table."""
-    from calibrant.core.disk import write_whole
-    from calibrant.studying.nas_files import accuracies, network_files
+    from calibrant.core.files import write_whole
+    from calibrant.nas.files import accuracies, network_files
 
     with bar("files", len(network_files(folder)), quiet=as_json) as step:
         made = accuracies(folder, on_file=step)
@@ -148,26 +156,33 @@ def accuracy(
 @commands.command()
 def query(
     sql: Annotated[str, typer.Argument(help='a SELECT from the table nas: "select arch, accuracy from nas limit 5"')],
-    table: TableFile = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="write to a .parquet or .csv file")] = None,
+    table: Tables = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write to a .parquet or .csv file instead of the terminal")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Ask the table of networks in SQL, read-only."""
-    from calibrant.core.disk import write_whole
-    from calibrant.core.query import query as ask
-    from calibrant.studying.nas_table import open_table
+    """Ask the table of networks in SQL, read-only. A row is one training: one seed, and it may be a lucky one."""
+    from calibrant.core.files import write_whole
+    from calibrant.nas.query import query as ask
+    from calibrant.nas.table import open_tables
 
-    found = ask(open_table(table), sql)
+    rows = ask(open_tables(table or ()), sql)
     if out is not None:
-        write_whole(out, found.write_csv if out.suffix == ".csv" else found.write_parquet)
+        if out.suffix not in (".parquet", ".csv"):
+            raise InputError(str(out), expected=".parquet or .csv", got=f"'{out.suffix}'", fix="rename it")
+        write_whole(out, rows.write_csv if out.suffix == ".csv" else rows.write_parquet)
+        if as_json:
+            return print_json({"out": str(out), "rows": rows.height})
+        return typer.echo(f"{rows.height:,} rows written to {out}.")
     if as_json:
-        return print_json(found.to_dicts())
+        return print_json(rows.to_dicts())
     import polars as pl
 
     with pl.Config(
         tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=100, tbl_hide_column_data_types=True, tbl_width_chars=WIDTH
     ):
-        typer.echo(found)
+        typer.echo(rows)
 
 
 def _space_of(arch: str) -> str:
@@ -202,7 +217,7 @@ def _network_facts(space: "Space", arch: str, classes: int, size: int) -> dict[s
 def _numbers(space: "Space", arch: str, table: Path | None) -> list[dict[str, Any]]:
     """The rows of the table that are of this network; none where there is no table of the package yet."""
     from calibrant.data import NAS
-    from calibrant.studying.nas_table import open_table
+    from calibrant.nas.table import open_table
 
     if table is None and not NAS.exists():
         return []

@@ -1,7 +1,7 @@
 """Commands around a calibration map: fit, apply, export."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,8 +16,11 @@ from calibrant.cli._app import (
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.core.errors import InputError, visible
-from calibrant.core.plain import plain
+from calibrant.core.json import plain
+from calibrant.repairing.apply_table import add_calibrated
 from calibrant.reporting import tables
+
+ROWS = {"held_out": "held-out rows", "cross_fitted": "cross-fitted rows", "fitting_rows": "fitting rows"}
 
 
 @app.command()
@@ -65,9 +68,9 @@ def fit(
 
     if choice:
         tables.show(tables.candidates(choice.candidates), f"\n{choice.verdict}\n")
-    tables.show(f"{tables.fitted(made)}\nChanges on {judged.judged_on}:\n", tables.repair(judged))
-    if judged.judged_on == "the fitting rows":
-        tables.show("\nThese rows fitted the map, so the numbers flatter it: give --test FILE or --cross-fit.")
+    tables.show(f"{tables.fitted(made)}\nChanges on {ROWS[judged.judged_on]}:\n", tables.repair(judged))
+    if judged.judged_on == "fitting_rows":
+        tables.show("\nThe map was fitted on these rows, so numbers are optimistic: give --test FILE or --cross-fit.")
     inputs.show_notes(val)
     if out is not None:
         typer.echo(f"\nWritten to {visible(str(out))}.")
@@ -107,12 +110,17 @@ def apply(
     *,
     inputs: Inputs,
 ) -> None:
-    """Calibrate predictions with a fitted map."""
+    """Calibrate predictions with a fitted map; labels are not needed.
+
+    A table gets the calibrated probabilities as new columns (calibrated, or calibrated_0, calibrated_1, ...); its other
+    columns stay as they are.
+    """
     made = cal.load_map(map_file)
-    q = made(inputs.load(file))
-    q.save(out)
+    q = made(inputs.load(file, labels="optional"))
+    if not add_calibrated(q, file, out):
+        q.save(out)
     if as_json:
-        facts = {"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.extras.seen, "out": str(out)}
+        facts = {"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.row_data.seen, "out": str(out)}
         return print_json(facts | inputs.facts(q))
     typer.echo(f"{q.n:,} predictions calibrated by {visible(made.calibrator)}, written to {visible(str(out))}.")
     inputs.show_notes(q)
@@ -124,12 +132,16 @@ def export(
     to: Annotated[str, typer.Option(help="onnx, torch or python")],
     out: Annotated[Path, typer.Option(help="the file to write")],
     append_to: Annotated[Path | None, typer.Option(help="onnx: append the map to this classifier")] = None,
+    output: Annotated[str | None, typer.Option(help="onnx: the output of the classifier that holds the scores")] = None,
+    scores: Annotated[
+        Literal["logits", "probs"] | None, typer.Option(help="onnx: what that output holds; probs: trees, softmax")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Export a map to ONNX, torch, or a Python file without dependencies."""
-    from calibrant.repairing.export import export as run
+    from calibrant.repairing.export.export import export as run
 
-    done = run(cal.load_map(map_file), to, out, append_to=append_to)
+    done = run(cal.load_map(map_file), to, out, append_to=append_to, output=output, scores=scores)
     if as_json:
         return print_json(
             {"path": str(done.path), "format": done.format, "largest_difference": done.largest_difference}

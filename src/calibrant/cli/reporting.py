@@ -1,6 +1,7 @@
-"""The command that turns predictions into one page: report."""
+"""The command `report`."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +13,21 @@ from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.cli._sums import is_state
 from calibrant.core.errors import InputError, visible
 from calibrant.reporting import tables
+from calibrant.reporting.from_sums import refuse_options
 
 if TYPE_CHECKING:
-    from calibrant.reporting.report import SourceFile
+    from calibrant.reporting.report import Report, SourceFile
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `--override` may change."""
+
+    title: str | None = None
+    class_names: str | None = None  # a file with one name per line, or cat,dog,...
+    bins: int = 15  # of the reliability diagram and the ECE, 5 to 500
+    keep_argmax: bool = False  # recommend only calibrators that cannot change a prediction
+    resamples: int | None = None  # default: 100 to 1,000, by measure and rows
 
 
 @app.command()
@@ -24,16 +37,14 @@ def report(
     fit_on: Annotated[
         list[Path] | None, typer.Option(help="fit calibrators on these rows (repeat, one per model)")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="write .html, .pdf, .md or .json (default: print)")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write .html, .pdf, .md or .json")] = None,
     names: Annotated[str | None, typer.Option(help="names of the models: CE,focal,ours")] = None,
-    groups: Annotated[str | None, typer.Option(help="column to split rows by (default: group), or none")] = None,
     cost: Annotated[str | None, typer.Option(help="wrong=5,abstain=1, fn=10,fp=1, threshold=0.9 or matrix.csv")] = None,
-    class_names: Annotated[str | None, typer.Option(help="a file with one name per line, or cat,dog,...")] = None,
     calibrators: Annotated[list[str] | None, typer.Option("--with", help="calibrators to try (repeat)")] = None,
-    keep_argmax: Annotated[bool, typer.Option("--keep-argmax", help="recommend only what keeps predictions")] = False,
-    bins: Annotated[int, typer.Option(help="bins of the reliability diagram and the ECE, 5 to 500")] = 15,
-    title: Annotated[str | None, typer.Option(help="title of the page")] = None,
-    resamples: Annotated[int | None, typer.Option(min=1, help="bootstrap resamples (default: 200 to 1000)")] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(help="key=value of title, class_names, bins, keep_argmax or resamples (repeat)"),
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
     *,
@@ -41,75 +52,77 @@ def report(
 ) -> None:
     """Write a report on one page, for colleagues, reviewers and auditors.
 
-    A state of sums (.json) has a report too, of what sums can answer.
+    The saved state of an accumulator (.json) has a report too, of what sums can answer.
     """
     from calibrant.reporting.build import build
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
+    settings = _settings(override or [])
     if out is not None:
         check_out(out)
-    if any(is_state(file) for file in files):
-        return _report_state(files, out, title, seed, as_json)
-    named = _named(files, names)
-    grouped = groups not in (None, "none")
-    first = inputs.grouped(str(groups)) if grouped else inputs
-    models = {name: (inputs if i else first).load(file) for i, (name, file) in enumerate(named.items())}
-    fits = _fits(fit_on or [], list(named))
-    others = {name: inputs.load(file) for name, file in fits.items()}
+    command = command_line(sys.argv[1:])
     with status("reading") as step:
-        made = build(
-            models,
-            fit_on=others or None,
-            groups="none" if groups == "none" else None,
-            group_name=str(groups) if grouped else inputs.columns.group or "group",
-            cost=cost,
-            class_names=None if class_names is None else _class_names(class_names),
-            calibrators=calibrators,
-            keep_argmax=keep_argmax,
-            bins=bins,
-            title=title,
-            seed=seed,
-            resamples=resamples,
-            sources=_sources(models, named, "judged on") + _sources(others, fits, "fitted on"),
-            command=command_line(sys.argv[1:]),
-            on_step=step,
-        )
+        if any(is_state(file) for file in files):
+            needs_rows = {"--fit-on": fit_on, "--cost": cost, "--with": calibrators}
+            refuse_options([name for name, value in needs_rows.items() if value is not None])
+            result = _report_sums(files, settings, seed, command)
+        else:
+            named = _named(files, names)
+            plain = inputs if inputs.columns.group is None else inputs.grouped("none")
+            models = {name: (plain if i else inputs).load(file) for i, (name, file) in enumerate(named.items())}
+            fits = _fits(fit_on or [], list(named))
+            others = {name: plain.load(file) for name, file in fits.items()}
+            result = build(
+                models,
+                fit_on=others or None,
+                group_name=inputs.columns.group or "group",
+                cost=cost,
+                class_names=None if settings.class_names is None else _class_names(settings.class_names),
+                calibrators=calibrators,
+                keep_argmax=settings.keep_argmax,
+                bins=settings.bins,
+                title=settings.title,
+                seed=seed,
+                resamples=settings.resamples,
+                sources=_sources(models, named, "judged on") + _sources(others, fits, "fitted on"),
+                command=command,
+                on_step=step,
+            )
         if out is not None:
             step(f"writing {visible(out.name)}")
-            made.save(out)
+            result.save(out)
     if as_json:
-        return print_json(made.to_dict())
-
+        return print_json(result.to_dict())
     if out is None:
-        from calibrant.reporting.terminal import twin
+        from calibrant.reporting.terminal import render
 
-        return tables.show(twin(made))
-    for m in made.models:
-        tables.show(f"{m.name}: {m.verdict.headline}" if len(made.models) > 1 else m.verdict.headline)
+        return tables.show(render(result))
+    for m in result.models:
+        tables.show(f"{m.name}: {m.verdict.headline}" if len(result.models) > 1 else m.verdict.headline)
     typer.echo(f"Written to {visible(str(out))}.")
 
 
-def _report_state(files: list[Path], out: Path | None, title: str | None, seed: int, as_json: bool) -> None:
-    """What sums can answer."""
+def _settings(override: list[str]) -> Settings:
+    from calibrant.core.config.convert import build
+    from calibrant.core.config.overrides import read_changes
+
+    return build(Settings, read_changes(Settings, override, "--override"))
+
+
+def _report_sums(files: list[Path], settings: Settings, seed: int, command: str) -> "Report":
+    """A report of the saved state of one accumulator."""
     from calibrant.cli._sums import load_state
-    from calibrant.reporting.from_sums import sums_report
-    from calibrant.reporting.provenance import command_line
-    from calibrant.reporting.sums_page import twin
+    from calibrant.reporting.from_sums import report_of_sums, source_of_sums
+    from calibrant.reporting.provenance import hash_file
 
     if len(files) > 1:
         fix = "report one state at a time, or the rows of several models"
         raise InputError("report", expected="one state of sums", got=f"{len(files)} files", fix=fix)
-    file = files[0]
-    made = sums_report(load_state(file), title=title, seed=seed, file=file, command=command_line(sys.argv[1:]))
-    if out is not None:
-        made.save(out)
-    if as_json:
-        return print_json(made.to_dict())
-    if out is None:
-        return tables.show(twin(made))
-    tables.show(made.verdict.headline)
-    typer.echo(f"Written to {visible(str(out))}.")
+    file, sums = files[0], load_state(files[0])
+    source = source_of_sums(sums, file.name, hash_file(file))
+    title = settings.title or f"Calibration of {file.stem}"
+    return report_of_sums(sums, title=title, seed=seed, sources=[source], command=command)
 
 
 def _named(files: list[Path], names: str | None) -> dict[str, Path]:
@@ -146,12 +159,10 @@ def _class_names(text: str) -> list[str]:
         if file.is_file():
             return [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (UnicodeDecodeError, OSError):
-        raise InputError(
-            "--class-names", expected="a text file", got=str(file), fix="one name per line, UTF-8"
-        ) from None
+        raise InputError("class_names", expected="a text file", got=str(file), fix="one name per line, UTF-8") from None
     if "," not in text:
         raise InputError(
-            "--class-names", expected="a file, or names with commas", got=f"'{text}'", fix="write for instance cat,dog"
+            "class_names", expected="a file, or names with commas", got=f"'{text}'", fix="write for instance cat,dog"
         )
     return [name.strip() for name in text.split(",")]
 

@@ -9,13 +9,16 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, print_json
+from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, numbers, print_json
 from calibrant.cli._rescored import facts_of, show, tell_clamp, told_confidnet
 from calibrant.core.errors import InputError
-from calibrant.core.written import SUFFIXES
+from calibrant.core.io.formats import SUFFIXES
 
 RunOrFile = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run, or predictions with features")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="write the predictions here (.npz, .parquet, .csv)")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="predictions: .npz, .parquet, .csv (default: in the folder of the run)"),
+]
 PartName = Annotated[str, typer.Option("--part", help="part of the run: test, val or train")]
 Fit = Annotated[Path | None, typer.Option("--fit", help="held-out predictions instead of the run's val.npz")]
 
@@ -25,7 +28,9 @@ def clamp(
     run: Annotated[
         str, typer.Argument(help="the folder of a training, or a network: package.module:callable, hf:NAME")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="the folder for the clamp and the predictions")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="folder for the clamp and the predictions (default: RUN/clamp)")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="calibrate on this data set instead of the run's own")] = None,
     root: Annotated[str, typer.Option(help="where its files are")] = "",
     part: Annotated[str, typer.Option(help="the part to calibrate on; val may be half of test (docs)")] = "val",
@@ -37,20 +42,17 @@ def clamp(
     std: Annotated[str, typer.Option(help="standard deviation of pixels (default: the data set's)")] = "",
     gamma: Annotated[float, typer.Option(help="gamma of the focal loss; 0 is cross-entropy")] = 1.0,
     gamma_pool: Annotated[bool, typer.Option("--gamma-pool", help="try 0, 0.05 .. 1, take the lowest ECE")] = False,
-    init: Annotated[str, typer.Option(help="random, data, logit_grad or zero")] = "random",
     by: Annotated[str, typer.Option(help="lbfgs, sgd (the paper's recipe) or efficient (three passes)")] = "lbfgs",
     what: Annotated[str, typer.Option(help="fit both, delta or T")] = "both",
-    keep: Annotated[str, typer.Option(help="what to keep of a joint fit: both, delta or T")] = "both",
-    lam: Annotated[float | None, typer.Option(help="weight of the penalty (default: by --lambda-rule)")] = None,
     lambda_rule: Annotated[str, typer.Option(help="loss, term, ece or cv (held-out calibration images)")] = "loss",
-    folds: Annotated[int, typer.Option(help="folds of --lambda-rule cv")] = 5,
-    norm: Annotated[str, typer.Option(help="norm in the penalty: squared, or plain as in the toolkit")] = "squared",
-    keep_inside: Annotated[bool, typer.Option("--keep-inside", help="keep images between black and white")] = False,
     passes: Annotated[int, typer.Option(help="most passes over the calibration images")] = 25,
-    epochs: Annotated[int, typer.Option(help="epochs with --by sgd")] = 100,
-    rate: Annotated[float, typer.Option(help="learning rate with --by sgd")] = 0.001,
-    momentum: Annotated[float, typer.Option(help="momentum with --by sgd")] = 0.9,
     batch: Annotated[int, typer.Option(min=1, help="images at a time, and in each step of sgd")] = 512,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="any other option of NeuralClamping: init=data, lam=0.1, folds=5, keep=T, epochs=100, rate=.01"
+        ),
+    ] = None,
     onnx: Annotated[Path | None, typer.Option(help="write network and clamp to this ONNX file")] = None,
     allow_code: AllowCode = False,
     device: Device = "auto",
@@ -59,30 +61,18 @@ def clamp(
 ) -> None:
     """Neural Clamping: learn an input perturbation and a temperature for a trained network."""
     with needs_train():
+        from calibrant.rescorers import make
         from calibrant.rescorers.clamping import NeuralClamping
         from calibrant.rescoring.clamping import Images
         from calibrant.rescoring.clamping import clamp as clamped_by
 
-    options = NeuralClamping(
-        gamma=gamma,
-        gamma_pool="paper" if gamma_pool else None,
-        init=init,  # type: ignore[arg-type]  # here and below: it checks the words
-        by=by,  # type: ignore[arg-type]
-        what=what,  # type: ignore[arg-type]
-        keep=keep,  # type: ignore[arg-type]
-        lam=lam,
-        lambda_rule=lambda_rule,  # type: ignore[arg-type]
-        folds=folds,
-        norm=norm,  # type: ignore[arg-type]
-        keep_inside=keep_inside,
-        seed=seed,
-        passes=passes,
-        epochs=epochs,
-        rate=rate,
-        momentum=momentum,
-        batch=batch,
-    )
-    images = Images(data, root, part, split_seed, _numbers("--mean", mean), _numbers("--std", std), batch)
+    usual = {"gamma": gamma, "by": by, "what": what, "lambda_rule": lambda_rule, "passes": passes, "batch": batch}
+    usual |= {"gamma_pool": "paper"} if gamma_pool else {}
+    spec = ",".join([*(f"{key}={value}" for key, value in usual.items()), f"seed={seed}", *(override or [])])
+    options = make(f"clamping:{spec}")
+    assert isinstance(options, NeuralClamping)
+    images = Images(data, root, part, split_seed, numbers("--mean", mean), numbers("--std", std), batch)
+    out = _out(out, run, "clamp")
     with bar("passes (at most)", options.most_passes, quiet=as_json) as step, _interrupted("nothing was written"):
         made = clamped_by(
             run,
@@ -104,7 +94,10 @@ def clamp(
 @app.command()
 def confidnet(
     run: Annotated[Path, typer.Argument(help="the folder of a training")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="a folder; a fit that was interrupted there continues")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="a folder (default: RUN/confidnet); an interrupted fit there continues"),
+    ] = None,
     stages: Annotated[int, typer.Option(min=1, max=2, help="2: train a clone of the network as well")] = 1,
     epochs: Annotated[int, typer.Option(min=1, help="most epochs of stage 1")] = 500,
     clone_epochs: Annotated[int, typer.Option(min=1, help="most epochs of stage 2")] = 50,
@@ -125,6 +118,7 @@ def confidnet(
         from calibrant.rescoring.confidnet import rescore_by_confidnet
 
     options = ConfidNet(stages=stages, epochs=epochs, clone_epochs=clone_epochs, patience=patience, seed=seed)
+    out = _out(out, run, "confidnet")
     if out.suffix in SUFFIXES:
         raise InputError("--out", expected="a folder", got=str(out), fix=f"use for instance {out.with_suffix('')}")
     most = epochs + (clone_epochs if stages == 2 else 0)
@@ -152,7 +146,7 @@ def confidnet(
 @app.command()
 def trust_score(
     run: RunOrFile,
-    out: Out,
+    out: Out = None,
     part: PartName = "test",
     raw: Annotated[bool, typer.Option("--raw", help="write score / (1 + score), not a probability")] = False,
     neighbour: Annotated[str, typer.Option(help="neighbour of each class that counts: second or first")] = "second",
@@ -167,6 +161,7 @@ def trust_score(
     from calibrant.rescorers.trust_score import TrustScore
     from calibrant.rescoring.trust_score import rescore_by_trust_score
 
+    out = _out(out, run, "trust-score.npz")
     options = TrustScore(neighbour=neighbour, alpha=alpha)  # type: ignore[arg-type]  # it checks the word
     with needs_train():
         made = rescore_by_trust_score(
@@ -196,7 +191,7 @@ def trust_score(
 @app.command()
 def density_ratio(
     run: RunOrFile,
-    out: Out,
+    out: Out = None,
     part: PartName = "test",
     neighbours: Annotated[int, typer.Option(min=1, help="how many held-out neighbours a row is compared with")] = 10,
     fit: Fit = None,
@@ -208,6 +203,7 @@ def density_ratio(
     from calibrant.rescorers.density_ratio import DensityRatio
     from calibrant.rescoring.density_ratio import rescore_by_density_ratio
 
+    out = _out(out, run, "density-ratio.npz")
     options, shown = DensityRatio(neighbours=neighbours), partial(bar, quiet=as_json)
     with needs_train():
         made = rescore_by_density_ratio(
@@ -221,12 +217,12 @@ def density_ratio(
     show(made, out)
 
 
-def _numbers(option: str, text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        fix = f"write {option} 0.5, or one number a channel: 0.5,0.5,0.5"
-        raise InputError(option, expected="numbers", got=f"'{text}'", fix=fix) from None
+def _out(out: Path | None, run: str | Path, name: str) -> Path:
+    """Where to write: as the user says, or under this name in the folder of the run."""
+    if out is None and not Path(run).is_dir():
+        fix = f"say --out {name}"
+        raise InputError("--out", expected="a place to write to, where there is no run", got="none", fix=fix)
+    return out or Path(run) / name
 
 
 def _name(run: Path, part: str) -> str:

@@ -22,9 +22,9 @@ PlanName = Annotated[
     str, typer.Argument(metavar="PLAN", help="a plan of calibrant's (study plans lists them) or a .toml file")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="the folder of a study")]
-Limit = Annotated[float, typer.Option(min=0, help="seconds that one unit may take; 0 is no limit")]
-Cpus = Annotated[float | None, typer.Option(min=0.01, help="on ray: processors that one unit takes (default: 1)")]
-Gpus = Annotated[float | None, typer.Option(min=0, help="on ray: GPUs that one unit takes (default: 0)")]
+Limit = Annotated[float, typer.Option(min=0, help="seconds that one job may take; 0 is no limit")]
+Cpus = Annotated[float | None, typer.Option(min=0.01, help="on ray: processors that one job takes (default: 1)")]
+Gpus = Annotated[float | None, typer.Option(min=0, help="on ray: GPUs that one job takes (default: 0)")]
 Scale = Annotated[str, typer.Option(help="smoke (seconds), small (hours on two cores) or paper")]
 
 
@@ -54,15 +54,15 @@ def plan(
     """Show what a plan would run, what is shared, and how long it would take, before anything starts."""
     with needs_train():
         from calibrant.studying.estimate import estimate
-        from calibrant.studying.names import check_plan
+        from calibrant.studying.expand_plan import needed_code
         from calibrant.studying.plan_files import find_plan, plans_folder, read_plan
-        from calibrant.studying.trainings import needed_code
+        from calibrant.studying.validate_plan import check_plan
 
     made = read_plan(name, scale=scale)
     file = find_plan(name)
     own = file.parent == plans_folder() and not needed_code(made)
     check_plan(made, file, allow=allow_code, code=not own)  # to tell how long it takes, its networks are built
-    found = estimate(made, None if out is None else out.parent / "units")
+    found = estimate(made, None if out is None else out.parent / "jobs")
     if as_json:
         return print_json(found.to_dict())
     typer.echo(found.words())
@@ -79,22 +79,21 @@ def run(
     cpus: Cpus = None,
     gpus: Gpus = None,
     store: Annotated[
-        Path | None, typer.Option(help="folder of finished units (default: units, beside the study)")
+        Path | None, typer.Option(help="folder of finished jobs (default: jobs, beside the study)")
     ] = None,
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Run a plan; interrupted at any point, the same command continues and computes only what is missing."""
     with needs_train():
-        from calibrant.studying.study import open_plan, recomputed
+        from calibrant.studying.study import open_plan
 
     if shard and on != "local":
         raise InputError("--shard", expected="no --on beside it", got=f"--on {on}", fix="leave one of them out")
-    unused = recomputed(name, out, scale=scale)
     study = open_plan(name, out, scale=scale, store=store, allow_code=allow_code)
-    if unused and not as_json:
+    if study.unused and not as_json:
         typer.echo(
-            f"The plan has changed: {unused} finished units are no longer part of it, others are computed again."
+            f"The plan has changed: {study.unused} finished jobs are no longer part of it, others are computed again."
         )
     _run(study, f"shard:{shard}" if shard else on, {"limit": limit, **_sizes(on, cpus, gpus)}, as_json)
 
@@ -102,7 +101,6 @@ def run(
 @commands.command()
 def retry(
     folder: Folder,
-    failed: Annotated[bool, typer.Option("--failed", help="only what failed (and what waited for it)")] = True,
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
     limit: Limit = 0.0,
     cpus: Cpus = None,
@@ -110,12 +108,12 @@ def retry(
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
-    """Try failed units again."""
+    """Try failed jobs again."""
     with needs_train():
         from calibrant.studying.study import open_study
 
     sizes = {"limit": limit, **_sizes(on, cpus, gpus)}
-    _run(open_study(folder, allow_code=allow_code), on, sizes, as_json, retry=failed)
+    _run(open_study(folder, allow_code=allow_code), on, sizes, as_json, retry=True)
 
 
 @commands.command()
@@ -129,19 +127,21 @@ def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
     if as_json:
         return print_json(vars(found))
     state = "running" if found.running else "finished" if found.done == found.total else "not running"
-    counts = f"{found.done} of {found.total} units done, {found.failed} failed, {found.missing} missing; {state}."
+    counts = f"{found.done} of {found.total} jobs done, {found.failed} failed, {found.missing} missing; {state}."
     typer.echo(wrapped(counts))
     for name, why in found.failures.items():
         typer.echo(wrapped(f"{name}: {why}", "  "))
     if found.failures:
-        typer.echo(f"\n  calibrant study retry {folder} --failed")
+        typer.echo(f"\n  calibrant study retry {folder}")
 
 
 @commands.command()
 def table(
     folder: Folder,
-    measure: Annotated[str, typer.Option("--measure", "-m", help="a measure of the plan")] = "ece",
-    by: Annotated[str, typer.Option(help="columns of the plan, with commas")] = "entry,data",
+    measure: Annotated[
+        str | None, typer.Option("--measure", "-m", help="a measure of the plan (default: ece; with --rows: all)")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="columns, with commas (default: entry,data; with --rows: all)")] = None,
     where: Annotated[str, typer.Option(help="a condition in SQL: \"data = 'cifar10'\"")] = "",
     form: Annotated[str, typer.Option("--format", help="text, markdown, latex, csv or parquet")] = "text",
     rows: Annotated[bool, typer.Option("--rows", help="every single value instead of means")] = False,
@@ -158,17 +158,23 @@ def table(
         raise unknown_name("--format", form, FORMATS)
     study = open_study(folder, allow_code=allow_code)
     study.check_judged()
-    found = study.rows(where) if rows else study.table(measure, tuple(by.split(",")), where)
+    columns = tuple(by.split(",")) if by else ()
+    if rows:
+        values = study.values(measure, columns, where)
+    elif form == "latex" and not by:
+        return _print_latex(study, measure or "ece", where, out)
+    else:
+        values = study.table(measure or "ece", columns or ("entry", "data"), where)
     if as_json:
-        return print_json(found.to_dicts())
-    text = written(found, form, out)
+        return print_json(values.to_dicts())
+    text = written(values, form, out)
     if text:
         typer.echo(text)
 
 
 @commands.command()
 def claims(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
-    """Judge every claim of the plan: held, did not hold, or cannot be told."""
+    """Judge every claim of the plan: held, did not hold, depends on the data set, or inconclusive."""
     with needs_train():
         from calibrant.studying.study import open_study
         from calibrant.studying.tables import claims_in_words
@@ -197,8 +203,15 @@ def page(
     typer.echo(f"Written to {out}.")
 
 
+def _print_latex(study: "Study", measure: str, where: str, out: Path | None) -> None:
+    from calibrant.studying.latex import latex_table
+    from calibrant.studying.tables import written_text
+
+    typer.echo(written_text(latex_table(study, measure, where), out))
+
+
 def _sizes(on: str, cpus: float | None, gpus: float | None) -> dict[str, float]:
-    """What a unit takes, where Ray is asked for it."""
+    """What a job takes, where Ray is asked for it."""
     sizes = {name: value for name, value in (("cpus", cpus), ("gpus", gpus)) if value is not None}
     if sizes and on.partition(":")[0] != "ray":
         raise InputError(
@@ -212,7 +225,7 @@ def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     error = Console(stderr=True)
-    columns = (TextColumn("units"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, TimeElapsedColumn(), console=error, transient=True, disable=quiet) as shown:
         task = shown.add_task("", total=None)
 
@@ -224,14 +237,14 @@ def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry
         try:
             ended = study.run(on, **sizes, retry=retry, on_progress=on_progress)
         except KeyboardInterrupt:
-            typer.echo(f"stopped; finished units are kept: the same command continues ({study.folder})", err=True)
+            typer.echo(f"stopped; finished jobs are kept: the same command continues ({study.folder})", err=True)
             raise typer.Exit(130) from None
     facts = {"total": ended.total, "done": ended.done, "failed": ended.failed, "blocked": ended.blocked}
     if quiet:
         print_json(facts | {"reused": ended.reused, "folder": str(study.folder)})
     else:
         waiting = f", {ended.blocked} wait for those" if ended.blocked else ""
-        typer.echo(f"{ended.done} of {ended.total} units done ({ended.reused} before), {ended.failed} failed{waiting}.")
+        typer.echo(f"{ended.done} of {ended.total} jobs done ({ended.reused} before), {ended.failed} failed{waiting}.")
         typer.echo(f"\n  calibrant study page {study.folder} --out study.html")
     raise typer.Exit(1 if ended.failed else 0)
 

@@ -28,7 +28,7 @@ def table(
     *,
     inputs: Inputs,
 ) -> None:
-    """Compare methods over seeds: mean and sd, the best, and who is not shown worse."""
+    """Compare methods over seeds: mean and sd, the best, and which are not significantly worse."""
     from calibrant.measuring.run_files import read_runs
 
     forms = [name for name, asked in (("markdown", markdown), ("latex", latex), ("csv", csv)) if asked]

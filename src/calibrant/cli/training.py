@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._app import AllowCode, Device, Json, Seed, app, needs_train, print_json, shown
-from calibrant.core.wording import percent, whole_percent
+from calibrant.cli._app import AllowCode, Device, Json, Seed, app, needs_train, numbers, print_json, shown
+from calibrant.core.errors import InputError
+from calibrant.core.io.formats import SUFFIXES
+from calibrant.core.text.number_format import percent, whole_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,14 +20,16 @@ if TYPE_CHECKING:
     from calibrant.training.recipe import Recipe
     from calibrant.training.run import Run
 
-Set = Annotated[list[str] | None, typer.Option("--set", help="change a key: epochs=5, data.root=..., scale=small")]
+Override = Annotated[
+    list[str] | None, typer.Option("--override", help="change a key: epochs=5, data.root=..., scale=small")
+]
 
 
 @app.command()
 def train(
     recipe: Annotated[Path, typer.Argument(help="a TOML file or a name (see `calibrant list recipes`)")],
     out: Annotated[Path, typer.Option("--out", "-o", help="folder of the run; an interrupted run continues")],
-    changes: Set = None,
+    changes: Override = None,
     loss: Annotated[str | None, typer.Option(help='for instance "focal:gamma=3", "ce + 0.5*mdca"')] = None,
     model: Annotated[str | None, typer.Option(help="for instance wide_resnet:depth=16,width=4")] = None,
     data: Annotated[str | None, typer.Option(help="for instance cifar10")] = None,
@@ -48,10 +52,15 @@ def train(
 
 @app.command()
 def predict(
-    run: Annotated[Path, typer.Argument(help="folder of a run")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="predictions: .npz, .parquet or .csv")],
+    run: Annotated[str, typer.Argument(help="folder of a run, or a network: mynet.py:resnet20, package.module:name")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="predictions: .npz, .parquet or .csv; a folder for a network")
+    ],
     data: Annotated[str | None, typer.Option(help="another data set, for instance cifar10.1")] = None,
     root: Annotated[str, typer.Option(help="folder of the data set's files")] = "",
+    weights: Annotated[Path | None, typer.Option(help="weights of a network: a torch or safetensors file")] = None,
+    mean: Annotated[str, typer.Option(help="mean of pixels (0 to 1) for a network: 0.5 or 0.5,0.5,0.5")] = "",
+    std: Annotated[str, typer.Option(help="standard deviation of pixels (default: the data set's)")] = "",
     part: Annotated[str, typer.Option(help="train, val or test")] = "test",
     corrupt: Annotated[
         str | None, typer.Option(help="for instance fog:severity=3; `calibrant list corruptions`")
@@ -65,10 +74,22 @@ def predict(
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
-    """Predict with a trained network on its own test images or on others."""
+    """Predict with a trained network on its own test images or on others.
+
+    A network of your own is written to a folder that every command takes as a run, with val.npz and test.npz:
+    calibrant predict mynet.py:resnet20 --weights resnet20.th --data cifar10 --mean .5 --std .25 --out r20
+    """
     with needs_train():
         from calibrant.training.predict import predict_run
 
+    if not Path(run).is_dir() and ":" in run:
+        if part != "test" or corrupt or attack:
+            fix = f"leave out --part, --corrupt and --attack, then use: calibrant predict {out} --corrupt ..."
+            raise InputError(run, expected="a network to import into a folder first", got="more", fix=fix)
+        return _import_network(run, out, data, root, weights, mean, std, seed, batch, device, as_json)
+    if weights or mean or std:
+        fix = "leave out --weights, --mean and --std: the run has its own"
+        raise InputError(run, expected="a network such as mynet.py:resnet20", got="a run", fix=fix)
     p = predict_run(
         run,
         data=data,
@@ -101,8 +122,8 @@ def gamma(
     """Write the gamma that was learned for every image, as a table for figures."""
     with needs_train():
         from calibrant.training.run import open_run
-    from calibrant.core.disk import write_whole
-    from calibrant.core.errors import InputError, unknown_name
+    from calibrant.core.errors import unknown_name
+    from calibrant.core.files import write_whole
 
     if out.suffix not in (".parquet", ".csv"):
         raise InputError(str(out), expected=".parquet or .csv", got=f"'{out.suffix}'", fix="name it gamma.parquet")
@@ -124,6 +145,51 @@ def gamma(
         shown = "".join(f"{row[what]:9.3f}" if row["n"] > 1 else f"{'-':>9}" for what in ("mean", "std", "min", "max"))
         typer.echo(f"{name:8}{row['n']:8}{shown}")
     typer.echo(f"\n{_ahead(opened.log)}\nwritten to {out}")
+
+
+def _import_network(
+    network: str,
+    out: Path,
+    data: str | None,
+    root: str,
+    weights: Path | None,
+    mean: str,
+    std: str,
+    seed: int,
+    batch: int,
+    device: str,
+    as_json: bool,
+) -> None:
+    from calibrant.training.import_network import import_network
+
+    if data is None:
+        raise InputError(network, expected="images to predict", got="no --data", fix="say --data NAME, --data cifar10")
+    if out.suffix in SUFFIXES:
+        raise InputError("--out", expected="a folder", got=str(out), fix=f"use for instance {out.with_suffix('')}")
+    run = import_network(
+        network,
+        out,
+        data=data,
+        root=root,
+        weights=weights,
+        mean=numbers("--mean", mean),
+        std=numbers("--std", std),
+        split_seed=seed,
+        batch=batch,
+        device=device,
+    )
+    rows = {"val": run.val, "test": run.test}
+    halved = run.recipe.data.split == "half test"
+    of_all = rows.values() if halved else [run.test]
+    n = sum(p.n for p in of_all)
+    error = sum(int((~p.correct).sum()) for p in of_all) / n
+    if as_json:
+        counts = {f"n_{name}": p.n for name, p in rows.items()}
+        return print_json({"folder": str(out), "n": n, "error": error, "halved": halved, **counts})
+    typer.echo(f"{out}: error {percent(error, 2)} on the {n:,} test images of {data}")
+    if halved:
+        typer.echo(f"Half of them are in val.npz, to calibrate on, and half in test.npz, to judge by (--seed {seed}).")
+    typer.echo(f"\n  calibrant report {out}/test.npz --fit-on {out}/val.npz\n  calibrant clamp {out}")
 
 
 def train_with_bar(

@@ -6,11 +6,10 @@ from typing import Annotated
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import File, Json, app, print_json, progress
+from calibrant.cli._app import File, Json, app, print_json
 from calibrant.cli._inputs import Inputs, reads_predictions
-from calibrant.core.errors import InputError
-from calibrant.core.missing import Missing, together
-from calibrant.measuring.followed import Followed, Follower
+from calibrant.cli._streams import FormatOption, MissingLabelOption, SaveEvery, choose_format, lock_state, read_stream
+from calibrant.core.errors import InputError, visible
 from calibrant.reporting import tables
 
 
@@ -19,12 +18,15 @@ from calibrant.reporting import tables
 def watch(
     file: File,
     tolerance: Annotated[float | None, typer.Option(help="how far off scores may be (default: 0.02)")] = None,
-    alpha: Annotated[float | None, typer.Option(help="chance of a false alarm (default: 0.05)")] = None,
-    mode: Annotated[str | None, typer.Option(help="ever, or change (after a good period)")] = None,
+    alpha: Annotated[float | None, typer.Option(help="probability of a false alarm (default: 0.05)")] = None,
+    mode: Annotated[str | None, typer.Option(help="anytime, or change (after a calibrated period)")] = None,
     by: Annotated[str | None, typer.Option(help="column of segments, to watch each of them too")] = None,
     segments: Annotated[str | None, typer.Option(help="with --by: the only segments to watch, a,b,c")] = None,
     state: Annotated[Path | None, typer.Option(help="continue from this file, and save to it")] = None,
+    save_every: SaveEvery = None,
+    missing_label: MissingLabelOption = "error",
     batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time")] = 100_000,
+    form: FormatOption = None,
     as_json: Json = False,
     *,
     inputs: Inputs,
@@ -33,55 +35,61 @@ def watch(
 
     Exit code 0: no alarm. 1: alarm. 2: bad input.
     """
+    chosen = choose_format(form, as_json)
     if segments is not None and by is None:
         raise InputError("--segments", expected="--by as well", got="no --by", fix="name the column: --by segment")
-    asked: dict[str, object] = {
+    options: dict[str, object] = {
         "tolerance": tolerance,
         "alpha": alpha,
         "mode": mode,
         "segments": None if by is None else True if segments is None else segments.split(","),
     }
-    watching = _begin(state, asked)
-    missing = _follow(watching, file, inputs if by is None else inputs.grouped(by), batch_rows)
-    if state is not None:
-        watching.save(state)
-    if as_json:
-        print_json(watching.to_dict() | ({"missing": missing.to_dict()} if missing else {}))
+    columns = inputs if by is None else inputs.grouped(by)
+    with lock_state(state):
+        stream = _begin(state, options)
+        reading = read_stream(
+            stream,
+            file,
+            columns,
+            batch_rows=batch_rows,
+            state=state,
+            save_every=save_every,
+            missing_label=missing_label,
+            npz=True,
+        )
+    notes = [*reading.notes, *_empty_segments(stream, reading.groups)]
+    if chosen == "prometheus":
+        print(stream.to_prometheus(), end="")
+    elif chosen == "json":
+        missing = {"missing": reading.missing.to_dict()} if reading.missing else {}
+        print_json(stream.to_dict() | missing | {"notes": notes})
     else:
-        tables.show(str(watching))
-        if missing:
-            tables.show(str(missing))
-    raise typer.Exit(1 if watching.alarms else 0)
+        tables.show(str(stream))
+        for note in (*([str(reading.missing)] if reading.missing else []), *notes):
+            tables.show(visible(note))
+    raise typer.Exit(1 if stream.alarms else 0)
 
 
-def _begin(state: Path | None, asked: dict[str, object]) -> cal.Watch:
-    """A new watch, or the one that was saved, which must be what was asked for."""
-    given = {name: value for name, value in asked.items() if value is not None}
+def _begin(state: Path | None, options: dict[str, object]) -> cal.Watch:
+    """A new watch, or the saved one, whose options must be those that the user gives."""
+    chosen = {name: value for name, value in options.items() if value is not None}
     if state is None or not state.exists():
-        return cal.Watch(**given)  # type: ignore[arg-type]
+        return cal.Watch(**chosen)  # type: ignore[arg-type]
     saved = cal.Watch.load(state)
     kept: dict[str, object] = {"tolerance": saved.tolerance, "alpha": saved.alpha, "mode": saved.mode}
-    kept["segments"] = saved.by if saved.named is None else list(saved.named)
-    given.setdefault("segments", False)
-    for name, value in given.items():
+    kept["segments"] = saved.by_segment if saved.named is None else list(saved.named)
+    chosen.setdefault("segments", False)
+    for name, value in chosen.items():
         if value != kept[name]:
             fix = "leave the option out, or start with another state"
             raise InputError(str(state), expected=f"{name} {kept[name]}, as it began with", got=str(value), fix=fix)
     return saved
 
 
-def _follow(watching: cal.Watch, file: Path, inputs: Inputs, batch_rows: int) -> Missing | None:
-    """Watch the rows of a file that were not read before; how many of all its rows had no score."""
-    name = str(file.resolve())
-    follower = Follower(str(file), watching.files.get(name, Followed()))
-    gone: list[Missing] = []
-    whole = file.suffix == ".npz"
-    batches = iter([inputs.load(file)]) if whole else inputs.batches(file, batch_rows, gone.append)
-    with progress("rows read", ["stream"]) as steps:
-        for _, step in steps:
-            for batch in batches:
-                gone += [batch.missing] if whole and batch.missing else []
-                watching.update(follower.new(batch))
-                step(batch.n)
-    watching.files[name] = follower.end()
-    return together(gone)
+def _empty_segments(stream: cal.Watch, groups: set[str]) -> list[str]:
+    """A note on named segments that have no rows: their names may be misspelt."""
+    empty = [name for name in stream.named or () if stream.segments[name].n == 0]
+    if not empty:
+        return []
+    present = ", ".join(sorted(groups)[:8]) or "no segment"
+    return [f"No rows of {'segment' if len(empty) == 1 else 'segments'} {', '.join(empty)}: the rows have {present}."]

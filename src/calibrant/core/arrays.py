@@ -1,4 +1,4 @@
-"""Array types, and what can be asked of any array."""
+"""Array types, and functions for any array."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def is_text(array: npt.NDArray[Any]) -> bool:
 
 
 def lock(first: npt.NDArray[Any], *more: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Make arrays read-only, so that nobody spoils a view that others share; returns the first."""
+    """Make arrays read-only, because several views share them; returns the first."""
     for array in (first, *more):
         array.flags.writeable = False
     return first

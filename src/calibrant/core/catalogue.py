@@ -1,4 +1,4 @@
-"""A catalogue is a folder: the file name is the name. `ece:bins=30,scheme=mass` makes the class in ece.py.
+"""Catalogues: a folder with one entry per file. `ece:bins=30,scheme=mass` builds the class in ece.py.
 
 Installed packages add entries by entry points: the group `calibrant.measures` adds to the catalogue of measures.
 """
@@ -28,7 +28,7 @@ class Catalogue(Generic[T]):
 
     def __init__(self, package: str, base: type[T], kind: str, *, reuse: bool = True) -> None:
         self.package, self.base, self.kind, self.reuse = package, base, kind, reuse
-        self._made: dict[str, T] = {}
+        self._instances: dict[str, T] = {}
 
     @cached_property
     def _folder(self) -> Path:
@@ -40,34 +40,51 @@ class Catalogue(Generic[T]):
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
-        """Entries of installed packages. calibrant's own names win; of two packages with one name, neither."""
-        found: dict[str, EntryPoint] = {}
+        """Entries of installed packages; where two packages have one name, the first. calibrant's own names win."""
+        plugins: dict[str, EntryPoint] = {}
         for entry in entry_points(group=self.package):
-            other = found.setdefault(entry.name, entry)
-            if other.value != entry.value:
-                got = f"two: {other.value} and {entry.value}"
-                fix = "uninstall one of these packages"
-                raise InputError(f"{self.kind} {entry.name}", expected="one package with this name", got=got, fix=fix)
-        return {name: entry for name, entry in found.items() if name not in self._names}
+            if entry.name not in self._names:
+                plugins.setdefault(entry.name, entry)
+        return plugins
+
+    def _check_single(self, name: str) -> None:
+        """Refuse a name that two installed packages add."""
+        values = sorted({entry.value for entry in entry_points(group=self.package) if entry.name == name})
+        if len(values) > 1:
+            got, fix = f"two: {values[0]} and {values[1]}", "uninstall one of these packages"
+            raise InputError(f"{self.kind} {name}", expected="one package with this name", got=got, fix=fix)
 
     def names(self) -> list[str]:
         return sorted([*self._names, *self._plugins])
 
+    def load_all(self) -> tuple[dict[str, T], dict[str, InputError]]:
+        """Every entry with its default options, and the error of every plug-in that cannot be loaded."""
+        entries: dict[str, T] = {}
+        broken: dict[str, InputError] = {}
+        for name in self.names():
+            try:
+                entries[name] = self.make(name)
+            except InputError as error:
+                if name not in self._plugins:
+                    raise
+                broken[name] = error
+        return entries, broken
+
     def find(self, name: str) -> type[T]:
         """The class of a name, or of a user's own file given as a path (`./mine.py`)."""
         if name.endswith(".py"):
-            return self._class_in(_load_file(Path(name), self.kind), name)
+            return self._class_in(load_file(Path(name), self.kind), name)
         known = self.called(name)
         if known in self._names:
             return self._class_in(importlib.import_module(f"{self.package}.{known}"), known)
         return self._plugged(known)
 
     def called(self, name: str) -> str:
-        """The name of the entry that this name, or another name of it (`aliases` in its class), stands for."""
+        """The name of the entry with this name or alias (`aliases` in its class)."""
         if name in self._names:
             return name
-        speaking = (n for n in self._names if "aliases" in (self._folder / f"{n}.py").read_text(encoding="utf-8"))
-        for entry in speaking:  # no other file need be loaded
+        with_aliases = (n for n in self._names if "aliases" in (self._folder / f"{n}.py").read_text(encoding="utf-8"))
+        for entry in with_aliases:  # no other file need be loaded
             if name in getattr(self.find(entry), "aliases", ()):
                 return entry
         if name in self._plugins:
@@ -76,17 +93,29 @@ class Catalogue(Generic[T]):
 
     def make(self, spec: str) -> T:
         """An instance from `name` or `name:option=value,option=value`."""
-        if spec in self._made:  # frozen entries: one of each is enough
-            return self._made[spec]
+        if spec in self._instances:  # entries are frozen: one of each is enough
+            return self._instances[spec]
         name, _, options = spec.partition(":")
         cls = self.find(name.strip())
-        made = cls(**_parse_options(cls, name, options))
+        entry = self._build(cls, name, options)
         if self.reuse and not name.endswith(".py"):  # a user's file may change
-            self._made[spec] = made
-        return made
+            self._instances[spec] = entry
+        return entry
+
+    def _build(self, cls: type[T], name: str, options: str) -> T:
+        values = _parse_options(cls, name, options)
+        if PLUGGED.get(cls) is None:
+            return cls(**values)
+        try:
+            return cls(**values)
+        except InputError:
+            raise
+        except Exception as error:  # whatever a class of another package raises
+            got, fix = f"{type(error).__name__}: {error}", "correct or uninstall the package"
+            raise InputError(f"{self.kind} {name}", expected="a class that can be built", got=got, fix=fix) from error
 
     def named(self, spec: str) -> T:
-        """The same for a spec that stands in a file somebody made: names of the catalogue only, never code."""
+        """An instance from a spec in a file, which may come from anybody: names of the catalogue only, never code."""
         name = spec.partition(":")[0].strip()
         if name.endswith(".py"):
             raise InputError(
@@ -99,14 +128,15 @@ class Catalogue(Generic[T]):
 
     def _plugged(self, name: str) -> type[T]:
         """The class that an installed package adds, as `package.module:Class` or as a module that holds one."""
+        self._check_single(name)
         entry = self._plugins[name]
         try:
-            found = entry.load()
+            loaded = entry.load()
         except Exception as error:  # whatever a package raises while it is imported
             got = f"{type(error).__name__}: {error}"
             fix = "correct or uninstall the package"
             raise InputError(f"{self.kind} {name}", expected=f"{entry.value} to load", got=got, fix=fix) from error
-        cls = self._class_in(found, name) if isinstance(found, ModuleType) else found
+        cls = self._class_in(loaded, name) if isinstance(loaded, ModuleType) else loaded
         if not (inspect.isclass(cls) and issubclass(cls, self.base)):
             fix = f"subclass {self.base.__name__}"
             raise InputError(f"{self.kind} {name}", expected=f"a {self.kind}", got=entry.value, fix=fix)
@@ -114,19 +144,19 @@ class Catalogue(Generic[T]):
         return cls
 
     def _class_in(self, module: ModuleType, name: str) -> type[T]:
-        found = [
+        classes = [
             value
             for value in vars(module).values()
             if inspect.isclass(value) and issubclass(value, self.base) and value.__module__ == module.__name__
         ]
-        if len(found) != 1:
+        if len(classes) != 1:
             raise InputError(
                 name,
                 expected=f"one {self.kind} class in the file",
-                got=f"{len(found)}",
+                got=f"{len(classes)}",
                 fix=f"subclass {self.base.__name__} once",
             )
-        return found[0]
+        return classes[0]
 
 
 def spec_of(entry: Any) -> str:
@@ -212,7 +242,7 @@ def _parse_value(text: str, hint: Any, what: str) -> Any:
         ) from error
 
 
-def _load_file(path: Path, kind: str) -> ModuleType:
+def load_file(path: Path, kind: str) -> ModuleType:
     if not path.exists():
         raise InputError(str(path), expected=f"a Python file with a {kind}", got="no such file", fix="check the path")
     name = f"{USER_FILE}{path}"  # a name no import statement can have: ./json.py must not become json

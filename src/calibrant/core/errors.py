@@ -32,26 +32,46 @@ class InputError(ValueError):
     @classmethod
     def inside(cls, place: str, error: "InputError") -> "InputError":
         """The same error with the place it happened in, for instance a file name, in front."""
-        made = cls.__new__(cls)
-        made.what = error.what
-        ValueError.__init__(made, f"{_short(visible(place))}: {error}")
-        return made
+        return cls._with_text(f"{_short(visible(place))}: {error}", error)
+
+    @classmethod
+    def renamed(cls, error: "InputError", old: str, new: str) -> "InputError":
+        """The same error with another name in its text, for instance that of the file that a copy was made from."""
+        return cls._with_text(str(error).replace(visible(old), visible(new)), error)
+
+    @classmethod
+    def _with_text(cls, text: str, error: "InputError") -> "InputError":
+        other = cls.__new__(cls)
+        other.what = error.what
+        ValueError.__init__(other, text)
+        return other
 
 
 class LeakWarning(UserWarning):
-    """Numbers on rows that a map was fitted on flatter it."""
+    """Numbers on rows that a map was fitted on are optimistic."""
+
+
+class ProbabilitiesAsLogitsWarning(UserWarning):
+    """Scores given as logits are probabilities by all appearances."""
+
+
+class ReversedScoresWarning(UserWarning):
+    """Positive rows have significantly lower scores than negative ones."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], expected: str = "") -> InputError:
-    """The error for a name nobody knows, with the nearest known one; `expected` says it shorter than a long list.
+    """The error for an unknown name, with the nearest known one; `expected` replaces the list of all names.
 
     >>> print(unknown_name("measure", "eec", ["ece", "mce"]))
     measure: expected one of ece, mce, got 'eec'. To fix it: did you mean 'ece'?
+    >>> print(unknown_name("measure", "MCE", ["ece", "mce"]))
+    measure: expected one of ece, mce, got 'MCE'. To fix it: did you mean 'mce'?
     """
     from difflib import get_close_matches
 
     names = sorted(known)
-    near = get_close_matches(name, names, n=1)
+    lower = {known_name.lower(): known_name for known_name in reversed(names)}
+    near = [lower[match] for match in get_close_matches(name.lower(), lower, n=1)]
     return InputError(
         kind,
         expected=expected or f"one of {', '.join(names)}",

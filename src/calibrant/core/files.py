@@ -1,168 +1,175 @@
-"""Predictions on disk: npz, Parquet, CSV and JSONL. Nothing is unpickled, and nothing is half-written."""
+"""Write files completely or not at all; read compressed files; errors for damaged files."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import bz2
+import errno
+import gzip
+import os
+import re
+import socket
+import stat
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
-import numpy as np
-
-from calibrant.core.assemble import assemble
-from calibrant.core.columns import arrays_of, gaps_of, one_score, settled, with_numbers
 from calibrant.core.errors import InputError
-from calibrant.core.lm_eval import is_lm_eval, read_lm_eval
-from calibrant.core.missing import Missing, settle
-from calibrant.core.naming import AS_NAMED, Columns, roles_of
-from calibrant.core.npz import array_names, read_npz
-from calibrant.core.predictions import Predictions
-from calibrant.core.tables import read_wanted, table_batches
-from calibrant.core.written import SUFFIXES, check_suffix
+from calibrant.core.io.size_limits import check_unpacked, most_bytes
 
-if TYPE_CHECKING:
-    import polars as pl
+_HOST = re.sub(r"\W", "", socket.gethostname())[:40]
+_OURS = re.compile(rf"\.calibrant-{_HOST}-(\d+)-[0-9a-f]{{12}}\.part")  # a temporary file of a process on this host
 
 
-def load_predictions(
-    path: str | Path, *, few_rows: bool = False, labelled: bool = True, columns: Columns = AS_NAMED
-) -> Predictions:
-    """Predictions from a file; with `labelled=False` rows without a label get label 0 (out-of-distribution sets)."""
-    file = existing(path)
-    if file.suffix == ".npz":
-        return _from_npz(file, few_rows, labelled, columns)
-    if file.suffix == ".jsonl" and is_lm_eval(file, columns):
-        return read_lm_eval(file, columns)
-    frame, names = read_wanted(file, columns.wants)
-    return from_table(frame, file, columns, names, few_rows=few_rows, labelled=labelled)
+def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write to a temporary name beside `path`, then rename: a reader never sees half a file, nor does a power cut.
 
-
-def from_table(
-    frame: "pl.DataFrame",
-    place: Path | str,
-    columns: Columns,
-    names: list[str],
-    *,
-    few_rows: bool = False,
-    labelled: bool = True,
-) -> Predictions:
-    """Predictions from a table in memory; `names` are those of all its columns, also of those not read."""
-    if names and frame.height == 0:
-        raise InputError(
-            str(place), expected="at least two rows", got="a header and no rows", fix="write the file again"
-        )
-    frame, names = _numbered(frame, names, columns)
-    roles = roles_of(names, columns, str(place), labelled=labelled)
-    rows, missing = settled(with_numbers(frame, place, roles), place, roles, columns.missing)
-    arrays = arrays_of(rows, place, roles)
-    return assemble(str(place), arrays, roles, columns, few_rows=few_rows, missing=missing)
-
-
-def read_batches(
-    path: str | Path,
-    rows: int,
-    *,
-    columns: Columns = AS_NAMED,
-    on_missing: Callable[[Missing], None] | None = None,
-) -> Iterator[Predictions]:
-    """Scores and labels of a table of any length, at most `rows` rows at a time, in constant memory.
-
-    `on_missing` is told of every batch how many of its rows had no score; a batch that has none at all is not given.
+    What a symbolic link points to is replaced, the link stays; an existing file keeps its mode. A pipe or a device
+    such as /dev/null is written through. Whatever cannot be written is an InputError, and leaves nothing behind.
     """
-    if rows < 1:
-        raise InputError("rows", expected="at least 1 at a time", got=str(rows), fix="use 100000")
-    file = existing(path)
-    if file.suffix == ".npz" or (file.suffix == ".jsonl" and is_lm_eval(file, columns)):
-        raise InputError(
-            str(path),
-            expected="a .parquet, .csv or .jsonl table to stream",
-            got=".npz" if file.suffix == ".npz" else "samples of lm-evaluation-harness",
-            fix="measure it without --stream",
-        )
-    start, names, columns = 0, list[str](), replace(columns, id=None)
+    try:
+        if _is_stream(Path(path)):
+            whole = BytesIO()
+            write(whole)
+            with open(path, "wb") as stream:
+                stream.write(whole.getbuffer())
+        else:
+            _replace(Path(os.path.realpath(path)), write)
+    except Exception as error:
+        number = _number_of(error)
+        if number is None:
+            raise
+        raise _unwritable(path, number) from error
 
-    def wants(name: str) -> bool:
-        return name in columns.told or (columns.wants(name) and not _only_whole(name))
 
-    for frame in table_batches(file, rows, wants):
-        names = names or frame.columns
+def fault_point() -> None:
+    """End the process here, as `kill -9` would, when it is the n-th call and the environment has CALIBRANT_FAULT_AT=n.
+
+    For tests alone. `write_whole` passes here twice a file: when the temporary file is whole, and when it has been
+    renamed. A test that starts the same work for n = 1, 2, ... until it ends by itself has killed it between any two
+    writes.
+    """
+    global _passed
+    at = os.environ.get("CALIBRANT_FAULT_AT", "")
+    _passed += 1
+    if at.isdecimal() and int(at) == _passed:
+        os._exit(137)
+
+
+_passed = 0
+
+
+def damaged(file: Path, expected: str, got: object) -> InputError:
+    """The error for a file with wrong content."""
+    reason = (str(got).strip() or type(got).__name__).splitlines()[0]
+    return InputError(
+        str(file), expected=expected, got=reason, fix="get the file again; it is damaged or a different file"
+    )
+
+
+def read_bytes(file: Path) -> bytes:
+    """The bytes of a file, unpacked when its name ends in .gz, .bz2 or .pbz2."""
+    packed: Any = {".gz": gzip.open, ".bz2": bz2.open, ".pbz2": bz2.open}.get(file.suffix)
+    try:
+        if packed is None:
+            return read_regular(file)
+        with packed(BytesIO(read_regular(file))) as stream:
+            whole: bytes = stream.read(most_bytes(file) + 1)
+        check_unpacked(file, len(whole))
+        return whole
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise damaged(file, "a whole file", error) from error
+
+
+def read_regular(file: Path) -> bytes:
+    """The bytes of a regular file; a pipe or device, which might never end, is an InputError."""
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            fix = "replace it by a file"
+            raise InputError(str(file), expected="a regular file", got="a pipe or device", fix=fix)
+        return stream.read()
+
+
+def _is_stream(file: Path) -> bool:
+    """Whether this is a pipe or a character device; what is neither that nor a regular file is refused."""
+    try:
+        mode = os.stat(file).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    return not stat.S_ISREG(mode)
+
+
+def _replace(file: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    _clean(file.parent)
+    before = file.stat() if file.exists() else None
+    if before and not os.access(file, os.W_OK):  # a rename would not ask
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    mode = stat.S_IMODE(before.st_mode) if before else 0o666  # less the umask, which the system itself takes off
+    temporary = file.parent / f".calibrant-{_HOST}-{os.getpid()}-{os.urandom(6).hex()}.part"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(handle)
+        if before:
+            os.chmod(temporary, mode)
+        fault_point()
+        os.replace(temporary, file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(file.parent)
+    fault_point()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename last through a power cut, where the file system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
         try:
-            yield from _batch(frame, file, columns, names, on_missing or (lambda missing: None))
-        except InputError as error:
-            raise InputError.inside(f"rows from {start} on, numbered from there", error) from None
-        start += len(frame)
-    if start == 0:
-        raise InputError(str(path), expected="at least one row", got="none", fix="write the file again")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
-def _batch(
-    frame: "pl.DataFrame", file: Path, columns: Columns, names: list[str], on_missing: Callable[[Missing], None]
-) -> Iterator[Predictions]:
-    """The predictions of one batch; none where all its rows are left out."""
-    import polars as pl
-
-    there = set(frame.columns)
-    lacking = [name for name in names if name not in there]  # lines of JSON need not have every field
-    whole, names = _numbered(frame.with_columns(pl.lit(None).alias(name) for name in lacking), names, columns)
-    roles = roles_of(names, columns, str(file))
-    gaps = int(gaps_of(with_numbers(whole, file, roles), roles).sum())
-    if columns.missing != "refuse":
-        on_missing(Missing(gaps, whole.height, columns.missing, roles.noun))
-    if columns.missing == "drop" and gaps == whole.height:
+def _clean(folder: Path) -> None:
+    """Remove what a killed process of this host left here."""
+    if os.name != "posix":  # elsewhere asking whether a process lives would end it
         return
-    yield from_table(whole, file, columns, whole.columns, few_rows=True)
+    with os.scandir(folder) as entries:
+        left = [(entry.path, found) for entry in entries if (found := _OURS.fullmatch(entry.name))]
+    for path, found in left:
+        try:
+            os.kill(int(found[1]), 0)
+        except ProcessLookupError:
+            with suppress(OSError):
+                os.unlink(path)
+        except (OSError, OverflowError):
+            continue  # it lives, and is somebody else's
 
 
-def _numbered(frame: "pl.DataFrame", names: list[str], columns: Columns) -> tuple["pl.DataFrame", list[str]]:
-    """With columns called after classes, prob_cat, called by their numbers; numbered ones stay as they are."""
-    called = {old: new for old, new in columns.by_name.items() if old in names and new not in names}
-    return frame.rename(called, strict=False), [called.get(name, name) for name in names]
+def _number_of(error: Exception) -> int | None:
+    """The number of the system's error, which Polars has in its sentence alone."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return int(found[1]) if found else None
 
 
-def _only_whole(name: str) -> bool:
-    """Columns that say nothing to sums of batches: features and names of rows."""
-    return name.startswith("feature") or name in ("id", "ids", "seen", "classes", "about")
-
-
-def existing(path: str | Path) -> Path:
-    """The path of a file that is there, not empty, and has one of our suffixes."""
-    file = Path(path)
-    if not file.exists():
-        near = sorted(f.name for s in SUFFIXES for f in file.parent.glob(f"*{s}"))[:5]
-        raise InputError(
-            str(path),
-            expected="a file of predictions",
-            got="no such file",
-            fix=f"this folder has {', '.join(near)}" if near else "check the path",
-        )
-    if file.is_dir():
-        raise InputError(str(path), expected="a file", got="a folder", fix="name a file inside it")
-    if not file.is_file():
-        raise InputError(str(path), expected="a file", got="a pipe or a device", fix="write it to a file first")
-    check_suffix(file)
-    if file.stat().st_size == 0:
-        raise InputError(str(path), expected="predictions", got="an empty file", fix="write the file again")
-    return file
-
-
-def _from_npz(file: Path, few_rows: bool, labelled: bool, columns: Columns) -> Predictions:
-    names = array_names(file)
-    roles = roles_of(names, columns, str(file), labelled=labelled)
-    wanted = {roles.what: roles.score, **roles.named}
-    found, _ = read_npz(file, sorted(set(wanted.values())))
-    arrays: dict[str, Any] = {array: found[name] for array, name in wanted.items()}
-    if np.ndim(arrays.get("seen", 0.0)):
-        got, fix = f"shape {np.shape(arrays['seen'])}", "leave it out, or write the share"
-        raise InputError(f"{file}, array seen", expected="one number", got=got, fix=fix)
-    missing = None
-    if not roles.per_class and np.ndim(arrays[roles.what]) == 1:
-        scores = arrays[roles.what]
-        gaps = one_score(scores)
-        where = f"{file}, array {roles.score}"
-        missing = settle(where, roles.noun, int(gaps.sum()), len(scores), columns.missing)
-        if missing is not None and columns.missing == "drop":
-            arrays = {name: a[~gaps] if np.shape(a)[:1] == gaps.shape else a for name, a in arrays.items()}
-        elif missing is not None:
-            arrays[roles.what] = np.where(gaps, 0.0, scores)
-            right = arrays.get("labels")
-            if right is not None and np.shape(right) == gaps.shape and right.dtype.kind in "iufb":
-                arrays["labels"] = np.where(gaps, right.dtype.type(0), right)
-    return assemble(str(file), arrays, roles, columns, few_rows=few_rows, missing=missing)
+def _unwritable(path: str | Path, number: int) -> InputError:
+    full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return InputError(
+        str(path),
+        expected="room for the whole file" if full else "a file that can be written",
+        got=os.strerror(number),
+        fix="free some space, or write elsewhere; nothing was written" if full else "write to another name or folder",
+    )

@@ -1,4 +1,7 @@
-"""One process at a time in a folder: a lock that ends with the process that holds it, however it ends."""
+"""One process at a time in a folder, or with a file: a lock that ends with the process that holds it.
+
+Written by hand because filelock neither says which process holds a lock nor works without locks of the file system.
+"""
 
 import errno
 import os
@@ -7,10 +10,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 from calibrant.core.errors import InputError
 
 NAME = ".lock"
+Kind = Literal["folder", "file"]
 
 
 @contextmanager
@@ -32,35 +37,63 @@ def locked(folder: str | Path) -> Iterator[None]:
     """
     file = Path(folder) / NAME
     new = not file.parent.exists()
-    handle = _take(file)
+    try:
+        with _hold(file, str(folder), "folder"):
+            yield
+    finally:
+        if new:
+            with suppress(OSError):  # not empty
+                file.parent.rmdir()
+
+
+@contextmanager
+def locked_file(path: str | Path) -> Iterator[None]:
+    """Hold a file that is read, changed and written again, as `locked` holds a folder; `.NAME.lock` lies beside it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, locked_file(Path(folder) / "state.json"):
+    ...     try:
+    ...         with locked_file(Path(folder) / "state.json"):
+    ...             pass
+    ...     except InputError as error:
+    ...         print("choose another file" in str(error))
+    True
+    """
+    real = Path(os.path.realpath(path))
+    real.parent.mkdir(parents=True, exist_ok=True)  # as writing the file would
+    with _hold(real.with_name(f".{real.name}{NAME}"), str(path), "file"):
+        yield
+
+
+@contextmanager
+def _hold(file: Path, place: str, kind: Kind) -> Iterator[None]:
+    handle = _take(file, place, kind)
     try:
         yield
     finally:
         with suppress(OSError):  # Windows keeps a file that is open; without a lock on it, it does no harm
             file.unlink()
         os.close(handle)
-        if new:
-            with suppress(OSError):  # not empty
-                file.parent.rmdir()
 
 
-def _take(file: Path) -> int:
+def _take(file: Path, place: str, kind: Kind) -> int:
     """The open file, locked."""
     while True:
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "folder":
+                file.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            got, fix = error.strerror or str(error), "choose another folder"
-            raise InputError(str(file.parent), expected="a folder that can be written", got=got, fix=fix) from None
+            got, fix = error.strerror or str(error), f"choose another {kind}"
+            raise InputError(place, expected=f"a {kind} that can be written", got=got, fix=fix) from None
         if not _lock(handle, file):
             holder = os.read(handle, 200).decode(errors="replace").strip()
             os.close(handle)
             raise InputError(
-                str(file.parent),
-                expected="a folder in which no other process is at work",
+                place,
+                expected=f"a {kind} in which no other process is at work",
                 got=f"one that {holder or 'another process'} holds",
-                fix="wait until it has ended, or choose another folder",
+                fix=f"wait until it has ended, or choose another {kind}",
             )
         if _is_still(handle, file):
             break

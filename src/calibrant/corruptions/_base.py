@@ -39,7 +39,7 @@ class Corruption:
             raise InputError("severity", expected="1 to 5", got=str(self.severity), fix="give another one")
 
     def __call__(self, images: Bytes, rng: np.random.Generator) -> Bytes:
-        """The images, uint8 (n, height, width, 1 or 3), spoilt."""
+        """The images, uint8 (n, height, width, 1 or 3), corrupted."""
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
             raise InputError(
                 "images",
@@ -47,14 +47,14 @@ class Corruption:
                 got=f"{images.dtype} {images.shape}",
                 fix="convert them: values from 0 to 255, channels last",
             )
-        spoilt = np.empty_like(images)
+        corrupted = np.empty_like(images)
         for rows in pieces(len(images), max(1, AT_ONCE // images[:1].size) if len(images) else 1):
             changed = self.change(images[rows].astype(np.float32) / np.float32(255), rng)
-            spoilt[rows] = np.rint(np.clip(changed, 0, 1) * 255)
-        return spoilt
+            corrupted[rows] = np.rint(np.clip(changed, 0, 1) * 255)
+        return corrupted
 
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
-        """The pixels, spoilt; values outside 0..1 are cut afterwards."""
+        """The pixels, corrupted; values outside 0..1 are cut afterwards."""
         raise TypeError(f"{type(self).__name__} does not say what it does: define change")
 
     def pick(self, *five: T) -> T:

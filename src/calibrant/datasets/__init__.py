@@ -1,10 +1,11 @@
 """Images and labels: one file per data set; the file name is the name (`cifar10.1` is cifar10_1.py)."""
 
-from calibrant.core.image_cache import progress_to
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
+from calibrant.datasets._image_cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
 from calibrant.datasets._published import Published
 from calibrant.datasets._splits import Splits, halves, split, split_sizes
+from calibrant.datasets._unpickle import StoredTensor, read_pickled
 
 names, find = CATALOGUE.names, CATALOGUE.find
 
@@ -15,12 +16,14 @@ __all__ = [
     "Part",
     "Published",
     "Splits",
+    "StoredTensor",
     "Window",
     "find",
     "halves",
     "make",
     "names",
     "progress_to",
+    "read_pickled",
     "split",
     "split_sizes",
 ]

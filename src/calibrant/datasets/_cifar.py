@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from calibrant.core.arrays import Ints
-from calibrant.core.disk import damaged, read_bytes
-from calibrant.core.unpickled import read_pickled
+from calibrant.core.files import damaged, read_bytes
 from calibrant.datasets._base import Bytes, Dataset, Part
 from calibrant.datasets._decode import Picture
 from calibrant.datasets._files import absent, first_file, name_of, place
 from calibrant.datasets._parquet import columns_of, files_of, images_of, labels_of
+from calibrant.datasets._unpickle import read_pickled
 
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE  # red plane, green plane, blue plane

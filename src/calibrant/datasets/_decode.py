@@ -1,12 +1,14 @@
-"""Images in files, JPEG, PNG and what else pillow reads, as arrays of bytes."""
+"""Decode image files (PNG, JPEG, WebP, BMP, TIFF, GIF) to arrays of bytes."""
 
 import io
 import os
 import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
+from calibrant.core.files import read_regular
 from calibrant.core.parallel import threads
 from calibrant.datasets._base import Bytes, Window
 
@@ -22,6 +25,8 @@ Fit = Literal["crop", "squash"]
 Encoded = tuple[str, Callable[[], bytes]]  # what to call an image in errors, and how to get its bytes
 GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F")
 LOOKED_AT = 256  # images; enough to see whether a set has colours
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")  # no other: Pillow would start Ghostscript for an EPS
+DAMAGED = (OSError, EOFError, ValueError, SyntaxError, IndexError, struct.error, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -41,18 +46,9 @@ class Picture:
 
 def decode(encoded: Encoded, picture: Picture, window: Window | None = None) -> Bytes:
     """One image, (height, width, channels), or a window of it resized to that."""
-    what, read = encoded
-    pillow = _pillow()
-    try:
-        with pillow.open(io.BytesIO(read())) as image:
-            whole = _channelled(image, picture.channels)
-            fitted = _fitted(whole, picture, what) if window is None else _cut(whole, picture, window)
-    except InputError:
-        raise
-    except (OSError, EOFError, ValueError, SyntaxError, IndexError, struct.error, zlib.error) as error:
-        raise unreadable(what, error) from error
-    except pillow.DecompressionBombError as error:
-        raise unreadable(what, error) from error
+    with _opened(encoded) as image:
+        whole = _channelled(image, picture.channels)
+        fitted = _fitted(whole, picture, encoded[0]) if window is None else _cut(whole, picture, window)
     return np.asarray(fitted, dtype=np.uint8).reshape(picture.shape)
 
 
@@ -104,12 +100,31 @@ class ImageFiles:
 
     def encoded(self, name: bytes) -> Encoded:
         file = self.folder / os.fsdecode(name)
-        return str(file), file.read_bytes
+        return str(file), partial(read_regular, file)
 
 
-def unreadable(what: str, error: object) -> InputError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return InputError(what, expected="an image", got=f"a damaged one ({reason})", fix="get the file again")
+@contextmanager
+def _opened(encoded: Encoded) -> Iterator[Any]:
+    """The image of these bytes, while it is open; whatever is wrong with it is an InputError."""
+    what, read = encoded
+    pillow = _pillow()
+    try:
+        with pillow.open(io.BytesIO(read()), formats=FORMATS) as image:
+            yield image
+    except InputError:
+        raise
+    except pillow.DecompressionBombError as error:
+        most = f"{2 * pillow.MAX_IMAGE_PIXELS:,}"
+        fix = "leave it out, or make it smaller: it may be built to fill the memory"
+        raise InputError(what, expected=f"an image of at most {most} pixels", got="a larger one", fix=fix) from error
+    except pillow.UnidentifiedImageError as error:
+        expected = "an image (PNG, JPEG, WebP, BMP, TIFF or GIF)"
+        fix = "get the file again, or convert it"
+        raise InputError(what, expected=expected, got="a damaged file or another format", fix=fix) from error
+    except DAMAGED as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        got = f"a damaged one ({reason})"
+        raise InputError(what, expected="an image", got=got, fix="get the file again") from error
 
 
 def _fitted(image: Any, picture: Picture, what: str) -> Any:
@@ -148,12 +163,8 @@ def _channelled(image: Any, channels: int) -> Any:
 
 
 def _size_and_mode(encoded: Encoded) -> tuple[tuple[int, int], str]:
-    what, read = encoded
-    try:
-        with _pillow().open(io.BytesIO(read())) as image:
-            return image.size, image.mode
-    except (OSError, ValueError, SyntaxError, struct.error) as error:
-        raise unreadable(what, error) from error
+    with _opened(encoded) as image:
+        return image.size, image.mode
 
 
 def _pillow() -> Any:

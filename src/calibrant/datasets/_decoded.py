@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
-from calibrant.core.image_cache import Blocks, cached_images
 from calibrant.core.parallel import threads
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import Encoded, Picture, decode_many
+from calibrant.datasets._image_cache import Blocks, cached_images
 
 VERSION = 1  # of what decoding does: another number, and every cache is made again
 AT_ONCE = 256

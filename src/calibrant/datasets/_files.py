@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core import npz
 from calibrant.core.catalogue import spec_of
-from calibrant.core.disk import damaged, read_bytes
 from calibrant.core.errors import InputError
-from calibrant.core.image_cache import cache_folder
+from calibrant.core.files import damaged, read_bytes
+from calibrant.core.io import npz
 from calibrant.datasets._base import Bytes, Dataset
+from calibrant.datasets._image_cache import cache_folder
 
 IDX_OF_BYTES = 0x0800  # the start of an idx file: two zeros, the type (8 = unsigned byte), the number of dimensions
 

@@ -3,17 +3,19 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
+from calibrant.core.files import read_regular
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import Encoded, ImageFiles, Picture
 from calibrant.datasets._decoded import decoded
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif")
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Listing:
         return [self.folder / name for name in self.names]
 
     def encoded(self) -> list[Encoded]:
-        return [(str(file), file.read_bytes) for file in self.files]
+        return [(str(file), partial(read_regular, file)) for file in self.files]
 
     def as_files(self, picture: Picture) -> ImageFiles:
         return ImageFiles(self.folder, self.names, picture)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
+from calibrant.core.files import damaged
 from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._files import find_file, read_npz
 

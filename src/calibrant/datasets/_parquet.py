@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.arrays import Ints
-from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
-from calibrant.core.tables import readable
+from calibrant.core.files import damaged
+from calibrant.core.io.tables import readable
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import LOOKED_AT, Colour, Encoded, Fit, Picture, picture_of
 from calibrant.datasets._decoded import decoded

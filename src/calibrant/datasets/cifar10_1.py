@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibrant.core.disk import damaged
+from calibrant.core.files import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import absent, first_file, place, read_npy

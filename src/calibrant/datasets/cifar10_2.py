@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.disk import damaged
+from calibrant.core.files import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import find_file, read_npz

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.core.disk import damaged
 from calibrant.core.errors import InputError
+from calibrant.core.files import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import absent, first_file, place, read_npy

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
 
-from calibrant.core.disk import damaged
+from calibrant.core.files import damaged
 from calibrant.data import FASHION_MINI
 from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._files import no_root, read_npz

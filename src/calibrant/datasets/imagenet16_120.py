@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.unpickled import read_pickled
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import pixels_and_labels
 from calibrant.datasets._files import absent, first_file, place
 from calibrant.datasets._published import Published
+from calibrant.datasets._unpickle import read_pickled
 
 SIDE, KEPT = 16, 120
 BATCHES = {"train": tuple(f"train_data_batch_{i}" for i in range(1, 11)), "test": ("val_data",)}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibrant.core.disk import damaged
+from calibrant.core.files import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
 from calibrant.datasets._files import absent, place

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.disk import damaged
-from calibrant.core.npz import BROKEN
+from calibrant.core.files import damaged
+from calibrant.core.io.npz import BROKEN
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import MEAN, STD
 from calibrant.datasets._files import find_file

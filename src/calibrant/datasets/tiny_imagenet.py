@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.disk import damaged
+from calibrant.core.files import damaged
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Picture
 from calibrant.datasets._files import absent, place

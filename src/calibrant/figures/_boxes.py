@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.theme import WIDTH
+from calibrant.core.text.theme import WIDTH
 from calibrant.figures._base import Row
 from calibrant.figures._layers import chart_of
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curve import Bins, Scheme
+from calibrant.core.curves.curve import Bins, Scheme
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 
@@ -14,7 +14,7 @@ def class_bins(p: Predictions, count: int, scheme: Scheme) -> Bins:
     """Bins of every class's own probability, (k, bins)."""
     blocks = [curves.bins(count, scheme) for curves in p.class_curves()]
     counts, scores, hits = (
-        np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "hit_sum")
+        np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "outcome_sum")
     )
     return Bins(counts, scores, hits, p.curve.total, p.curve.effective)
 

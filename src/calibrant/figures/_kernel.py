@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.kernels import MODES_PER_SIGMA, cosine_sums, heat
+from calibrant.core.curves.kernels import MODES_PER_SIGMA, cosine_sums, heat
 
 POINTS = 256  # of a curve: two a pixel
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.theme import WIDTH, dress
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def colour(names: Sequence[str], field: str = "model", *, line: bool = False) ->
     """One colour per name, in order; no legend where there is nothing to tell apart."""
     import altair as alt
 
-    shape: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolOpacity": 1} if line else {}
-    legend = None if len(names) == 1 else alt.Legend(title=None, columns=_columns(names), **shape)
+    task: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolOpacity": 1} if line else {}
+    legend = None if len(names) == 1 else alt.Legend(title=None, columns=_columns(names), **task)
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(names)), legend=legend)
 
 

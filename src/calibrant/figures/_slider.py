@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Curve, Scheme
+from calibrant.core.curves.curve import Curve, Scheme
+from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
-from calibrant.core.weighted import WeightedCurve
 from calibrant.figures._base import Row
 from calibrant.figures._layers import chart_of
-from calibrant.figures._shape import OF_CLASSES, Called, count_of
+from calibrant.figures._task import OF_CLASSES, Called, count_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,7 +35,7 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     start, count = cuts[:-1], np.diff(curve.weight_sum[cuts])
     mean = np.add.reduceat(curve.scores * curve.weights, start) / count
     at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
-    hits = np.add.reduceat(_even_hits(curve) if scheme == "mass" else curve.hits * curve.weights, start)
+    hits = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
     return {
         "most": most,
         "n": count_of(curve.total),
@@ -131,7 +131,7 @@ def _chunk_ends(n: int, count: int) -> Ints:
     return index * size + np.minimum(index, more)
 
 
-def _even_hits(curve: Curve) -> Array:
+def _even_outcomes(curve: Curve) -> Array:
     """Hits shared evenly among equal scores, as equal-mass bins share them."""
     hits, misses = curve.groups
     size = hits + misses

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.core.theme import dress
-from calibrant.core.wording import joined, significant
+from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, plain, require, some, text
 from calibrant.figures._layers import chart_of, names_in, side_by_side

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Curve, Scheme
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Curve, Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import joined
+from calibrant.core.text.number_format import joined
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in
-from calibrant.figures._shape import shape_of
+from calibrant.figures._task import task_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,12 +47,12 @@ class BinsSweep(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         rows = []
-        shape = shape_of(models)
+        task = task_of(models)
         for name, p in models.items():
             values, noise = self._errors(p.curve), self._noise(p.curve)
             for m, measure in enumerate(("ECE", "MCE")):
                 for b, count in enumerate(COUNTS):
-                    known = {"shape": shape, "model": name, "measure": measure, "bins": count}
+                    known = {"task": task, "model": name, "measure": measure, "bins": count}
                     rows.append(known | {"value": float(values[b, m]), "noise": float(noise[b, m])})
         return rows
 
@@ -80,7 +80,7 @@ class BinsSweep(PredictionFigure):
     def _noise(self, curve: Curve) -> Any:
         rng = np.random.default_rng(self.seed)
         draws = [(rng.random(curve.n) < curve.scores).astype(np.float64) for _ in range(self.draws)]
-        return np.mean([self._errors(curve.with_hits(hits)) for hits in draws], axis=0)
+        return np.mean([self._errors(curve.with_outcomes(hits)) for hits in draws], axis=0)
 
 
 def _panel(rows: list[Row], measure: str, names: list[str]) -> Any:

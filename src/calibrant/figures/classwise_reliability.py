@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least, at_most, share_inside
-from calibrant.core.curve import Scheme
+from calibrant.core.config.bounds import at_least, at_most, share_inside
+from calibrant.core.curves.curve import Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wilson import wilson
-from calibrant.core.wording import joined
+from calibrant.core.statistics.wilson import wilson
+from calibrant.core.text.number_format import joined
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._classes import class_bins, class_errors, worst
 from calibrant.figures._layers import chart_of, colour, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._shape import count_of, require_shape
+from calibrant.figures._task import count_of, require_task
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,7 +52,7 @@ class ClasswiseReliability(PredictionFigure):
         share_inside("level", self.level)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        require_shape("classwise_reliability", models, ("classes", "binary"))
+        require_task("classwise_reliability", models, ("multiclass", "binary"))
         made = {name: class_bins(p, self.bins, self.scheme) for name, p in models.items()}
         rows = []
         for c in worst(made, self.classes):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.checks import at_least
+from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import percent
+from calibrant.core.text.number_format import percent
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_x
-from calibrant.figures._shape import called, shape_of
+from calibrant.figures._task import called, task_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -44,16 +44,16 @@ class ConfidenceDensity(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         rows = []
-        shape = shape_of(models)
-        words = called([{"shape": shape}])
+        task = task_of(models)
+        words = called([{"task": task}])
         for name, p in models.items():
             w = np.ones(p.n) if p.weights is None else p.weights
-            for outcome, mask in ((words.hit, p.hit & (w > 0)), (words.miss, ~p.hit & (w > 0))):
+            for outcome, mask in ((words.outcome, p.outcome & (w > 0)), (words.miss, ~p.outcome & (w > 0))):
                 values, shares = p.score[mask], w[mask] / w[mask].sum()
                 if not len(values):
                     continue  # a model that is never wrong has one density
                 (density,) = smoothed(values, [shares], self._bandwidth(values))
-                known = {"shape": shape, "model": name, "outcome": outcome, "count": len(values)}
+                known = {"task": task, "model": name, "outcome": outcome, "count": len(values)}
                 known["mean"] = float(shares @ values)
                 points = zip(grid().tolist(), np.maximum(density, 0).tolist(), strict=True)
                 rows += [known | {"confidence": at, "density": height} for at, height in points]
@@ -66,10 +66,10 @@ class ConfidenceDensity(PredictionFigure):
             each = [
                 f"{row['count']:,} {key} with mean {words.score} {percent(row['mean'])}" for key, row in facts.items()
             ]
-            missing = [f"no {outcome} ones" for outcome in (words.hit, words.miss) if outcome not in facts]
+            missing = [f"no {outcome} ones" for outcome in (words.outcome, words.miss) if outcome not in facts]
             said.append(f"{name} has {' and '.join(each + missing)}.")
-        what = "rows" if words.hit == "positive" else "predictions"
-        return f"Densities of the {words.score} of {words.hit} and {words.miss} {what}. {' '.join(said)}"
+        what = "rows" if words.outcome == "positive" else "predictions"
+        return f"Densities of the {words.score} of {words.outcome} and {words.miss} {what}. {' '.join(said)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, most = names_in(rows), max(row["density"] for row in rows)
@@ -88,7 +88,7 @@ def _panel(rows: list[Row], name: str, most: float) -> Any:
     base = chart_of(rows)
     words = called(rows)
     x = unit_x("confidence", words.score)
-    outcome = alt.Color("outcome:N", scale=alt.Scale(domain=[words.hit, words.miss]), legend=alt.Legend(title=None))
+    outcome = alt.Color("outcome:N", scale=alt.Scale(domain=[words.outcome, words.miss]), legend=alt.Legend(title=None))
     tooltip = [
         alt.Tooltip("outcome:N"),
         alt.Tooltip("confidence:Q", format=".1%", title=words.score),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.wording import joined
+from calibrant.core.text.number_format import joined
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import falling_threshold
 from calibrant.figures._thin import thin

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import average_precision
 from calibrant.core.predictions import Predictions
-from calibrant.core.ranking import average_precision
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import joined, percent
+from calibrant.core.text.number_format import joined, percent
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in, unit_x, unit_y
-from calibrant.figures._shape import positive_curves
+from calibrant.figures._task import positive_curves
 from calibrant.figures._thin import thin
 
 if TYPE_CHECKING:
@@ -62,11 +62,12 @@ class PrecisionRecall(PredictionFigure):
             alt.Tooltip("average_precision:Q", format=".4f", title="average precision"),
         ]
         title = "precision (positives among those flagged)"
-        base = chart_of(rows).encode(
-            x=unit_x("recall", "recall (positive rows found)"), color=colour(names_in(rows), line=True), tooltip=tooltip
+        base = chart_of(rows).encode(x=unit_x("recall", "recall (positive rows found)"), tooltip=tooltip)
+        lines = base.mark_line(style="curve").encode(
+            y=unit_y("precision", title), order="place:Q", color=colour(names_in(rows), line=True)
         )
-        lines = base.mark_line(style="curve").encode(y=unit_y("precision", title), order="place:Q")
-        chance = base.mark_line(style="noise").encode(y=unit_y("positives", title))
+        # Without a colour: as a part of the legend it would make every line there look dotted.
+        chance = base.mark_line(style="noise").encode(y=unit_y("positives", title), detail="model:N")
         return dress(alt.layer(chance, lines).properties(width=WIDTH, height=WIDTH))
 
 

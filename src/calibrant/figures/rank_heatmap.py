@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from calibrant.core.ranking import kendall, spearman
-from calibrant.core.theme import dress
+from calibrant.core.curves.ranking import kendall, spearman
+from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import chosen, numbers, plain
 from calibrant.figures._layers import chart_of, names_in

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant.core.checks import at_least, share_inside
-from calibrant.core.curve import Curve, Scheme, equal_width_edges
+from calibrant.core.config.bounds import at_least, share_inside
+from calibrant.core.curves.curve import Curve, Scheme, equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wilson import wilson
-from calibrant.core.wording import level, percent, sentence, whole_percent
+from calibrant.core.statistics.wilson import wilson
+from calibrant.core.text.number_format import level, percent, sentence, whole_percent
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._shape import Called, called, count_of, shape_of
 from calibrant.figures._slider import binned, cells, slider
+from calibrant.figures._task import Called, called, count_of, task_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -54,10 +54,10 @@ class Reliability(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         """A row per filled bin; with the slider, one more row a model that holds its cells as lists."""
-        shape = shape_of(models)
-        rows = [{"shape": shape, **row} for name, p in models.items() for row in self._bins(name, p.curve, shape)]
+        task = task_of(models)
+        rows = [{"task": task, **row} for name, p in models.items() for row in self._bins(name, p.curve, task)]
         if self.slider:
-            known = {"shape": shape, "part": "cells"}
+            known = {"task": task, "part": "cells"}
             rows += [{**known, "model": name, **cells(p.curve, self.scheme)} for name, p in models.items()]
         return rows
 
@@ -86,8 +86,8 @@ class Reliability(PredictionFigure):
         drawn = side_by_side(panels)
         return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
 
-    def _bins(self, name: str, curve: Curve, shape: str) -> list[Row]:
-        b, words = curve.bins(self.bins, self.scheme), called([{"shape": shape}])
+    def _bins(self, name: str, curve: Curve, task: str) -> list[Row]:
+        b, words = curve.bins(self.bins, self.scheme), called([{"task": task}])
         ends = np.cumsum(b.count)
         first = curve.weight_sum.searchsorted(ends - b.count, "right")
         last = curve.weight_sum.searchsorted(ends, "left")
@@ -173,7 +173,7 @@ def _sentence(name: str, rows: list[Row], words: Called) -> str:
     said, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
     ece = sum(row["share"] * abs(row["gap"]) for row in rows)
     sure = sum(row["share"] for row in rows if row["gap"] > 0)
-    if words.hit == "positive":
+    if words.outcome == "positive":
         return (
             f"{name} gives {percent(said)} on average and {percent(right)} of {n:,} rows are positive, ECE {ece:.4f}; "
             f"{whole_percent(sure)} of its rows are in bins whose scores are too high."

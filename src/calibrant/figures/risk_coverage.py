@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import share_inside
-from calibrant.core.curve import Curve
+from calibrant.core.config.bounds import share_inside
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import joined, percent, whole_percent
+from calibrant.core.text.number_format import joined, percent, whole_percent
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in, unit_x
 from calibrant.figures._thin import thin

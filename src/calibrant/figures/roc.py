@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import area_under_roc
 from calibrant.core.predictions import Predictions
-from calibrant.core.ranking import area_under_roc
-from calibrant.core.wording import joined
+from calibrant.core.text.number_format import joined
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import falling_threshold
-from calibrant.figures._shape import positive_curves
+from calibrant.figures._task import positive_curves
 from calibrant.figures._thin import thin
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.theme import dress
-from calibrant.core.wording import joined, significant
+from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._boxes import panel, rows_of
 from calibrant.figures._checks import MOST_COLUMNS, numbers, require, some, text

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.checks import at_least, share_inside
-from calibrant.core.curve import Curve
-from calibrant.core.kernels import smooth_error
+from calibrant.core.config.bounds import at_least, share_inside
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.kernels import smooth_error
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import level, sentence, whole_percent
+from calibrant.core.text.number_format import level, sentence, whole_percent
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._kernel import grid, smoothed
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._shape import called, shape_of
+from calibrant.figures._task import called, task_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -53,8 +53,8 @@ class SmoothReliability(PredictionFigure):
         at_least("seed", self.seed, 0)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        shape = shape_of(models)
-        return [{"shape": shape, **row} for name, p in models.items() for row in self._curve(name, p.curve)]
+        task = task_of(models)
+        return [{"task": task, **row} for name, p in models.items() for row in self._curve(name, p.curve)]
 
     def words(self, rows: list[Row]) -> str:
         words = called(rows)
@@ -77,8 +77,8 @@ class SmoothReliability(PredictionFigure):
 
     def _curve(self, name: str, curve: Curve) -> list[Row]:
         ones = curve.weights / curve.total
-        error, sigma = smooth_error(curve.scores, (curve.scores - curve.hits) * ones)
-        density, hits, scores = smoothed(curve.scores, [ones, ones * curve.hits, ones * curve.scores], sigma)
+        error, sigma = smooth_error(curve.scores, (curve.scores - curve.outcomes) * ones)
+        density, hits, scores = smoothed(curve.scores, [ones, ones * curve.outcomes, ones * curve.scores], sigma)
         weight = 2 * np.sqrt(np.pi) * sigma * curve.total * curve.effective * density  # how many rows the kernel sees
         keep = np.flatnonzero(weight >= min(FEWEST, weight.max() / 2))
         density, hits, scores = density[keep], hits[keep], scores[keep]
@@ -97,7 +97,7 @@ class SmoothReliability(PredictionFigure):
 
     def _band(self, curve: Curve, t: Array, sigma: float, confidence: Array) -> tuple[Array, Array]:
         """Quantiles of the gap over resamples. Equal rows are drawn together: a multinomial over cells is the same."""
-        cell = 2 * np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1) + curve.hits.astype(np.int64)
+        cell = 2 * np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1) + curve.outcomes.astype(np.int64)
         filled, of = np.unique(cell, return_inverse=True)
         count = np.bincount(of, curve.weights)
         score, hit = np.bincount(of, curve.scores * curve.weights) / count, (filled % 2).astype(np.float64)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.ranking import kendall
 from calibrant.core.errors import InputError
-from calibrant.core.ranking import kendall
-from calibrant.core.theme import WIDTH, dress
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, plain, require, some, text
 from calibrant.figures._layers import chart_of, colour, names_in

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import joined, significant
+from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, require, shorten, some, text
 from calibrant.figures._layers import chart_of, colour, names_in, side_by_side

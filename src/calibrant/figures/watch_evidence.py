@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from calibrant.core.theme import WIDTH, dress
-from calibrant.core.wording import joined, significant
+from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, require, some, text
 from calibrant.figures._layers import chart_of, colour, names_in

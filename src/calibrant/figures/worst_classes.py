@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least, at_most
-from calibrant.core.curve import equal_width_edges
+from calibrant.core.config.bounds import at_least, at_most
+from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import dress
-from calibrant.core.wording import joined
+from calibrant.core.text.number_format import joined
+from calibrant.core.text.theme import dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._classes import class_bins, class_errors, worst
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_axis
-from calibrant.figures._shape import count_of, require_shape
+from calibrant.figures._task import count_of, require_task
 
 if TYPE_CHECKING:
     import altair as alt
@@ -49,7 +49,7 @@ class WorstClasses(PredictionFigure):
         at_most("classes", self.classes, MOST_CLASSES)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        require_shape("worst_classes", models, ("classes", "binary"))
+        require_task("worst_classes", models, ("multiclass", "binary"))
         made = {name: class_bins(p, self.bins, "width") for name, p in models.items()}
         edges, rows = equal_width_edges(self.bins), []
         for c in worst(made, self.classes):

@@ -1,7 +1,18 @@
 """How calibrated, and how refined, is it? One file per measure; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
-from calibrant.measures._base import Binned, BinnedMeasure, ClassMeasure, CurveMeasure, Direction, Measure, RowMeasure
+from calibrant.measures._base import (
+    Binned,
+    BinnedMeasure,
+    ClassMeasure,
+    CurveMeasure,
+    Direction,
+    Measure,
+    RowMeasure,
+    Streams,
+    Unit,
+    check_predictions,
+)
 
 CATALOGUE = Catalogue("calibrant.measures", Measure, "measure")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
@@ -15,6 +26,9 @@ __all__ = [
     "Direction",
     "Measure",
     "RowMeasure",
+    "Streams",
+    "Unit",
+    "check_predictions",
     "find",
     "make",
     "names",

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.curve import Closed, Curve, equal_width_edges
+from calibrant.core.curves.curve import Closed, Curve, equal_width_edges
 
 Dialect = Literal[
     "torchmetrics",
@@ -39,7 +39,7 @@ class Rule:
         scores: Floats = curve.scores.astype(self.precision)
         index = self.bin_of(scores, bins)
         used = index >= 0
-        residual = np.bincount(index[used], ((scores - curve.hits) * curve.weights)[used])
+        residual = np.bincount(index[used], ((scores - curve.outcomes) * curve.weights)[used])
         return float(np.abs(residual).sum() / curve.total)
 
 
@@ -118,7 +118,7 @@ RELPLOT_FLOOR = 1e-4  # added to the density, where one sample counts 1
 
 
 def relplot_smooth(scores: Array, weights: Array, residual: Array) -> float:
-    """relplot's smECE of sorted confidences, their weights (ones), and their weighted (confidence - hit) / n."""
+    """relplot's smECE of sorted confidences, their weights (ones), and their weighted (confidence - outcome) / n."""
     low, high = 0.0, 1.0
     for _ in range(RELPLOT_HALVINGS):
         middle = (low + high) / 2

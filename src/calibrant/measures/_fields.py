@@ -3,8 +3,8 @@
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curve import Curve
-from calibrant.core.noise import Noisy, Sampling
+from calibrant.core.curves.curve import Curve
+from calibrant.core.statistics.residual_noise import Noisy, Sampling
 
 CELLS = 500
 
@@ -14,13 +14,13 @@ def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, Noisy]:
     cell = np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1)
     share = np.bincount(cell, curve.weights, CELLS) / curve.total
     middles = (np.arange(CELLS) + 0.5) / CELLS
-    return middles, share, rows.gather(curve.order, cell, curve.scores - curve.hits, CELLS)
+    return middles, share, rows.gather(curve.order, cell, curve.scores - curve.outcomes, CELLS)
 
 
 def running(curve: Curve, rows: Sampling) -> Noisy:
     """The running sum of residuals at up to CELLS places, equally many rows apart."""
     cells = min(CELLS, curve.n)
-    sums = rows.gather(curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.hits, cells)
+    sums = rows.gather(curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.outcomes, cells)
     return Noisy(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
 
 

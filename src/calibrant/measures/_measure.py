@@ -8,18 +8,18 @@ import numpy as np
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.intervals import Interval, basic_interval
-from calibrant.core.noise import Sampling, Spread
 from calibrant.core.predictions import Predictions
-from calibrant.core.shapes import shape_words
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.predictions.tasks import task_words
+from calibrant.core.statistics.bootstrap import Interval, basic_interval
+from calibrant.core.statistics.residual_noise import Sampling, Spread
 
 SUSPECT_BIAS = 0.1  # of the value; a calibrated model shows about 0.4
 
-SHAPES: tuple[Shape, ...] = ("classes", "binary", "confidence", "choices")
-SHAPE_WORDS: dict[Shape, dict[str, str]] = {  # what definitions call the score, for each shape
-    "classes": {},
-    "choices": {},
+TASKS: tuple[Task, ...] = ("multiclass", "binary", "confidence", "choice")
+TASK_WORDS: dict[Task, dict[str, str]] = {  # what definitions call the score, for each task
+    "multiclass": {},
+    "choice": {},
     "binary": {
         "top-label": "positive-class",
         "confidence": "P(positive)",
@@ -30,6 +30,8 @@ SHAPE_WORDS: dict[Shape, dict[str, str]] = {  # what definitions call the score,
 }
 
 Direction = Literal["down", "up", "zero", "none"]
+Unit = Literal["percent", "number"]
+Streams = Literal["rows", "bins", "ranking", "no"]
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,17 @@ class Measure:
     title: ClassVar[str]
     reference: ClassVar[str]
     direction: ClassVar[Direction] = "down"  # which way is better
+    unit: ClassVar[Unit] = "number"  # "percent": a share, printed as 6.81 %
+    meaning: ClassVar[str] = ""  # one plain sentence for somebody who never saw the number
+    meaning_binary: ClassVar[str] = ""  # the same about P(positive), where that differs
+    streams: ClassVar[Streams] = "no"  # the sums that it is computed from, batch by batch
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     resamples: ClassVar[int] = 1000  # how many the interval takes unless told otherwise
-    shapes: ClassVar[tuple[Shape, ...]] = SHAPES  # of predictions that it can be computed of
+    tasks: ClassVar[tuple[Task, ...]] = TASKS  # of predictions that it can be computed of
     covers: ClassVar[str] = ""  # what a 95 % interval covers, where that is not 93 to 99 %
     of_calibration: ClassVar[bool] = False  # zero for a perfectly calibrated model of infinitely many rows
     needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong
+    without_interval: ClassVar[str] = ""  # why it has none, where no interval is known that holds
     fixed_maps: ClassVar[bool] = False  # fits maps, and resamples do not fit them again
 
     def __post_init__(self) -> None:
@@ -59,21 +66,31 @@ class Measure:
         """What exactly the number is, in words, with the options that matter."""
         return self.title
 
+    def explain(self, task: str) -> str:
+        """What the number means, in plain words; the first line of the class where no meaning is given."""
+        own = self.meaning_binary if task == "binary" else ""
+        return own or self.meaning or (type(self).__doc__ or self.title).strip().partition("\n")[0]
+
+    @property
+    def streamed_from(self) -> Streams:
+        """The sums that the measure with these options is computed from."""
+        return self.streams
+
     def defined(self, p: Predictions) -> str:
-        """The definition for the shape of these predictions."""
-        words = SHAPE_WORDS[p.shape]
-        made = self.definition
-        for top, own in words.items():
-            made = made.replace(top, own)
-        return made
+        """The definition for the task of these predictions."""
+        words = self.definition
+        for top, own in TASK_WORDS[p.task].items():
+            words = words.replace(top, own)
+        return words
 
     def check_shape(self, p: Predictions) -> None:
-        """Refuse predictions that cannot answer."""
-        if p.shape not in self.shapes:
+        """Refuse what are not predictions, and predictions that this measure cannot be computed of."""
+        check_predictions(p)
+        if p.task not in self.tasks:
             raise InputError(
                 spec_of(self),
-                expected=" or ".join(map(shape_words, self.shapes)),
-                got=shape_words(p.shape),
+                expected=" or ".join(map(task_words, self.tasks)),
+                got=task_words(p.task),
                 fix="ask for a measure that needs no more, for instance ece",
             )
 
@@ -84,10 +101,21 @@ class Measure:
 
     def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
         """The measure if the probabilities were exactly right: labels drawn from them."""
-        return self(Predictions(p.values, _draw_labels(p, rng), p.kind, p.extras))
+        return self(Predictions(p.values, _draw_labels(p, rng), p.score_type, p.row_data))
 
     def under_calibration(self, p: Predictions, resamples: int, seed: int) -> Array:
-        """The measure on labels drawn from the probabilities, again and again."""
+        """The measure on labels drawn from the probabilities, again and again.
+
+        Rows of one cluster share their noise, which no label drawn alone can show: there each draw turns the residuals
+        of whole clusters around at random, and a measure that is not made of residuals cannot be drawn at all.
+        """
+        if p.clusters is not None:
+            turned = Sampling(p.n, resamples, seed, p.weights, p.clusters, calibrated=True)
+            spread = self.spread(p, turned)
+            if spread is None:
+                expected = "a calibration error, whose residuals can be drawn by cluster"
+                raise InputError(spec_of(self), expected=expected, got="rows in clusters", fix="use for instance ece")
+            return spread.floor
         rng = np.random.default_rng(seed)
         return np.array([self.simulated(p, rng) for _ in range(resamples)])
 
@@ -111,6 +139,17 @@ class Measure:
         if suspect and np.mean(self.under_calibration(p, len(drawn), seed) >= value) > tail:
             return Interval(self.bounds[0], found.high)
         return found
+
+
+def check_predictions(p: object) -> None:
+    """Refuse arrays and other values that do not say what their scores are."""
+    if not isinstance(p, Predictions):
+        raise InputError(
+            "predictions",
+            expected="a Predictions object, which says what the scores are",
+            got=type(p).__name__,
+            fix="write for instance Predictions.from_probs(scores, labels=y), or .from_logits, .binary",
+        )
 
 
 def _draw_labels(p: Predictions, rng: np.random.Generator) -> Ints:

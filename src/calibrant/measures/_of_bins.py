@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.class_curves import ClassCurves
-from calibrant.core.curve import Bins, Closed, Curve, Mass, Scheme, check_bins
-from calibrant.core.noise import Noisy, Sampling, Spread
+from calibrant.core.curves.class_curves import ClassCurves
+from calibrant.core.curves.curve import Bins, Closed, Curve, MassRule, Scheme, check_bins
+from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
-from calibrant.core.weighted import WeightedCurves
-from calibrant.measures._measure import Measure
+from calibrant.core.statistics.residual_noise import Noisy, Sampling, Spread
+from calibrant.measures._measure import Measure, Streams, Unit
 from calibrant.measures._of_curve import CurveMeasure
 
 
@@ -22,9 +22,11 @@ class Binned(Measure):
     bins: int = 15
     scheme: Scheme = "width"
     closed: Closed = "right"
-    em: Mass = "sort"
+    mass_rule: MassRule = "sort"
 
     of_calibration: ClassVar[bool] = True
+    unit: ClassVar[Unit] = "percent"
+    streams: ClassVar[Streams] = "bins"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -34,11 +36,16 @@ class Binned(Measure):
         raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
 
     def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        """From the noise of each bin's residuals (score minus hit, over n); None where that is not known."""
+        """From the noise of each bin's residuals (score minus outcome, over n); None where that is not known."""
         return None
 
     def make_bins(self, curve: Curve | ClassCurves | WeightedCurves) -> Bins:
-        return curve.bins(self.bins, self.scheme, closed=self.closed, em=self.em)
+        return curve.bins(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)
+
+    @property
+    def streamed_from(self) -> Streams:
+        """Bins whose edges are known before the rows; others need all rows at once."""
+        return self.streams if self.scheme == "width" else "no"
 
     @property
     def bins_in_words(self) -> str:
@@ -50,8 +57,8 @@ class Binned(Measure):
             "midpoint": "edges midway between chunks, ties together",
             "interp": f"interpolated edges, {'smallest' if self.closed == 'right' else 'largest'} value dropped",
             "stride": "edges at every floor(n/bins)-th value",
-        }[self.em]
-        side = ", left-closed" if self.closed == "left" and self.em != "sort" else ""
+        }[self.mass_rule]
+        side = ", left-closed" if self.closed == "left" and self.mass_rule != "sort" else ""
         return f"{self.bins} equal-mass bins ({rule}{side})"
 
 
@@ -65,8 +72,8 @@ class BinnedMeasure(CurveMeasure, Binned):
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         curve = self.curve(p)
         bins = self.make_bins(curve)
-        sums = rows.gather(curve.order, self._bin_of(curve), curve.scores - curve.hits, self.bins)
-        return self.spread_of(bins, Noisy((bins.score_sum - bins.hit_sum) / bins.n, sums.noise))
+        sums = rows.gather(curve.order, self._bin_of(curve), curve.scores - curve.outcomes, self.bins)
+        return self.spread_of(bins, Noisy((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise))
 
     def resampled(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme != "width":
@@ -80,9 +87,9 @@ class BinnedMeasure(CurveMeasure, Binned):
 
         def made(c: Ints) -> Bins:
             w = c[curve.order].astype(np.float64) if p.weights is None else c[curve.order] * curve.weights
-            return Bins(sums(w), sums(w * curve.scores), sums(w * curve.hits), float(w.sum()), curve.effective)
+            return Bins(sums(w), sums(w * curve.scores), sums(w * curve.outcomes), float(w.sum()), curve.effective)
 
         return np.array([self.of(made(c)) for c in counts])
 
     def _bin_of(self, curve: Curve) -> Ints:
-        return curve.bin_of(self.bins, self.scheme, closed=self.closed, em=self.em)
+        return curve.bin_of(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)

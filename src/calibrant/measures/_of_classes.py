@@ -7,12 +7,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.class_curves import ClassCurves
-from calibrant.core.curve import Bins, check_bins, equal_width_edges
-from calibrant.core.extras import Shape
-from calibrant.core.noise import Entries, Noisy, Sampling, Spread
+from calibrant.core.curves.class_curves import ClassCurves
+from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
+from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
-from calibrant.core.weighted import WeightedCurves
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.residual_noise import Entries, Noisy, Sampling, Spread
+from calibrant.measures._measure import Streams
 from calibrant.measures._of_bins import Binned
 
 MOST_CELLS = 500_000  # bins x classes whose joint noise fits into memory
@@ -24,14 +25,15 @@ class ClassMeasure(Binned):
     """A number read off the bins of every class's own curve."""
 
     resamples: ClassVar[int] = 200
-    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary")
+    streams: ClassVar[Streams] = "no"
+    tasks: ClassVar[tuple[Task, ...]] = ("multiclass", "binary")
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         cells = self.bins * p.k
         if cells > MOST_CELLS:
             return None
         sums, bins = rows.gather_jointly(self.entries(p), cells), self.class_bins(p)
-        return self.spread_of(bins, Noisy(((bins.score_sum - bins.hit_sum) / bins.n).ravel(), sums.noise))
+        return self.spread_of(bins, Noisy(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
 
     def rough(self, p: Predictions) -> bool:
         return p.n < FEW_ROWS * p.k and p.n * p.k <= FEW_ELEMENTS
@@ -56,16 +58,16 @@ class ClassMeasure(Binned):
         check_bins(self.bins, p.k)
         none = np.zeros((1, self.bins))
         made = [Bins(none, none, none, 0) if c.empty else self.make_bins(c) for c in self.curves(p)]
-        count, score_sum, hit_sum = (
-            np.concatenate([getattr(b, name) for b in made]) for name in ("count", "score_sum", "hit_sum")
+        count, score_sum, outcome_sum = (
+            np.concatenate([getattr(b, name) for b in made]) for name in ("count", "score_sum", "outcome_sum")
         )
         whole = p.curve
-        return Bins(count, score_sum, hit_sum, whole.total, whole.effective)
+        return Bins(count, score_sum, outcome_sum, whole.total, whole.effective)
 
     def inner_edges(self, p: Predictions) -> Array:
         """What parts the bins of each class, (k, bins - 1)."""
         none = np.ones((1, self.bins - 1))
-        made = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.em) for c in self.curves(p)]
+        made = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.mass_rule) for c in self.curves(p)]
         return np.concatenate(made)
 
     def entries(self, p: Predictions) -> Iterator[Entries]:

@@ -1,4 +1,4 @@
-"""Measures of the curve: numbers read off the sorted curve of scores and hits."""
+"""Measures of the curve: numbers read off the sorted curve of scores and outcomes."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -6,20 +6,20 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.measures._measure import Measure
 
 
 @dataclass(frozen=True)
 class OfCurve(Measure):
-    """A number read off a sorted curve of scores against hits; `curve` says which."""
+    """A number read off a sorted curve of scores against outcomes; `curve` says which."""
 
     def on(self, curve: Curve) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to read the curve: define on")
 
     def curve(self, p: Predictions) -> Curve:
-        """The scores and hits that are looked at."""
+        """The scores and outcomes that are looked at."""
         return p.curve
 
     def __call__(self, p: Predictions) -> float:
@@ -31,12 +31,12 @@ class OfCurve(Measure):
 
     def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
         curve = self.curve(p)
-        return self.on(curve.with_hits((rng.random(curve.n) < curve.scores).astype(np.float64)))
+        return self.on(curve.with_outcomes((rng.random(curve.n) < curve.scores).astype(np.float64)))
 
 
 @dataclass(frozen=True)
 class CurveMeasure(OfCurve):
-    """A number read off the sorted curve of scores against hits: confidence and correctness, or P(positive) and truth.
+    """A number read off the sorted curve of scores and outcomes: confidence and correctness, or P(positive) and truth.
 
     `scope=top` reads confidence and correctness of binary predictions too.
     """
@@ -47,7 +47,7 @@ class CurveMeasure(OfCurve):
         return p.top_label if self.scope == "top" else p.curve
 
     def defined(self, p: Predictions) -> str:
-        if self.scope == "top" or p.shape != "binary":
-            return super().defined(p) if p.shape != "binary" else self.definition
+        if self.scope == "top" or p.task != "binary":
+            return super().defined(p) if p.task != "binary" else self.definition
         made = super().defined(p)
-        return made if made != self.definition else f"{made}; by P(positive), a hit is a positive row"
+        return made if made != self.definition else f"{made}; by P(positive) against being positive"

@@ -1,17 +1,20 @@
 """Measures of rows: the mean of one number per row."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.predictions import Predictions
-from calibrant.measures._measure import Measure
+from calibrant.measures._measure import Measure, Streams
 
 
 @dataclass(frozen=True)
 class RowMeasure(Measure):
     """The mean of one number per row."""
+
+    streams: ClassVar[Streams] = "rows"
 
     def rows(self, p: Predictions) -> Array:
         raise TypeError(f"{type(self).__name__} does not say its value per row: define rows")

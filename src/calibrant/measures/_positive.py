@@ -4,21 +4,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.catalogue import spec_of
-from calibrant.core.curve import Curve
-from calibrant.core.extras import Shape
-from calibrant.core.positive import positive_curve
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.positive import positive_curve
+from calibrant.core.predictions.row_data import Task
 from calibrant.measures._base import OfCurve
+from calibrant.measures._measure import check_predictions
 
 
 @dataclass(frozen=True)
 class PositiveMeasure(OfCurve):
     """A number read off the sorted curve of P(positive) against being positive; of two classes, class 1 is positive."""
 
-    shapes: ClassVar[tuple[Shape, ...]] = ("binary", "classes")
+    tasks: ClassVar[tuple[Task, ...]] = ("binary", "multiclass")
     needs_both: ClassVar[bool] = True
 
     def check_shape(self, p: Predictions) -> None:
+        check_predictions(p)
         self.curve(p)
 
     def curve(self, p: Predictions) -> Curve:

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import Direction, RowMeasure
+from calibrant.measures._base import Direction, RowMeasure, Unit
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class Accuracy(RowMeasure):
     """
 
     title: ClassVar[str] = "Accuracy"
+    unit: ClassVar[Unit] = "percent"
+    meaning: ClassVar[str] = "How often the prediction is right."
+    meaning_binary: ClassVar[str] = "How often the likelier of the two classes is the true one."
     reference: ClassVar[str] = "-"
     covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 95 % of trials"
     direction: ClassVar[Direction] = "up"
@@ -34,6 +37,6 @@ class Accuracy(RowMeasure):
         return "share of rows predicted right, lowest index wins a tie"
 
     def defined(self, p: Predictions) -> str:
-        if p.shape == "confidence":
+        if p.task == "confidence":
             return "share of predictions that were right"
-        return f"{self.definition} (positive above 0.5)" if p.shape == "binary" else self.definition
+        return f"{self.definition} (positive above 0.5)" if p.task == "binary" else self.definition

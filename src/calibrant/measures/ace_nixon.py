@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Bins, Scheme
-from calibrant.core.noise import Noisy, Spread, of_sum, per_share
+from calibrant.core.curves.curve import Bins, Scheme
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.residual_noise import Noisy, Spread, of_sum, per_share
 from calibrant.measures._base import ClassMeasure
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
-from calibrant.core.ranking import average_precision
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import average_precision
 from calibrant.measures._base import CurveMeasure, Direction
 
 
@@ -26,8 +26,8 @@ class AUPRError(CurveMeasure):
     needs_both: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
-        hits, misses = curve.groups
-        return average_precision(misses, hits)
+        positives, negatives = curve.groups
+        return average_precision(negatives, positives)
 
     @property
     def definition(self) -> str:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
-from calibrant.core.ranking import average_precision
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import average_precision
 from calibrant.measures._base import CurveMeasure, Direction
 
 
@@ -15,7 +15,7 @@ class AUPRSuccess(CurveMeasure):
     Its chance level is the accuracy, so do not compare it between models of different accuracy.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], labels=[0, 1, 0])
-    >>> round(AUPRSuccess()(p), 4)  # precision 1 at the first hit, 2/3 at the second
+    >>> round(AUPRSuccess()(p), 4)  # precision 1 at the first positive, 2/3 at the second
     0.8333
     """
 
@@ -26,8 +26,8 @@ class AUPRSuccess(CurveMeasure):
     needs_both: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
-        hits, misses = curve.groups
-        return average_precision(hits[::-1], misses[::-1])
+        positives, negatives = curve.groups
+        return average_precision(positives[::-1], negatives[::-1])
 
     @property
     def definition(self) -> str:

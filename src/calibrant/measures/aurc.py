@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
-from calibrant.core.ranking import area_under_risk
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import area_under_risk
+from calibrant.measures._base import CurveMeasure, Streams
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class AURC(CurveMeasure):
     """
 
     title: ClassVar[str] = "Area under the risk-coverage curve"
+    streams: ClassVar[Streams] = "ranking"
+    meaning: ClassVar[str] = "Error rate when the least confident predictions are left out one by one."
     reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
 
     def on(self, curve: Curve) -> float:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
-from calibrant.core.ranking import area_under_roc
-from calibrant.measures._base import CurveMeasure, Direction
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import area_under_roc
+from calibrant.measures._base import CurveMeasure, Direction, Streams
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class AUROCCorrect(CurveMeasure):
 
     aliases: ClassVar[tuple[str, ...]] = ("auroc",)
     title: ClassVar[str] = "AUROC of correctness"
+    streams: ClassVar[Streams] = "ranking"
+    meaning: ClassVar[str] = (
+        "Refinement: how often a right prediction has more confidence than a wrong one. Blind to calibration."
+    )
     reference: ClassVar[str] = "Hendrycks, Gimpel, ICLR 2017"
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True

@@ -3,11 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import average_precision
 from calibrant.core.predictions import Predictions
-from calibrant.core.ranking import average_precision
+from calibrant.core.statistics.bootstrap import Interval
 from calibrant.measures._base import Direction
 from calibrant.measures._positive import PositiveMeasure
+
+WIDER = 1.1  # picked by trying factors on simulated sets; with it 170 of 180 intervals held the truth
 
 
 @dataclass(frozen=True)
@@ -22,12 +28,26 @@ class AveragePrecision(PositiveMeasure):
     """
 
     title: ClassVar[str] = "Average precision"
+    meaning: ClassVar[str] = "Share of positives among the rows of high scores; by chance it is the share of all rows."
     reference: ClassVar[str] = "Davis, Goadrich, ICML 2006"
     direction: ClassVar[Direction] = "up"
 
     def on(self, curve: Curve) -> float:
-        hits, misses = curve.groups
-        return average_precision(hits[::-1], misses[::-1]) if misses.any() else float("nan")
+        positives, negatives = curve.groups
+        return average_precision(positives[::-1], negatives[::-1]) if negatives.any() else float("nan")
+
+    def bootstrapped(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+        """Normal noise of the logit, as wide as the resamples show: few positives make their values skew.
+
+        The basic bootstrap held the truth in 87 to 94 % of trials with 50 to 200 positives, this one in 92 to 98 %.
+        """
+        from scipy.special import expit, logit
+        from scipy.stats import t
+
+        inside = 1 / (2 * p.n)  # the logit of 0 or 1 is infinite
+        value, draws = (logit(np.clip(v, inside, 1 - inside)) for v in (self(p), drawn[np.isfinite(drawn)]))
+        half = WIDER * t.isf(tail, max(p.mean(p.outcome) * p.n - 1, 1)) * np.std(draws, ddof=1)
+        return Interval(float(expit(value - half)), float(expit(value + half)))
 
     @property
     def definition(self) -> str:

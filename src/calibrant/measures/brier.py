@@ -24,14 +24,15 @@ class Brier(RowMeasure):
     form: Literal["sum", "mean_k", "half", "top"] = "sum"
 
     title: ClassVar[str] = "Brier score"
+    meaning: ClassVar[str] = "Squared distance of the probabilities from the truth; rewards the same two things."
     reference: ClassVar[str] = "Brier, 1950"
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     def rows(self, p: Predictions) -> Array:
         if self.form == "top":
             return np.asarray((p.confidence - p.correct) ** 2)
-        if p.shape in ("binary", "confidence"):
-            return np.asarray((p.score - p.hit) ** 2)
+        if p.task in ("binary", "confidence"):
+            return np.asarray((p.score - p.outcome) ** 2)
         values = np.empty(p.n)
         for rows, probs in p.prob_rows():
             values[rows] = np.einsum("ik,ik->i", probs, probs)
@@ -48,7 +49,7 @@ class Brier(RowMeasure):
         }[self.form]
 
     def defined(self, p: Predictions) -> str:
-        if self.form == "top" or p.shape not in ("binary", "confidence"):
+        if self.form == "top" or p.task not in ("binary", "confidence"):
             return self.definition
-        score = "P(positive) from whether the row is positive" if p.shape == "binary" else "confidence from being right"
+        score = "P(positive) from whether the row is positive" if p.task == "binary" else "confidence from being right"
         return f"squared distance of {score}, 0 to 1"

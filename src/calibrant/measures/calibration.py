@@ -23,7 +23,7 @@ class Calibration(Refinement):
 
     title: ClassVar[str] = "Calibration loss"
     reference: ClassVar[str] = "Brocker, 2009; Berta et al., 2025"
-    covers: ClassVar[str] = "a nominal 95 % held the truth in 71 to 97 % of trials"
+    without_interval: ClassVar[str] = "no interval of a calibration loss is known that holds: its maps are fitted too"
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
     def rows(self, p: Predictions) -> Array:

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Bins, check_bins, equal_width_edges
-from calibrant.core.noise import Noisy, Spread, of_norm, of_sum, per_root_share
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import ClassMeasure
+from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, of_sum, per_root_share
+from calibrant.measures._base import ClassMeasure, Streams
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class Classwise(ClassMeasure):
 
     norm: float = 1.0
 
+    streams: ClassVar[Streams] = "bins"
     title: ClassVar[str] = "Class-wise calibration error"
+    meaning: ClassVar[str] = "The same for the probability of every class, not only of the predicted one."
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019; Kull et al., NeurIPS 2019"
     covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 96 to 100 % of trials"
 
@@ -54,7 +56,7 @@ class Classwise(ClassMeasure):
 
     def _powers(self, bins: Bins) -> Array:
         if self.norm == 1:
-            return np.asarray(np.abs(bins.score_sum - bins.hit_sum).sum(axis=1) / bins.n)
+            return np.asarray(np.abs(bins.score_sum - bins.outcome_sum).sum(axis=1) / bins.n)
         return np.asarray((bins.share * np.abs(bins.gap) ** self.norm).sum(axis=1))
 
     def _root(self, powers: Array) -> float:

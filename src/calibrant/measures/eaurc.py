@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Curve
-from calibrant.core.ranking import area_under_risk
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import area_under_risk
+from calibrant.measures._base import CurveMeasure, Streams
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,15 @@ class EAURC(CurveMeasure):
     """
 
     title: ClassVar[str] = "Excess AURC"
+    streams: ClassVar[Streams] = "ranking"
     reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def on(self, curve: Curve) -> float:
-        hits, misses = curve.groups
-        e = misses.sum() / curve.total
+        positives, negatives = curve.groups
+        e = negatives.sum() / curve.total
         best = e + (1 - e) * np.log(1 - e) if e < 1 else 1.0
-        return float(area_under_risk(hits, misses) - best)
+        return float(area_under_risk(positives, negatives) - best)
 
     @property
     def definition(self) -> str:

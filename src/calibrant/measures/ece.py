@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Bins, Curve
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.errors import InputError
-from calibrant.core.noise import Noisy, Sampling, Spread, of_norm, of_sum, per_root_share
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import BinnedMeasure, CurveMeasure
+from calibrant.core.statistics.residual_noise import Noisy, Sampling, Spread, of_norm, of_sum, per_root_share
+from calibrant.measures._base import BinnedMeasure, CurveMeasure, Streams
 from calibrant.measures._dialects import DIALECTS, Dialect
 
 
@@ -30,6 +30,10 @@ class ECE(BinnedMeasure):
     dialect: Dialect | None = None
 
     title: ClassVar[str] = "Expected calibration error"
+    meaning: ClassVar[str] = (
+        "How far what it says is from how often it is right, on average over its levels of confidence."
+    )
+    meaning_binary: ClassVar[str] = "How far P(positive) is from the share of positives, on average over its levels."
     reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
     covers: ClassVar[str] = "a nominal 95 % held the truth in 93 to 99 % of trials, with 100 bins in 92 to 100 %"
 
@@ -44,6 +48,13 @@ class ECE(BinnedMeasure):
                 fix="drop scheme, closed, em and norm, or the dialect",
             )
 
+    @property
+    def streamed_from(self) -> Streams:
+        return super().streamed_from if self.dialect is None else "no"
+
+    def explain(self, task: str) -> str:
+        return "The same with bins that hold equally many rows." if self.scheme == "mass" else super().explain(task)
+
     def resampled(self, p: Predictions, counts: Ints) -> Array:
         if self.dialect is not None:
             return CurveMeasure.resampled(self, p, counts)
@@ -54,7 +65,7 @@ class ECE(BinnedMeasure):
             return super().spread(p, rows)
         rule, curve = DIALECTS[self.dialect], self.curve(p)
         bin_of = rule.bin_of(curve.scores.astype(rule.precision), self.bins)
-        return of_sum(rows.gather(curve.order, bin_of, curve.scores - curve.hits, self.bins + 1))
+        return of_sum(rows.gather(curve.order, bin_of, curve.scores - curve.outcomes, self.bins + 1))
 
     def on(self, curve: Curve) -> float:
         if self.dialect is not None:

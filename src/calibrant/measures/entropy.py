@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.extras import Shape
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import Task
 from calibrant.measures._base import Direction, RowMeasure
 
 
@@ -28,7 +28,7 @@ class Entropy(RowMeasure):
     direction: ClassVar[Direction] = "none"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
-    shapes: ClassVar[tuple[Shape, ...]] = ("classes", "binary", "choices")
+    tasks: ClassVar[tuple[Task, ...]] = ("multiclass", "binary", "choice")
 
     def rows(self, p: Predictions) -> Array:
         self.check_shape(p)

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import RowMeasure
+from calibrant.measures._base import RowMeasure, Unit
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Error(RowMeasure):
     """
 
     title: ClassVar[str] = "Error rate"
+    unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "-"
     covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 95 % of trials"
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.measures._base import CurveMeasure
 
@@ -34,12 +34,12 @@ class FPR95(CurveMeasure):
             raise InputError("tpr", expected="a share in (0, 1]", got=f"{self.tpr:g}", fix="use for instance 0.95")
 
     def on(self, curve: Curve) -> float:
-        hits, misses = curve.groups
-        if hits.sum() == 0 or misses.sum() == 0:
+        positives, negatives = curve.groups
+        if positives.sum() == 0 or negatives.sum() == 0:
             return float("nan")
-        kept = np.cumsum(hits[::-1])
+        kept = np.cumsum(positives[::-1])
         at = int(np.argmax(kept >= self.tpr * kept[-1] - 1e-9))  # 0.95 * 20 must count as 19
-        return float(np.cumsum(misses[::-1])[at] / misses.sum())
+        return float(np.cumsum(negatives[::-1])[at] / negatives.sum())
 
     @property
     def definition(self) -> str:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import Direction, RowMeasure
+from calibrant.measures._base import Direction, RowMeasure, Unit
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,24 @@ class Gap(RowMeasure):
     """
 
     title: ClassVar[str] = "Signed gap"
+    unit: ClassVar[Unit] = "percent"
+    meaning: ClassVar[str] = "What it says on average minus how often it is right: above zero is overconfident."
+    meaning_binary: ClassVar[str] = (
+        "What it predicts on average minus the share of positives: above zero, it predicts too many."
+    )
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     covers: ClassVar[str] = "a nominal 95 % held the truth in 91 to 95 % of trials"
     direction: ClassVar[Direction] = "zero"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def rows(self, p: Predictions) -> Array:
-        return p.score - p.hit
+        return p.score - p.outcome
 
     @property
     def definition(self) -> str:
         return "mean confidence minus accuracy; positive = overconfident"
 
     def defined(self, p: Predictions) -> str:
-        if p.shape == "binary":
+        if p.task == "binary":
             return "mean P(positive) minus the share of positives; positive = too many promised"
         return self.definition

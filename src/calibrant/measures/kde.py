@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Curve
-from calibrant.core.noise import Sampling, Spread, of_sum
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
+from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import smoothed
 
 LOW, HIGH, POINTS = -0.6, 1.6, 1 << 14
@@ -33,6 +33,7 @@ class KDE(CurveMeasure):
     norm: float = 1.0
 
     title: ClassVar[str] = "KDE calibration error"
+    unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
     of_calibration: ClassVar[bool] = True
     resamples: ClassVar[int] = 200
@@ -42,12 +43,12 @@ class KDE(CurveMeasure):
         at_least("norm", self.norm, 1)
 
     def on(self, curve: Curve) -> float:
-        bandwidth, right = _bandwidth(curve), curve.hits > 0
+        bandwidth, right = _bandwidth(curve), curve.outcomes > 0
         t = np.linspace(LOW, HIGH, POINTS)
         f = _density(curve.scores, curve.weights, bandwidth, t)
         none = np.zeros_like(f)
         f_right = _density(curve.scores[right], curve.weights[right], bandwidth, t) if right.any() else none
-        rate = curve.hit_sum[-1] / curve.total
+        rate = curve.outcome_sum[-1] / curve.total
         seen = np.maximum(f, f_right) > 1e-6
         accuracy = np.minimum(np.divide(rate * f_right, f, out=np.ones_like(f), where=f > 0), 1.0)
         gap = np.where(seen, np.abs(t - accuracy) ** self.norm * f, 0.0)
@@ -68,7 +69,7 @@ class KDE(CurveMeasure):
 
 
 def _bandwidth(curve: Curve) -> float:
-    right = curve.hits > 0
+    right = curve.outcomes > 0
     scores, weights = curve.scores, curve.weights
     if weights[right].sum() > 1:
         scores, weights = scores[right], weights[right]

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Curve
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.weighted import sort_curve
 from calibrant.core.errors import InputError
-from calibrant.core.noise import Sampling, Spread, of_largest
 from calibrant.core.predictions import Predictions
-from calibrant.core.shapes import shape_words
-from calibrant.core.weighted import sort_curve
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.predictions.tasks import task_words
+from calibrant.core.statistics.residual_noise import Sampling, Spread, of_largest
+from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import running
 
 
@@ -32,6 +32,7 @@ class KS(CurveMeasure):
     within: bool = False
 
     title: ClassVar[str] = "KS calibration error"
+    unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
     of_calibration: ClassVar[bool] = True
 
@@ -42,22 +43,22 @@ class KS(CurveMeasure):
     def curve(self, p: Predictions) -> Curve:
         if self.rank == 1:
             return super().curve(p)
-        if p.shape != "classes":
+        if p.task != "multiclass":
             fix = "leave rank out"
-            raise InputError("ks:rank", expected="scores of all classes", got=shape_words(p.shape), fix=fix)
+            raise InputError("ks:rank", expected="scores of all classes", got=task_words(p.task), fix=fix)
         if self.rank > p.k:
             raise InputError("rank", expected=f"1 to {p.k} (the classes)", got=str(self.rank), fix="give a lower rank")
-        scores, hits = np.empty(p.n), np.empty(p.n)
+        scores, outcomes = np.empty(p.n), np.empty(p.n)
         for rows, probs in p.prob_rows():
             order = np.argsort(-probs, axis=1, kind="stable")[:, : self.rank]
             chosen = order if self.within else order[:, -1:]
             scores[rows] = np.minimum(np.take_along_axis(probs, chosen, axis=1).sum(axis=1), 1.0)
-            hits[rows] = (chosen == p.labels[rows, None]).any(axis=1)
-        return sort_curve(scores, hits, p.weights)
+            outcomes[rows] = (chosen == p.labels[rows, None]).any(axis=1)
+        return sort_curve(scores, outcomes, p.weights)
 
     def on(self, curve: Curve) -> float:
         ends = curve.group_ends
-        return float(np.abs(curve.score_sum[ends] - curve.hit_sum[ends]).max() / curve.total)
+        return float(np.abs(curve.score_sum[ends] - curve.outcome_sum[ends]).max() / curve.total)
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         return of_largest(running(self.curve(p), rows)).at(self(p))

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Bins
-from calibrant.core.noise import Noisy, Spread, of_largest, per_share
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Bins
+from calibrant.core.statistics.residual_noise import Noisy, Spread, of_largest, per_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -25,6 +25,7 @@ class MCE(BinnedMeasure):
     min_count: int = 1
 
     title: ClassVar[str] = "Maximum calibration error"
+    meaning: ClassVar[str] = "The same in the worst bin; a bin with few rows can decide it."
     reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
     covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 93 to 100 % of trials"
 

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Curve
-from calibrant.core.noise import Sampling, Spread, of_norm
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.statistics.residual_noise import Sampling, Spread, of_norm
+from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import narrow_cells
 
 
@@ -27,6 +27,7 @@ class MMCE(CurveMeasure):
     width: float = 0.4
 
     title: ClassVar[str] = "Maximum mean calibration error"
+    unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Kumar, Sarawagi, Jain, ICML 2018"
     of_calibration: ClassVar[bool] = True
 
@@ -36,7 +37,7 @@ class MMCE(CurveMeasure):
 
     def on(self, curve: Curve) -> float:
         # On sorted confidences the kernel factors: exp(-(c_j - c_i) / w) = exp(c_i / w) / exp(c_j / w) for i < j.
-        r = (curve.hits - curve.scores) * curve.weights
+        r = (curve.outcomes - curve.scores) * curve.weights
         rise = np.exp((curve.scores - curve.scores[0]) / self.width)
         before = np.cumsum(r * rise)
         pairs = r[1:] @ (before[:-1] / rise[1:])

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.checks import at_least
+from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
 from calibrant.measures._base import RowMeasure
 
@@ -26,6 +26,7 @@ class NLL(RowMeasure):
     floor: float | None = None
 
     title: ClassVar[str] = "Negative log-likelihood"
+    meaning: ClassVar[str] = "How surprised it is by the truth; rewards being right and being calibrated at once."
     reference: ClassVar[str] = "Good, 1952"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
@@ -44,5 +45,5 @@ class NLL(RowMeasure):
         return f"mean of -ln p(true class), natural logarithm, p floored at {self.floor:g}"
 
     def defined(self, p: Predictions) -> str:
-        event = {"binary": "the row being positive", "confidence": "the prediction being right"}.get(p.shape)
+        event = {"binary": "the row being positive", "confidence": "the prediction being right"}.get(p.task)
         return self.definition if event is None else f"{self.definition}; of the event of {event}"

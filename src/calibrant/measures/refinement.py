@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.checks import at_least
+from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
-from calibrant.core.recalibrate import By, recalibrated
-from calibrant.measures._base import RowMeasure
+from calibrant.core.statistics.cross_fit import By, recalibrated
+from calibrant.measures._base import RowMeasure, Streams
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 
@@ -31,6 +31,7 @@ class Refinement(RowMeasure):
     folds: int = 5
 
     title: ClassVar[str] = "Refinement loss"
+    streams: ClassVar[Streams] = "no"  # maps are fitted on all rows
     reference: ClassVar[str] = "Brocker, 2009; Berta et al., 2025"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
     fixed_maps: ClassVar[bool] = True

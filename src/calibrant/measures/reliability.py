@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Bins
-from calibrant.core.noise import Noisy, Spread, of_norm, per_root_share
-from calibrant.measures._base import BinnedMeasure
+from calibrant.core.curves.curve import Bins
+from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, per_root_share
+from calibrant.measures._base import BinnedMeasure, Unit
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Reliability(BinnedMeasure):
     """
 
     title: ClassVar[str] = "Reliability"
+    unit: ClassVar[Unit] = "number"
     reference: ClassVar[str] = "Murphy, 1973; Stephenson et al., 2008"
 
     def of(self, bins: Bins) -> float:

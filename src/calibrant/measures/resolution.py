@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Bins
-from calibrant.measures._base import BinnedMeasure, Direction
+from calibrant.core.curves.curve import Bins
+from calibrant.measures._base import BinnedMeasure, Direction, Unit
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,14 @@ class Resolution(BinnedMeasure):
     """
 
     title: ClassVar[str] = "Resolution"
+    unit: ClassVar[Unit] = "number"
     reference: ClassVar[str] = "Murphy, 1973"
     direction: ClassVar[Direction] = "up"
     of_calibration: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
     def of(self, bins: Bins) -> float:
-        rate = bins.hit_sum.sum() / max(bins.count.sum(), 1.0)
+        rate = bins.outcome_sum.sum() / max(bins.count.sum(), 1.0)
         return float(np.minimum(bins.share @ (bins.accuracy - rate) ** 2, 0.25))
 
     @property

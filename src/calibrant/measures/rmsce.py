@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curve import Bins
-from calibrant.core.noise import Noisy, Spread, of_norm, per_root_share
+from calibrant.core.curves.curve import Bins
+from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.ranking import area_under_roc
 from calibrant.core.predictions import Predictions
-from calibrant.core.ranking import area_under_roc
-from calibrant.measures._base import Direction
+from calibrant.measures._base import Direction, Streams
 from calibrant.measures._positive import PositiveMeasure
 
 
@@ -22,6 +22,10 @@ class ROCAUC(PositiveMeasure):
     """
 
     title: ClassVar[str] = "ROC AUC"
+    streams: ClassVar[Streams] = "ranking"
+    meaning: ClassVar[str] = (
+        "Refinement: how often a positive row has a higher score than a negative one. Blind to calibration."
+    )
     reference: ClassVar[str] = "Hanley, McNeil, Radiology 1982"
     direction: ClassVar[Direction] = "up"
 

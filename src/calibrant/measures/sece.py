@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.checks import at_least
-from calibrant.core.curve import Curve
-from calibrant.core.kernels import REACH, gauss_sums
-from calibrant.core.noise import Sampling, Spread, of_sum
+from calibrant.core.config.bounds import at_least
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.kernels import REACH, gauss_sums
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
+from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import local_gaps
 
 
@@ -32,6 +32,7 @@ class SECE(CurveMeasure):
     leave_one_out: bool = False
 
     title: ClassVar[str] = "Smooth expected calibration error (SECE)"
+    unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Wang, Golebiowski, TMLR 2024 (gamma-Net)"
     of_calibration: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
@@ -42,7 +43,7 @@ class SECE(CurveMeasure):
         at_least("h", self.h, 1e-4)
 
     def on(self, curve: Curve) -> float:
-        c, a, w = curve.scores, curve.hits, curve.weights
+        c, a, w = curve.scores, curve.outcomes, curve.weights
         near, right = gauss_sums(c, np.stack([w, w * a]), self.h)
         if self.form == "eq5":
             return float(w @ np.abs(a * near - c) / curve.total)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibrant.core.curve import Curve
-from calibrant.core.kernels import smooth_error
-from calibrant.core.noise import Sampling, Spread, of_sum
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.kernels import smooth_error
 from calibrant.core.predictions import Predictions
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
+from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._dialects import RELPLOT_WORDS, relplot_smooth
 from calibrant.measures._fields import smoothed
 
@@ -27,12 +27,14 @@ class Smooth(CurveMeasure):
     dialect: Literal["relplot"] | None = None
 
     title: ClassVar[str] = "Smooth calibration error"
+    unit: ClassVar[Unit] = "percent"
+    meaning: ClassVar[str] = "The same without bins: it cannot depend on their number."
     reference: ClassVar[str] = "Blasiok, Nakkiran, ICLR 2024"
     of_calibration: ClassVar[bool] = True
     resamples: ClassVar[int] = 200
 
     def on(self, curve: Curve) -> float:
-        residual = (curve.scores - curve.hits) * curve.weights / curve.total
+        residual = (curve.scores - curve.outcomes) * curve.weights / curve.total
         if self.dialect == "relplot":
             return relplot_smooth(curve.scores, curve.weights, residual)
         return smooth_error(curve.scores, residual)[0]

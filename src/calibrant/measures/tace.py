@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.class_curves import ClassCurves
+from calibrant.core.curves.class_curves import ClassCurves
+from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.weighted import WeightedCurves
 from calibrant.measures.ace_nixon import ACENixon
 
 

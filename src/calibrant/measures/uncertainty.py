@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.curve import Curve
+from calibrant.core.curves.curve import Curve
 from calibrant.measures._base import CurveMeasure
 
 
@@ -24,7 +24,7 @@ class Uncertainty(CurveMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
     def on(self, curve: Curve) -> float:
-        rate = curve.hit_sum[-1] / curve.total
+        rate = curve.outcome_sum[-1] / curve.total
         return float(rate * (1 - rate))
 
     @property

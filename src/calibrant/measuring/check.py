@@ -7,14 +7,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.intervals import OnDone, check_confidence
-from calibrant.core.notebook import Shown, Table
-from calibrant.core.plain import plain
+from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
-from calibrant.core.wording import bracket, number
+from calibrant.core.statistics.bootstrap import OnDone, check_confidence
+from calibrant.core.text.notebook import Table, TableResult
+from calibrant.core.text.number_format import bracket, number
 from calibrant.measures import Measure
-from calibrant.measuring.compare import find_unpaired, same_kind
-from calibrant.measuring.limits import check_resamples, find_limits
+from calibrant.measuring.compare import find_difference
+from calibrant.measuring.confidence_limits import check_resamples, find_limits, why_no_interval
+from calibrant.measuring.matching_rows import same_classes
 from calibrant.measuring.measure import What, definition_of, resolve
 
 Side = Literal["max", "min", "worse"]
@@ -22,35 +23,47 @@ State = Literal["kept", "open", "broken"]
 
 
 @dataclass(frozen=True)
-class Check(Shown):
-    """`state`: "kept" (shown to hold), "broken" (shown to be violated), or "open" (the data do not tell).
+class Check(TableResult):
+    """A limit compared with one-sided bounds of a measure.
 
-    With side "worse" the value is by how much the measure is worse than on the rows of a reference.
+    `state` is "kept" (the limit significantly holds), "broken" (it is significantly violated) or "open" (inconclusive).
+    A check is true, and `passed`, unless its limit is broken: `assert check(p, "ece", limit=0.03)`. With side "worse"
+    the value is by how much the measure is worse than on the rows of a reference. Where there are too few rows for
+    bounds they are None, `reason` says so, and the state is "open".
     """
 
     measure: str
     side: Side
     limit: float
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     state: State
     n: int
     k: int
     definition: str
+    reason: str | None = None  # why there are no bounds
+
+    @property
+    def passed(self) -> bool:
+        """Whether the limit is not broken."""
+        return self.state != "broken"
+
+    def __bool__(self) -> bool:
+        return self.passed
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = plain(self)
-        return made
+        fields: dict[str, Any] = plain(self)
+        return fields
 
     HEAD: ClassVar[tuple[str, ...]] = ("value", "bounds", "limit", "result")
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Of a table of several."""
-        said = {"kept": "holds", "open": "not shown to be violated", "broken": "violated"}[self.state]
+        """Cells of one row in a table of checks."""
+        result = {"kept": "holds", "open": "inconclusive", "broken": "violated"}[self.state]
         limit = {"max": "at most", "min": "at least", "worse": "worse by at most"}[self.side]
-        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", said
+        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", result
 
     def table(self) -> Table:
         return self.definition, ("measure", *self.HEAD), [(self.measure, *self.cells)]
@@ -69,17 +82,28 @@ def check(
 ) -> Check:
     """Compare a limit with one-sided bounds: broken only if the bound itself is on the wrong side.
 
-    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], labels=[0, 1, 1])
-    >>> check(p, "error", limit=0.9, resamples=100).state
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]] * 10, labels=[0, 1, 1] * 10)
+    >>> check(p, "error", limit=0.9).state
     'kept'
     """
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
-    found = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
-    state = judge(side, limit, found.low, found.high)
-    return Check(name, side, limit, value, found.low, found.high, state, p.n, p.k, definition_of(chosen, p))
+    bounds = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
+    return Check(
+        measure=name,
+        side=side,
+        limit=limit,
+        value=value,
+        low=bounds.low,
+        high=bounds.high,
+        state=judge(side, limit, bounds.low, bounds.high),
+        n=p.n,
+        k=p.k,
+        definition=definition_of(chosen, p),
+        reason=bounds.reason,
+    )
 
 
-def check_worse(
+def check_against(
     p: Predictions,
     reference: Predictions,
     what: What,
@@ -92,36 +116,56 @@ def check_worse(
 ) -> Check:
     """The same for the worsening since a reference, which has rows of its own: last month's, for instance.
 
-    >>> p = Predictions.from_confidence([0.9, 0.6, 0.8, 0.7], correct=[1, 0, 1, 1])
-    >>> check_worse(p, p, "brier", limit=0.5, resamples=100).state
+    >>> p = Predictions.from_confidence([0.9, 0.6, 0.8, 0.7] * 5, correct=[1, 0, 1, 1] * 5)
+    >>> check_against(p, p, "brier", limit=0.5, resamples=100).state
     'kept'
     """
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
-    same_kind(reference, p)
-    if chosen.direction not in ("down", "up"):
+    same_classes(reference, p)
+    sign = worsening_sign(chosen, name)
+    worse = sign * (value - _value(chosen, name, reference))
+    reason = why_no_interval(chosen, p) or why_no_interval(chosen, reference)
+    low = high = None
+    if reason is None:
+        found = find_difference(chosen, reference, p, 1 - confidence, resamples, seed, progress, paired=False)
+        low, high = sorted((sign * found.low, sign * found.high))
+        low, high = min(low, worse), max(high, worse)
+    return Check(
+        measure=name,
+        side="worse",
+        limit=limit,
+        value=worse,
+        low=low,
+        high=high,
+        state=judge("max", limit, low, high),
+        n=p.n,
+        k=p.k,
+        definition=f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by",
+        reason=reason,
+    )
+
+
+def worsening_sign(m: Measure, name: str) -> float:
+    """1 where a measure gets worse as it rises, -1 where it does as it falls; an error for other measures."""
+    if m.direction not in ("down", "up"):
         fix = "ask for ece, nll, brier or accuracy"
         raise InputError(name, expected="a measure that gets worse in one direction", got="another one", fix=fix)
-    sign = 1.0 if chosen.direction == "down" else -1.0
-    worse = sign * (value - _value(chosen, name, reference))
-    found = find_unpaired(chosen, reference, p, 1 - confidence, resamples, seed, progress)
-    low, high = sorted((sign * found.low, sign * found.high))
-    low, high = min(low, worse), max(high, worse)
-    state = judge("max", limit, low, high)
-    words = f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by"
-    return Check(name, "worse", limit, worse, low, high, state, p.n, p.k, words)
+    return 1.0 if m.direction == "down" else -1.0
 
 
 def passed(rows: Sequence[Check], *, strict: bool = False) -> bool:
-    """Whether no limit is broken; with `strict`, whether all are shown to hold."""
+    """Whether no limit is broken; with `strict`, whether all significantly hold."""
     return all(row.state == "kept" or (row.state == "open" and not strict) for row in rows)
 
 
-def judge(side: Literal["max", "min"], limit: float, low: float, high: float) -> State:
-    """By one-sided bounds: broken only if the bound itself is on the wrong side.
+def judge(side: Literal["max", "min"], limit: float, low: float | None, high: float | None) -> State:
+    """By one-sided bounds: broken only if the bound itself is on the wrong side, open where there are none.
 
-    >>> judge("max", 0.03, 0.02, 0.04), judge("min", 0.8, 0.81, 0.9)
-    ('open', 'kept')
+    >>> judge("max", 0.03, 0.02, 0.04), judge("min", 0.8, 0.81, 0.9), judge("max", 0.03, None, None)
+    ('open', 'kept', 'open')
     """
+    if low is None or high is None:
+        return "open"
     over, under = (low > limit, high <= limit) if side == "max" else (high < limit, low >= limit)
     return "broken" if over else "kept" if under else "open"
 

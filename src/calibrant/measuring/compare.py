@@ -1,29 +1,44 @@
 """Two models on the same rows, or one on two sets of rows: the difference of a measure, with interval and test."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from calibrant.core import wording
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.intervals import OnDone, basic_interval, check_confidence, draw, p_value
-from calibrant.core.noise import Spread, difference_draws
-from calibrant.core.notebook import html_table
-from calibrant.core.plain import plain
+from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
-from calibrant.core.shapes import shape_words
+from calibrant.core.statistics.bootstrap import OnDone, basic_interval, check_confidence, draw, p_value
+from calibrant.core.statistics.residual_noise import Spread, difference_draws
+from calibrant.core.text import number_format as fmt
+from calibrant.core.text.notebook import html_table
 from calibrant.measures import Measure
-from calibrant.measuring.limits import affordable, check_resamples, half_width, in_parts, sampling, values_on_parts
+from calibrant.measuring.confidence_limits import (
+    affordable,
+    check_resamples,
+    half_width,
+    in_parts,
+    sampling,
+    values_on_parts,
+    why_no_interval,
+)
+from calibrant.measuring.matching_rows import MatchedRows, match_rows, same_classes
 from calibrant.measuring.measure import What, definition_of, resolve
 
-OTHER = 1_000_003  # seeds of rows that were drawn independently are so far apart
+OTHER = 1_000_003  # distance between the seeds of sets of rows that were drawn independently
+
+Better = Literal["a", "b", "neither"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """b minus a. The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample."""
+    """b minus a, or |b| minus |a| of a measure that is best at zero.
+
+    The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample. Where there are too
+    few rows for an interval, `reason` says so, and the ends and the p-value are NaN (null in JSON).
+    """
 
     measure: str
     a: float
@@ -32,26 +47,37 @@ class Comparison:
     low: float
     high: float
     p_value: float
-    better: str  # "a", "b" or "neither": what the data show
+    better: Better  # "neither": the rows are inconclusive
     n: int
     k: int
     definition: str
     paired: bool = True
     n_b: int | None = None  # rows of b, where they are other ones
+    only_in_a: int = 0  # rows left out because b has none of their id
+    only_in_b: int = 0
+    reason: str | None = None  # why there is no interval
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = plain(self)
-        return made
+        fields: dict[str, Any] = plain(self)
+        return fields
 
     HEAD: ClassVar[tuple[str, ...]] = ("a", "b", "difference", "interval", "p", "better")
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Of a table of several."""
-        better = {"neither": "cannot tell"}.get(self.better, self.better)
-        ends = wording.bracket(self.low, self.high, sign=True)
-        numbers = (wording.number(self.a), wording.number(self.b), wording.number(self.difference, sign=True), ends)
-        return *numbers, wording.p_value(self.p_value), better
+        """Cells of one row in a table of comparisons."""
+        return (
+            fmt.number(self.a),
+            fmt.number(self.b),
+            fmt.number(self.difference, sign=True),
+            fmt.bracket(self.low, self.high, sign=True),
+            fmt.p_value(self.p_value),
+            "inconclusive" if self.better == "neither" else self.better,
+        )
+
+    def __bool__(self) -> bool:
+        fix = 'ask for .better ("a", "b" or "neither"), or for .p_value'
+        raise InputError("a comparison as true or false", expected="a question", got="two models", fix=fix)
 
     def _repr_html_(self) -> str:
         rows = "same rows" if self.paired else f"{self.n:,} and {self.n_b:,} rows"
@@ -59,9 +85,9 @@ class Comparison:
 
     def __str__(self) -> str:
         return (
-            f"{self.measure}: {' against '.join(wording.apart([self.a, self.b], 4))}, difference "
-            f"{wording.number(self.difference, sign=True)} {wording.bracket(self.low, self.high, sign=True)}, "
-            f"{wording.chance(self.p_value)}"
+            f"{self.measure}: {' against '.join(fmt.apart([self.a, self.b], 4))}, difference "
+            f"{fmt.number(self.difference, sign=True)} {fmt.bracket(self.low, self.high, sign=True)}, "
+            f"{self.reason or fmt.chance(self.p_value)}"
         )
 
 
@@ -76,24 +102,35 @@ def compare(
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Comparison:
-    """Both share the noise of their rows, so that what both find hard cancels. `paired=False` is for different rows.
+    """Compare a measure of two models on the same rows; `paired=False` compares it on different rows.
 
-    >>> a = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]], labels=[0, 1, 1])
+    Models on the same rows share their noise, so that what both find hard cancels. Rows are joined by their ids where
+    both have ids, and rows that one of them lacks are left out and counted.
+
+    >>> a = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]] * 4, labels=[0, 1, 1] * 4)
     >>> compare(a, a, "brier", resamples=50).difference
     0.0
     """
     check_confidence(confidence)
     check_resamples(resamples, least=1)
     chosen, name = resolve(what)
-    if paired:
-        b = same_rows(a, b)
-    else:
-        same_kind(a, b)
+    same_classes(a, b)
+    rows = match_rows(a, b) if paired else MatchedRows(a, b)
+    a, b = rows.a, rows.b
     chosen.check_shape(a)
-    values, tail = (chosen(a), chosen(b)), (1 - confidence) / 2
-    find = _find_difference if paired else find_unpaired
-    made = compared(chosen, name, a, *values, find(chosen, a, b, tail, resamples, seed, progress), confidence)
-    return made if paired else replace(made, paired=False, n_b=b.n)
+    reason = why_no_interval(chosen, a) or why_no_interval(chosen, b)
+    found = (
+        UNKNOWN if reason else find_difference(chosen, a, b, (1 - confidence) / 2, resamples, seed, progress, paired)
+    )
+    result = compare_values(chosen, name, a, chosen(a), chosen(b), found, confidence)
+    return replace(
+        result,
+        paired=paired,
+        n_b=None if paired else b.n,
+        only_in_a=rows.only_in_a,
+        only_in_b=rows.only_in_b,
+        reason=reason,
+    )
 
 
 @dataclass(frozen=True)
@@ -127,20 +164,44 @@ class Difference:
         chance = 2 * t.sf(abs(difference) / error * t.isf(0.16, len(parts) - 1), len(parts) - 1) if error > 0 else 1.0
         return cls(difference - half, difference + half, float(chance))
 
+    @classmethod
+    def of_distances(cls, difference: "Difference", total: "Difference") -> "Difference":
+        """Of |b| - |a|, from b - a and b + a: it is zero if one of these is, so both must be significant.
 
-def compared(
+        |b| - |a| is the smaller of |b - a| and |b + a|, with the sign of their product.
+        """
+        ends = [_smaller(d, t) for d in (difference.low, difference.high) for t in (total.low, total.high)]
+        return cls(min(ends), max(ends), max(difference.p_value, total.p_value))
+
+
+UNKNOWN = Difference(np.nan, np.nan, np.nan)
+
+
+def compare_values(
     m: Measure, name: str, p: Predictions, a: float, b: float, found: Difference, confidence: float
 ) -> Comparison:
-    """What the values of two models on the rows of p, and the difference found, come to."""
-    difference = b - a
+    """The comparison of two values of a measure on the rows of p, given the interval and test of their difference."""
+    distance = m.direction == "zero"
+    difference = abs(b) - abs(a) if distance else b - a
     low, high, chance = min(found.low, difference), max(found.high, difference), found.p_value
-    if not np.isfinite(difference):
+    if not np.isfinite(difference) or not np.isfinite(chance):
         low = high = chance = np.nan
-    better = _better(m, a, b) if chance < 1 - confidence else "neither"
-    return Comparison(name, a, b, difference, low, high, chance, better, p.n, p.k, definition_of(m, p))
+    return Comparison(
+        measure=name,
+        a=a,
+        b=b,
+        difference=difference,
+        low=low,
+        high=high,
+        p_value=chance,
+        better=_better(m, a, b) if chance < 1 - confidence else "neither",
+        n=p.n,
+        k=p.k,
+        definition=definition_of(m, p) + ("; the difference is that of the distances from 0" if distance else ""),
+    )
 
 
-def _find_difference(
+def find_difference(
     m: Measure,
     a: Predictions,
     b: Predictions,
@@ -148,89 +209,55 @@ def _find_difference(
     resamples: int | None,
     seed: int,
     progress: OnDone | None,
+    paired: bool,
 ) -> Difference:
-    rows = sampling(a, seed, paired=True)
-    of_a = m.spread(a, rows)
-    of_b = None if of_a is None else m.spread(b, rows)
-    if of_a is not None and of_b is not None:
-        return Difference.of_spreads(of_a, of_b, tail)
-    if in_parts(m, a, resamples):
-        return Difference.of_parts(m(b) - m(a), values_on_parts(m, b, seed) - values_on_parts(m, a, seed), tail)
-    size = affordable(m, a.n) if resamples is None else resamples
-
-    def resampled(counts: Ints) -> Array:
-        return m.resampled(b, counts) - m.resampled(a, counts)
-
-    draws = draw(resampled, a.n, size, seed, progress, a.clusters)
-    return Difference.of_draws(m(b) - m(a), draws, tail)
-
-
-def find_unpaired(
-    m: Measure,
-    a: Predictions,
-    b: Predictions,
-    tail: float,
-    resamples: int | None,
-    seed: int,
-    progress: OnDone | None,
-) -> Difference:
-    """Rows of a and of b were drawn independently, so their noise is too."""
-    seeds = seed, seed + OTHER
-    of_a = m.spread(a, sampling(a, seeds[0]))
-    of_b = None if of_a is None else m.spread(b, sampling(b, seeds[1]))
-    if of_a is not None and of_b is not None:
-        return Difference.of_spreads(of_a, of_b, tail)
+    """The interval and the test of the difference; rows that are not paired were drawn independently."""
+    seeds = (seed, seed) if paired else (seed, seed + OTHER)
+    if m.direction != "zero":
+        of_a = m.spread(a, sampling(a, seeds[0], paired=paired))
+        of_b = None if of_a is None else m.spread(b, sampling(b, seeds[1], paired=paired))
+        if of_a is not None and of_b is not None:
+            return Difference.of_spreads(of_a, of_b, tail)
+    values = m(a), m(b)
     if in_parts(m, a, resamples) and in_parts(m, b, resamples):
-        parts = values_on_parts(m, b, seeds[1]) - values_on_parts(m, a, seeds[0])
-        return Difference.of_parts(m(b) - m(a), parts, tail)
+        parts = values_on_parts(m, a, seeds[0]), values_on_parts(m, b, seeds[1])
+        return difference_of(m, *values, *parts, tail, Difference.of_parts)
     size = affordable(m, max(a.n, b.n)) if resamples is None else resamples
 
-    def drawn(p: Predictions, own: int) -> Array:
-        return draw(lambda counts: m.resampled(p, counts), p.n, size, own, progress, p.clusters)
+    def resampled(counts: Ints) -> Array:
+        return np.stack([m.resampled(a, counts), m.resampled(b, counts)], axis=1)
 
-    return Difference.of_draws(m(b) - m(a), drawn(b, seeds[1]) - drawn(a, seeds[0]), tail)
+    def alone(p: Predictions, own_seed: int) -> Array:
+        return draw(lambda counts: m.resampled(p, counts), p.n, size, own_seed, progress, p.clusters)
 
-
-def same_kind(a: Predictions, b: Predictions) -> None:
-    """Refuse predictions that say different things."""
-    if a.shape != b.shape:
-        got = f"{shape_words(a.shape)} and {shape_words(b.shape)}"
-        raise InputError("compare", expected="predictions of one shape", got=got, fix="read both in the same way")
-    if a.k != b.k and a.shape != "choices":
-        fix = "compare predictions about the same classes"
-        raise InputError("compare", expected="the same classes in both", got=f"{a.k} and {b.k} classes", fix=fix)
+    if paired:
+        draws_a, draws_b = draw(resampled, a.n, size, seed, progress, a.clusters).T
+    else:
+        draws_a, draws_b = alone(a, seeds[0]), alone(b, seeds[1])
+    return difference_of(m, *values, draws_a, draws_b, tail)
 
 
-def same_rows(a: Predictions, b: Predictions) -> Predictions:
-    """b in the order of a; an error when they are not about the same rows."""
-    if a.ids is not None and b.ids is not None and a.n == b.n:
-        order_a, order_b = np.argsort(a.ids, kind="stable"), np.argsort(b.ids, kind="stable")
-        if not np.array_equal(a.ids[order_a], b.ids[order_b]):
-            raise InputError("ids", expected="the same in both", got="different ids", fix="predict the same rows")
-        back = np.empty(a.n, dtype=np.int64)
-        back[order_a] = order_b
-        b = b.take(back)
-    if a.shape != b.shape:
-        same_kind(a, b)
-    if a.n != b.n or a.k != b.k:
-        raise InputError(
-            "compare",
-            expected="the same rows and classes in both",
-            got=f"{a.n} x {a.k} and {b.n} x {b.k}",
-            fix="predict the same data set with both models, or compare different rows with paired=False (--unpaired)",
-        )
-    different = np.flatnonzero(a.labels != b.labels)
-    if len(different):
-        raise InputError(
-            "labels",
-            expected="the same in both, row by row",
-            got=f"{len(different)} different ones, the first in row {different[0]}",
-            fix="write both files in the same order, or give ids",
-        )
-    return b
+def difference_of(
+    m: Measure,
+    a: float,
+    b: float,
+    draws_a: Array,
+    draws_b: Array,
+    tail: float,
+    how: Callable[[float, Array, float], Difference] = Difference.of_draws,
+) -> Difference:
+    """From values of a and b on the same resamples (or parts); of distances from 0 where a measure is best there."""
+    difference = how(b - a, draws_b - draws_a, tail)
+    if m.direction != "zero":
+        return difference
+    return Difference.of_distances(difference, how(b + a, draws_b + draws_a, tail))
 
 
-def _better(chosen: Measure, a: float, b: float) -> str:
+def _smaller(d: float, t: float) -> float:
+    return float(np.sign(d) * np.sign(t) * min(abs(d), abs(t)))
+
+
+def _better(chosen: Measure, a: float, b: float) -> Better:
     if chosen.direction == "none":
         return "neither"
     cost = {"down": 1.0, "up": -1.0}.get(chosen.direction)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.curve import Curve, Scheme, check_bins
-from calibrant.core.notebook import Shown, Table
+from calibrant.core.curves.curve import Curve, Scheme, check_bins
 from calibrant.core.predictions import Predictions
-from calibrant.core.wording import number
+from calibrant.core.text.notebook import Table, TableResult
+from calibrant.core.text.number_format import number
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
@@ -20,7 +20,7 @@ def brier_terms(curve: Curve, bins: int = 15, scheme: Scheme = "width") -> dict[
     """
     check_bins(bins)
     bin_of, w = curve.bin_of(bins, scheme), curve.weights / curve.total
-    c, a, rate = curve.scores, curve.hits, w @ curve.hits
+    c, a, rate = curve.scores, curve.outcomes, w @ curve.outcomes
     share = np.bincount(bin_of, w, bins)
     confidence, accuracy = (np.bincount(bin_of, w * v, bins) / np.where(share > 0, share, 1.0) for v in (c, a))
     from_mean = c - confidence[bin_of]
@@ -44,7 +44,7 @@ def ece_terms(p: Predictions, bins: int = 15) -> dict[str, float]:
     """
     from calibrant.measures.auroc_correct import AUROCCorrect
 
-    right = p.mean(p.hit)
+    right = p.mean(p.outcome)
     wrong = 1 - right
     b = p.curve.bins(bins)
     alpha = p.mean(p.score)
@@ -71,7 +71,7 @@ def loss_terms(p: Predictions) -> dict[str, dict[str, float]]:
     return terms
 
 
-class Decomposition(Shown, dict[str, Any]):
+class Decomposition(TableResult, dict[str, Any]):
     """The terms by name, as plain dicts; shown as a table."""
 
     def table(self) -> Table:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from calibrant.core.catalogue import spec_of
-from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.intervals import OnDone, check_confidence
-from calibrant.core.notebook import Shown, Table
-from calibrant.core.plain import plain
+from calibrant.core.errors import InputError, LeakWarning, ReversedScoresWarning
+from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
-from calibrant.core.wording import bracket, number, whole_percent
+from calibrant.core.predictions.constants import KEEP_ELEMENTS
+from calibrant.core.statistics.bootstrap import OnDone, check_confidence
+from calibrant.core.text.notebook import Table, TableResult
+from calibrant.core.text.number_format import bracket, number, whole_percent
 from calibrant.measures import CATALOGUE, Measure
-from calibrant.measuring.function import FunctionMeasure
-from calibrant.measuring.limits import check_resamples, find_limits
+from calibrant.measuring.confidence_limits import Limits, check_resamples, find_limits
+from calibrant.measuring.function_measure import FunctionMeasure
+from calibrant.measuring.standard import standard
 
 What = str | Measure | Callable[[Predictions], float]
 
@@ -30,13 +32,14 @@ class Measurement:
     n: int
     k: int
     definition: str
-    interval: str | None = None  # how it was found
+    interval: str | None = None  # how the interval was computed
+    reason: str | None = None  # why there is none
 
     HEAD: ClassVar[tuple[str, ...]] = ("value", "interval", "what it is")
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Of a table of several."""
+        """Cells of one row in a table of measurements."""
         return number(self.value), bracket(self.low, self.high), self.definition
 
     def __float__(self) -> float:
@@ -58,11 +61,11 @@ class Measurement:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: undefined numbers become None."""
-        made: dict[str, Any] = plain(self)
-        return made
+        fields: dict[str, Any] = plain(self)
+        return fields
 
 
-class Measurements(Shown, list[Measurement]):
+class Measurements(TableResult, list[Measurement]):
     """A list of measurements that shows itself as a table, in a notebook and in print."""
 
     def table(self) -> Table:
@@ -87,52 +90,74 @@ def measure(
     """
     check_confidence(confidence)
     check_resamples(resamples)
-    warn_of_leak(p)
     chosen, name = resolve(what)
     chosen.check_shape(p)
+    warn_of_leak(p)
     value, definition = chosen(p), definition_of(chosen, p)
-    if resamples == 0:
-        return Measurement(name, value, None, None, p.n, p.k, definition)
-    tail = (1 - confidence) / 2
-    found = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
-    return Measurement(name, value, found.low, found.high, p.n, p.k, definition, found.how)
+    found = Limits()
+    if resamples != 0:
+        tail = (1 - confidence) / 2
+        found = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
+    if p.n > KEEP_ELEMENTS:
+        p.release()
+    result = Measurement(
+        measure=name,
+        value=value,
+        low=found.low,
+        high=found.high,
+        n=p.n,
+        k=p.k,
+        definition=definition,
+        interval=found.how,
+        reason=found.reason,
+    )
+    warn_if_reversed(result)
+    return result
 
 
 def measure_all(
     p: Predictions,
-    what: str | Sequence[What] = "standard",
+    what: What | Sequence[What] | None = None,
     *,
     confidence: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Measurements:
-    """Several measures of the same predictions, or a named set of them: "standard" or "benchmark102" (values alone).
+    """Several measures of the same predictions; without a name, the standard ones of their task.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> [m.measure for m in measure_all(p, ["ece", "brier"], resamples=0)]
     ['ece', 'brier']
     """
-    from calibrant.measuring.battery import benchmark102, standard
-
-    if isinstance(what, str) and what == "benchmark102":
-        return Measurements(benchmark102(p))
-    chosen: Sequence[What] = what if not isinstance(what, str) else standard(p) if what == "standard" else [what]
+    chosen: Sequence[What] = standard(p) if what is None else what if isinstance(what, Sequence) else [what]
+    chosen = [chosen] if isinstance(chosen, str) else chosen
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
     return Measurements(measure(p, one, **options) for one in chosen)
 
 
 def definition_of(chosen: Measure, p: Predictions) -> str:
     """What exactly the number is; where scores were made of something else, that too, because it changes the number."""
-    made = [note[:1].lower() + note[1:].rstrip(".") for note in p.extras.notes]
-    return "; ".join([chosen.defined(p), *made])
+    notes = [note[:1].lower() + note[1:].rstrip(".") for note in p.row_data.notes]
+    return "; ".join([chosen.defined(p), *notes])
+
+
+def warn_if_reversed(m: Measurement) -> None:
+    """Warn when scores of two classes rank positives significantly below negatives: P(negative) by mistake, perhaps."""
+    if m.measure == "roc_auc" and m.high is not None and m.high < 0.5:
+        warnings.warn(
+            f"positive rows have significantly lower scores than negative ones (ROC AUC {m.value:.2f}). If the scores "
+            "are P(negative), give 1 - scores, or name the other label as positive.",
+            ReversedScoresWarning,
+            stacklevel=3,
+        )
 
 
 def warn_of_leak(p: Predictions) -> None:
-    if p.extras.seen:
+    if p.row_data.seen:
         warnings.warn(
-            f"the map that made these predictions was fitted on about {whole_percent(p.extras.seen)} of them: "
-            "these numbers flatter it. Measure on other rows, or fit with --cross-fit.",
+            f"the map that made these predictions was fitted on about {whole_percent(p.row_data.seen)} of them: "
+            "these numbers are optimistic. Measure on held-out rows, or fit with --cross-fit.",
             LeakWarning,
             stacklevel=3,
         )

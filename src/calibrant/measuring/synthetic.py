@@ -33,11 +33,13 @@ def synthetic(
 
     _check(ece, auroc, n, accuracy, classes)
     rng = np.random.default_rng(seed)
-    hits = round(accuracy * n)
-    ranks = np.concatenate([(np.arange(m) + rng.random(m)) / m for m in (hits, n - hits)])  # one draw in each m-th
+    correct = round(accuracy * n)
+    ranks = np.concatenate(
+        [(np.arange(m) + rng.random(m)) / m for m in (correct, n - correct)]
+    )  # one draw in each m-th
     order = rng.permutation(n)
     build = partial(
-        _predictions, quantiles=ranks[order], right=order < hits, labels=rng.integers(classes, size=n), k=classes
+        _predictions, quantiles=ranks[order], right=order < correct, labels=rng.integers(classes, size=n), k=classes
     )
     targets, kinds = np.array([ece, auroc]), [make("ece"), make("auroc_correct")]
 

@@ -1,4 +1,4 @@
-"""A table of methods: mean and standard deviation over runs, the best, and who is not shown to be worse."""
+"""A table of methods: mean and standard deviation over runs, the best, and which are not significantly worse."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.plain import plain
+from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
 from calibrant.measures import Measure
-from calibrant.measuring.compare import compare, same_kind
+from calibrant.measuring.compare import compare
+from calibrant.measuring.matching_rows import same_classes
 from calibrant.measuring.measure import resolve
 
 MEASURES = ("ece", "nll", "accuracy")
@@ -37,7 +39,7 @@ class Cell:
     test: str | None = None
 
     def tied(self, alpha: float) -> bool:
-        """Whether it is not shown to be worse than the best."""
+        """Whether it is not significantly worse than the best."""
         return self.p_value is not None and self.p_value >= alpha
 
 
@@ -66,16 +68,16 @@ class Results:
         if not tests:
             return f"{said} * is the best."
         how = f"{' or '.join(tests)}, Holm-corrected over the methods, level {self.alpha:g}"
-        return f"{said} * is the best, ~ is not shown to be worse ({how})."
+        return f"{said} * is the best, ~ is not significantly worse ({how})."
 
     def text(self, form: str) -> str:
         """As "markdown", "latex" or "csv"."""
-        from calibrant.measuring.table_forms import FORMS
+        from calibrant.measuring.table_formats import FORMS
 
         return FORMS[form](self)
 
     def _repr_html_(self) -> str:
-        from calibrant.measuring.table_forms import FORMS
+        from calibrant.measuring.table_formats import FORMS
 
         return FORMS["html"](self)
 
@@ -121,7 +123,7 @@ def _check(runs: Mapping[str, Runs], measures: Sequence[str]) -> None:
     first = next(iter(runs.values())).predictions[0]
     for one in runs.values():
         for p in one.predictions:
-            same_kind(first, p)
+            same_classes(first, p)
 
 
 def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[str, Cell]:
@@ -154,24 +156,28 @@ def _best(m: Measure, cells: Mapping[str, Cell]) -> str | None:
 
 def _test(m: Measure, a: Runs, b: Runs, of_a: Cell, of_b: Cell, seed: int) -> tuple[float | None, str]:
     """The p-value of a difference, and the name of its test."""
-    from scipy import stats
-
     sizes = len(of_a.values), len(of_b.values)
     if sizes == (1, 1) and a.predictions[0].n == b.predictions[0].n:
         p = compare(a.predictions[0], b.predictions[0], m, seed=seed).p_value
         return (p if np.isfinite(p) else None), "paired test over rows"
     if min(sizes) < 2:
         return None, ""
+    x, y = np.array(of_a.values), np.array(of_b.values)
+    seeds_a, seeds_b = a.seeds or (), b.seeds or ()
+    paired = bool(seeds_a) and sorted(seeds_a) == sorted(seeds_b) and len(set(seeds_a)) == len(seeds_a)
+    if paired:
+        x, y = x[np.argsort(seeds_a)], y[np.argsort(seeds_b)]
     with np.errstate(all="ignore"):
-        if a.seeds and b.seeds and sorted(a.seeds) == sorted(b.seeds) and len(set(a.seeds)) == len(a.seeds):
-            x, y = np.array(of_a.values)[np.argsort(a.seeds)], np.array(of_b.values)[np.argsort(b.seeds)]
-            p, test = float(stats.ttest_rel(x, y).pvalue), "paired t-test over seeds"
-        else:
-            p, test = (
-                float(stats.ttest_ind(of_a.values, of_b.values, equal_var=False).pvalue),
-                "Welch's t-test over runs",
-            )
-    return (p if np.isfinite(p) else None), test
+        p = _t_test(x, y, paired)
+        if m.direction == "zero":  # distances from 0 differ if both x - y and x + y do
+            p = max(p, _t_test(x, -y, paired))
+    return (p if np.isfinite(p) else None), "paired t-test over seeds" if paired else "Welch's t-test over runs"
+
+
+def _t_test(x: Array, y: Array, paired: bool) -> float:
+    from scipy import stats
+
+    return float((stats.ttest_rel(x, y) if paired else stats.ttest_ind(x, y, equal_var=False)).pvalue)
 
 
 def _holm(chances: Mapping[str, float]) -> dict[str, float]:

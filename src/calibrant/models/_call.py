@@ -1,4 +1,4 @@
-"""Networks made by any callable: `package.module:callable?arg=value&arg=value`."""
+"""Networks made by any callable: `package.module:callable?arg=value&arg=value`, or `./file.py:callable`."""
 
 import ast
 import importlib
@@ -6,10 +6,12 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from calibrant.core.catalogue import load_file
 from calibrant.core.errors import InputError
 from calibrant.models._base import Model, Network, Shape
 from calibrant.models._external import said, wrap
@@ -19,7 +21,7 @@ WORDS = {"true": True, "false": False, "none": None}
 
 
 def call(spec: str, shape: Shape) -> Network:
-    """The network of `package.module:callable?arg=value&arg=value`."""
+    """The network of `package.module:callable?arg=value&arg=value`, where the module may be a file."""
     place, _, query = spec.partition("?")
     module, _, path = place.partition(":")
     options = read(query, spec)
@@ -55,6 +57,8 @@ def _value(text: str) -> Any:
 
 
 def _import(module: str) -> Any:
+    if module.endswith(".py"):
+        return load_file(Path(module), "network")
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

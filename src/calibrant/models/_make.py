@@ -17,6 +17,7 @@ def build(spec: str, shape: Shape) -> Network:
 
     - `resnet`, `resnet:depth=50`: a name of the catalogue. A name always means the catalogue.
     - `./mine.py`, `./mine.py:width=8`: a file that ends in .py, with one `Model` class.
+    - `./mine.py:callable`, `./mine.py:callable?arg=value`: a file with a function or class that returns a network.
     - `hf:NAME_OR_PATH`: an image classifier of the Hugging Face hub or a folder, from safetensors only.
     - `package.module:callable?arg=value&arg=value`: anything that Python can import and call. The number of classes
       is filled in where the callable takes one; `head=NAME` names the last layer where it is not found.
@@ -39,6 +40,10 @@ def build(spec: str, shape: Shape) -> Network:
 
 def _is_call(name: str, rest: str) -> bool:
     """Options of the catalogue hold a `=` before any `?`, so a bare word after the colon is never one of them."""
-    if name.endswith(".py") or not MODULE.fullmatch(name) or not CALL.fullmatch(rest):
+    if not CALL.fullmatch(rest):
+        return False
+    if name.endswith(".py"):
+        return True
+    if not MODULE.fullmatch(name):
         return False
     return "." in name or (name not in CATALOGUE.names() and find_spec(name) is not None)

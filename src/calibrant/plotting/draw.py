@@ -7,11 +7,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, visible
-from calibrant.core.plain import in_script
+from calibrant.core.files import write_whole
+from calibrant.core.json import in_script
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import INK, PAGE, Theme, config
+from calibrant.core.text.theme import INK, PAGE, Theme, config
 from calibrant.figures import CATALOGUE, Figure, PredictionFigure, Row, TableFigure
 from calibrant.plotting.pdf_order import in_order
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import Theme, config
+from calibrant.core.text.theme import Theme, config
 from calibrant.figures import CATALOGUE, Figure, Row
-from calibrant.measuring.watch import Watch
+from calibrant.monitoring.watch import Watch
 from calibrant.plotting.draw import FigureSource, compute, draw, named, picture, spec
 from calibrant.plotting.source import evidence_table, is_measured, measured
 

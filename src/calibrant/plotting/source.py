@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError, visible
-from calibrant.core.files import existing
+from calibrant.core.io.formats import existing
+from calibrant.core.io.tables import read_table
+from calibrant.core.json import read_json
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import read_json
-from calibrant.core.tables import read_table
 from calibrant.figures import Figure, TableFigure
 from calibrant.measures import make
-from calibrant.measuring.accumulate import Accumulator
-from calibrant.measuring.accumulators import Accumulators
 from calibrant.measuring.decompose import decompose
 from calibrant.measuring.measure import measure
-from calibrant.measuring.watch import Watch
+from calibrant.monitoring.watch import Watch
+from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.accumulators import Accumulators
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,7 +71,7 @@ def evidence_table(watches: Mapping[str, Watch]) -> "pl.DataFrame":
 
     rows = []
     for name, watch in watches.items():
-        for segment in watch.tracks:
+        for segment in watch.segments:
             own = "all rows" if segment is None else visible(segment)
             model = own if len(watches) == 1 else name if segment is None else f"{name}, {own}"
             rows += [{"model": model, **point} for point in watch.history(segment)]
@@ -138,7 +138,7 @@ def _before_after(models: Mapping[str, Predictions], resamples: int | None, seed
 
     better = {"down": "lower", "up": "higher"}
     rows = []
-    binary = all(p.shape == "binary" for p in models.values())
+    binary = all(p.task == "binary" for p in models.values())
     for what in (*COMPARED, "roc_auc" if binary else "auroc_correct"):
         for name, p in models.items():
             m = measure(p, what, resamples=resamples, seed=seed)

@@ -1,30 +1,40 @@
-"""Choose a calibrator on the rows it would be fitted on: cross-fitted losses of several, and the rule."""
+"""Choose a calibrator on the rows it will be fitted on: cross-fitted losses of several, and the rule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.calibrators import CATALOGUE, Calibrator
-from calibrant.core.arrays import Array, Ints
-from calibrant.core.map import Map, put_together
-from calibrant.core.notebook import Shown, Table
+from calibrant.core.arrays import Ints
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.recalibrate import check_folds, dealt
-from calibrant.core.views import PROBABILITY_FLOOR
-from calibrant.core.wording import bracket, number
+from calibrant.core.predictions.constants import PROBABILITY_FLOOR
+from calibrant.core.text import notebook
+from calibrant.core.text.number_format import bracket, number
 from calibrant.measures.nll import NLL
-from calibrant.repairing.fit import fit
-from calibrant.repairing.rule import KEEP_ARGMAX, THESE, UNCALIBRATED, Candidate, Judged, Ruling, decide
+from calibrant.repairing.bound import bound
+from calibrant.repairing.chain import fit_chain, parse_chain
+from calibrant.repairing.cross_fit import calibrate_folds, choose_folds
+from calibrant.repairing.rule import (
+    KEEP_ARGMAX,
+    PART,
+    THESE,
+    UNCALIBRATED,
+    Candidate,
+    Judged,
+    Outcomes,
+    Ruling,
+    decide,
+)
 
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
 SIGMOID = "platt:of=score"  # takes no logit, which scores of 0 and 1 have not
 OF_POSITIVES = ("platt", SIGMOID)  # more for P(positive)
-FOLDS = 5
+MOST_ELEMENTS = 1 << 21  # rows x classes that decide; of more, a random part does
 
 
 @dataclass(frozen=True)
-class Choice(Shown):
+class Choice(notebook.TableResult):
     """The chosen map, and why."""
 
     map: Map
@@ -32,7 +42,7 @@ class Choice(Shown):
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """What every candidate reached."""
+        """The cross-fitted loss of every candidate."""
         return self.ruling.candidates
 
     @property
@@ -40,7 +50,7 @@ class Choice(Shown):
         """The choice and its reasons in words."""
         return self.ruling.words
 
-    def table(self) -> Table:
+    def table(self) -> notebook.Table:
         head = ("candidate", "cross-fitted NLL", "change", "interval", "predictions")
         rows = []
         for c in sorted(self.candidates, key=lambda c: c.nll):
@@ -60,26 +70,57 @@ def choose(
 ) -> Choice:
     """The calibrator that the rule chooses by cross-fitted losses, fitted on all rows.
 
-    "identity", which changes nothing, is always a candidate and wins where no other is shown to be better. With
-    `keep_argmax` only calibrators that cannot change a prediction are tried.
+    "identity", which changes nothing, is always a candidate and wins where no other is significantly better, and where
+    all outcomes are alike, so that there is nothing to fit. With `keep_argmax` only calibrators that cannot change a
+    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `bound`. Of very many rows a
+    random part decides, and the verdict says so.
     """
-    asked = with_identity(candidates_for(p) if candidates is None else candidates)
-    names = [name for name in asked if may_take_part(name, p, keep_argmax=keep_argmax)]
-    ruling = rule_on(p, names, folds=folds, keep_argmax=keep_argmax, seed=seed)
-    m = fit(p, ruling.chosen)
+    names = with_identity(candidates_for(p) if candidates is None else candidates)
+    names = [name for name in names if may_take_part(name, p, keep_argmax=keep_argmax)]
+    part = random_part(p, seed)
+    ruling = rule_on(part, names, folds=folds, keep_argmax=keep_argmax, seed=seed, rows=THESE if part is p else PART)
+    m = fit_candidate(p, ruling.chosen)
     why = f"{m.fit.diagnosis}; chosen from {len(names)} candidates by cross-fitting"
     return Choice(replace(m, fit=replace(m.fit, diagnosis=why)), ruling)
 
 
 def candidates_for(p: Predictions) -> tuple[str, ...]:
-    """What is tried where nothing else is asked for."""
-    return (*CANDIDATES, *OF_POSITIVES) if p.shape == "binary" else CANDIDATES
+    """The names that are tried where no others are asked for."""
+    return (*CANDIDATES, *OF_POSITIVES) if p.task == "binary" else CANDIDATES
 
 
-def is_certain(p: Predictions) -> bool:
-    """Whether some binary scores are 0 or 1, so that a single error costs without bound; logits never say that."""
-    given = p.shape == "binary" and p.kind == "probs"
-    return given and bool(np.minimum(p.score, 1 - p.score).min() < PROBABILITY_FLOOR)
+def with_identity(names: Sequence[str]) -> list[str]:
+    """Each name once, "identity" first."""
+    return list(dict.fromkeys((UNCALIBRATED, *names)))
+
+
+def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:
+    """Whether a calibrator, or a chain of them, suits the task, the classes among the labels, and `keep_argmax`."""
+    chain = parse_chain(name)
+    suits = all(p.task in one.tasks and (p.k == 2 or not one.binary) for one in chain)
+    knows = len(absent_classes(p)) == 0 or not any(one.needs_every_class for one in chain)
+    return suits and knows and (not keep_argmax or all(one.keeps(p.task) for one in chain))
+
+
+def absent_classes(p: Predictions) -> Ints:
+    """Classes without a row among the labels; of binary predictions and bare confidences there are none to miss."""
+    if p.task != "multiclass":
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
+
+
+def random_part(p: Predictions, seed: int) -> Predictions:
+    """All rows, or a random part of very many: whole clusters."""
+    share = MOST_ELEMENTS / (p.n * p.k)
+    if share >= 1:
+        return p
+    rng = np.random.default_rng(seed)
+    if p.clusters is None:
+        return p.take(np.sort(rng.choice(p.n, int(p.n * share), replace=False)))
+    clusters = int(p.clusters.max()) + 1
+    chosen = np.zeros(clusters, dtype=bool)
+    chosen[rng.choice(clusters, max(2, int(clusters * share)), replace=False)] = True
+    return p.take(chosen[p.clusters])
 
 
 def rule_on(
@@ -92,54 +133,51 @@ def rule_on(
     rows: str = THESE,
 ) -> Ruling:
     """What the rule says of these calibrators, "identity" first, by their cross-fitted losses."""
-    fold = deal_folds(p, folds, seed)
-    judged = [judge(name, p if name == UNCALIBRATED else _calibrated(p, name, fold), fold) for name in names]
+    fold = choose_folds(p, folds, seed)
+    judged = [judge(name, p if name == UNCALIBRATED else cross_fit_candidate(p, name, fold), fold) for name in names]
     return decide(judged, keep_argmax=keep_argmax, seed=seed, rows=rows)
 
 
+def fit_candidate(p: Predictions, name: str) -> Map:
+    """The map as it would be recommended: fitted and bounded."""
+    return bound(fit_chain(p, parse_chain(name)), p)
+
+
+def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:
+    """Every row calibrated by the map that would be recommended on the other folds."""
+    return calibrate_folds(p, fold, lambda rows: fit_candidate(rows, name))
+
+
 def judge(name: str, q: Predictions, folds: Ints | None = None) -> Judged:
-    """What the rule asks of a calibrator, given the predictions it made, cross-fitted by these folds if at all."""
-    chain = chain_of(name)
-    keeps, fits = all(one.keeps(q.shape) for one in chain), q.shape == "binary" and chain[-1].of_score
-    simple = max(one.complexity for one in chain)
-    return Judged(name, NLL().rows(q), simple, keeps, fits, q.counts, q.clusters, folds, is_certain(q), name == SIGMOID)
+    """The losses and facts that the rule needs, from predictions that this calibrator gave by these folds, if any."""
+    chain = parse_chain(name)
+    return Judged(
+        calibrator=name,
+        losses=NLL().rows(q),
+        complexity=max(one.complexity for one in chain),
+        keeps_argmax=all(one.keeps(q.task) for one in chain),
+        fits_positives=q.task == "binary" and chain[-1].of_score,
+        weights=q.counts,
+        clusters=q.clusters,
+        folds=folds,
+        certain=is_certain(q),
+        without_logit=name == SIGMOID,
+        outcomes=outcomes_of(q),
+        absent=tuple(absent_classes(q).tolist()),
+    )
 
 
-def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:
-    """Whether a calibrator, or a chain of them, suits these predictions, and may change them if it does."""
-    chain = chain_of(name)
-    suits = all(p.shape in one.shapes and (p.k == 2 or not one.binary) for one in chain)
-    return suits and (not keep_argmax or all(one.keeps(p.shape) for one in chain))
+def is_certain(p: Predictions) -> bool:
+    """Whether some binary scores are 0 or 1, so that a single error costs without bound; logits never say that."""
+    has_probs = p.task == "binary" and p.score_type == "probs"
+    return has_probs and bool(np.minimum(p.score, 1 - p.score).min() < PROBABILITY_FLOOR)
 
 
-def chain_of(name: str) -> list[Calibrator]:
-    """The calibrators of a chain such as "temperature+isotonic"."""
-    return [CATALOGUE.make(one.strip()) for one in name.split("+")]
-
-
-def with_identity(names: Sequence[str]) -> list[str]:
-    """Each once, and no calibration first."""
-    return list(dict.fromkeys((UNCALIBRATED, *names)))
-
-
-def cross_fit(p: Predictions, what: str, *, folds: int | None = None, seed: int = 0) -> tuple[Predictions, Array]:
-    """Every row calibrated by a map fitted on the other folds, and ln p(true class) of each row.
-
-    Five folds, or one for each row where there are fewer. Rows of one cluster stay in one fold.
-    """
-    made = _calibrated(p, what, deal_folds(p, folds, seed))
-    return made, made.true_log_prob
-
-
-def deal_folds(p: Predictions, folds: int | None, seed: int) -> Ints:
-    """The fold of each row, at random, but with its share of every class in each."""
-    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
-    folds = min(FOLDS, max(2, units)) if folds is None else folds
-    check_folds(folds, p)
-    shuffled = np.random.default_rng(seed).permutation(p.n)
-    return dealt(shuffled[np.argsort(p.labels[shuffled], kind="stable")], p.clusters, folds)
-
-
-def _calibrated(p: Predictions, what: str, fold: Ints) -> Predictions:
-    rows = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
-    return put_together(p, [(i, fit(p.take(fold != f), what).apply(p.take(i))) for f, i in enumerate(rows)])
+def outcomes_of(p: Predictions) -> Outcomes:
+    """Whether the outcomes that count differ, or all are the same."""
+    outcome = p.outcome if p.weights is None else p.outcome[p.weights > 0]
+    if outcome.any() and not outcome.all():
+        return "differ"
+    if p.task == "binary":
+        return "all positive" if outcome.all() else "all negative"
+    return "all right" if outcome.all() else "all wrong"

@@ -1,20 +1,26 @@
-"""Before and after a repair: calibration, and beside it what must not suffer, accuracy and refinement."""
+"""Compare predictions before and after a repair: calibration, and accuracy and refinement, which must not suffer."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from calibrant.calibrators import CATALOGUE
 from calibrant.core.errors import InputError
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.shapes import shape_words
+from calibrant.core.predictions.tasks import task_words
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison, compare
-from calibrant.repairing.choose import cross_fit, may_take_part
+from calibrant.repairing.choose import cross_fit_candidate, may_take_part
+from calibrant.repairing.cross_fit import choose_folds, cross_fit
 from calibrant.repairing.fit import fit
 
-SHOWN = ("nll", "brier", "ece", "classwise", "accuracy", "auroc_correct")
-SHOWN_BINARY = ("nll", "brier", "ece", "accuracy", "roc_auc")
+MEASURES = ("nll", "brier", "ece", "classwise", "accuracy", "auroc_correct")
+MEASURES_BINARY = ("nll", "brier", "ece", "accuracy", "roc_auc")
+OF_COMPARISON = ("difference", "low", "high", "p_value", "n", "k", "definition")
+
+JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class Repair:
     """A fitted map and what it changed on the rows it was judged on."""
 
     map: Map
-    judged_on: str  # "other rows", "cross-fitted rows" or "the fitting rows"
+    judged_on: JudgedOn
     changes: list[Comparison]  # a is before, b is after
 
     def to_dict(self) -> dict[str, Any]:
@@ -30,7 +36,8 @@ class Repair:
         rows = []
         for c in self.changes:
             row = c.to_dict()
-            rows.append({"measure": row["measure"], "before": row["a"], "after": row["b"]} | {k: row[k] for k in KEPT})
+            values = {"measure": row["measure"], "before": row["a"], "after": row["b"]}
+            rows.append(values | {key: row[key] for key in OF_COMPARISON})
         return {
             "calibrator": m.calibrator,
             "parameters": m.to_dict()["parameters"],
@@ -43,27 +50,32 @@ class Repair:
         }
 
 
-KEPT = ("difference", "low", "high", "p_value", "n", "k", "definition")
-
-
 def repair(
     m: Map, val: Predictions, *, test: Predictions | None = None, folds: int = 0, resamples: int = 200, seed: int = 0
 ) -> Repair:
-    """Judge a map on other rows if there are any, else by cross-fitting, else on its own rows (and say so)."""
-    before, after, rows = (
-        (val, m.apply(val), "the fitting rows") if test is None else (test, m.apply(test), "other rows")
-    )
+    """Judge a map on held-out rows if there are any, else by cross-fitting, else on its own rows (and say so)."""
+    before = val if test is None else test
+    rows: JudgedOn = "held_out"
     if test is None and folds:
-        after, rows = cross_fit(val, m.calibrator, folds=min(folds, max(2, val.n)), seed=seed)[0], "cross-fitted rows"
-    elif m.fingerprint is not None and m.fingerprint.seen(before) > 0:
-        rows = "the fitting rows"
-    changes = [compare(before, after, measure, resamples=resamples, seed=seed) for measure in shown_for(before)]
+        after, rows = _cross_fit(m, val, min(folds, max(2, val.n)), seed), "cross_fitted"
+    else:
+        after = m.apply(before)
+        if test is None or (m.fingerprint is not None and m.fingerprint.seen(before) > 0):
+            rows = "fitting_rows"
+    changes = [compare(before, after, measure, resamples=resamples, seed=seed) for measure in measures_for(before)]
     return Repair(m, rows, changes)
 
 
-def shown_for(p: Predictions) -> list[str]:
-    """The measures of the table that predictions of this shape can answer."""
-    return [name for name in (SHOWN_BINARY if p.shape == "binary" else SHOWN) if p.shape in make(name).shapes]
+def _cross_fit(m: Map, p: Predictions, folds: int, seed: int) -> Predictions:
+    """Rows calibrated as this map was fitted: with the bound of a recommended map, or without."""
+    if "bound" in m.parameters:
+        return cross_fit_candidate(p, m.calibrator, choose_folds(p, folds, seed))
+    return cross_fit(p, m.calibrator, folds=folds, seed=seed)
+
+
+def measures_for(p: Predictions) -> list[str]:
+    """The measures of the table that predictions of this task have."""
+    return [name for name in (MEASURES_BINARY if p.task == "binary" else MEASURES) if p.task in make(name).tasks]
 
 
 @dataclass(frozen=True)
@@ -78,28 +90,34 @@ class Entry:
 
 
 def every_calibrator(
-    val: Predictions, test: Predictions, *, keep_argmax: bool = False, on_each: Any = None
+    val: Predictions, test: Predictions, *, keep_argmax: bool = False, on_each: Callable[[int], None] | None = None
 ) -> list[Entry]:
     """Fit every calibrator of the catalogue on val and measure it on test; failures are lines, not crashes."""
-    import time
-
-    if val.shape != test.shape:
-        raise InputError("test", expected=shape_words(val.shape), got=shape_words(test.shape), fix="give both alike")
-    if val.k != test.k and val.shape != "choices":
+    if val.task != test.task:
+        raise InputError("test", expected=task_words(val.task), got=task_words(test.task), fix="give both alike")
+    if val.k != test.k and val.task != "choice":
         raise InputError("test", expected=f"{val.k} classes", got=f"{test.k}", fix="predict with the same model")
     rows = []
-    for name in CATALOGUE.names():
-        recipe = CATALOGUE.make(name)
+    for name in CATALOGUE.load_all()[0]:
         if not may_take_part(name, val, keep_argmax=keep_argmax):
             continue
-        begin = time.perf_counter()
+        begin, values = time.perf_counter(), dict[str, float]()
         try:
             m = fit(val, name)
             seconds, q = time.perf_counter() - begin, m.apply(test)
-            values, diagnosis = {measure: make(measure)(q) for measure in shown_for(q)}, m.fit.diagnosis
+            values = {measure: make(measure)(q) for measure in measures_for(q)}
+            diagnosis = m.fit.diagnosis
         except InputError as error:
-            seconds, values, diagnosis = time.perf_counter() - begin, {}, str(error)
-        rows.append(Entry(name, values, seconds, recipe.keeps(val.shape), diagnosis))
+            seconds, diagnosis = time.perf_counter() - begin, str(error)
+        rows.append(
+            Entry(
+                calibrator=name,
+                values=values,
+                seconds=seconds,
+                keeps_argmax=CATALOGUE.make(name).keeps(val.task),
+                diagnosis=diagnosis,
+            )
+        )
         if on_each:
             on_each(1)
     return sorted(rows, key=lambda row: row.values.get("nll", float("inf")))

@@ -8,9 +8,9 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.map import Map
+from calibrant.core.json import typed, whole
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import typed, whole
 from calibrant.repairing.fit import fit
 from calibrant.rescorers import check_arrays, features_of, load_arrays, matrix, save_arrays
 from calibrant.rescorers.density_ratio import DensityRatio, check_neighbours, proximity
@@ -55,7 +55,7 @@ class FittedProximityGroups:
         """Calibrated by the map of each row's group; groups that the rows had before are kept."""
         x = matrix(features_of(p, "ProximityGroups"), "ProximityGroups", self.known.shape[1])
         made = self.map(grouped(p, proximity(x, self.known, self.neighbours), self.edges))
-        return Predictions(made.values, made.labels, made.kind, replace(made.extras, groups=p.groups))
+        return made.with_values(made.values, made.score_type, replace(made.row_data, groups=p.groups))
 
     def save(self, path: str | Path) -> None:
         """To one .npz file, whole or not at all."""
@@ -79,4 +79,4 @@ class FittedProximityGroups:
 def grouped(p: Predictions, d: Array, edges: Array) -> Predictions:
     """The rows with their proximity group: 0 holds those farthest from others."""
     groups = np.searchsorted(edges, d, side="right")
-    return Predictions(p.values, p.labels, p.kind, replace(p.extras, groups=groups))
+    return p.with_values(p.values, p.score_type, replace(p.row_data, groups=groups))

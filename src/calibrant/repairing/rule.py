@@ -1,15 +1,16 @@
-"""The one rule that chooses a calibrator, from losses row by row to a winner and its reasons.
+"""The rule that chooses a calibrator: from the losses of rows to a winner and its reasons.
 
-Whoever asks which calibrator is best asks here: `choose`, `fit --with auto` and the report, all of them about the rows
-that calibrators are fitted on, cross-fitted. What a calibrator does to other rows is told by the same intervals.
+`choose`, `fit --with auto` and the report all use it, on cross-fitted losses of the rows that calibrators are fitted
+on. The effect of a calibrator on held-out rows is given by the same intervals.
 
-1. Only a calibrator whose loss is shown to be lower than that of the uncalibrated predictions may win: the 95 %
-   interval of the difference, by a paired bootstrap, leaves out zero; or the labels are at least 20 times as likely
-   under it, which calibrated predictions let happen at most once in 20 times (a mean of likelihood ratios over folds,
+1. Only a calibrator whose loss is significantly lower than that of the uncalibrated predictions may win: the 95 %
+   interval of the difference, by a paired bootstrap, excludes zero; or the labels are at least 20 times as likely
+   under it, which happens to calibrated predictions at most once in 20 times (a mean of likelihood ratios over folds,
    each on rows that the map was not fitted on). The second is for few rows that weigh much, such as positives with a
    score of 0, of which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated, but
    not binary scores of 0 or 1 (votes of a forest): they leave no room for an error that rows to come may hold, so one
-   that fits P(positive) and leaves some wins, shown or not, unless it is shown to be worse.
+   that fits P(positive) and leaves some wins, unless it is significantly worse. Where all outcomes are alike there is
+   nothing to fit, and predictions stay uncalibrated.
 2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
    first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate,
    and of those the one with the lowest loss; where scores are 0 or 1, first one that does not take their logit.
@@ -24,25 +25,32 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.core import wording
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.intervals import basic_interval, p_value, resample_counts
-from calibrant.core.plain import NOT_IN_JSON
+from calibrant.core.json import NOT_IN_JSON
+from calibrant.core.statistics.bootstrap import basic_interval, p_value, resample_counts
+from calibrant.core.text import number_format as fmt
 
 CONFIDENCE = 0.95
 RESAMPLES = 200
 LIKELIER = log(1 / (1 - CONFIDENCE))
 KEEP_ARGMAX = False  # the default of everybody who asks
 UNCALIBRATED = "identity"
-THESE, FITTING = "these {}", "the {} of the fitting set"  # how the rows that decided are called
+THESE, FITTING, PART = "these {}", "the {} of the fitting set", "{} drawn at random"  # the rows that decided, in words
 TOO_MANY = 100  # times the rows there are: a difference that takes more to show does not matter
 
-Shown = Literal["better", "worse", "neither"]
+Significant = Literal["better", "worse", "neither"]
+Outcomes = Literal["differ", "all right", "all wrong", "all positive", "all negative"]
+ALIKE: dict[Outcomes, str] = {
+    "all right": "every prediction is right",
+    "all wrong": "every prediction is wrong",
+    "all positive": "every row is positive",
+    "all negative": "every row is negative",
+}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What one calibrator reached: the loss of every row it is judged on."""
+    """The losses of one calibrator on the rows it is judged on, and the facts that the rule looks at."""
 
     calibrator: str
     losses: Array  # (n,)
@@ -54,6 +62,8 @@ class Judged:
     folds: Ints | None = None  # (n,) 0, 1, ...: rows of one fold were calibrated by one map, fitted on the others
     certain: bool = False  # of binary predictions: some scores are 0 or 1, so that one error costs without bound
     without_logit: bool = False  # takes scores as they are: those of 0 and 1 have no logit
+    outcomes: Outcomes = "differ"
+    absent: tuple[int, ...] = ()  # classes without a row
 
     @cached_property
     def mean(self) -> float:
@@ -95,21 +105,21 @@ class Candidate:
     difference: float
     low: float
     high: float
-    shown: Shown  # what the rows show; better and worse only where the interval leaves out zero
+    significant: Significant  # better or worse only where the interval excludes zero
     keeps_argmax: bool
     likelier: float = 0.0  # logarithm of how many times as likely the labels are under it
 
     @property
     def may_win(self) -> bool:
-        return self.shown == "better" or (self.difference < 0 and self.likelier >= LIKELIER)
+        return self.significant == "better" or (self.difference < 0 and self.likelier >= LIKELIER)
 
 
 @dataclass(frozen=True)
 class Rival:
-    """The nearest other candidate, where the rows cannot tell it from the chosen one."""
+    """The nearest other candidate, where it does not differ significantly from the chosen one."""
 
     calibrator: str
-    rows: int  # in all, that would tell them apart
+    rows: int  # in all, at which the difference would be significant
 
 
 @dataclass(frozen=True)
@@ -123,21 +133,28 @@ class Ruling:
     rival: Rival | None
     n: int
     rows: str = field(default=THESE, metadata=NOT_IN_JSON)
+    outcomes: Outcomes = "differ"
+    absent: tuple[int, ...] = ()  # classes without a row
 
     def of(self, calibrator: str) -> Candidate:
         return next(c for c in self.candidates if c.calibrator == calibrator)
 
     @property
     def words(self) -> str:
-        return " ".join(part for part in (self.choice_words, self.option_words, self.rival_words) if part)
+        if self.outcomes != "differ":
+            return self.choice_words
+        parts = (self.choice_words, self.option_words, self.rival_words, self.absent_words)
+        return " ".join(part for part in parts if part)
 
     @property
     def choice_words(self) -> str:
         """What to do and why."""
         where = "" if self.rows == THESE else f" of {self._rows}"
+        if self.outcomes != "differ":
+            return f"No calibration: {ALIKE[self.outcomes]}, so there is nothing to fit."
         if self.chosen != UNCALIBRATED:
             c, change = self.of(self.chosen), _change(self.of(self.chosen), self.of(UNCALIBRATED))
-            if c.shown == "better":
+            if c.significant == "better":
                 return f"Use {c.calibrator}: it lowers the loss{where}, {change}."
             if c.may_win:
                 return f"Use {c.calibrator}: the labels{where} are far likelier under it, {change}."
@@ -149,36 +166,48 @@ class Ruling:
             return "No calibration: there was no calibrator to try."
         nearest = min(others, key=lambda c: c.nll)
         return (
-            f"No calibration needed: no calibrator is shown to lower the loss{where}. The nearest is "
+            f"No calibration needed: no calibrator has a significantly lower loss{where}. The nearest is "
             f"{nearest.calibrator}, {_change(nearest, self.of(UNCALIBRATED))}."
         )
 
     @property
     def option_words(self) -> str:
         """Whether predictions were allowed to change, and what the other option would choose."""
-        used = "Only calibrators that keep every prediction took part" if self.keep_argmax else "Predictions may change"
+        used = (
+            "Only calibrators that keep every prediction took part"
+            if self.keep_argmax
+            else "Calibrators that may change predictions took part"
+        )
         if all(c.keeps_argmax for c in self.candidates):  # the other option had nothing else to choose from
             return f"{used}." if self.keep_argmax else ""
         other = "if predictions may change" if self.keep_argmax else "if every prediction must stay"
         if self.otherwise == self.chosen:
             return f"{used}; {other}, the choice is the same."
         name = "no calibration" if self.otherwise == UNCALIBRATED else self.otherwise
-        return f"{used}; {other}, the choice is {name} (NLL {wording.number(self.of(self.otherwise).nll)})."
+        return f"{used}; {other}, the choice is {name} (NLL {fmt.number(self.of(self.otherwise).nll)})."
 
     @property
     def rival_words(self) -> str:
-        """What is still open, and how many rows would settle it."""
+        """Which other candidate is not significantly different, and how many rows would tell."""
         if self.rival is None:
             return ""
         pair = " and ".join("no calibration" if c == UNCALIBRATED else c for c in (self.chosen, self.rival.calibrator))
         if self.rival.rows > TOO_MANY * self.n:
             return f"Between {pair} {self._rows} show no difference that matters."
-        more = wording.count(max(_two_figures(self.rival.rows) - self.n, 1))
-        return f"Between {pair} {self._rows} cannot tell; about {more} more would."
+        more = fmt.count(max(_two_figures(self.rival.rows) - self.n, 1))
+        return f"Between {pair} {self._rows} are inconclusive; about {more} more would decide."
+
+    @property
+    def absent_words(self) -> str:
+        """Which classes have no row, so that nothing is known about them."""
+        if not self.absent:
+            return ""
+        verb = "has" if len(self.absent) == 1 else "have"
+        return f"{fmt.sentence(fmt.named_classes(self.absent))} {verb} no row: nothing is learned about them."
 
     @property
     def _rows(self) -> str:
-        return self.rows.format(wording.count(self.n, "row"))
+        return self.rows.format(fmt.count(self.n, "row"))
 
 
 def decide(
@@ -201,7 +230,17 @@ def decide(
     candidates = _candidates(judged, resamples, seed)
     chosen, otherwise = (_winner(judged, candidates, keep) for keep in (keep_argmax, not keep_argmax))
     allowed = [one for one in judged if one.keeps_argmax or not keep_argmax]
-    return Ruling(chosen, otherwise, keep_argmax, candidates, _rival(allowed, chosen), len(judged[0].losses), rows)
+    return Ruling(
+        chosen=chosen,
+        otherwise=otherwise,
+        keep_argmax=keep_argmax,
+        candidates=candidates,
+        rival=_rival(allowed, chosen),
+        n=len(judged[0].losses),
+        rows=rows,
+        outcomes=judged[0].outcomes,
+        absent=judged[0].absent,
+    )
 
 
 def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Candidate, ...]:
@@ -211,22 +250,33 @@ def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Ca
     w = np.ones(n) if judged[0].weights is None else judged[0].weights
     resamples_of = resample_counts(n, resamples, seed, judged[0].clusters)
     drawn = np.concatenate([(counts * w) @ gains / (counts @ w)[:, None] for counts in resamples_of])
-    made = []
+    candidates = []
     for one, gain, draws in zip(judged, gains.T, drawn.T, strict=True):
         difference = _mean(gain, judged[0].weights)
         span = basic_interval(difference, draws, CONFIDENCE)
         sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high
-        shown: Shown = "neither" if not sure else "better" if difference < 0 else "worse"
-        facts = (one.calibrator, one.mean, difference, span.low, span.high, shown, one.keeps_argmax)
-        made.append(Candidate(*facts, one.likelier_than(judged[0])))
-    return tuple(made)
+        candidates.append(
+            Candidate(
+                calibrator=one.calibrator,
+                nll=one.mean,
+                difference=difference,
+                low=span.low,
+                high=span.high,
+                significant="neither" if not sure else "better" if difference < 0 else "worse",
+                keeps_argmax=one.keeps_argmax,
+                likelier=one.likelier_than(judged[0]),
+            )
+        )
+    return tuple(candidates)
 
 
 def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argmax: bool) -> str:
+    if judged[0].outcomes != "differ":
+        return UNCALIBRATED
     named = {c.calibrator for c in candidates if c.may_win and (c.keeps_argmax or not keep_argmax)}
     able = [one for one in judged if one.calibrator in named]
     if judged[0].certain and all(one.certain for one in able):
-        out = {c.calibrator for c in candidates if c.shown == "worse" or (keep_argmax and not c.keeps_argmax)}
+        out = {c.calibrator for c in candidates if c.significant == "worse" or (keep_argmax and not c.keeps_argmax)}
         able = [one for one in judged if one.fits_positives and not one.certain and one.calibrator not in out] or able
     able = [one for one in able if not one.certain] or able
     if not able:
@@ -250,7 +300,7 @@ def _mean(values: Array, weights: Array | None) -> float:
 
 
 def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
-    """None where the rows tell the chosen one from the best of the others; that it beats no calibration was shown."""
+    """None where the chosen one differs significantly from the best of the others."""
     winner = next(one for one in allowed if one.calibrator == chosen)
     others = [one for one in allowed if one.calibrator not in (chosen, UNCALIBRATED)]
     if not others:
@@ -264,8 +314,8 @@ def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
 
 
 def _change(c: Candidate, before: Candidate) -> str:
-    low, high = wording.apart([c.low, c.high], 4, sign=True)
-    return f"NLL {wording.from_to(before.nll, c.nll, 4)} (change {low} to {high})"
+    low, high = fmt.apart([c.low, c.high], 4, sign=True)
+    return f"NLL {fmt.from_to(before.nll, c.nll, 4)} (change {low} to {high})"
 
 
 def _two_figures(rows: int) -> int:

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.map import Map
+from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.views import PROBABILITY_FLOOR
+from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.repairing.fit import fit
 
 try:
@@ -24,11 +24,13 @@ except ImportError as error:
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Fits the estimator on all rows, and a map on predictions for rows that the estimator had not seen.
 
-    The map learns from `cv` cross-fitted models: a number of folds (fewer where a class is smaller), a splitter, or
-    splits. With "prefit" the estimator is not fitted again, and all rows of `fit` must be new to it. Scores are
-    `predict_proba`, or `decision_function` where there is none. `predict` is the class of the largest calibrated
-    probability, as in scikit-learn: maps that reorder classes can change it. Of two classes the probability of the
-    second, the positive one, is calibrated. Sample weights reach the estimator, if it takes any, and the map.
+    `method` is a calibrator, or "auto" for the one that `choose` finds best by cross-fitting: a temperature alone
+    cannot move the mean of rare events. The map learns from `cv` cross-fitted models: a number of folds (fewer where
+    a class is smaller), a splitter, or splits. With "prefit" the estimator is not fitted again, and all rows of `fit`
+    must be new to it. Scores are `predict_proba`, or `decision_function` where there is none. `predict` is the class of
+    the largest calibrated probability, as in scikit-learn: maps that reorder classes can change it. Of two classes the
+    probability of the second, the positive one, is calibrated. Sample weights reach the estimator, if it takes any, and
+    the map.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = np.array([[-3.0], [-1.0], [1.0], [3.0]] * 10), np.array(["no", "no", "yes", "yes"] * 10)
@@ -39,7 +41,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     map_: Map
     classes_: npt.NDArray[Any]
 
-    def __init__(self, estimator: Any = None, *, method: str = "temperature", cv: Any = 5) -> None:
+    def __init__(self, estimator: Any = None, *, method: str = "auto", cv: Any = 5) -> None:
         self.estimator = estimator  # None: logistic regression
         self.method = method
         self.cv = cv
@@ -66,7 +68,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             scores, rows = self._cross_fitted(X, y, labels, weights)
             self.estimator_ = _fitted(self._base(), X, y, weights)
         few = None if weights is None else weights[rows]
-        self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.kind, few), self.method)
+        self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.score_type, few), self.method)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -125,7 +127,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
                     "cv", expected="every class in every fold", got="a fold without one", fix="use stratified folds"
                 )
             scores = _scores(model, _safe_indexing(X, test), k)
-            values[test], kind = scores.values, scores.kind
+            values[test], kind = scores.values, scores.score_type
             held_out[test] = True
         return _predictions(values, labels, kind), np.flatnonzero(held_out)
 
@@ -138,7 +140,7 @@ def _fitted(model: Any, X: Any, y: Any, weights: Array | None) -> Any:
 
 
 def _scores(model: Any, X: Any, k: int) -> Predictions:
-    """What the model says of rows whose labels play no part."""
+    """The scores of a model, without labels."""
     if hasattr(model, "predict_proba"):
         values = np.asarray(model.predict_proba(X), dtype=np.float64)
         kind = "probs"
@@ -153,16 +155,16 @@ def _scores(model: Any, X: Any, k: int) -> Predictions:
             got=f"shape {values.shape}",
             fix="use one column each",
         )
-    return _predictions(values, np.zeros(len(values), dtype=np.int64), kind)
+    return _predictions(values, None, kind)
 
 
-def _predictions(values: Floats, labels: Ints, kind: str, weights: Array | None = None) -> Predictions:
+def _predictions(values: Floats, labels: Ints | None, kind: str, weights: Array | None = None) -> Predictions:
     """Two classes are binary: the second is the positive one, as everywhere in scikit-learn."""
     if values.shape[1] == 2:
         scores = values[:, 1] if kind == "probs" else values[:, 1] - values[:, 0]
-        return Predictions.binary(scores, labels, logits=kind == "logits", weights=weights)
+        return Predictions.binary(scores, labels, logits=kind == "logits", weights=weights, allow_few_rows=True)
     make = Predictions.from_probs if kind == "probs" else Predictions.from_logits
-    return make(values, labels, weights=weights, few_rows=True)
+    return make(values, labels, weights=weights, allow_few_rows=True)
 
 
 def _coded(y: Any, classes: npt.NDArray[Any]) -> Ints:

@@ -1,4 +1,4 @@
-"""From predictions to a report: numbers and sentences only. Nothing is drawn or written here."""
+"""Build a report from predictions or from an accumulator: numbers and sentences. Drawing and writing come later."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -7,31 +7,45 @@ from typing import Literal
 
 import numpy.typing as npt
 
-from calibrant.core import wording
 from calibrant.core.errors import LeakWarning, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
-from calibrant.measuring.limits import affordable, find_limits
-from calibrant.measuring.resampled import CONFIDENCE, Draws
-from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED
-from calibrant.reporting import aspects, meanings, pictures, request, verdict
-from calibrant.reporting.certainty import certainty
-from calibrant.reporting.cost import CostRule, check_rule, cost_of, cost_row, read_rule
-from calibrant.reporting.finding import find
-from calibrant.reporting.provenance import how_made, source_of
-from calibrant.reporting.ranking import rank
-from calibrant.reporting.report import CostRow, Model, Number, Report, SourceFile
-from calibrant.reporting.request import OnStep, Options
+from calibrant.measuring.confidence_limits import affordable, find_limits
+from calibrant.measuring.paired_draws import CONFIDENCE, Draws
+from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
+from calibrant.reporting import contents_by_task, meanings, pictures, verdict
+from calibrant.reporting.calibration_state import assess
+from calibrant.reporting.calibrator_trials import RESAMPLES, Trials, calibrators_for, candidates, try_all
+from calibrant.reporting.cost import CostRule, CostTable, check_rule, read_rule
+from calibrant.reporting.from_sums import refuse_options, report_of_sums
+from calibrant.reporting.options import (
+    OnStep,
+    Options,
+    check_calibrators,
+    check_class_names,
+    check_fit_on,
+    check_models,
+    check_numbers,
+    sample_rows,
+    sampled_words,
+)
+from calibrant.reporting.precision import certainty
+from calibrant.reporting.provenance import provenance, source_of
+from calibrant.reporting.ranking import cheapest, rank
+from calibrant.reporting.report import Model, Number, Report, SourceFile
 from calibrant.reporting.segments import by_group, by_prediction, check_groups
-from calibrant.reporting.trials import RESAMPLES, Trial, calibrators_for, candidates, try_all
+from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.accumulators import Accumulators
+
+Source = Predictions | Mapping[str, Predictions] | Accumulator | Accumulators
 
 MANY_ROWS, FEWER = 5000, 400  # above, a measure takes at most this many resamples: seconds count too
 RESAMPLED_ROWS, FEWEST = 50_000_000, 100  # rows drawn in all for one measure, and resamples that are always drawn
-BETTER = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}
 
 
 def build(
-    models: Predictions | Mapping[str, Predictions],
+    models: Source,
     *,
     fit_on: Predictions | Mapping[str, Predictions] | None = None,
     groups: npt.ArrayLike | Literal["none"] | None = None,
@@ -48,68 +62,79 @@ def build(
     command: str | None = None,
     on_step: OnStep | None = None,
 ) -> Report:
-    """A report of one model or several on the same rows.
+    """A report of one model or several on the same rows, or of what an accumulator has summed.
 
     Calibrators are fitted on `fit_on` (one for each model, by name); without it they are cross-fitted, and the report
     says so. The one to use is chosen by the rule of `choose`; `keep_argmax` lets only those win that cannot change a
     prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none).
     """
-    request.check_numbers(bins, resamples)
-    named = request.check_models(models)
-    fits = request.check_fit_on(fit_on, named)
-    made_of = sources or _sources(named, fits)
+    if isinstance(models, Accumulator | Accumulators):
+        needs_rows = {"fit_on": fit_on, "groups": groups, "cost": cost, "class_names": class_names, "with": calibrators}
+        refuse_options([name for name, value in needs_rows.items() if value is not None])
+        return report_of_sums(models, title=title, seed=seed, sources=sources, command=command)
+    check_numbers(bins, resamples)
+    named, left_out = check_models(models)
+    fits = check_fit_on(fit_on, named)
+    used = sources or _sources(named, fits)
     first = next(iter(named.values()))
     segments = None if isinstance(groups, str) else first.groups if groups is None else groups
     grouped = None if segments is None else check_groups(segments, first.n, group_name)
-    few, all_rows = request.sample_rows(first, seed), first.n
+    few, all_rows = sample_rows(first, seed), first.n
     if few is not None:
         named = {name: p.take(few) for name, p in named.items()}
         grouped = None if grouped is None else grouped[few]
         first = next(iter(named.values()))
-    fits = {name: p if (rows := request.sample_rows(p, seed)) is None else p.take(rows) for name, p in fits.items()}
+    fits = {name: p if (rows := sample_rows(p, seed)) is None else p.take(rows) for name, p in fits.items()}
     not_tried: tuple[str, ...] = ()
     if calibrators is None:
         fitting = next(iter(fits.values()), None)
         calibrators = calibrators_for(first, fitting, len(named))
         not_tried = tuple(name for name in candidates(first, fitting) if name not in calibrators)
-    request.check_calibrators(calibrators, first)
+    check_calibrators(calibrators, first)
     options = Options(
-        calibrators,
-        not_tried,
-        request.check_class_names(class_names, first),
-        bins,
-        keep_argmax,
-        seed,
-        resamples,
-        check_rule(read_rule(cost) if isinstance(cost, str) else cost, first),
-        None if grouped is None else (grouped, group_name),
-        on_step or (lambda what: None),
+        calibrators=calibrators,
+        not_tried=not_tried,
+        class_names=check_class_names(class_names, first),
+        bins=bins,
+        keep_argmax=keep_argmax,
+        seed=seed,
+        resamples=resamples,
+        rule=check_rule(read_rule(cost) if isinstance(cost, str) else cost, first),
+        groups=None if grouped is None else (grouped, group_name),
+        on_step=on_step or (lambda what: None),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeakWarning)  # said on the page instead, once
-        looked = {name: _look(name, p, fits.get(name), options) for name, p in named.items()}
-        made = [model for model, _ in looked.values()]
+        results = {name: _look(name, p, fits.get(name), options) for name, p in named.items()}
+        looked_at = [model for model, _ in results.values()]
         ranking = None
         if len(named) > 1:
-            repaired = {name: trial.after for name, (_, trial) in looked.items()}
+            repaired = {name: trials.after for name, (_, trials) in results.items()}
             size = resamples or _affordable(first, RESAMPLES)
             ranking = rank(named, repaired, ece=options.ece, resamples=size, seed=seed, on_step=options.on_step)
-            made = [looked[name][0] for name in ranking.order]
-            drawn = {m.name: named[m.name] for m in made[: pictures.MOST_MODELS]}
+            looked_at = [results[name][0] for name in ranking.order]
+            ranking = replace(ranking, cost_words=cheapest(looked_at))
+            in_figures = {m.name: named[m.name] for m in looked_at[: pictures.MOST_MODELS]}
         else:
-            (model, trial), name = *looked.values(), next(iter(named))
-            drawn = {name: first} if model.best == UNCALIBRATED else {"uncalibrated": first, model.best: trial.after}
+            (model, trials), name = *results.values(), next(iter(named))
+            in_figures = {name: first} if model.repair is None else {"uncalibrated": first, model.repair: trials.after}
         options.on_step("figures")
-        figures = pictures.compute(drawn)
-    if few is not None:
-        note = request.sampled_words(first.n, all_rows, seed)
-        made = [replace(model, cautions=(note, *model.cautions)) for model in made]
-    how = how_made(made_of, command, seed, resamples)
-    return Report(visible(title or _title(list(named))), bins, tuple(made), ranking, figures, how)
+        figures = pictures.compute(in_figures)
+    few_words = "" if few is None else sampled_words(first.n, all_rows, seed)
+    if notes := tuple(note for note in (left_out, few_words) if note):
+        looked_at = [replace(model, cautions=(*notes, *model.cautions)) for model in looked_at]
+    return Report(
+        title=visible(title or _title(list(named))),
+        bins=bins,
+        models=tuple(looked_at),
+        ranking=ranking,
+        figures=figures,
+        provenance=provenance(used, command, seed, resamples),
+    )
 
 
 def report(
-    models: Predictions | Mapping[str, Predictions],
+    models: Source,
     *,
     fit_on: Predictions | Mapping[str, Predictions] | None = None,
     groups: npt.ArrayLike | Literal["none"] | None = None,
@@ -125,7 +150,8 @@ def report(
     """A report of one model, or of several by name: `.save("report.html")`, or look at it in a notebook.
 
     Calibrators are fitted on `fit_on`; without it they are cross-fitted, and the report says so. `keep_argmax` lets
-    only calibrators win that cannot change a prediction.
+    only calibrators win that cannot change a prediction. An accumulator keeps no rows: of it, the report has what sums
+    can answer, and no calibrators.
     """
     return build(
         models,
@@ -142,13 +168,14 @@ def report(
     )
 
 
-def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Options) -> tuple[Model, Trial]:
+def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Options) -> tuple[Model, Trials]:
     """Everything about one model."""
-    ece, seed, rule, costs = options.ece, options.seed, options.rule, list[CostRow]()
+    ece, seed = options.ece, options.seed
+    costs = None if options.rule is None else CostTable(options.rule)
     options.on_step(name)
-    drawn = Draws.of(p, {spec: _resamples(p, spec, options) for spec in aspects.specs(p.shape, ece)}, seed)
+    drawn = Draws.of(p, {spec: _resamples(p, spec, options) for spec in contents_by_task.specs(p.task, ece)}, seed)
     numbers = _numbers(p, drawn, seed)
-    trial = try_all(
+    trials = try_all(
         p,
         fit_on,
         options.calibrators,
@@ -158,51 +185,60 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         resamples=options.resamples or _affordable(p, RESAMPLES),
         seed=seed,
         on_step=options.on_step,
-        look=None if rule is None else lambda calibrator, q: costs.append(cost_row(q, rule, calibrator)),
+        look=None if costs is None else costs.add,
     )
-    found = find(p, ece=ece, bins=options.bins, resamples=_resamples(p, ece, options), seed=seed)
+    assessment = assess(p, ece=ece, bins=options.bins, resamples=_resamples(p, ece, options), seed=seed)
     gap = next(number for number in numbers if number.measure == "gap")
-    after = None if trial.best == UNCALIBRATED else trial.after
+    after = None if trials.best == UNCALIBRATED else trials.after
     model = Model(
-        name,
-        p.n,
-        p.k,
-        found.says,
-        found.right,
-        verdict.write(found, trial.rows, trial.ruling, trial.judged_on),
-        numbers,
-        found.noise,
-        trial.judged_on,
-        trial.rows,
-        trial.best,
-        trial.ruling,
-        options.not_tried,
-        found.bins,
-        by_prediction(p, after, options.class_names) if p.shape == "classes" else None,
-        None if options.groups is None else by_group(p, after, *options.groups),
-        None if rule is None else cost_of(rule, costs, trial.best),
-        certainty(p.n, gap, found.noise, found.state, trial.ruling),
-        tuple(caution for caution in (_seen(p), trial.caution) if caution),
-        p.shape,
-        aspects.notes(p),
+        name=name,
+        task=p.task,
+        n=p.n,
+        k=p.k,
+        says=assessment.says,
+        right=assessment.right,
+        verdict=verdict.write(assessment, trials.rows, trials.ruling, trials.judged_on),
+        numbers=numbers,
+        noise=assessment.noise,
+        bins=assessment.bins,
+        cautions=tuple(caution for caution in (_seen(p), trials.caution, _absent(trials.ruling, options)) if caution),
+        notes=contents_by_task.notes(p),
+        judged_on=trials.judged_on,
+        trials=trials.rows,
+        best=trials.best,
+        ruling=trials.ruling,
+        not_tried=options.not_tried,
+        classes=by_prediction(p, after, options.class_names) if p.task == "multiclass" else None,
+        groups=None if options.groups is None else by_group(p, after, *options.groups),
+        cost=None if costs is None else costs.summary(trials.best),
+        certainty=certainty(p.n, gap, assessment.noise, assessment.state, trials.ruling),
     )
-    return model, trial
+    return model, trials
 
 
 def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
-    """As `measure` finds them, and what they mean."""
-    made, tail = [], (1 - CONFIDENCE) / 2
+    """Every measure as `measure` computes it, and what it means."""
+    numbers, tail = [], (1 - CONFIDENCE) / 2
     for spec, value in drawn.values.items():
         chosen, draws = make(spec), drawn.draws[spec]
         low = high = None
         if len(draws) or spec in drawn.spreads:
-            found = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws)
-            low, high = found.low, found.high
+            limits = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws)
+            low, high = limits.low, limits.high
         mass = spec.endswith("scheme=mass")
-        meaning = meanings.meaning(spec, p.shape)
-        title = f"{chosen.title}{', equal mass' if mass else ''}"
-        made.append(Number(spec, title, value, low, high, BETTER[chosen.direction], chosen.defined(p), meaning))
-    return tuple(made)
+        numbers.append(
+            Number(
+                measure=spec,
+                title=f"{chosen.title}{', equal mass' if mass else ''}",
+                value=value,
+                low=low,
+                high=high,
+                better=fmt.BETTER[chosen.direction],
+                definition=chosen.defined(p),
+                meaning=meanings.meaning(spec, p.task),
+            )
+        )
+    return tuple(numbers)
 
 
 def _resamples(p: Predictions, spec: str, options: Options) -> int:
@@ -218,16 +254,24 @@ def _affordable(p: Predictions, resamples: int) -> int:
 
 
 def _seen(p: Predictions) -> str:
-    if not p.extras.seen:
+    if not p.row_data.seen:
         return ""
     return (
-        f"The map that made these predictions was fitted on about {wording.whole_percent(p.extras.seen)} of these "
-        "rows, so all numbers here flatter it. Measure on other rows."
+        f"The map that calibrated these predictions was fitted on about {fmt.whole_percent(p.row_data.seen)} of these "
+        "rows, so all numbers here are optimistic. Measure on held-out rows."
     )
 
 
+def _absent(ruling: Ruling, options: Options) -> str:
+    """Which classes the calibrators never saw."""
+    if not ruling.absent:
+        return ""
+    names = fmt.listed([options.class_names[c] for c in ruling.absent])
+    return f"No row to fit calibrators on is of {names}: nothing is learned about {names}."
+
+
 def _title(names: list[str]) -> str:
-    return "Calibration report" if names == ["model"] else f"Calibration of {wording.listed(names)}"
+    return "Calibration report" if names == ["model"] else f"Calibration of {fmt.listed(names)}"
 
 
 def _sources(models: Mapping[str, Predictions], fits: Mapping[str, Predictions]) -> list[SourceFile]:

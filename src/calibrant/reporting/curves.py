@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curve import Curve, equal_width_edges
-from calibrant.core.weighted import is_whole
+from calibrant.core.curves.curve import Curve, equal_width_edges
+from calibrant.core.curves.weighted import is_whole
 
 SCALE = 1 << 28  # confidences are multiples of 1 / SCALE: four bytes of seven bits
 EXACT_ROWS = 50_000
@@ -24,12 +24,15 @@ FEWEST_BINS, MOST_BINS = 5, 500
 Bytes = npt.NDArray[np.uint8]
 
 
-def pack(curve: Curve) -> str:
-    """The atoms of a curve as text: differences of confidences and counts, seven bits to a byte, in base 64."""
-    ends = curve.group_ends if curve.n <= EXACT_ROWS else _pools(curve)
+def pack(curve: Curve, threshold: float | None = None) -> str:
+    """The atoms of a curve as text: differences of confidences and counts, seven bits to a byte, in base 64.
+
+    No atom has rows on both sides of the threshold.
+    """
+    ends = curve.group_ends if curve.n <= EXACT_ROWS else _pools(curve, threshold)
     weight, scale = np.diff(curve.weight_sum[ends], prepend=0.0), unit(curve)
     count = (scale * weight).round().astype(np.int64)
-    hits = np.minimum((scale * np.diff(curve.hit_sum[ends], prepend=0.0)).round().astype(np.int64), count)
+    hits = np.minimum((scale * np.diff(curve.outcome_sum[ends], prepend=0.0)).round().astype(np.int64), count)
     mean = np.diff(curve.score_sum[ends], prepend=0.0) / weight
     some = count > 0  # of nearly no weight nothing can be seen
     codes = _codes(mean, curve.scores[ends - 1])[some]
@@ -46,12 +49,13 @@ def unit(curve: Curve) -> int:
     return 1 if is_whole(curve.weights) else SHARES
 
 
-def _pools(curve: Curve) -> Ints:
-    """Ends of pools: at every edge of any binning, and often enough in between; never inside a group of ties."""
+def _pools(curve: Curve, threshold: float | None = None) -> Ints:
+    """Ends of pools: at every edge of any binning and at the threshold, and often enough in between; never in ties."""
     ends = curve.group_ends
     cells = np.searchsorted(every_edge(), curve.scores[ends - 1], side="left")
     parts = (ends - 1) * POOLS // curve.n
-    last = np.append((np.diff(cells) > 0) | (np.diff(parts) > 0), True)
+    above = curve.scores[ends - 1] >= (2.0 if threshold is None else threshold)
+    last = np.append((np.diff(cells) > 0) | (np.diff(parts) > 0) | np.diff(above), True)
     return np.asarray(ends[last])
 
 

@@ -1,137 +1,88 @@
-"""A report from sums: what an accumulator can still answer, and a sentence on what it cannot."""
+"""A report of an accumulator: what sums can answer, and a sentence on what they cannot."""
 
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from calibrant.core import wording
 from calibrant.core.arrays import Array
-from calibrant.core.curve import equal_width_edges
-from calibrant.core.disk import write_whole
+from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.errors import InputError, visible
-from calibrant.core.extras import Shape
-from calibrant.core.plain import plain
 from calibrant.core.predictions import Predictions
-from calibrant.core.spoken import Spoken, spoken
+from calibrant.core.text import number_format as fmt
 from calibrant.figures import CATALOGUE, PredictionFigure
 from calibrant.measures import make
-from calibrant.measuring.accumulate import Accumulator
-from calibrant.measuring.accumulators import Accumulators
-from calibrant.measuring.streamable import HISTOGRAM, state_name
 from calibrant.reporting import meanings, verdict
-from calibrant.reporting.finding import Finding, rows_of, state_of
-from calibrant.reporting.provenance import how_made
-from calibrant.reporting.report import Bin, Drawn, Made, Noise, Number, SourceFile, Verdict
-from calibrant.reporting.tables import ARROWS
+from calibrant.reporting.calibration_state import Assessment, rows_of, state_of
+from calibrant.reporting.provenance import provenance
+from calibrant.reporting.report import Bin, FigureData, Model, Noise, Number, Report, Segment, Segments, SourceFile
+from calibrant.reporting.segments import summarise
+from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.accumulators import Accumulators
+from calibrant.streaming.streamable import HISTOGRAM, state_name
 
-VERSION = 1
 DRAWS = 2000  # of errors that chance makes
 BARS = 20  # of the diagram, where the sums have no ECE
 LEFT_OUT = (
-    "These numbers come from sums, and the rows are gone: no calibrator was tried, since repairs are fitted on rows, "
-    "and nothing is said of single classes or of groups other than the keys of the sums. Report the rows to have these."
+    "These numbers come from sums, and the rows are gone: no calibrator was tried, since calibrators are fitted on "
+    "rows, and nothing is said of single classes or of groups other than the keys of the sums. Report the rows to "
+    "have these."
 )
 CLUSTERED = "Rows came in clusters, whose shared errors sums do not keep: there are no intervals and no test."
 
 
-@dataclass(frozen=True)
-class Part:
-    """One key of accumulators: what it says and how often it is right."""
-
-    name: str
-    n: int
-    says: float
-    right: float
-
-
-@dataclass(frozen=True)
-class SumsReport:
-    """One page about a stream. `save` writes it; what it holds is plain."""
-
-    title: str
-    shape: Shape
-    n: int
-    k: int
-    says: float
-    right: float
-    verdict: Verdict
-    numbers: tuple[Number, ...]
-    noise: Noise | None  # where rows came one by one
-    bins: tuple[Bin, ...]
-    by: str
-    parts: tuple[Part, ...]
-    figure: Drawn
-    notes: tuple[str, ...]
-    made: Made
-
-    @property
-    def spoken(self) -> Spoken:
-        return spoken(self.shape)
-
-    def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"calibrant_sums_report": VERSION, **plain(self)}
-        return made
-
-    def save(self, path: str | Path) -> None:
-        """To .html, .pdf, .md or .json, whole or not at all."""
-        from calibrant.reporting.write import check_out
-
-        file = check_out(path)
-        content = _content(self, file.suffix.lower())
-        write_whole(file, lambda stream: stream.write(content))
-
-    def __str__(self) -> str:
-        return f"{self.verdict.headline} {self.verdict.text}"
-
-    def _repr_html_(self) -> str:
-        from calibrant.reporting.sums_page import frame
-
-        return frame(self)
-
-
-def sums_report(
+def report_of_sums(
     sums: Accumulator | Accumulators,
     *,
     title: str | None = None,
     seed: int = 0,
-    file: Path | None = None,
+    sources: Sequence[SourceFile] | None = None,
     command: str | None = None,
-) -> SumsReport:
-    """A report of everything that was added up; accumulators by key are told apart in a table."""
+) -> Report:
+    """A report of everything that was added up; accumulators by key are its groups."""
     whole = sums if isinstance(sums, Accumulator) else sums.total()
-    if whole.n == 0 or whole.shape is None:
+    if whole.n == 0 or whole.task is None:
         raise InputError("report", expected="sums of at least one batch", got="none", fix="call update first")
-    found = _find(whole, seed)
-    said = verdict.of_predictions(found) if found.noise.p_value == found.noise.p_value else _untested(found)
-    each = {} if isinstance(sums, Accumulator) else {", ".join(key): one for key, one in sums.items()}
-    name = file.name if file is not None else "sums"
-    digest = hashlib.sha256(file.read_bytes() if file is not None else whole.to_json().encode()).hexdigest()
-    source = SourceFile(visible(name), "sums", whole.n, whole.k, "sums", digest)
-    return SumsReport(
-        visible(title or f"Calibration of {file.stem if file is not None else 'a stream'}"),
-        whole.shape,
-        whole.n,
-        whole.k,
-        found.says,
-        found.right,
-        said,
-        _numbers(whole, seed),
-        None if whole.clustered else found.noise,
-        found.bins,
-        "" if isinstance(sums, Accumulator) else visible(", ".join(sums.by)),
-        _parts(each),
-        _figure(whole),
-        (*((CLUSTERED,) if whole.clustered else ()), LEFT_OUT),
-        how_made([source], command, seed, None),
+    assessment = _assess(whole, seed)
+    model = Model(
+        name="all rows",
+        task=whole.task,
+        n=whole.n,
+        k=whole.k,
+        says=assessment.says,
+        right=assessment.right,
+        verdict=verdict.of_predictions(assessment),
+        numbers=_numbers(whole, seed),
+        noise=None if whole.clustered else assessment.noise,
+        bins=assessment.bins,
+        notes=(*((CLUSTERED,) if whole.clustered else ()), LEFT_OUT),
+        groups=None if isinstance(sums, Accumulator) else _by_key(sums),
+    )
+    return Report(
+        title=visible(title or "Calibration of a stream"),
+        bins=len(assessment.bins),
+        models=(model,),
+        ranking=None,
+        figures=(_reliability(whole),),
+        provenance=provenance(sources or [source_of_sums(sums)], command, seed, None),
     )
 
 
-def _find(a: Accumulator, seed: int) -> Finding:
+def refuse_options(names: Sequence[str]) -> None:
+    """Refuse what needs rows."""
+    if names:
+        fix = "leave them out, or report the rows"
+        raise InputError("report of sums", expected="no option that needs rows", got=", ".join(names), fix=fix)
+
+
+def source_of_sums(sums: Accumulator | Accumulators, name: str = "sums", sha256: str | None = None) -> SourceFile:
+    """The fingerprint of a file of sums, or of the sums themselves."""
+    whole = sums if isinstance(sums, Accumulator) else sums.total()
+    digest = sha256 or hashlib.sha256(whole.to_json().encode()).hexdigest()
+    return SourceFile(name=visible(name), role="sums", n=whole.n, k=whole.k, kind="sums", sha256=digest)
+
+
+def _assess(a: Accumulator, seed: int) -> Assessment:
     sums, edges = _error_bins(a)
     count, score, hits = sums[:3]
     says, right = float(score.sum() / a.total), float(hits.sum() / a.total)
@@ -141,13 +92,22 @@ def _find(a: Accumulator, seed: int) -> Finding:
         Bin(float(edges[i]), float(edges[i + 1]), rows_of(float(count[i])), float(s), float(h))
         for i, (s, h) in enumerate(zip(score / filled, hits / filled, strict=True))
     )
-    return Finding(state_of(a.n, says - right, noise), a.n, says, right, noise, bins, a.shape or "classes")
+    total = float(a.total) if float(a.total).is_integer() else None
+    return Assessment(
+        state=state_of(a.n, says - right, noise),
+        n=a.n,
+        says=says,
+        right=right,
+        noise=noise,
+        bins=bins,
+        task=a.task or "multiclass",
+        total=total,
+    )
 
 
 def _error_bins(a: Accumulator) -> tuple[Array, Array]:
     """The bins of the ECE, or coarser ones of the histogram; and their edges."""
-    ece = make("ece")
-    name = state_name(ece, "ece")
+    name = state_name(make("ece"), "ece")
     if name in a.sums:
         return a.sums[name], equal_width_edges(a.sums[name].shape[1])
     coarse = a.sums["histogram"].reshape(-1, BARS, HISTOGRAM // BARS).sum(axis=2)
@@ -159,7 +119,7 @@ def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
 
     Scores that differ inside a bin vary a little less than that, so the test errs on the side of chance.
     """
-    count, score, hits, square, cross = sums
+    count, score, hits, *_ = sums
     observed = float(np.abs(score - hits).sum() / a.total)
     if a.clustered:
         return Noise(observed, float("nan"), float("nan"), float("nan"), float("nan"))
@@ -167,10 +127,16 @@ def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
     spread = np.sqrt(count * mean * (1 - mean) * (a.square / a.total))
     draws = np.abs(np.random.default_rng(seed).standard_normal((DRAWS, len(count))) * spread).sum(axis=1) / a.total
     reached = int((draws >= observed - 1e-12).sum())
-    gap = float((score - hits).sum() / a.total)
-    error = float(np.sqrt(max(square.sum() - 2 * gap * cross.sum() + gap**2 * a.square, 0.0)) / a.total)
     chance = (1 + reached) / (1 + DRAWS)
+    gap, error = _gap(a, sums)
     return Noise(observed, float(draws.mean()), float(np.quantile(draws, 0.95)), chance, _two_sided(gap, error))
+
+
+def _gap(a: Accumulator, sums: Array) -> tuple[float, float]:
+    """Mean score minus mean outcome, and its standard error."""
+    _, score, hits, square, cross = sums
+    gap = float((score - hits).sum() / a.total)
+    return gap, float(np.sqrt(max(square.sum() - 2 * gap * cross.sum() + gap**2 * a.square, 0.0)) / a.total)
 
 
 def _two_sided(gap: float, error: float) -> float:
@@ -179,36 +145,55 @@ def _two_sided(gap: float, error: float) -> float:
     return float(erfc(abs(gap) / error / 2**0.5)) if error > 0 else float(gap == 0)
 
 
-def _untested(found: Finding) -> Verdict:
-    words = spoken(found.shape)
-    says, right, error = (wording.percent(share) for share in (found.says, found.right, found.noise.observed))
-    headline = f"{words.says_on_average} {says}; {words.rate_on_average} {right}."
-    text = f"Its calibration error (ECE) is {error}; how much of it is chance, sums of rows in clusters do not tell."
-    return Verdict("unsure", headline, text)
-
-
 def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
-    made = []
+    numbers = []
     for m in a.measure_all(seed=seed):
         chosen = make(m.measure)
         try:
-            meaning = meanings.meaning(m.measure, a.shape or "classes")
+            meaning = meanings.meaning(m.measure, a.task or "multiclass")
         except KeyError:  # measures that no other report shows
             meaning = ""
-        better = ARROWS[chosen.direction]
-        made.append(Number(m.measure, chosen.title, m.value, m.low, m.high, better, m.definition, meaning))
-    return tuple(made)
+        numbers.append(
+            Number(
+                measure=m.measure,
+                title=chosen.title,
+                value=m.value,
+                low=m.low,
+                high=m.high,
+                better=fmt.BETTER[chosen.direction],
+                definition=m.definition,
+                meaning=meaning,
+            )
+        )
+    return tuple(numbers)
 
 
-def _parts(each: Mapping[str, Accumulator]) -> tuple[Part, ...]:
-    made = []
-    for name, one in each.items():
+def _by_key(sums: Accumulators) -> Segments:
+    """One segment for each key; rows in clusters have neither intervals nor tests."""
+    rows = []
+    for key, one in sums.items():
         _, score, hits, *_ = one.sums["histogram"]
-        made.append(Part(visible(name), one.n, float(score.sum() / one.total), float(hits.sum() / one.total)))
-    return tuple(sorted(made, key=lambda part: -abs(part.says - part.right)))
+        gap, error = _gap(one, one.sums["histogram"])
+        if one.clustered:
+            error = float("nan")
+        rows.append(
+            Segment(
+                name=visible(", ".join(key)),
+                n=one.n,
+                says=float(score.sum() / one.total),
+                right=float(hits.sum() / one.total),
+                gap=gap,
+                low=gap - 1.96 * error,
+                high=gap + 1.96 * error,
+                p_value=float("nan") if one.clustered else _two_sided(gap, error),
+                beyond_noise=False,
+                gap_after=None,
+            )
+        )
+    return summarise(visible(", ".join(sums.by)), rows, sums.total().task or "multiclass")
 
 
-def _figure(a: Accumulator) -> Drawn:
+def _reliability(a: Accumulator) -> FigureData:
     """The diagram of the same bins: two rows for each, one for its hits and one for its misses, at its mean score."""
     sums, edges = _error_bins(a)
     count, score, hits = sums[:3]
@@ -217,22 +202,8 @@ def _figure(a: Accumulator) -> Drawn:
     weights = np.concatenate([hits, count - hits])
     kept = weights > 0
     rows = np.tile(mean, 2)[kept], np.repeat([1, 0], len(mean))[kept]
-    make_rows = Predictions.binary if a.shape == "binary" else Predictions.from_confidence
+    make_rows = Predictions.binary if a.task == "binary" else Predictions.from_confidence
     figure = CATALOGUE.make(f"reliability:bins={len(mean)}")
     assert isinstance(figure, PredictionFigure)
-    drawn = figure.data({"all rows": make_rows(*rows, weights=weights[kept])})
-    return Drawn(f"reliability:bins={len(mean)}", figure.title, figure.words(drawn), drawn)
-
-
-def _content(r: SumsReport, suffix: str) -> bytes:
-    from calibrant.reporting import sums_page
-
-    if suffix == ".json":
-        return (json.dumps(r.to_dict(), indent=2, allow_nan=False) + "\n").encode()
-    if suffix == ".md":
-        return sums_page.markdown(r).encode()
-    if suffix == ".html":
-        return sums_page.page(r).encode()
-    from calibrant.reporting.pdf import print_page
-
-    return print_page(sums_page.page(r))
+    data = figure.data({"all rows": make_rows(*rows, weights=weights[kept])})
+    return FigureData(f"reliability:bins={len(mean)}", figure.title, figure.words(data), data)

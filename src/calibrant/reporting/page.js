@@ -4,6 +4,7 @@
   const $ = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg";
   const percent = (x, digits = 2) => (x === null ? "undefined" : `${(100 * x).toFixed(digits)}\u00a0%`);
+  const figures = (x) => `${Number((100 * x).toPrecision(3))}\u00a0%`; // three of them: 1/51 is 1.96 %, not 2.0 %
   const signed = (x) => `${x < 0 ? "\u2212" : "+"}${Math.abs(100 * x).toFixed(2)}`;
 
   /* Groups of rows with one confidence, and running sums over them; reporting/curves.py says how they are packed. */
@@ -126,7 +127,7 @@
       put(svg, "rect", { x: x1 + inset, width: wide - 2 * inset, y: floor - bar, height: bar, class: "rows" });
       put(svg, "rect", { x: x1 + inset, width: wide - 2 * inset, y: floor - wrong, height: wrong, class: "wrong" });
     }
-    put(svg, "line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "honest" });
+    put(svg, "line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "calibrated" });
     put(svg, "line", { x1: x(0), x2: x(1), y1: floor, y2: floor, class: "base" });
     put(svg, "text", { x: left - 8, y: floor - low + 10, class: "axis end" }, rowsOf(most, model));
     put(svg, "text", { x: left - 8, y: floor - 1, class: "axis end" }, "rows");
@@ -140,23 +141,26 @@
   };
 
   const curves = new Map();
+  const curveOf = (trial) => {
+    if (!curves.has(trial)) curves.set(trial, unpack(trial.atoms));
+    return curves.get(trial);
+  };
   const chosen = () => {
     const model = data.models[$("model") ? $("model").selectedIndex : 0];
     const radio = document.querySelector(`[name="calibrator-${data.models.indexOf(model)}"]:checked`);
-    return { model, tried: model.tried[Number(radio.value)], scheme: document.querySelector("[name=scheme]:checked").value,
+    return { model, trial: model.trials[Number(radio.value)], scheme: document.querySelector("[name=scheme]:checked").value,
       bins: Number($("bins").value) };
   };
 
   const show = () => {
-    const { model, tried, scheme, bins } = chosen();
-    if (!curves.has(tried)) curves.set(tried, unpack(tried.atoms));
-    const curve = curves.get(tried), found = binned(curve, bins, scheme);
+    const { model, trial, scheme, bins } = chosen();
+    const curve = curveOf(trial), found = binned(curve, bins, scheme);
     const says = curve.said[curve.said.length - 1] / curve.n, right = curve.hits[curve.hits.length - 1] / curve.n;
     const shown = { says: percent(says), right: percent(right), gap: `${signed(says - right)} points`,
-      ece: percent(found.ece), mce: percent(found.mce), ...tried.numbers };
+      ece: percent(found.ece), mce: percent(found.mce), ...trial.numbers };
     for (const [id, text] of Object.entries(shown)) $(id).textContent = text;
-    $("learned").textContent = tried.learned;
-    $("sentence").textContent = `${data.models.length > 1 ? `${model.name}, ${tried.label}` : tried.label[0].toUpperCase() + tried.label.slice(1)}, ${bins} bins of equal ${scheme}: ` +
+    $("learned").textContent = trial.learned;
+    $("sentence").textContent = `${data.models.length > 1 ? `${model.name}, ${trial.label}` : trial.label[0].toUpperCase() + trial.label.slice(1)}, ${bins} bins of equal ${scheme}: ` +
       `${said.says} ${percent(says, 1)} on average, ${said.right} ${percent(right, 1)}. Calibration error (ECE) ${percent(found.ece)}, ` +
       `largest gap of a bin (MCE) ${percent(found.mce)}.`;
     const body = document.createElement("tbody");
@@ -167,7 +171,6 @@
     }
     $("bin-rows").tBodies[0].replaceWith(body);
     draw(found, model);
-    if (data.costs) decide();
   };
 
   /* Binary scores: rows at or above a threshold are called positive. */
@@ -178,10 +181,11 @@
     return { called, found, alarms, total, each: (missed * cost("fn") + alarms * cost("fp")) / curve.n };
   };
   const decide = () => {
-    const curve = curves.get(chosen().tried), cut = Number($("cut").value);
+    const [model, trial] = $("cut-scores").value.split(",").map(Number);
+    const curve = curveOf(data.models[model].trials[trial]), cut = Number($("cut").value);
     const made = outcome(curve, search(curve.value, cut - 2 / data.scale, true)); // rounded scores are off by less
     const share = (some, of) => (of ? percent(some / of, 1) : "none");
-    $("cut-shown").textContent = percent(cut, 1);
+    $("cut-shown").textContent = figures(cut);
     $("cut-called").textContent = share(made.called, curve.n);
     $("cut-found").textContent = share(made.found, made.total);
     $("cut-precision").textContent = share(made.found, made.called);
@@ -192,14 +196,14 @@
       const { each } = outcome(curve, group);
       if (each < least) { least = each; best = group; }
     }
-    const honest = cost("fp") / (cost("fn") + cost("fp"));
-    const cheapest = best < curve.value.length ? `is at ${percent(curve.value[best], 1)}` : "calls no row positive";
-    $("cut-words").textContent = Number.isFinite(honest) ? `By these costs the threshold belongs at ${percent(honest, 1)} if the scores are true. ` +
+    const fair = cost("fp") / (cost("fn") + cost("fp"));
+    const cheapest = best < curve.value.length ? `is at ${figures(curve.value[best])}` : "calls no row positive";
+    $("cut-words").textContent = Number.isFinite(fair) ? `By these costs the threshold belongs at ${figures(fair)} if the scores are true. ` +
       `The cheapest on these very rows ${cheapest} and costs ${least.toFixed(4)} a row.` : "Give at least one cost above 0.";
   };
   const place = () => {
-    const honest = cost("fp") / (cost("fn") + cost("fp"));
-    if (Number.isFinite(honest)) $("cut").value = honest;
+    const fair = cost("fp") / (cost("fn") + cost("fp"));
+    if (Number.isFinite(fair)) $("cut").value = fair;
     decide();
   };
 
@@ -216,10 +220,17 @@
     show();
   });
 
+  /* A link to a folded model unfolds it. */
+  const unfold = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
   addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("details")) one.open = true; });
   if (data.costs) {
     for (const name of ["cost-fn", "cost-fp"]) $(name).addEventListener("input", place);
-    $("cut").addEventListener("input", decide);
+    for (const name of ["cut", "cut-scores"]) $(name).addEventListener("input", decide);
   }
 
   const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";

@@ -1,4 +1,4 @@
-"""One HTML file: the report drawn, interactive without a server, with no request to any network."""
+"""The report as one HTML file: interactive without a server, with no request to any network."""
 
 import base64
 import hashlib
@@ -6,15 +6,16 @@ import html
 from importlib.resources import files
 from typing import Any
 
-from calibrant.core import wording
-from calibrant.core.curve import Curve
-from calibrant.core.plain import in_script
+from calibrant.core.curves.curve import Curve
+from calibrant.core.json import in_script
+from calibrant.core.text import number_format as fmt
+from calibrant.measuring import measure_format as mf
 from calibrant.repairing.rule import UNCALIBRATED
-from calibrant.reporting import aspects, pictures, verdict
+from calibrant.reporting import contents_by_task, pictures, verdict
+from calibrant.reporting.calibration_state import bins_of
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
-from calibrant.reporting.finding import bins_of
-from calibrant.reporting.report import Model, Number, Report, Tried
-from calibrant.reporting.request import ece_spec
+from calibrant.reporting.options import ece_spec
+from calibrant.reporting.report import CalibratorTrial, Model, Number, Report
 
 BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
 BROAD = 420  # pixels: figures of two panels get the whole width
@@ -36,10 +37,11 @@ SHORT = {
 def page(r: Report) -> str:
     """The whole file as text."""
     script = _asset("page.js")
-    data = page_data(r)
+    first = r.models[0]
+    data = page_data(r) if first.trials else None
     environment = _environment()
     figures = [(one, _safe(pictures.svg(one))) for one in r.figures]
-    first = r.models[0]
+    diagram, others = (figures, []) if data is None else ([], figures)
     return str(
         environment.get_template("page").render(
             r=r,
@@ -50,12 +52,14 @@ def page(r: Report) -> str:
             theme=_safe(pictures.theme_css()),
             script=_safe(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            figures=[pair for pair in figures if pair[0].figure not in BESIDE_THRESHOLD],
-            of_threshold=[pair for pair in figures if pair[0].figure in BESIDE_THRESHOLD],
-            words=first.spoken,
-            refinement=aspects.refinement(first.shape),
-            binary=first.shape == "binary",
-            shown=aspects.SHOWN,
+            diagram=diagram,
+            figures=[pair for pair in others if pair[0].figure not in BESIDE_THRESHOLD],
+            of_threshold=[pair for pair in others if pair[0].figure in BESIDE_THRESHOLD],
+            words=first.vocabulary,
+            refinement=contents_by_task.refinement(first.task),
+            threshold=first.task == "binary" and data is not None,
+            scores_are_true=first.task == "binary",
+            shown=contents_by_task.SHOWN,
         )
     )
 
@@ -72,28 +76,29 @@ def page_data(r: Report) -> dict[str, Any]:
     """What the script reads: for every model and calibrator the sorted confidences and the ready numbers."""
     models, notes = [], []
     for m in r.models:
-        packed = _packed(m, BUDGET // len(r.models))
-        kept = [t for t in m.tried if t.calibrator in packed]
-        if left_out := [label(t.calibrator) for t in m.tried if t.curve is not None and t not in kept]:
-            notes.append(f"{m.name}: {wording.listed(left_out)} left out of the diagram, to keep this file small.")
-        tried = [
+        packed = _pack_trials(m, BUDGET // len(r.models))
+        kept = [t for t in m.trials if t.calibrator in packed]
+        if left_out := [label(t.calibrator) for t in m.trials if t.curve is not None and t not in kept]:
+            notes.append(f"{m.name}: {fmt.listed(left_out)} left out of the diagram, to keep this file small.")
+        trials = [
             {"label": label(t.calibrator), "learned": t.learned, "atoms": packed[t.calibrator], "numbers": _ready(t, m)}
             for t in kept
         ]
-        curve = m.tried[0].curve
+        best = next((i for i, t in enumerate(kept) if t.calibrator == m.best), 0)
+        curve = m.trials[0].curve
         weights = {"unit": 1, "effective": 1} if curve is None else {"unit": unit(curve), "effective": curve.effective}
-        models.append({"name": m.name, "tried": tried, **weights})
+        models.append({"name": m.name, "trials": trials, "best": best, **weights})
     if any(m.n > EXACT_ROWS for m in r.models):
         notes.append(
             f"More than {EXACT_ROWS:,} rows: bins of equal width are exact; bins of equal numbers of rows are read "
             "from pools of neighbouring rows and may differ in the last digit."
         )
     first = r.models[0]
-    made = {"scale": SCALE, "bins": r.bins, "models": models, "notes": notes, "words": vars(first.spoken)}
-    if first.shape == "binary":
+    data = {"scale": SCALE, "bins": r.bins, "models": models, "notes": notes, "words": vars(first.vocabulary)}
+    if first.task == "binary":
         costs = (1.0, 1.0) if first.cost is None or first.cost.fn is None else (first.cost.fn, first.cost.fp)
-        made["costs"] = {"fn": costs[0], "fp": costs[1]}
-    return made
+        data["costs"] = {"fn": costs[0], "fp": costs[1]}
+    return data
 
 
 def mini(curve: Curve, bins: int) -> list[dict[str, Any]]:
@@ -114,18 +119,19 @@ def mini(curve: Curve, bins: int) -> list[dict[str, Any]]:
     ]
 
 
-def _packed(m: Model, budget: int) -> dict[str, str]:
+def _pack_trials(m: Model, budget: int) -> dict[str, str]:
     """Curves of as many calibrators as fit, the most important first; the first always."""
     packed: dict[str, str] = {}
-    for t in sorted(m.tried, key=lambda t: (t.calibrator != "identity", t.calibrator != m.best)):
-        atoms = "" if t.curve is None else pack(t.curve)
+    threshold = None if m.cost is None else m.cost.threshold
+    for t in sorted(m.trials, key=lambda t: (t.calibrator != "identity", t.calibrator != m.best)):
+        atoms = "" if t.curve is None else pack(t.curve, threshold)
         if atoms and (not packed or sum(map(len, packed.values())) + len(atoms) <= budget):
             packed[t.calibrator] = atoms
     return packed
 
 
-def _ready(t: Tried, m: Model) -> dict[str, str]:
-    return {name: wording.value(name, t.values[name]) for name in ("nll", "brier", aspects.refinement(m.shape))}
+def _ready(t: CalibratorTrial, m: Model) -> dict[str, str]:
+    return {name: mf.value(name, t.values[name]) for name in ("nll", "brier", contents_by_task.refinement(m.task))}
 
 
 def label(calibrator: str) -> str:
@@ -137,33 +143,40 @@ def side_by_side(m: Model) -> list[Number]:
     by_stem: dict[str, Number] = {}
     for n in m.numbers:
         by_stem.setdefault(n.measure.partition(":")[0], n)
-    return [by_stem[stem] for stem in (*SIDE_BY_SIDE, aspects.refinement(m.shape))]
+    return [by_stem[stem] for stem in (*SIDE_BY_SIDE, contents_by_task.refinement(m.task))]
 
 
-def _compared_first(m: Model) -> list[Tried]:
+def cost_of_best(m: Model) -> list[str]:
+    """The actual cost per row with the recommended calibration, where costs are given."""
+    return [] if m.cost is None else [fmt.number(c.actual_cost) for c in m.cost.rows if c.calibrator == m.best]
+
+
+def _compared_first(m: Model) -> list[CalibratorTrial]:
     """No calibration, the one to use, and the one for the other option: the rest is folded where there is more."""
+    if m.ruling is None:
+        return []
     names = {UNCALIBRATED, m.best, m.ruling.chosen, m.ruling.otherwise}
-    first = [t for t in m.tried if t.calibrator in names]
-    return first if len(m.tried) - len(first) > 1 else list(m.tried)
+    first = [t for t in m.trials if t.calibrator in names]
+    return first if len(m.trials) - len(first) > 1 else list(m.trials)
 
 
 def _environment() -> Any:
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=DictLoader({"page": _asset("page.html.jinja")}), autoescape=True, undefined=StrictUndefined
     )
-    made.filters |= {"nb": _no_break, "first_sentence": _first, "other_sentences": _others}
-    made.globals |= {
-        "percent": wording.percent,
-        "value": lambda *a: _minus(wording.value(*a)),
-        "change": lambda *a: _minus(wording.change(*a)),
-        "interval": lambda *a: _minus(wording.interval(*a)),
-        "change_interval": lambda *a: _minus(wording.change_interval(*a)),
-        "between": lambda low, high: " to ".join(wording.apart([low, high], 4)),
-        "number": wording.number,
-        "count": wording.count,
-        "chance": wording.chance,
+    environment.filters |= {"nb": _no_break, "first_sentence": _first_sentence, "other_sentences": _other_sentences}
+    environment.globals |= {
+        "percent": fmt.percent,
+        "value": lambda *a: _minus(mf.value(*a)),
+        "change": lambda *a: _minus(mf.change(*a)),
+        "interval": lambda *a: _minus(mf.interval(*a)),
+        "change_interval": lambda *a: _minus(mf.change_interval(*a)),
+        "between": lambda low, high: " to ".join(fmt.apart([low, high], 4)),
+        "number": fmt.number,
+        "count": fmt.count,
+        "chance": fmt.chance,
         "short": lambda measure: SHORT[measure.partition(":")[0]],
         "label": label,
         "judged": verdict.judged,
@@ -173,11 +186,11 @@ def _environment() -> Any:
         "interval_or_why": _interval_or_why,
         "to_do": verdict.to_do,
         "shown_numbers": side_by_side,
-        "most_ece": lambda m: max(v for t in m.tried for name, v in t.values.items() if name.startswith("ece")) or 1,
+        "most_ece": lambda m: max(v for t in m.trials for name, v in t.values.items() if name.startswith("ece")) or 1,
         "broad": lambda svg: float(svg.partition('width="')[2].partition('"')[0]) > BROAD,
         "at": lambda share: f"{100 * share:.2f}%",
     }
-    return made
+    return environment
 
 
 def _interval_or_why(n: Number) -> str:
@@ -186,7 +199,7 @@ def _interval_or_why(n: Number) -> str:
         return "no interval: undefined on these rows"
     if n.low is None or n.high is None:
         return "no interval: not resampled"
-    return _minus(wording.interval(n.measure, n.low, n.high))
+    return _minus(mf.interval(n.measure, n.low, n.high))
 
 
 def _no_break(text: str) -> Any:
@@ -200,11 +213,11 @@ def _minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def _first(text: str) -> str:
+def _first_sentence(text: str) -> str:
     return text.partition(". ")[0].rstrip(".") + "."
 
 
-def _others(text: str) -> str:
+def _other_sentences(text: str) -> str:
     return text.partition(". ")[2]
 
 

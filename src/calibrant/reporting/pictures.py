@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
+from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
 from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
 from calibrant.plotting.draw import spec
-from calibrant.reporting import aspects
-from calibrant.reporting.report import Drawn
+from calibrant.reporting import contents_by_task
+from calibrant.reporting.report import FigureData
 
 DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
 FOLDS = 5
@@ -25,23 +25,23 @@ VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "-
 }
 
 
-def compute(models: Mapping[str, Predictions]) -> tuple[Drawn, ...]:
+def compute(models: Mapping[str, Predictions]) -> tuple[FigureData, ...]:
     """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
-    drawn = []
-    for name in aspects.figures(next(iter(models.values())).shape):
+    figures = []
+    for name in contents_by_task.figures(next(iter(models.values())).task):
         figure = CATALOGUE.make(name)
         assert isinstance(figure, PredictionFigure)
         try:
             rows = figure.data(models)
-            drawn.append(Drawn(name, figure.title, figure.words(rows), rows))
+            figures.append(FigureData(name, figure.title, figure.words(rows), rows))
         except InputError:  # for instance a ROC where every prediction is right
             continue
     if all(p.n * p.k <= DECOMPOSED_ELEMENTS and p.n >= FOLDS for p in models.values()):
-        drawn.append(_decomposition(models))
-    return tuple(drawn)
+        figures.append(_decomposition(models))
+    return tuple(figures)
 
 
-def _decomposition(models: Mapping[str, Predictions]) -> Drawn:
+def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
     """The loss as what calibration costs and what no repair takes away."""
     import polars as pl
 
@@ -52,12 +52,12 @@ def _decomposition(models: Mapping[str, Predictions]) -> Drawn:
     figure = CATALOGUE.make("decomposition")
     assert isinstance(figure, TableFigure)
     rows = figure.data(pl.DataFrame(parts, schema=["score", "model", "part", "value"], orient="row"))
-    return Drawn("decomposition", figure.title, figure.words(rows), rows)
+    return FigureData("decomposition", figure.title, figure.words(rows), rows)
 
 
-def svg(drawn: Drawn) -> str:
+def svg(figure: FigureData) -> str:
     """A figure of the report as inline SVG."""
-    return inline(drawn.figure, _thinned(drawn.rows), drawn.words, name=drawn.figure)
+    return inline(figure.figure, _thinned(figure.rows), figure.words, name=figure.figure.partition(":")[0])
 
 
 def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:

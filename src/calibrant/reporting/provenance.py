@@ -1,4 +1,4 @@
-"""How a report came about: versions, command, seed, and a fingerprint of the data that anyone can check."""
+"""Provenance of a report: versions, command, seed, and a fingerprint of the data that anyone can check."""
 
 import hashlib
 import os
@@ -13,15 +13,21 @@ import numpy as np
 
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.reporting.report import Made, SourceFile
+from calibrant.reporting.report import Provenance, SourceFile
 
 PACKAGES = ("calibrant", "numpy", "scipy", "polars", "altair")
 BLOCK = 1 << 20
 
 
-def how_made(sources: Sequence[SourceFile], command: str | None, seed: int, resamples: int | None) -> Made:
-    words = "100 to 1,000, by measure and rows" if resamples is None else f"{resamples:,}"
-    return Made(today(), command, seed, words, _versions(), tuple(sources))
+def provenance(sources: Sequence[SourceFile], command: str | None, seed: int, resamples: int | None) -> Provenance:
+    return Provenance(
+        date=today(),
+        command=command,
+        seed=seed,
+        resamples="100 to 1,000, by measure and rows" if resamples is None else f"{resamples:,}",
+        versions=_versions(),
+        sources=tuple(sources),
+    )
 
 
 def today() -> str:
@@ -36,7 +42,8 @@ def today() -> str:
 
 
 def source_of(p: Predictions, name: str, role: str, file: Path | None = None) -> SourceFile:
-    return SourceFile(visible(name), role, p.n, p.k, p.kind, _of_file(file) if file else _of_numbers(p))
+    digest = hash_file(file) if file else _hash_numbers(p)
+    return SourceFile(name=visible(name), role=role, n=p.n, k=p.k, kind=p.score_type, sha256=digest)
 
 
 def command_line(arguments: Sequence[str]) -> str:
@@ -53,7 +60,7 @@ def _without_folder(argument: str) -> str:
     return f"{option}{equals}{Path(text).name if Path(text).is_absolute() else text}"
 
 
-def _of_file(file: Path) -> str:
+def hash_file(file: Path) -> str:
     total = hashlib.sha256()
     with file.open("rb") as stream:
         while block := stream.read(BLOCK):
@@ -61,18 +68,18 @@ def _of_file(file: Path) -> str:
     return total.hexdigest()
 
 
-def _of_numbers(p: Predictions) -> str:
-    total = hashlib.sha256(f"{p.kind} {p.n} {p.k} {p.values.dtype}".encode())
+def _hash_numbers(p: Predictions) -> str:
+    total = hashlib.sha256(f"{p.score_type} {p.n} {p.k} {p.values.dtype}".encode())
     for array in (p.values, p.labels):
         total.update(np.ascontiguousarray(array).view(np.uint8).data)
     return total.hexdigest()
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return dict(sorted(found.items(), key=lambda item: item[0] != "calibrant"))
+            versions[package] = "not installed"
+    return dict(sorted(versions.items(), key=lambda item: item[0] != "calibrant"))

@@ -1,18 +1,19 @@
-"""Several models on the same rows, each with its calibration: from the best down, and which differences are shown."""
+"""Rank several models on the same rows, each with its recommended calibration, and test their differences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
-from calibrant.core import wording
 from calibrant.core.predictions import Predictions
+from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
-from calibrant.measuring.resampled import Draws, compared
-from calibrant.reporting.aspects import refinement
-from calibrant.reporting.report import Pair, Ranking
-from calibrant.reporting.request import OnStep
+from calibrant.measuring.paired_draws import Draws, compared
+from calibrant.repairing.rule import UNCALIBRATED
+from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.options import OnStep
+from calibrant.reporting.report import Model, Pair, Ranking
 
 BY = "nll"  # proper: it rewards being right and being calibrated at once
 
@@ -27,39 +28,52 @@ def rank(
     on_step: OnStep | None = None,
 ) -> Ranking:
     """Order by the loss with the recommended calibration; test every pair on the same resampled rows."""
-    measures = (BY, ece, "accuracy", refinement(next(iter(after.values())).shape))
-    drawn = {}
+    measures = (BY, ece, "accuracy", refinement(next(iter(after.values())).task))
+    draws = {}
     for name, p in after.items():
         if on_step:
             on_step(name)
-        drawn[name] = Draws.of(p, dict.fromkeys(measures, resamples), seed)
-    later = {name: drawn[name].values[BY] for name in after}
+        draws[name] = Draws.of(p, dict.fromkeys(measures, resamples), seed)
+    later = {name: draws[name].values[BY] for name in after}
     sooner = {name: make(BY)(p) for name, p in before.items()}
     order = tuple(sorted(after, key=lambda name: later[name]))
     first = next(iter(after.values()))
-    pairs = tuple(Pair(a, b, compared(drawn[a], drawn[b], first)) for a, b in combinations(order, 2))
+    pairs = tuple(Pair(a, b, compared(draws[a], draws[b], first)) for a, b in combinations(order, 2))
     return Ranking(BY, order, pairs, _words(order, pairs, sooner, later, first.n))
+
+
+def cheapest(models: Sequence[Model]) -> str:
+    """Which model costs least with the calibration recommended for it, in one line; nothing without costs."""
+    costs = {}
+    for m in models:
+        if m.cost is None:
+            return ""
+        costs[m.name] = next(row for row in m.cost.rows if row.calibrator == m.best)
+    first, second, *_ = sorted(costs, key=lambda name: costs[name].actual_cost)
+    least, next_least = costs[first].actual_cost, costs[second].actual_cost
+    with_map = "" if costs[first].calibrator == UNCALIBRATED else f" with {costs[first].calibrator}"
+    if costs[first].high < costs[second].low:  # on the same rows: intervals that do not meet are more than enough
+        against = f", {100 * (1 - least / next_least):.0f} % less than the next, {second}"
+    else:
+        against = f"; the intervals of {second} and of this one overlap, so which is cheaper is inconclusive"
+    return f"The lowest cost is that of {first}{with_map}, {fmt.number(least)} per row{against}."
 
 
 def _words(
     order: tuple[str, ...], pairs: tuple[Pair, ...], sooner: Mapping[str, float], later: Mapping[str, float], n: int
 ) -> str:
     top = [pair for pair in pairs if pair.a == order[0]]
-    told = [pair.b for pair in top if pair.changes[0].better == "a"]
-    tied = [pair.b for pair in top if pair.b not in told]
-    numbers = f"NLL {wording.number(later[order[0]])}, uncalibrated {wording.number(sooner[order[0]])}"
+    tied = [pair.b for pair in top if pair.changes[0].better != "a"]
+    numbers = f"NLL {fmt.number(later[order[0]])}, uncalibrated {fmt.number(sooner[order[0]])}"
     words = f"With the calibration recommended for each, {order[0]} has the lowest loss ({numbers})"
     if not tied:
-        words += ", shown against every other."
-    elif not told:
-        words += f", but these rows cannot tell it from {wording.listed(tied)}."
+        words += f"; next is {order[1]} (NLL {fmt.number(later[order[1]])})."
     else:
-        words += f"; these rows cannot tell it from {wording.listed(tied)}, and it beats {wording.listed(told)}."
+        words += f"; the difference from {fmt.listed(tied)} is inconclusive."
     ahead = min(sooner, key=lambda name: sooner[name])
     if ahead != order[0]:
         words += (
-            f" Uncalibrated, {ahead} is ahead (NLL {wording.number(sooner[ahead])}, calibrated "
-            f"{wording.number(later[ahead])})."
+            f" Uncalibrated, {ahead} is ahead (NLL {fmt.number(sooner[ahead])}, calibrated {fmt.number(later[ahead])})."
         )
     by_ece = _best(pairs, 1)
     if by_ece is not None and by_ece != order[0]:

@@ -1,23 +1,26 @@
-"""What a report holds: plain values, frozen, ready for JSON. `build` makes them; pages and tables only read them."""
+"""The values of a report: frozen and ready for JSON. `build` computes them; pages and tables only read them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from calibrant.core.curve import Curve
-from calibrant.core.extras import Shape
-from calibrant.core.plain import NOT_IN_JSON, plain
-from calibrant.core.spoken import Spoken, spoken
+from calibrant.core.curves.curve import Curve
+from calibrant.core.json import NOT_IN_JSON, plain
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
 from calibrant.measuring.compare import Comparison
-from calibrant.repairing.rule import Ruling
+from calibrant.repairing.rule import UNCALIBRATED, Ruling
 
 VERSION = 1
 
-CalibrationState = Literal["honest", "close", "unsure", "leaning over", "leaning under", "over", "under", "mixed"]
-Outcome = Literal["uncalibrated", "helped", "no difference shown", "made it worse", "failed"]
+CalibrationState = Literal[
+    "calibrated", "close", "inconclusive", "perhaps_over", "perhaps_under", "over", "under", "mixed", "untested"
+]
+Outcome = Literal["uncalibrated", "better", "inconclusive", "worse", "failed"]  # of a calibrator, by the loss
+JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]  # the rows that calibrators are judged on
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Number:
     """One measure with its interval, what exactly it is, and what it means to somebody who never saw it."""
 
@@ -52,8 +55,8 @@ class Verdict:
     action: str = ""  # what to do, in one line
 
 
-@dataclass(frozen=True)
-class Tried:
+@dataclass(frozen=True, kw_only=True)
+class CalibratorTrial:
     """One calibrator: what it learned, and what it changed on the rows it is judged on."""
 
     calibrator: str
@@ -79,7 +82,7 @@ class Bin:
     right: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Segment:
     """Some of the rows: what the model says there and how often it is right."""
 
@@ -105,7 +108,7 @@ class Segments:
     rows: tuple[Segment, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CostRow:
     """What using these probabilities costs per row: expected by the model's own confidence, and in fact."""
 
@@ -116,14 +119,18 @@ class CostRow:
     actual_cost: float
     low: float  # of the actual cost
     high: float
+    change: float  # of the actual cost, against no calibration, on the same rows
+    change_low: float
+    change_high: float
     missed: float | None = None  # share of the positives that are not called, where there are positives
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cost:
     """`accepted` of its rows are predictions used, or rows called positive: `accepts` says which."""
 
     rule: str
+    headline: str  # the money in one line
     words: str
     accepts: str
     fn: float | None  # costs of a missed positive and of a false alarm, where rows are called positive
@@ -142,7 +149,7 @@ class Certainty:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class FigureData:
     """A figure that stands still: its rows, and what it shows in words."""
 
     figure: str
@@ -151,38 +158,44 @@ class Drawn:
     rows: list[dict[str, Any]] = field(metadata=NOT_IN_JSON, compare=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """Everything about the predictions of one model."""
 
     name: str
+    task: Task
     n: int
     k: int
     says: float
     right: float
     verdict: Verdict
     numbers: tuple[Number, ...]
-    noise: Noise
-    judged_on: str
-    tried: tuple[Tried, ...]  # "identity" first
-    best: str  # the calibrator to use; "identity" is no calibration
-    ruling: Ruling  # why
-    not_tried: tuple[str, ...]  # candidates that would have taken too long here
+    noise: Noise | None  # None where rows come in clusters and no test holds
     bins: tuple[Bin, ...]
-    classes: Segments | None  # of predictions that have classes
-    groups: Segments | None
-    cost: Cost | None
-    certainty: Certainty
-    cautions: tuple[str, ...]
-    shape: Shape = "classes"
+    cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # what the rows are, and what they cannot answer
+    # What takes rows; an accumulator keeps sums only.
+    judged_on: JudgedOn | None = None
+    trials: tuple[CalibratorTrial, ...] = ()  # "identity" first
+    best: str = UNCALIBRATED  # the calibrator to use
+    ruling: Ruling | None = None  # why
+    not_tried: tuple[str, ...] = ()  # candidates that would have taken too long here
+    classes: Segments | None = None  # of predictions that have classes
+    groups: Segments | None = None
+    cost: Cost | None = None
+    certainty: Certainty | None = None
 
     @property
-    def spoken(self) -> Spoken:
-        return spoken(self.shape)
+    def vocabulary(self) -> Vocabulary:
+        return vocabulary_of(self.task)
 
-    def after(self, calibrator: str) -> Tried:
-        return next(t for t in self.tried if t.calibrator == calibrator)
+    @property
+    def repair(self) -> str | None:
+        """The calibrator to use; None where predictions are used uncalibrated."""
+        return None if self.best == UNCALIBRATED else self.best
+
+    def after(self, calibrator: str) -> CalibratorTrial:
+        return next(t for t in self.trials if t.calibrator == calibrator)
 
 
 @dataclass(frozen=True)
@@ -202,9 +215,10 @@ class Ranking:
     order: tuple[str, ...]
     pairs: tuple[Pair, ...]
     words: str
+    cost_words: str = ""  # which costs least, where costs are given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceFile:
     """A set of rows that went in. `sha256` is of the file, or of the numbers where there was none."""
 
@@ -216,8 +230,8 @@ class SourceFile:
     sha256: str
 
 
-@dataclass(frozen=True)
-class Made:
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
     """How the report came about: enough to make it again and to see that it is the same."""
 
     date: str
@@ -228,7 +242,7 @@ class Made:
     sources: tuple[SourceFile, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """One page about one model or several. `save` writes it; in a notebook it shows itself."""
 
@@ -236,13 +250,13 @@ class Report:
     bins: int
     models: tuple[Model, ...]
     ranking: Ranking | None
-    figures: tuple[Drawn, ...]
-    made: Made
+    figures: tuple[FigureData, ...]
+    provenance: Provenance
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: undefined numbers are None, and what only pages draw from is left out."""
-        made: dict[str, Any] = {"calibrant_report": VERSION, **plain(self)}
-        return made
+        document: dict[str, Any] = {"calibrant_report": VERSION, **plain(self)}
+        return document
 
     def save(self, path: str | Path) -> None:
         """To .html, .pdf, .md or .json, whole or not at all."""

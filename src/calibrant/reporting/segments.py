@@ -1,23 +1,19 @@
-"""Where it is worst: the same two numbers, says and is right, for every predicted class and every group of rows."""
+"""Calibration of segments: every predicted class and every group of rows."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core import wording
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.columns import plain_column
-from calibrant.core.errors import InputError, unknown_name, visible
-from calibrant.core.files import existing
-from calibrant.core.npz import read_npz
+from calibrant.core.curves.weighted import is_whole
+from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.core.spoken import spoken
-from calibrant.core.tables import column_names, read_table
-from calibrant.core.weighted import is_whole
-from calibrant.core.wilson import wilson
+from calibrant.core.statistics.wilson import wilson
+from calibrant.core.text import number_format as fmt
+from calibrant.core.text.vocabulary import vocabulary_of
 from calibrant.reporting.report import Segment, Segments
 
 MOST_GROUPS = 50
@@ -56,22 +52,9 @@ def check_groups(groups: Any, n: int, name: str = "groups") -> Names:
             name,
             expected=f"at most {MOST_GROUPS} different values",
             got=f"{distinct:,} in {n:,} rows",
-            fix="name a coarser column, or use --groups none",
+            fix="name a coarser column, or use --group-column none",
         )
     return values
-
-
-def read_column(path: str | Path, column: str) -> Names:
-    """One column of a file of predictions."""
-    file = existing(path)
-    if file.suffix == ".npz":
-        arrays, names = read_npz(file, [column])
-    else:
-        names = column_names(file)
-        arrays = {column: plain_column(read_table(file, [column])[column], file)} if column in names else {}
-    if column not in arrays:
-        raise unknown_name(f"{file.name}, --groups", column, names)
-    return arrays[column]
 
 
 def _segments(
@@ -84,21 +67,36 @@ def _segments(
         gap_after = None
         if after is not None and later is not None and len(later[i]):
             q = after.take(later[i])
-            gap_after = q.mean(q.score - q.hit)
+            gap_after = q.mean(q.score - q.outcome)
         rows.append(_segment(name, p.take(members), gap_after))
-    beyond = _discoveries([s.p_value for s in rows])
-    marked = [
-        Segment(**{**vars(s), "beyond_noise": bool(yes)}) for s, yes in zip(rows, beyond, strict=True)
-    ]  # the test of one depends on all the others
-    marked.sort(key=lambda s: (-max(s.low, -s.high, 0.0), -abs(s.gap) * s.n**0.5))
-    return Segments(by, _words(by, marked, p.shape), sum(s.beyond_noise for s in marked), tuple(marked))
+    return summarise(by, rows, p.task)
+
+
+def summarise(by: str, rows: list[Segment], task: str) -> Segments:
+    """Mark what is more than noise, the test of one depending on all the others; the worst first."""
+    tested = [i for i, s in enumerate(rows) if s.p_value == s.p_value]
+    yes = _discoveries([rows[i].p_value for i in tested])
+    beyond = {i for i, significant in zip(tested, yes, strict=True) if significant}
+    marked = [replace(s, beyond_noise=i in beyond) for i, s in enumerate(rows)]
+    marked.sort(key=lambda s: (-max(s.low, -s.high, 0.0) if s.low == s.low else 0.0, -abs(s.gap) * s.n**0.5))
+    return Segments(by, _words(by, marked, task), len(beyond), tuple(marked))
 
 
 def _segment(name: str, p: Predictions, gap_after: float | None) -> Segment:
-    says, rate = p.mean(p.score), p.mean(p.hit)
+    says, rate = p.mean(p.score), p.mean(p.outcome)
     low, high = (float(end) for end in wilson(rate, worth(p)))
-    chance = chance_of_gap(p.score, p.hit.astype(np.float64), p.weights, p.clusters)
-    return Segment(name, p.n, says, rate, says - rate, says - high, says - low, chance, False, gap_after)
+    return Segment(
+        name=name,
+        n=p.n,
+        says=says,
+        right=rate,
+        gap=says - rate,
+        low=says - high,
+        high=says - low,
+        p_value=chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters),
+        beyond_noise=False,
+        gap_after=gap_after,
+    )
 
 
 def worth(p: Predictions) -> float:
@@ -111,9 +109,9 @@ def worth(p: Predictions) -> float:
 def _rows_of_clusters(p: Predictions, rows: float) -> float:
     """By the spread of the hits of whole clusters."""
     assert p.clusters is not None
-    rate, w = p.mean(p.hit), np.ones(p.n) if p.weights is None else p.weights
-    apart = np.bincount(p.clusters, w * (p.hit - rate))
-    alone, together = float((w * w) @ (p.hit - rate) ** 2), float(apart @ apart)
+    rate, w = p.mean(p.outcome), np.ones(p.n) if p.weights is None else p.weights
+    apart = np.bincount(p.clusters, w * (p.outcome - rate))
+    alone, together = float((w * w) @ (p.outcome - rate) ** 2), float(apart @ apart)
     return rows * alone / together if together > alone > 0 else rows
 
 
@@ -145,14 +143,16 @@ def _discoveries(p_values: list[float]) -> npt.NDArray[np.bool_]:
     return np.asarray(false_discovery_control(p_values) <= FALSE_ALARMS) if p_values else np.zeros(0, dtype=bool)
 
 
-def _words(by: str, rows: list[Segment], shape: str) -> str:
-    words = spoken(shape)
+def _words(by: str, rows: list[Segment], task: str) -> str:
+    words = vocabulary_of(task)
     what, many = ("class", "classes") if by == "predicted class" else ("group", "groups")
     off = [s for s in rows if s.beyond_noise]
     if len(rows) == 1:
         return f"There is one {what} only, {rows[0].name}."
+    if any(s.p_value != s.p_value for s in rows):
+        return f"{fmt.sentence(fmt.count(len(rows), what, many))}; without a test, for rows came in clusters."
     if not off:
-        return f"Of {wording.count(len(rows), what, many)} none is off by more than noise explains."
+        return f"Of {fmt.count(len(rows), what, many)} none is off by more than noise explains."
     over = sum(s.gap > 0 for s in off)
     sides = f"{over} {words.over}, {len(off) - over} {words.under}"
     sides = f"all {words.over}" if over == len(off) else f"all {words.under}" if over == 0 else sides
@@ -161,12 +161,12 @@ def _words(by: str, rows: list[Segment], shape: str) -> str:
     worst = off[0]
     where = f"when it predicts {worst.name}" if by == "predicted class" else f"in {worst.name}"
     return (
-        f"{len(off)} of {wording.count(len(rows), what, many)} {'is' if len(off) == 1 else 'are'} off by more than "
-        f"noise explains ({sides}). Worst: {where} it {words.says} {wording.percent(worst.says)} "
-        f"and {_rate(worst, shape)} ({wording.count(worst.n, 'row')})."
+        f"{len(off)} of {fmt.count(len(rows), what, many)} {'is' if len(off) == 1 else 'are'} off by more than "
+        f"noise explains ({sides}). Worst: {where} it {words.says} {fmt.percent(worst.says)} "
+        f"and {_rate(worst, task)} ({fmt.count(worst.n, 'row')})."
     )
 
 
-def _rate(worst: Segment, shape: str) -> str:
-    rate = wording.percent(worst.right)
-    return f"{rate} are positive" if shape == "binary" else f"is right {rate}"
+def _rate(worst: Segment, task: str) -> str:
+    rate = fmt.percent(worst.right)
+    return f"{rate} are positive" if task == "binary" else f"is right {rate}"

@@ -9,20 +9,18 @@ from rich.text import Text
 
 from calibrant.calibrators import Calibrator
 from calibrant.core.errors import visible
-from calibrant.core.map import Map
-from calibrant.core.wording import bracket, level, number, p_value
+from calibrant.core.maps.map import Map
+from calibrant.core.text.number_format import BETTER, bracket, level, number, p_value
 from calibrant.measures import Measure, make
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
-from calibrant.measuring.limits import MANY_ROWS
+from calibrant.measuring.confidence_limits import MANY_ROWS
 from calibrant.measuring.measure import Measurement
 from calibrant.measuring.table import Results
-from calibrant.measuring.table_forms import heads, mark
-from calibrant.measuring.table_forms import number as cell_number
+from calibrant.measuring.table_formats import heads, mark
+from calibrant.measuring.table_formats import number as cell_number
 from calibrant.repairing.judge import Entry, Repair
 from calibrant.repairing.rule import UNCALIBRATED, Candidate
-
-ARROWS = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}
 
 
 def console() -> Console:
@@ -45,7 +43,7 @@ def measurements(rows: Sequence[Measurement], confidence: float) -> Text:
     width = max(len("measure"), *(len(m.measure) for m in rows)) + 2
     text = Text(f"{'measure':{width}}{'value':11}{f'{level(confidence)} interval':20}better\n", style="bold")
     for m in rows:
-        better = ARROWS[make(m.measure).direction]
+        better = BETTER[make(m.measure).direction]
         numbers = f"{m.measure:{width}}{number(m.value):11}{bracket(m.low, m.high):20}{better}"
         text.append(f"{numbers.rstrip()}\n", style="not bold")
         said = f"{m.definition}; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else m.definition
@@ -71,7 +69,7 @@ def benchmark(rows: Sequence[Measurement]) -> Table:
 def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Table:
     table = table_of("measure", *names, "change", f"{level(confidence)} interval", "p", "better")
     for c in rows:
-        better = {"a": names[0], "b": names[1], "neither": "cannot tell"}[c.better]
+        better = {"a": names[0], "b": names[1], "neither": "inconclusive"}[c.better]
         table.add_row(
             c.measure,
             number(c.a),
@@ -139,7 +137,7 @@ def methods(results: Results) -> Table:
 def catalogue(entries: Sequence[tuple[str, Measure]]) -> Table:
     table = table_of("name", "better", "what it is, how it is computed by default, reference")
     for name, m in entries:
-        table.add_row(name, ARROWS[m.direction], f"{_summary(m)}\n{m.definition}\n{m.reference}")
+        table.add_row(name, BETTER[m.direction], f"{_summary(m)}\n{m.definition}\n{m.reference}")
     return table
 
 
@@ -203,7 +201,7 @@ def fitted(m: Map) -> str:
 
 def every(entries: Sequence[Entry]) -> Table:
     order = ["nll", "ece", "classwise", "brier", "accuracy", "auroc_correct", "roc_auc"]
-    columns = [c for c in order if any(c in e.values for e in entries)]  # not every shape can answer all of them
+    columns = [c for c in order if any(c in e.values for e in entries)]  # not every task can answer all of them
     table = table_of("calibrator", *columns, "fit s")
     for e in entries:
         values = [number(e.values[c]) if c in e.values else "failed" for c in columns]

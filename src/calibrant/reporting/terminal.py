@@ -8,55 +8,62 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from calibrant.core import wording
-from calibrant.core.spoken import SPOKEN_OF_CLASSES, Spoken
+from calibrant.core.text import number_format as fmt
+from calibrant.core.text.vocabulary import CLASS_VOCABULARY, Vocabulary
+from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
-from calibrant.reporting.aspects import refinement
-from calibrant.reporting.page import label, side_by_side
-from calibrant.reporting.report import Bin, Model, Ranking, Report, Segments
-from calibrant.reporting.request import ece_spec
+from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.options import ece_spec
+from calibrant.reporting.page import cost_of_best, label, side_by_side
+from calibrant.reporting.report import Bin, Model, Outcome, Ranking, Report, Segments
 from calibrant.reporting.tables import console, table_of
 
 WORST = 5
+OUTCOMES: dict[Outcome, str] = {
+    "uncalibrated": "uncalibrated",
+    "better": "helped",
+    "inconclusive": "no significant difference",
+    "worse": "made it worse",
+    "failed": "failed",
+}
 BARS = "▁▂▃▄▅▆▇█"
 PLAIN_BARS = "12345678"
 MOST_BARS = 60
 
 
-def twin(r: Report) -> Group:
+def render(r: Report) -> Group:
     """Everything the page says, in the order of the page."""
     parts: list[RenderableType] = [Text(r.title, style="bold"), ""]
     if r.ranking:
         parts += _ranking(r, r.ranking)
     for m in r.models:
         parts += _model(m, ece_spec(r.bins), named=len(r.models) > 1)
-    return Group(*parts, *_made(r))
+    return Group(*parts, *_provenance(r))
 
 
 def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"== {m.name} ==\n", style="bold")] if named else []
-    parts += [Text(_wrapped(m.verdict.headline), style="bold"), Text(_wrapped(m.verdict.action), style="bold")]
+    money = "" if m.cost is None else m.cost.headline
+    parts += [Text(_wrapped(line), style="bold") for line in (money, m.verdict.headline, m.verdict.action) if line]
     parts += [_words(m.verdict.text), *(_words(f"Caution: {caution}") for caution in m.cautions)]
     parts += [_words(" ".join(m.notes))] if m.notes else []
-    parts += ["", sparkline(m.bins, m.spoken), *_head("The numbers, with 95 % intervals"), _numbers(m)]
-    parts += [
-        *_head("What helps, and what does not"),
-        _words(verdict.judged(m.judged_on, m.not_tried)),
-        _tried(m, ece),
-        "",
-    ]
-    parts += [_words(f"{label(t.calibrator)}: {t.words}") for t in m.tried if t.outcome == "failed"]
-    parts += [_words(verdict.choice(m)), ""]
+    if m.cost:
+        parts += [*_head("What it costs"), _words(f"The rule: {m.cost.rule}. {m.cost.words}"), _cost(m)]
+    parts += ["", sparkline(m.bins, m.vocabulary), *_head("The numbers, with 95 % intervals"), _numbers(m)]
+    if m.judged_on is not None:
+        judged = _words(verdict.judged(m.judged_on, m.not_tried))
+        parts += [*_head("What helps, and what does not"), judged, _trials(m, ece), ""]
+        parts += [_words(f"{label(t.calibrator)}: {t.words}") for t in m.trials if t.outcome == "failed"]
+        parts += [_words(verdict.choice(m))]
+    parts += [""]
     for part in (m.classes, m.groups):
         if part:
             first = _head("Where it is worst")[1:] if part is (m.classes or m.groups) else []
             parts += [*first, _words(part.words), _segments(part, m), ""]
-    if m.cost:
-        parts += [*_head("What it costs")[1:], _words(f"The rule: {m.cost.rule}. {m.cost.words}"), _cost(m), ""]
-    return [*parts, *_head("How sure we are")[1:], *(_words(sentence) for sentence in m.certainty.words)]
+    return [*parts, *_head("How sure we are")[1:], *map(_words, m.certainty.words)] if m.certainty else parts
 
 
-def sparkline(bins: Sequence[Bin], words: Spoken = SPOKEN_OF_CLASSES) -> Text:
+def sparkline(bins: Sequence[Bin], words: Vocabulary = CLASS_VOCABULARY) -> Text:
     """What it says and how often it is right, bin by bin, as small bars over the confidence.
 
     >>> print(sparkline([Bin(0, 0.5, 0, 0, 0), Bin(0.5, 1, 4, 0.9, 0.5)]).plain.splitlines()[1])
@@ -106,38 +113,36 @@ def _can_print(text: str) -> bool:
 def _numbers(m: Model) -> Table:
     table = table_of("measure", "value", "interval", "better", "what it is")
     for n in m.numbers:
-        interval = wording.interval(n.measure, n.low, n.high)
-        table.add_row(n.measure, wording.value(n.measure, n.value), interval, n.better, n.title)
+        interval = mf.interval(n.measure, n.low, n.high)
+        table.add_row(n.measure, mf.value(n.measure, n.value), interval, n.better, n.title)
     table.columns[-1].no_wrap = False
     return table
 
 
-def _tried(m: Model, ece: str) -> Table:
-    table = table_of("calibrator", "ECE", "NLL", "accuracy", m.spoken.refinement, "changed", "outcome")
-    for t in m.tried:
+def _trials(m: Model, ece: str) -> Table:
+    table = table_of("calibrator", "ECE", "NLL", "accuracy", m.vocabulary.refinement, "changed", "outcome")
+    for t in m.trials:
         if t.values:
-            values = [
-                wording.value(measure, t.values[measure]) for measure in (ece, "nll", "accuracy", refinement(m.shape))
-            ]
-            table.add_row(label(t.calibrator), *values, wording.count(t.predictions_changed), t.outcome)
+            values = [mf.value(measure, t.values[measure]) for measure in (ece, "nll", "accuracy", refinement(m.task))]
+            table.add_row(label(t.calibrator), *values, fmt.count(t.predictions_changed), OUTCOMES[t.outcome])
         else:
-            table.add_row(label(t.calibrator), "", "", "", "", "", t.outcome)
+            table.add_row(label(t.calibrator), "", "", "", "", "", OUTCOMES[t.outcome])
     table.columns[0].no_wrap = table.columns[-1].no_wrap = False
     return table
 
 
 def _segments(part: Segments, m: Model) -> Table:
-    table = table_of(part.by, "rows", m.spoken.says, m.spoken.right, "gap", "95 % interval", "noise?")
+    table = table_of(part.by, "rows", m.vocabulary.says, m.vocabulary.right, "gap", "95 % interval", "significant")
     for s in part.rows[:WORST]:
-        span = wording.change_interval("gap", s.low, s.high)
+        span = mf.change_interval("gap", s.low, s.high)
         numbers = (
-            wording.count(s.n),
-            wording.percent(s.says),
-            wording.percent(s.right),
-            wording.change("gap", s.gap),
+            fmt.count(s.n),
+            fmt.percent(s.says),
+            fmt.percent(s.right),
+            mf.change("gap", s.gap),
             span,
         )
-        table.add_row(Text(s.name), *numbers, "no" if s.beyond_noise else "may be")
+        table.add_row(Text(s.name), *numbers, "yes" if s.beyond_noise else "no")
     table.columns[0].no_wrap = False
     return table
 
@@ -146,35 +151,38 @@ def _cost(m: Model) -> Table:
     assert m.cost is not None
     table = table_of("calibrator", m.cost.accepts, "wrong", "expected cost", "actual cost", "95 % interval")
     for c in m.cost.rows:
-        shares = (wording.percent(c.accepted), wording.percent(c.error))
-        costs = (wording.number(c.expected_cost), wording.number(c.actual_cost))
-        table.add_row(label(c.calibrator), *shares, *costs, wording.interval("cost", c.low, c.high))
+        shares = (fmt.percent(c.accepted), fmt.percent(c.error))
+        costs = (fmt.number(c.expected_cost), fmt.number(c.actual_cost))
+        table.add_row(label(c.calibrator), *shares, *costs, mf.interval("cost", c.low, c.high))
     table.columns[0].no_wrap = False
     return table
 
 
 def _ranking(r: Report, ranking: Ranking) -> list[RenderableType]:
-    table = table_of("model", "ECE", "gap", "NLL", "accuracy", r.models[0].spoken.refinement, "calibrated by", "NLL")
+    costs = ["cost"] if r.models[0].cost else []
+    table = table_of("model", "ECE", "gap", "NLL", "accuracy", r.models[0].vocabulary.refinement, "use", "NLL", *costs)
     for m in r.models:
-        before = (wording.value(n.measure, n.value) for n in side_by_side(m))
-        table.add_row(Text(m.name), *before, label(m.best), wording.value("nll", m.after(m.best).values["nll"]))
+        before = (mf.value(n.measure, n.value) for n in side_by_side(m))
+        after = mf.value("nll", m.after(m.best).values["nll"])
+        table.add_row(Text(m.name), *before, label(m.best), after, *cost_of_best(m))
     tests = table_of("pair", "measure", "difference", "95 % interval", "p", "better")
     for pair in ranking.pairs:
         for c in pair.changes:
-            better = {"a": pair.a, "b": pair.b, "neither": "cannot tell"}[c.better]
-            span = wording.change_interval(c.measure, c.low, c.high)
-            words = (c.measure, wording.change(c.measure, c.difference), span, wording.p_value(c.p_value))
+            better = {"a": pair.a, "b": pair.b, "neither": "inconclusive"}[c.better]
+            span = mf.change_interval(c.measure, c.low, c.high)
+            words = (c.measure, mf.change(c.measure, c.difference), span, fmt.p_value(c.p_value))
             tests.add_row(Text(f"{pair.b} - {pair.a}"), *words, Text(better))
     table.columns[0].no_wrap = tests.columns[0].no_wrap = tests.columns[-1].no_wrap = False
-    return [Text(_wrapped(ranking.words)), "", table, "", tests, ""]
+    text = " ".join(part for part in (ranking.cost_words, ranking.words) if part)
+    return [Text(_wrapped(text)), "", table, "", tests, ""]
 
 
-def _made(r: Report) -> list[RenderableType]:
-    made = r.made
-    lines = [_words(f"{s.name} ({s.role}): {wording.count(s.n, 'row')}, SHA-256 {s.sha256}") for s in made.sources]
-    versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    how = _words(f"Seed {made.seed}; resamples: {made.resamples}; {versions}; {made.date}.")
-    return [*_head("How this was made"), *([_words(made.command)] if made.command else []), *lines, how]
+def _provenance(r: Report) -> list[RenderableType]:
+    how = r.provenance
+    lines = [_words(f"{s.name} ({s.role}): {fmt.count(s.n, 'row')}, SHA-256 {s.sha256}") for s in how.sources]
+    versions = ", ".join(f"{name} {version}" for name, version in how.versions.items())
+    last = _words(f"Seed {how.seed}; resamples: {how.resamples}; {versions}; {how.date}.")
+    return [*_head("How this was made"), *([_words(how.command)] if how.command else []), *lines, last]
 
 
 def _head(title: str) -> list[RenderableType]:

@@ -1,19 +1,18 @@
-"""The verdict: one line and one paragraph that somebody who never heard of calibration understands.
+"""The verdict: one line and one paragraph, written for readers who never heard of calibration.
 
-Every sentence about repairs that a page, a terminal or a command prints is written here; what was found about the
+Every sentence about repairs that a page, a terminal or a command prints is written here; what is said of the
 predictions in `headline.py`, and why a calibrator was chosen by the rule itself (`repairing/rule.py`).
 """
 
-from calibrant.core import wording
+from calibrant.core.text import number_format as fmt
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
-from calibrant.reporting.finding import Finding
-from calibrant.reporting.headline import finding_words, headline
-from calibrant.reporting.report import CalibrationState, Model, Outcome, Tried, Verdict
+from calibrant.reporting.calibration_state import Assessment
+from calibrant.reporting.headline import error_words, headline
+from calibrant.reporting.report import CalibratorTrial, JudgedOn, Model, Outcome, Verdict
 
-HELPED: Outcome = "helped"
-WORSE: Outcome = "made it worse"
-CROSS_FITTED = "cross-fitted rows"
+HELPED: Outcome = "better"
+WORSE: Outcome = "worse"
 TITLES = {  # what people call them, where the name alone says little
     "ets": "an ensemble of temperatures (ets)",
     "svs": "structured vector scaling (svs)",
@@ -28,61 +27,65 @@ TITLES = {  # what people call them, where the name alone says little
 }
 
 
-def of_predictions(found: Finding) -> Verdict:
+def of_predictions(assessment: Assessment) -> Verdict:
     """Without a word about repairs: what `calibrant measure` says."""
-    return Verdict(found.state, headline(found), finding_words(found))
+    return Verdict(assessment.state, headline(assessment), error_words(assessment))
 
 
-def write(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> Verdict:
+def write(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, judged_on: JudgedOn) -> Verdict:
     """With what the calibrators tried did, and which to use."""
     parts = [
-        finding_words(found),
-        _repair(found, tried, ruling, judged_on),
-        _other_option(tried, ruling),
-        _harm(tried, ruling),
+        error_words(assessment),
+        _repair(assessment, trials, ruling, judged_on),
+        _other_option(trials, ruling),
+        _harm(trials, ruling),
     ]
-    said = " ".join(part for part in parts if part)
-    return Verdict(found.state, headline(found), said, _action(found, tried, ruling, _where_chosen(judged_on)))
+    text = " ".join(part for part in parts if part)
+    first = headline(assessment, _find(trials, ruling.chosen).outcome)
+    return Verdict(assessment.state, first, text, _action(assessment, trials, ruling, _where_chosen(judged_on)))
 
 
-def _where_chosen(judged_on: str) -> str:
-    return "" if judged_on == CROSS_FITTED else " on the fitting set"
+def _where_chosen(judged_on: JudgedOn) -> str:
+    return "" if judged_on == "cross_fitted" else " on the fitting set"
 
 
-def _action(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, where: str) -> str:
+def _action(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, where: str) -> str:
     """What to do, in one line."""
+    if ruling.outcomes != "differ":
+        return ruling.choice_words
     if ruling.chosen == UNCALIBRATED:
-        if found.state in ("honest", "close"):
+        if assessment.state in ("calibrated", "close"):
             return "Use it uncalibrated: no calibration needed."
-        if not [t for t in tried[1:] if t.outcome != "failed"]:
+        if not [t for t in trials[1:] if t.outcome != "failed"]:
             return "No calibrator was tried."
-        few = found.state == "unsure" or found.state.startswith("leaning")
+        few = assessment.state == "inconclusive" or assessment.state in ("perhaps_over", "perhaps_under")
         do = "Collect more rows first" if few else "Use it uncalibrated"
-        return f"{do}: no calibrator tried is shown to help{where}."
-    t = _find(tried, ruling.chosen)
+        return f"{do}: no calibrator tried significantly helps{where}."
+    t = _find(trials, ruling.chosen)
     if t.outcome == WORSE:
         return f"Use it uncalibrated: {t.calibrator}, chosen on the fitting set, makes these rows worse."
     changes = _changes(t)
     name = f"temperature T = {t.parameters['T']:.3g}" if t.calibrator == "temperature" else t.calibrator
     ece, nll = changes["ece"], changes["nll"]
-    said = f"ECE {wording.percent_from_to(ece.a, ece.b)}"
+    effect = f"ECE {fmt.percent_from_to(ece.a, ece.b)}"
     if ece.better != "b":
-        said = f"loss (NLL) {wording.from_to(nll.a, nll.b)}"
+        effect = f"loss (NLL) {fmt.from_to(nll.a, nll.b)}"
     if t.outcome != HELPED:
-        said = f"chosen on the fitting set, in doubt on these rows ({said})" if where else f"{said} (in doubt)"
-    if found.shape == "confidence":  # it belongs to predictions that nobody touches
-        return f"Use {name}: {said}."
+        doubt = f"chosen on the fitting set, inconclusive on these rows ({effect})"
+        effect = doubt if where else f"{effect} (inconclusive)"
+    if assessment.task == "confidence":  # the predictions themselves are not known
+        return f"Use {name}: {effect}."
     changed = t.predictions_changed
-    kept = (
-        "no prediction changes" if not changed else wording.count(changed, "prediction changes", "predictions change")
-    )
-    return f"Use {name}: {said}, {kept}."
+    kept = "no prediction changes" if not changed else fmt.count(changed, "prediction changes", "predictions change")
+    return f"Use {name}: {effect}, {kept}."
 
 
 def choice(m: Model) -> str:
     """Which calibrator was chosen and why; and that it is not used where these rows speak against it."""
+    if m.ruling is None:
+        return ""
     if m.best != m.ruling.chosen:
-        return f"{wording.sentence(m.ruling.chosen)} was chosen on the fitting set, but makes these rows worse."
+        return f"{fmt.sentence(m.ruling.chosen)} was chosen on the fitting set, but makes these rows worse."
     return f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip()
 
 
@@ -91,96 +94,99 @@ def to_do(best: str) -> str:
     return "no calibration needed" if best == UNCALIBRATED else f"use {best}"
 
 
-def judged(judged_on: str, not_tried: tuple[str, ...] = ()) -> str:
+def judged(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
     """How the calibrators were fitted and judged."""
-    how = {
-        "other rows": "Each calibrator was fitted on other rows and judged on these.",
-        CROSS_FITTED: "No other rows were given, so each row is calibrated by a map fitted on the other four "
-        "fifths of the rows (cross-fitting); the parameters shown are of a fit on all rows.",
-    }
-    flattering = "The calibrators were fitted on rows they are judged on: these numbers flatter them."
-    words = how.get(judged_on, flattering)
+    words = {
+        "held_out": "Each calibrator was fitted on other rows and judged on these held-out ones.",
+        "cross_fitted": "No rows to fit on were given, so each row is calibrated by a map fitted on the other four "
+        "fifths of the rows (cross-fitting); the parameters are of a fit on all rows.",
+        "fitting_rows": "The calibrators were fitted on rows they are judged on: these numbers are optimistic.",
+    }[judged_on]
     if not_tried:
-        words += f" Not tried, because it takes long on so many rows and classes: {wording.listed(not_tried)}."
+        words += f" Not tried, because it takes long on so many rows and classes: {fmt.listed(not_tried)}."
     return words
 
 
-def _repair(found: Finding, tried: tuple[Tried, ...], ruling: Ruling, judged_on: str) -> str:
-    state: CalibrationState = found.state
-    others = [t.calibrator for t in tried[1:] if t.outcome != "failed"]
-    if not others:
+def _repair(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, judged_on: JudgedOn) -> str:
+    state = assessment.state
+    others = [t.calibrator for t in trials[1:] if t.outcome != "failed"]
+    if not others or ruling.outcomes != "differ":
         return ""
     if ruling.chosen == UNCALIBRATED:
-        which = "keeps every prediction and is shown" if ruling.keep_argmax else "is shown"
-        listed, where = wording.listed(others, most=8), _where_chosen(judged_on)
-        none = f"none of the calibrators tried ({listed}) {which} to lower the loss{where}"
-        said = f"No calibration needed: {none}." if state in ("honest", "close") else f"{wording.sentence(none)}."
-        here = [TITLES.get(t.calibrator, t.calibrator) for t in tried if t.outcome == HELPED]
-        return f"{said} On these rows {wording.listed(here, most=8)} would have." if here else said
-    t = _find(tried, ruling.chosen)
+        which = "keeps every prediction and " if ruling.keep_argmax else ""
+        listed, where = fmt.listed(others, most=8), _where_chosen(judged_on)
+        none = f"none of the calibrators tried ({listed}) {which}significantly lowers the loss{where}"
+        words = f"No calibration needed: {none}." if state in ("calibrated", "close") else f"{fmt.sentence(none)}."
+        here = [TITLES.get(t.calibrator, t.calibrator) for t in trials if t.outcome == HELPED]
+        return f"{words} On these rows {fmt.listed(here, most=8)} would have." if here else words
+    t = _find(trials, ruling.chosen)
     changes = _changes(t)
-    rows = {"other rows": "fitted on other rows,", CROSS_FITTED: "cross-fitted,"}
-    name = f"{_name(t)}, {rows.get(judged_on, 'fitted on these very rows (which flatters it),')}"
-    numbers = f"(NLL {wording.from_to(changes['nll'].a, changes['nll'].b)})"
+    fitted = {
+        "held_out": "fitted on other rows,",
+        "cross_fitted": "cross-fitted,",
+        "fitting_rows": "fitted on these very rows (which is optimistic),",
+    }
+    name = f"{_name(t)}, {fitted[judged_on]}"
+    numbers = f"(NLL {fmt.from_to(changes['nll'].a, changes['nll'].b)})"
     if t.outcome == WORSE:
         return f"{name} was the choice by the fitting set, but raises the loss of these rows {numbers}."
-    loss = f"lowers the loss {numbers}" if t.outcome == HELPED else f"has no shown effect on the loss {numbers}"
+    loss = f"lowers the loss {numbers}" if t.outcome == HELPED else f"has no significant effect on the loss {numbers}"
     if state in ("over", "under", "mixed", "close"):
         loss += f" and {_how_much(changes['ece'])}"
-    refinement = _refinement(changes.get("roc_auc") or changes["auroc_correct"])
-    if found.shape == "confidence":
+    refinement = _refinement(changes["roc_auc" if "roc_auc" in changes else "auroc_correct"])
+    if assessment.task == "confidence":
         return f"{name} {loss}; {refinement}."
     return f"{name} {loss}. {_predictions(t, changes['accuracy'])}; {refinement}."
 
 
-def _other_option(tried: tuple[Tried, ...], ruling: Ruling) -> str:
+def _other_option(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
     """What would be chosen if predictions might not change, or might."""
     if ruling.otherwise == ruling.chosen:
         return ""
     if ruling.otherwise == UNCALIBRATED:
-        return "Among calibrators that keep every prediction, none is shown to lower the loss."
-    t = _find(tried, ruling.otherwise)
+        return "Among calibrators that keep every prediction, none significantly lowers the loss."
+    t = _find(trials, ruling.otherwise)
     if t.outcome == WORSE:
         return ""
     changes = _changes(t)
     condition = "If predictions may change" if ruling.keep_argmax else "To keep every prediction"
-    name, loss = _name(t), wording.from_to(changes["nll"].a, changes["nll"].b)
-    said = f"{condition}, use {name[0].lower()}{name[1:]} (NLL {loss})."
-    return f"{said} {_predictions(t, changes['accuracy'])}." if ruling.keep_argmax else said
+    name, loss = _name(t), fmt.from_to(changes["nll"].a, changes["nll"].b)
+    words = f"{condition}, use {name[0].lower()}{name[1:]} (NLL {loss})."
+    return f"{words} {_predictions(t, changes['accuracy'])}." if ruling.keep_argmax else words
 
 
-def _find(tried: tuple[Tried, ...], calibrator: str) -> Tried:
-    return next(t for t in tried if t.calibrator == calibrator)
+def _find(trials: tuple[CalibratorTrial, ...], calibrator: str) -> CalibratorTrial:
+    return next(t for t in trials if t.calibrator == calibrator)
 
 
-def _changes(t: Tried) -> dict[str, Comparison]:
+def _changes(t: CalibratorTrial) -> dict[str, Comparison]:
     return {c.measure.partition(":")[0]: c for c in t.changes}
 
 
-def _name(t: Tried) -> str:
+def _name(t: CalibratorTrial) -> str:
     if t.calibrator == "temperature" and "T" in t.parameters:
         end = "" if "T_high" in t.parameters else " (the end of its range)"
         return f"A temperature of {t.parameters['T']:.3g}{end}"
-    return wording.sentence(TITLES.get(t.calibrator, t.calibrator))
+    return fmt.sentence(TITLES.get(t.calibrator, t.calibrator))
 
 
 def _how_much(ece: Comparison) -> str:
-    numbers = f"(ECE {wording.percent_from_to(ece.a, ece.b)})"
+    numbers = f"(ECE {fmt.percent_from_to(ece.a, ece.b)})"
     if ece.better == "a":
         return f"raises the calibration error {numbers}"
     if ece.better == "neither":
-        return f"has no shown effect on the calibration error {numbers}"
+        return f"has no significant effect on the calibration error {numbers}"
     share = 1 - ece.b / ece.a
     amount = "nearly all" if share >= 0.8 else "most" if share >= 0.5 else "part" if share >= 0.2 else "a little"
     return f"removes {amount} of the calibration error {numbers}"
 
 
-def _predictions(t: Tried, accuracy: Comparison) -> str:
+def _predictions(t: CalibratorTrial, accuracy: Comparison) -> str:
     if t.keeps_argmax or not t.predictions_changed:
         return "It changes no prediction"
-    rates = f"accuracy ({wording.percent_from_to(accuracy.a, accuracy.b)})"
-    word = {"a": "which lowers", "b": "which raises"}.get(accuracy.better, "with no shown effect on")
-    return f"It changes {wording.count(t.predictions_changed, 'prediction')}, {word} {rates}"
+    rates = f"accuracy ({fmt.percent_from_to(accuracy.a, accuracy.b)})"
+    word = {"a": "which lowers", "b": "which raises"}.get(accuracy.better, "with no significant effect on")
+    return f"It changes {fmt.count(t.predictions_changed, 'prediction')}, {word} {rates}"
 
 
 def _refinement(auroc: Comparison) -> str:
@@ -189,15 +195,13 @@ def _refinement(auroc: Comparison) -> str:
         return f"{name} is undefined here"
     if auroc.better == "neither":
         same = abs(auroc.difference) < 0.005
-        return f"{name} is unchanged{'' if same else ' as far as these rows tell'}"
+        return f"{name} is unchanged{'' if same else ' as far as these rows show'}"
     slightly = "slightly " if abs(auroc.difference) < 0.005 else ""
     word = f"gets {slightly}worse" if auroc.better == "a" else f"improves{' slightly' if slightly else ''}"
-    return f"{name} {word}, {wording.from_to(auroc.a, auroc.b)}"
+    return f"{name} {word}, {fmt.from_to(auroc.a, auroc.b)}"
 
 
-def _harm(tried: tuple[Tried, ...], ruling: Ruling) -> str:
+def _harm(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
     """Those that nobody chose: of the chosen one it has been said."""
-    worse = [t.calibrator for t in tried if t.outcome == WORSE and t.calibrator != ruling.chosen]
-    return (
-        f"The loss is raised by {wording.listed([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""
-    )
+    worse = [t.calibrator for t in trials if t.outcome == WORSE and t.calibrator != ruling.chosen]
+    return f"The loss is raised by {fmt.listed([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""

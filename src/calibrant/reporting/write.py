@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
 from calibrant.reporting.report import Report
 
 SUFFIXES = (".html", ".pdf", ".md", ".json")

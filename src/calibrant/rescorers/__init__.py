@@ -1,7 +1,7 @@
 """Another confidence, from a trained network's inputs or features: one file a method; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
-from calibrant.rescorers._base import Rescorer, check_arrays, features_of, load_arrays, matrix, save_arrays
+from calibrant.rescorers._base import Rescorer, TrainedRun, check_arrays, features_of, load_arrays, matrix, save_arrays
 
 CATALOGUE = Catalogue("calibrant.rescorers", Rescorer, "rescorer")
 
@@ -10,6 +10,7 @@ make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 __all__ = [
     "CATALOGUE",
     "Rescorer",
+    "TrainedRun",
     "check_arrays",
     "features_of",
     "find",

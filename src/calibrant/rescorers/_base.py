@@ -1,42 +1,82 @@
-"""What a rescorer promises, and what several share: features asked for, rows seen before, arrays with facts on disk."""
+"""The base class of rescorers, what they may take from a run, and helpers that several share."""
 
 import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.catalogue import check_options
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.fingerprint import Fingerprint
-from calibrant.core.npz import read_npz
+from calibrant.core.files import write_whole
+from calibrant.core.io.npz import read_npz
+from calibrant.core.json import parse_json
+from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import parse_json
-from calibrant.core.wording import whole_percent
+from calibrant.core.text.number_format import whole_percent
 
 REFIT = "fit and save it again"
 
 
+class TrainedRun(Protocol):
+    """What a rescorer may take from a run. Parts are train, val and test."""
+
+    @property
+    def out(self) -> Path:
+        """The folder that predictions are written to, for files of the rescorer's own."""
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The parts whose predictions are rescored: test, and val where the run has one."""
+
+    @property
+    def input_range(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Black and white after normalisation, one number a channel."""
+
+    def predictions(self, part: str) -> Predictions:
+        """Logits, labels and features of a part."""
+
+    def network(self) -> Any:
+        """The trained torch module, in evaluation mode."""
+
+    def batches(self, part: str, size: int) -> Any:
+        """Batches (inputs, labels, row numbers) of a part, in its order."""
+
+    def learning_batches(self, part: str, size: int, seed: int, *, augment: bool = False) -> tuple[Any, Any, bool]:
+        """Shuffled batches to learn from, held-out ones (a tenth) to select by, and whether images are augmented."""
+
+
 @dataclass(frozen=True)
 class Rescorer:
-    """A way to another confidence: options only. `fit` learns it and returns something with `predict` and `save`.
+    """A method that gives predictions another confidence: options only.
 
-    What `fit` takes differs, as the methods do: a network and batches of its inputs, or predictions with features. It
-    leaves the network as it was, and it must see rows that the network was not trained on, or say why not.
+    `fit` learns it and returns something with `predict`. It leaves the network as it was, and it must see rows that the
+    network was not trained on, or say why not. `rescore` applies the method to a run. As it is here, it fits on the
+    predictions of the parts `fitted_on` and predicts those of the part test; a method that needs the network or its
+    inputs defines its own.
     """
 
     title: ClassVar[str]
     reference: ClassVar[str]
     looks_at: ClassVar[str]  # inputs, features, or both
+    fitted_on: ClassVar[tuple[str, ...]] = ("val",)  # parts of a run whose predictions `fit` takes
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    def fit(self, *args: Any, **options: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say how it is fitted: define fit")
+
+    def rescore(self, run: TrainedRun) -> Predictions:
+        """Test predictions of a run with the new confidence."""
+        fitted = self.fit(*(run.predictions(part) for part in self.fitted_on))
+        predictions: Predictions = fitted.predict(run.predictions("test"))
+        return predictions
 
 
 def features_of(p: Predictions, method: str) -> Floats:
@@ -70,12 +110,12 @@ def replaced(p: Predictions, q: Array, fitted_on: Fingerprint | None) -> Predict
     if seen:
         warnings.warn(
             f"about {whole_percent(seen)} of these rows are among those this confidence was fitted on: numbers on them "
-            "flatter it",
+            "are optimistic",
             LeakWarning,
             stacklevel=3,
         )
     made = p.with_confidence(q)
-    return Predictions(made.values, made.labels, made.kind, replace(made.extras, seen=max(seen, p.extras.seen)))
+    return made.with_values(made.values, made.score_type, replace(made.row_data, seen=max(seen, p.row_data.seen)))
 
 
 def save_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> None:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
-from calibrant.core.torch.clamp_report import HeldOut
 from calibrant.rescorers._clamp_fit import Point
 from calibrant.rescorers._clamp_passes import Passes
+from calibrant.rescorers._clamp_report import HeldOut
 from calibrant.rescorers._focal_temperature import best_temperature, focal_mean
 
 Fits = Callable[[Passes, Sequence[float]], Sequence[Point]]  # one point for every weight, on the rows of the passes

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
-from calibrant.core.torch.clamped import check_inputs
 from calibrant.core.torch.layers import wide
 from calibrant.core.torch.loader import NO_ITERATOR, Loader, Rows, pairs
+from calibrant.rescorers._clamped import check_inputs
 
 OnPass = Callable[[int], None]
 

@@ -1,27 +1,76 @@
 """How a fit of Neural Clamping went, in numbers and in a sentence."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from calibrant.core.predictions import Predictions
-from calibrant.core.torch.clamp_report import ClampReport, ClampRow
-from calibrant.core.wording import percent, sentence
+from calibrant.core.text.number_format import percent, sentence
 from calibrant.rescorers._clamp_fit import Objective, Point
-from calibrant.rescorers._clamp_passes import Passes
-from calibrant.rescorers._clamp_search import Fitted
 from calibrant.rescorers._focal_temperature import HIGH, LOW, focal_mean
 
 if TYPE_CHECKING:
+    from calibrant.rescorers._clamp_passes import Passes
+    from calibrant.rescorers._clamp_search import Fitted
     from calibrant.rescorers.clamping import NeuralClamping
 
 
-def chosen(fits: Sequence[Fitted]) -> Fitted:
+@dataclass(frozen=True)
+class ClampRow:
+    """One fit, with one gamma and one weight of the penalty; measures are those of the calibration rows."""
+
+    gamma: float
+    lam: float | None  # of the penalty; None where lambda_rule="cv" kept no perturbation
+    T: float
+    delta_norm: float
+    objective: float
+    objective_temperature: float  # with no perturbation, at the T that this fit would then take
+    ece: float  # 15 bins
+    entropy: float
+    stopped: str  # why
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How one weight does on rows that were left out of the fits."""
+
+    gamma: float
+    lam: float | None  # None: no perturbation at all
+    T: float  # the best one for these rows
+    loss: float  # mean focal loss there; no penalty in it
+
+
+@dataclass(frozen=True)
+class ClampReport:
+    """How the fit went, on the calibration rows. The objective is the mean focal loss plus the penalty."""
+
+    gamma: float
+    lam: float | None  # of the penalty; None where lambda_rule="cv" kept no perturbation
+    T: float
+    T_alone: float  # of temperature scaling with the same loss
+    delta_norm: float
+    objective_before: float  # of the uncalibrated network
+    objective_temperature: float  # of temperature scaling with the same loss
+    objective: float
+    ece_before: float  # 15 bins
+    ece_temperature: float
+    ece: float
+    n: int
+    k: int
+    passes: int  # over the calibration rows
+    helped: bool  # whether the perturbation lowered the objective
+    diagnosis: str
+    options: dict[str, Any]  # of NeuralClamping
+    rows: tuple[ClampRow, ...] = ()  # where several gammas or weights were tried
+    held_out: tuple[HeldOut, ...] = ()  # the weights that lambda_rule="cv" compared
+
+
+def chosen(fits: Sequence["Fitted"]) -> "Fitted":
     """The fit with the smallest ECE on the calibration rows."""
     return min(fits, key=lambda fit: ece(predicted(fit.point)))
 
 
-def report(options: "NeuralClamping", passes: Passes, fits: Sequence[Fitted], best: Fitted) -> ClampReport:
+def report(options: "NeuralClamping", passes: "Passes", fits: Sequence["Fitted"], best: "Fitted") -> ClampReport:
     z, labels = passes.zero.logits, passes.zero.labels
     row, found = row_of(best), best.point
     alone = Objective(row.gamma, 0.0, options.norm, True).point(passes.zero)
@@ -48,7 +97,7 @@ def report(options: "NeuralClamping", passes: Passes, fits: Sequence[Fitted], be
     )
 
 
-def row_of(fit: Fitted) -> ClampRow:
+def row_of(fit: "Fitted") -> ClampRow:
     p = predicted(fit.point)
     return ClampRow(
         gamma=fit.gamma,
@@ -63,7 +112,7 @@ def row_of(fit: Fitted) -> ClampRow:
     )
 
 
-def diagnosis(options: "NeuralClamping", row: ClampRow, fit: Fitted) -> str:
+def diagnosis(options: "NeuralClamping", row: ClampRow, fit: "Fitted") -> str:
     gain = 1 - row.objective / row.objective_temperature if row.objective_temperature > 0 else 0.0
     other = "temperature alone" if options.what != "delta" else "the uncalibrated network"
     better = "fit by lbfgs, or for longer" if options.by == "sgd" else "fit by lbfgs"

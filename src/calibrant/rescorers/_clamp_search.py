@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from calibrant.core.errors import InputError
-from calibrant.core.torch.clamp_report import HeldOut
 from calibrant.rescorers._clamp_cv import held_out_losses
 from calibrant.rescorers._clamp_fit import (
     Box,
@@ -23,6 +22,7 @@ from calibrant.rescorers._clamp_fit import (
     logit_gradient,
 )
 from calibrant.rescorers._clamp_passes import Look, Passes
+from calibrant.rescorers._clamp_report import HeldOut
 from calibrant.rescorers._focal_temperature import focal_mean
 
 if TYPE_CHECKING:

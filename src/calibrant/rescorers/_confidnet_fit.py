@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from calibrant.core.curves.ranking import average_precision
 from calibrant.core.predictions import Predictions
-from calibrant.core.ranking import average_precision
 from calibrant.core.torch import checkpoint
-from calibrant.core.torch.fit_state import FitState, load_fit, save_fit, seeded
 from calibrant.core.torch.loader import Loader, pairs
 from calibrant.rescorers._confidnet_rows import Rows, aims, look, rows_of
+from calibrant.rescorers._fit_state import FitState, load_fit, save_fit, seeded
 from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, OnEpoch, fingerprint
 
 LEAST_ERRORS = 30  # AUPR-error of fewer is mostly chance: the loss selects instead
@@ -164,7 +164,7 @@ class Fitting:
                 features = torch.cat([look(self.clone, self.options.head, x)[1] for x, _ in loader])
             q = self.head(features).sigmoid()
             loss = float((val.weights * (q - val.targets) ** 2).mean())
-        p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), few_rows=True)
+        p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), allow_few_rows=True)
         hits, misses = p.with_confidence(q.cpu().double().numpy()).top_label.groups
         return average_precision(misses, hits), loss
 

@@ -1,21 +1,21 @@
 """Neural Clamping: one perturbation for every input and one temperature for every output of a frozen network."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from torch import nn
 
-from calibrant.core.torch.clamp_report import ClampReport, ClampRow, HeldOut
-from calibrant.core.torch.clamped import Clamped
-from calibrant.core.torch.clamped_files import load_clamped
+from calibrant.core.predictions import Predictions
 from calibrant.core.torch.layers import frozen
 from calibrant.core.torch.loader import Loader
-from calibrant.rescorers._base import Rescorer
+from calibrant.rescorers._base import Rescorer, TrainedRun
 from calibrant.rescorers._clamp_options import check_numbers, feasible
 from calibrant.rescorers._clamp_passes import OnPass, Passes
-from calibrant.rescorers._clamp_report import chosen, report
+from calibrant.rescorers._clamp_report import ClampReport, ClampRow, HeldOut, chosen, report
 from calibrant.rescorers._clamp_search import CV_POOL, LAM_POOL, NEXT, Search
+from calibrant.rescorers._clamped import Clamped
+from calibrant.rescorers._clamped_files import load_clamped
 
 __all__ = ["ClampReport", "ClampRow", "Clamped", "HeldOut", "NeuralClamping", "OnPass", "load_clamped"]
 
@@ -104,3 +104,16 @@ class NeuralClamping(Rescorer):
         delta = best.point.delta.to(passes.device, passes.dtype)
         made = Clamped(network, delta, best.point.T, report=report(self, passes, fits, best))
         return made if self.keep == "both" else made.only(self.keep)
+
+    def rescore(self, run: TrainedRun) -> Predictions:
+        """Fitted on the part val, inside the range of inputs; the clamp and val.npz are written beside test.npz."""
+        low, high = run.input_range
+        clamped = replace(self, low=low, high=high).fit(run.network(), run.batches("val", self.batch))
+        clamped.save(run.out)
+        predictions = {part: clamped.predict(run.batches(part, self.batch)) for part in run.judged}
+        rescored = {
+            part: Predictions.from_logits(p.logits, p.labels, ids=run.predictions(part).ids, allow_few_rows=True)
+            for part, p in predictions.items()
+        }
+        rescored["val"].save(run.out / "val.npz")
+        return rescored["test"]

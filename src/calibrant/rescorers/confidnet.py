@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,17 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.core.arrays import Array
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.json import checked, typed, whole
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import checked, typed, whole
 from calibrant.core.torch import checkpoint
 from calibrant.core.torch.layers import frozen
 from calibrant.core.torch.loader import Loader, pairs
-from calibrant.rescorers._base import Rescorer
+from calibrant.rescorers._base import Rescorer, TrainedRun
 from calibrant.rescorers._confidnet_rows import look
 
 OnEpoch = Callable[[dict[str, Any]], None]
+STATE = "state.safetensors"  # in the folder of a fit: what it continues from
 
 
 class ConfidenceHead(nn.Module):
@@ -104,6 +105,35 @@ class ConfidNet(Rescorer):
         with frozen(network):
             return Fitting(self, network, train_loader, val_loader, augmented, state, on_epoch).run()
 
+    def rescore(self, run: TrainedRun) -> Predictions:
+        return self.fit_run(run)[1]["test"]
+
+    def fit_run(
+        self, run: TrainedRun, *, learn: str = "train", augment: bool = False, on_epoch: OnEpoch | None = None
+    ) -> tuple["FittedConfidNet", dict[str, Predictions]]:
+        """Learn from the images of the part `learn`; the fit and the predictions of all parts are written to run.out.
+
+        The run's own predictions are read and compared with its images before the fit, which may take hours.
+        """
+        before = {part: run.predictions(part) for part in run.judged}
+        images = {part: run.batches(part, 256) for part in run.judged}
+        for part, p in before.items():
+            if len(images[part].part) != p.n:
+                expected, fix = f"predictions of the {len(images[part].part):,} images", "predict again"
+                raise InputError(f"{part}.npz of the run", expected=expected, got=f"{p.n:,} rows", fix=fix)
+        learned, selecting, augmented = run.learning_batches(learn, self.batch, self.seed, augment=augment)
+        state = run.out / STATE
+        fitted = self.fit(run.network(), learned, selecting, augmented=augmented, state=state, on_epoch=on_epoch)
+        after = {}
+        for part, p in before.items():
+            rescored = p.with_confidence(fitted.confidence(images[part]))
+            row_data = replace(rescored.row_data, seen=1.0 if part == learn else rescored.row_data.seen)
+            after[part] = rescored.with_values(rescored.values, rescored.score_type, row_data)
+        fitted.save(run.out)
+        for part, p in after.items():
+            p.save(run.out / f"{part}.npz")
+        return fitted, after
+
 
 class FittedConfidNet(nn.Module):
     """Images in, one confidence each out. The predicted classes are those of the classifier, which is not changed.
@@ -133,7 +163,7 @@ class FittedConfidNet(nn.Module):
             for seen, labels in self._all(loader)
         ]
         logits, features, labels, q = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
-        return Predictions.from_logits(logits, labels, features=features, few_rows=True).with_confidence(q)
+        return Predictions.from_logits(logits, labels, features=features, allow_few_rows=True).with_confidence(q)
 
     def save(self, folder: str | Path) -> None:
         """confidnet.safetensors and confidnet.json; the classifier itself is not among them."""

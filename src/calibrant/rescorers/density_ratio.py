@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
-from calibrant.core.fingerprint import Fingerprint
+from calibrant.core.json import typed, whole
+from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.parallel import pieces, run_pieces, threads
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import typed, whole
 from calibrant.rescorers._base import (
     REFIT,
     Rescorer,

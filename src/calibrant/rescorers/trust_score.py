@@ -11,14 +11,15 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.fingerprint import Fingerprint
-from calibrant.core.logistic import platt_of
+from calibrant.core.json import checked, whole
+from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.parallel import pieces, threads
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import checked, whole
+from calibrant.core.statistics.logistic import platt_of
 from calibrant.rescorers._base import (
     REFIT,
     Rescorer,
+    TrainedRun,
     check_arrays,
     features_of,
     load_arrays,
@@ -55,6 +56,7 @@ class TrustScore(Rescorer):
     title: ClassVar[str] = "TrustScore"
     reference: ClassVar[str] = "Jiang, Kim, Guan, Gupta, NeurIPS 2018"
     looks_at: ClassVar[str] = "features"
+    fitted_on: ClassVar[tuple[str, ...]] = ("train", "val")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,6 +74,11 @@ class TrustScore(Rescorer):
         if len(np.unique(y)) < 2:
             raise InputError("TrustScore", expected="training rows of two classes", got="one", fix="give all of them")
         return FittedTrustScore(self, x[kept], y[kept])
+
+    def rescore(self, run: TrainedRun) -> Predictions:
+        known = run.predictions("train")
+        fitted = self.fit(features_of(known, "TrustScore"), known.labels).calibrate(run.predictions("val"))
+        return fitted.predict(run.predictions("test"))
 
     @property
     def rank(self) -> int:

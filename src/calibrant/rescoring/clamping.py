@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from calibrant import datasets, models
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.temperature import find_temperature
+from calibrant.core.statistics.temperature import find_temperature
 from calibrant.core.torch import checkpoint
 from calibrant.datasets import Part
 from calibrant.measures import make
@@ -114,7 +114,7 @@ def _other(spec: str, images: Images, weights: Path | None, device: "torch.devic
     _, size, _, channels = chosen.images.shape
     network = models.build(spec, models.Shape(len(chosen.classes), channels, size))
     if weights is not None:
-        checkpoint.put(network, checkpoint.load(weights)[0], str(weights))
+        checkpoint.put(network, checkpoint.load_weights(weights), str(weights))
     like = datasets.make(images.data, images.root)
     mean, std = (_spread(*given, channels) for given in ((images.mean, like.mean), (images.std, like.std)))
     pixels = Pixels(mean, std, device)
@@ -137,13 +137,16 @@ def _judged(clamped: Clamped, subject: _Subject) -> ClampedRun:
     plain = Clamped(subject.network, 0 * clamped.delta, 1.0)
     before = plain.predict(subject.judged["test"])
     made = {name: _with_ids(clamped.predict(batches), batches.part) for name, batches in subject.judged.items()}
-    tried = {"before": before, "temperature": before.tempered(find_temperature(plain.predict(subject.calibration)).T)}
+    tried = {
+        "before": before,
+        "temperature": before.with_temperature(find_temperature(plain.predict(subject.calibration)).T),
+    }
     if clamped.report.gamma:
-        tried["temperature, same loss"] = before.tempered(clamped.report.T_alone)
+        tried["temperature, same loss"] = before.with_temperature(clamped.report.T_alone)
     tried["clamped"] = made["test"]
     measures = {name: make(spec) for name, spec in MEASURES.items()}
     return ClampedRun(clamped, {name: {m: of(p) for m, of in measures.items()} for name, p in tried.items()}, made)
 
 
 def _with_ids(p: Predictions, part: Part) -> Predictions:
-    return Predictions.from_logits(p.logits, p.labels, ids=part.ids, few_rows=True)
+    return Predictions.from_logits(p.logits, p.labels, ids=part.ids, allow_few_rows=True)

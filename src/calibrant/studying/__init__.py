@@ -1,1 +1,1 @@
-"""Run whole studies: a plan becomes units, units become rows, rows become tables, claims and a page."""
+"""Run whole studies: a plan becomes jobs, jobs become rows, rows become tables, claims and a page."""

@@ -1,7 +1,13 @@
-"""Claims against rows: paired differences over seeds, an interval corrected for the number of claims, a verdict."""
+"""Judge claims by rows: paired differences over seeds in each cell, their mean over cells, and a verdict.
 
+A cell is one place of the grid without its seed: a data set and a network. Every cell has a variance of its own, so the
+mean over cells has Welch and Satterthwaite's degrees of freedom (docs/studies.md, verdicts).
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -11,90 +17,181 @@ from calibrant.studying.plan import Claim, Entry, Plan, among
 if TYPE_CHECKING:
     import polars as pl
 
-LEVEL = 0.05  # that any one of a plan's verdicts is wrong by chance
+LEVEL = 0.05  # the probability that any verdict of a plan is wrong by chance
 POWER = 0.8
 
-Verdict = Literal["held", "did not hold", "cannot be told", "not run"]
+Verdict = Literal["held", "did not hold", "depends on the data set", "inconclusive", "not run"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+DECIDED: tuple[Verdict, ...] = ("held", "did not hold", "depends on the data set")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean paired difference with its interval, and the smallest difference that would be found 4 times in 5."""
+
+    difference: float
+    low: float | None = None  # None where a cell has one seed
+    high: float | None = None
+    detectable: float | None = None
+    pairs: int = 0  # trainings of both, with the same seed, data and network
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim with what the rows say: the mean paired difference, its corrected interval, and the verdict."""
+    """A claim with its verdict: the difference over all cells, and that of each cell."""
 
     claim: Claim
     verdict: Verdict
-    difference: float | None
-    low: float | None
-    high: float | None
-    pairs: int  # trainings of both, with the same seed, data and network
-    detectable: float | None  # the smallest difference that these runs would have shown, 4 times in 5
-    by_cell: dict[str, float]  # the mean difference in each cell: "cifar10, resnet18"
+    level: float  # of the interval over all cells; the intervals of cells share it
+    claims: int  # how many claims of the plan have rows: the level is corrected for them
+    overall: Interval | None = None
+    cells: tuple[tuple[str, Interval], ...] = ()  # "cifar10, resnet18" and its difference
 
     def to_dict(self) -> dict[str, Any]:
-        return {**vars(self.claim), **{k: v for k, v in vars(self).items() if k != "claim"}}
+        overall = vars(self.overall) if self.overall else dict.fromkeys(Interval.__dataclass_fields__)
+        cells = {name: dict(vars(interval)) for name, interval in self.cells}
+        facts = {"verdict": self.verdict, "level": self.level, "claims": self.claims}
+        return {**vars(self.claim), **facts, **overall, "cells": cells}
 
 
 def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
-    """Every claim; the more of them the plan's runs can speak of, the wider their intervals (Bonferroni)."""
-    return [judge(claim, plan, rows, LEVEL / max(1, spoken_of(plan))) for claim in plan.claim]
+    """Every claim, at a level that keeps the probability of any wrong verdict at 5 % (Holm).
+
+    A claim is two one-sided hypotheses (lower, higher), and a decided claim has rejected one of them. So after `r`
+    decisions of `m` claims, 2 m - r hypotheses are left, whatever the dependence between claims.
+    """
+    count = judged_claims(plan)
+    differences = [_differences(claim, plan, rows) for claim in plan.claim]
+    decided: dict[int, Finding] = {}
+    while True:
+        level = LEVEL / max(1.0, count - len(decided) / 2)
+        findings = [
+            decided.get(number) or judge_cells(claim, cells, level, count)
+            for number, (claim, cells) in enumerate(zip(plan.claim, differences, strict=True))
+        ]
+        now = {number: finding for number, finding in enumerate(findings) if finding.verdict in DECIDED}
+        if len(now) == len(decided):
+            return findings
+        decided = now
 
 
-def spoken_of(plan: Plan) -> int:
-    """How many claims have trainings of both entries, at this scale, where they are made."""
+def judged_claims(plan: Plan) -> int:
+    """How many claims have trainings of all their entries, at this scale, where they are made."""
     cells, entries = list(plan.cells()), plan.rows
-    needed = [({entries[e].method for e in (claim.of, claim.against) if e}, claim.where) for claim in plan.claim]
+    needed = [({entries[e].method for e in (claim.of, *claim.rivals)}, claim.where) for claim in plan.claim]
     return sum(methods <= {method for method, place in cells if among(place, where)} for methods, where in needed)
 
 
 def judge(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:
-    """One claim. Cells are taken as given: the interval is about other seeds, not about other data sets."""
-    cells = _differences(claim, plan, rows)
-    few = [d for d in cells.values() if len(d) < 2]
-    by_cell = {name: float(d.mean()) for name, d in cells.items()}
-    pairs = sum(len(d) for d in cells.values())
+    """One claim at a level. Cells are taken as given: the interval is about other seeds, not about other data sets."""
+    return judge_cells(claim, _differences(claim, plan, rows), level, 1)
+
+
+def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int) -> Finding:
+    """A claim by its paired differences: for each cell an array of seeds and rivals."""
     if not cells:
-        return Finding(claim, "not run", None, None, None, 0, None, {})
-    mean = float(np.mean(list(by_cell.values())))
-    if few:
-        return Finding(claim, "cannot be told", mean, None, None, pairs, None, by_cell)
-    error, freedom = standard_error(list(cells.values()))
-    from scipy.stats import t
-
-    reach = float(t.ppf(1 - level / 2, freedom))
-    low, high = mean - reach * error, mean + reach * error
-    detectable = (reach + float(t.ppf(POWER, freedom))) * error
-    return Finding(claim, verdict_of(claim, low, high), mean, low, high, pairs, detectable, by_cell)
+        return Finding(claim, "not run", level, claims)
+    overall = interval_of(claim, list(cells.values()), level)
+    each = tuple((name, interval_of(claim, [one], level / len(cells))) for name, one in cells.items())
+    verdicts = {verdict_of(claim, interval) for interval in (overall, *(interval for _, interval in each))}
+    opposite = {"held", "did not hold"} <= verdicts
+    verdict: Verdict = "depends on the data set" if opposite else verdict_of(claim, overall)
+    return Finding(claim=claim, verdict=verdict, level=level, claims=claims, overall=overall, cells=each)
 
 
-def verdict_of(claim: Claim, low: float, high: float) -> Verdict:
+def verdict_of(claim: Claim, interval: Interval) -> Verdict:
     """By the interval alone: all of it on the claimed side, all of it on the other, or neither.
 
     >>> claim = Claim("a is lower", of="a", measure="ece", is_="lower", against="b")
-    >>> verdict_of(claim, -0.02, -0.01), verdict_of(claim, 0.01, 0.02), verdict_of(claim, -0.01, 0.01)
-    ('held', 'did not hold', 'cannot be told')
+    >>> verdict_of(claim, Interval(-0.015, -0.02, -0.01)), verdict_of(claim, Interval(0.0, -0.01, 0.01))
+    ('held', 'inconclusive')
     """
+    low, high = interval.low, interval.high
+    if low is None or high is None:
+        return "inconclusive"
     if claim.is_ == "equal":
         if -claim.within <= low and high <= claim.within:
             return "held"
-        return "did not hold" if low > claim.within or high < -claim.within else "cannot be told"
+        return "did not hold" if low > claim.within or high < -claim.within else "inconclusive"
     if claim.is_ == "higher":
         low, high = -high, -low
-    return "held" if high < 0 else "did not hold" if low > 0 else "cannot be told"
+    return "held" if high < 0 else "did not hold" if low > 0 else "inconclusive"
 
 
-def standard_error(cells: list[Array]) -> tuple[float, int]:
-    """Of the mean over cells of the mean over seeds, and its degrees of freedom: one variance for all cells.
+def agrees(claim: Claim, difference: float) -> bool:
+    """Whether a difference without an interval, as papers print it, is on the claimed side."""
+    if claim.is_ == "equal":
+        return abs(difference) <= claim.within
+    return difference < 0 if claim.is_ == "lower" else difference > 0
 
-    >>> standard_error([np.array([1.0, 3.0]), np.array([2.0, 4.0])])  # variance 2, two cells of two
-    (0.7071067811865476, 2)
+
+def interval_of(claim: Claim, cells: Sequence[Array], level: float) -> Interval:
+    """The difference between an entry and its rival, or the rival at the claimed rank, averaged over cells.
+
+    "Among the best r of m rivals" is about the r-th best rival. Its difference is an order statistic of m differences,
+    and it is inside the r-th bounds of their intervals, each at a share of the level: r rivals are at least as good,
+    m - r + 1 are at most as good (partial conjunction, Benjamini and Heller 2008). One rival gives the t interval.
     """
-    freedom = sum(len(d) - 1 for d in cells)
-    variance = sum(float(((d - d.mean()) ** 2).sum()) for d in cells) / freedom
-    return float(np.sqrt(variance * sum(1 / len(d) for d in cells))) / len(cells), freedom
+    rivals, pairs = cells[0].shape[1], sum(len(one) for one in cells)
+    sign = -1.0 if claim.is_ == "higher" else 1.0
+    columns = [[sign * one[:, j] for one in cells] for j in range(rivals)]
+    means = [float(np.mean([one.mean() for one in column])) for column in columns]
+    difference = sign * _ranked(means, claim.rank)
+    if any(len(one) < 2 for one in cells):
+        return Interval(difference, pairs=pairs)
+    errors = [standard_error(column) for column in columns]
+    lows, highs = [], []
+    for mean, (error, freedom) in zip(means, errors, strict=True):
+        lows.append(mean - _reach(level / (rivals - claim.rank + 1), freedom) * error)
+        highs.append(mean + _reach(level / claim.rank, freedom) * error)
+    low, high = sorted((sign * _ranked(lows, claim.rank), sign * _ranked(highs, claim.rank)))
+    detectable = None
+    if rivals == 1:
+        error, freedom = errors[0]
+        detectable = claim.within + noncentrality(level, freedom) * error
+    return Interval(difference, low, high, detectable, pairs)
+
+
+def standard_error(cells: Sequence[Array]) -> tuple[float, float]:
+    """Of the mean over cells of the mean over seeds, and Welch and Satterthwaite's degrees of freedom.
+
+    >>> standard_error([np.array([1.0, 3.0]), np.array([2.0, 4.0])])  # variances 2 and 2, of two seeds each
+    (0.7071067811865476, 2.0)
+    """
+    variances = np.array([float(one.var(ddof=1)) / len(one) for one in cells])
+    freedoms = np.array([len(one) - 1 for one in cells])
+    total = float(variances.sum())
+    largest = float(variances.max())
+    if largest <= 0.0:
+        return 0.0, float(freedoms.sum())
+    shares = variances / largest  # squares of tiny variances would be zero
+    return total**0.5 / len(cells), float(shares.sum() ** 2 / (shares**2 / freedoms).sum())
+
+
+@cache
+def noncentrality(level: float, freedom: float) -> float:
+    """The difference in standard errors that a two-sided t-test at a level finds with a probability of 0.8."""
+    from scipy.optimize import brentq
+    from scipy.stats import nct
+
+    reach = _reach(level, freedom)
+    return float(brentq(lambda shift: float(nct.sf(reach, freedom, shift)) - POWER, 0.0, 4 * reach + 10))
+
+
+@cache
+def _reach(level: float, freedom: float) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(1 - level / 2, freedom))
+
+
+def _ranked(values: list[float], rank: int) -> float:
+    """The value of the rival at a rank: the `rank`-th largest difference is to the `rank`-th best rival."""
+    return sorted(values, reverse=True)[rank - 1]
 
 
 def _differences(claim: Claim, plan: Plan, rows: "pl.DataFrame") -> dict[str, Array]:
-    """`of` minus `against` (or a number) for every seed, by cell."""
+    """`of` minus each rival (or a number) for every seed that all have, by cell."""
     import polars as pl
 
     entries, place = plan.rows, [key for key in plan.grid if key in rows.columns]
@@ -102,12 +199,12 @@ def _differences(claim: Claim, plan: Plan, rows: "pl.DataFrame") -> dict[str, Ar
     for key, allowed in claim.where.items():
         rows = rows.filter(pl.col(key).is_in(allowed)) if key in rows.columns else rows
     one = _values(rows, entries[claim.of], place)
-    other = _values(rows, entries[claim.against], place) if claim.against else dict.fromkeys(one, claim.than)
-    cells: dict[str, list[float]] = {}
+    others = [_values(rows, entries[rival], place) for rival in claim.rivals] or [dict.fromkeys(one, claim.than)]
+    cells: dict[str, list[list[float]]] = {}
     for at, value in one.items():
-        if at in other:
+        if all(at in other for other in others):
             name = ", ".join(str(v) for k, v in zip(place, at, strict=True) if k != "seed")
-            cells.setdefault(name, []).append(value - other[at])
+            cells.setdefault(name, []).append([value - other[at] for other in others])
     return {name: np.array(values) for name, values in cells.items()}
 
 

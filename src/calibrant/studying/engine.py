@@ -1,4 +1,4 @@
-"""The driver: gives units that can begin to an executor, keeps what comes back, and stops for nothing."""
+"""The driver: gives jobs that can begin to an executor, keeps what comes back, and stops for nothing."""
 
 import time
 from collections import Counter
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from calibrant.core.lock import locked
+from calibrant.studying.job import Job, Outcome
 from calibrant.studying.store import Journal, Store
-from calibrant.studying.unit import Outcome, Unit
 
 
 class Executor(Protocol):
-    """Where units run."""
+    """Where jobs run."""
 
     slots: int  # how many may be under way
 
-    def start(self, unit: Unit) -> None: ...
+    def start(self, job: Job) -> None: ...
 
     def wait(self) -> list[Outcome]: ...
 
@@ -25,26 +25,26 @@ class Executor(Protocol):
 
 @dataclass
 class Standing:
-    """How far a study is: counts of units, and the seconds that units of each kind took."""
+    """How far a study is: counts of jobs, and the seconds that jobs of each kind took."""
 
     total: int
     done: int = 0
     failed: int = 0
-    blocked: int = 0  # they need a unit that failed
+    blocked: int = 0  # they need a job that failed
     reused: int = 0  # finished before, here or in another study
     began: float = field(default_factory=time.monotonic)
     last: Outcome | None = None
 
     @property
     def left(self) -> float | None:
-        """Seconds until the end, by the units that were computed so far."""
+        """Seconds until the end, by the jobs that were computed so far."""
         computed = self.done - self.reused
         spent = time.monotonic() - self.began
         return spent / computed * (self.total - self.done - self.failed - self.blocked) if computed else None
 
 
-def run_units(
-    units: Iterable[Unit],
+def run_jobs(
+    jobs: Iterable[Job],
     store: Store,
     executor: Executor,
     *,
@@ -52,40 +52,40 @@ def run_units(
     retry: bool = False,
     on_progress: Callable[[Standing], None] | None = None,
 ) -> Standing:
-    """Compute what is missing. Finished units are kept whatever happens to the driver, a worker or the machine."""
+    """Compute what is missing. Finished jobs are kept whatever happens to the driver, a worker or the machine."""
     with locked(store.folder / "journal" / driver):
         journal = Journal(store, driver)
         try:
-            return _run(list(units), store, executor, journal, retry, on_progress or (lambda _: None))
+            return _run(list(jobs), store, executor, journal, retry, on_progress or (lambda _: None))
         finally:
             executor.close()
             journal.close()
 
 
 def _run(
-    units: list[Unit],
+    jobs: list[Job],
     store: Store,
     executor: Executor,
     journal: Journal,
     retry: bool,
     on_progress: Callable[[Standing], None],
 ) -> Standing:
-    wanted = {unit.key: unit for unit in units}
+    wanted = {job.key: job for job in jobs}
     done = store.done() & set(wanted)
     failed = set() if retry else set(store.failures()) & set(wanted)
     progress = Standing(len(wanted), done=len(done), reused=len(done), failed=len(failed))
     missing: Counter[str] = Counter()
-    after: dict[str, list[Unit]] = {}
-    ready: list[Unit] = []
-    for unit in wanted.values():
-        if unit.key in done or unit.key in failed:
+    after: dict[str, list[Job]] = {}
+    ready: list[Job] = []
+    for job in wanted.values():
+        if job.key in done or job.key in failed:
             continue
-        open_needs = {need.key for need in unit.needs} - done
-        missing[unit.key] = len(open_needs)
+        open_needs = {need.key for need in job.needs} - done
+        missing[job.key] = len(open_needs)
         for key in open_needs:
-            after.setdefault(key, []).append(unit)
+            after.setdefault(key, []).append(job)
         if not open_needs:
-            ready.append(unit)
+            ready.append(job)
     progress.blocked = _blocked(failed, after)
     ready.reverse()  # taken from the end
     on_progress(progress)
@@ -102,22 +102,22 @@ def _run(
                 progress.blocked += _blocked({outcome.key}, after)
             else:
                 progress.done += 1
-                for unit in after.pop(outcome.key, []):
-                    missing[unit.key] -= 1
-                    if not missing[unit.key]:
-                        ready.append(unit)
+                for job in after.pop(outcome.key, []):
+                    missing[job.key] -= 1
+                    if not missing[job.key]:
+                        ready.append(job)
             progress.last = outcome
             on_progress(progress)
     return progress
 
 
-def _blocked(failed: set[str], after: dict[str, list[Unit]]) -> int:
-    """How many units wait for these, directly or not; they are waited for no longer."""
+def _blocked(failed: set[str], after: dict[str, list[Job]]) -> int:
+    """How many jobs wait for these, directly or not; they are waited for no longer."""
     seen: set[str] = set()
     keys = list(failed)
     while keys:
-        for unit in after.pop(keys.pop(), []):
-            if unit.key not in seen:
-                seen.add(unit.key)
-                keys.append(unit.key)
+        for job in after.pop(keys.pop(), []):
+            if job.key not in seen:
+                seen.add(job.key)
+                keys.append(job.key)
     return len(seen)

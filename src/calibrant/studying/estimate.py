@@ -12,12 +12,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
 from calibrant.datasets import Published, Splits, split_sizes
 from calibrant.models import Shape, build
-from calibrant.studying.claims import spoken_of
+from calibrant.studying.claims import judged_claims
+from calibrant.studying.expand_plan import cells_of
+from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
 from calibrant.studying.tables import duration, wrapped
-from calibrant.studying.trainings import cells_of
-from calibrant.studying.unit import Unit
 from calibrant.training.images import fitting, load_splits, part_of_data
 from calibrant.training.recipe import Recipe
 
@@ -29,12 +29,12 @@ PIXELS = 16 * 32 * 32  # in such a step: few images where they are large
 
 @dataclass(frozen=True)
 class Estimate:
-    """Units by kind, how many are finished or shared, and the seconds of one core that the rest would take."""
+    """Jobs by kind, how many are finished or shared, and the seconds of one core that the rest would take."""
 
     title: str
     scale: str
-    units: dict[str, int]
-    asked: int  # units that the cells ask for; more than there are where cells share some
+    jobs: dict[str, int]
+    asked: int  # jobs that the cells ask for; more than there are where cells share some
     done: int
     seconds: float | None  # None where not even the sizes of the data or the network are known
     missing: tuple[str, ...]  # what to download, in words
@@ -44,9 +44,9 @@ class Estimate:
         return {**vars(self), "missing": list(self.missing)}
 
     def words(self) -> str:
-        total = sum(self.units.values())
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.units.items())
-        lines = [f"{self.title} (scale {self.scale})", f"{total:,} units: {kinds}"]
+        total = sum(self.jobs.values())
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.jobs.items())
+        lines = [f"{self.title} (scale {self.scale})", f"{total:,} jobs: {kinds}"]
         if self.asked > total:
             lines.append(f"{self.asked - total:,} more would be the same as one of these and are shared")
         if self.done:
@@ -56,7 +56,7 @@ class Estimate:
             rest = f"about {duration(self.seconds)} of one core, {duration(self.seconds / workers)} on this machine's"
             lines.append(f"{rest} {workers}, by timing the first steps of every network")
         if self.unsure:
-            lines.append(f"{self.unsure} claims rest on one seed: without an interval, they cannot be told")
+            lines.append(f"{self.unsure} claims rest on one seed: without an interval, they are inconclusive")
         lines += [f"missing: {what}" for what in self.missing]
         return "\n".join(wrapped(line) for line in lines)
 
@@ -69,19 +69,28 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
     asked, finished, seconds = 0, 0, 0.0
     clock = _Clock(plan.alike)
     for cell in cells_of(plan):
-        asked += len(cell.units)
-        for unit in cell.units:
-            if unit.key in seen:
+        asked += len(cell.jobs)
+        for job in cell.jobs:
+            if job.key in seen:
                 continue
-            seen.add(unit.key)
-            kinds[unit.kind] += 1
-            finished += unit.key in done
-            if unit.key not in done:
-                seconds += clock.seconds(unit, cell.recipe)
+            seen.add(job.key)
+            kinds[job.kind] += 1
+            finished += job.key in done
+            if job.key not in done:
+                seconds += clock.seconds(job, cell.recipe)
     known = None if clock.unknown else seconds
     missing = tuple(clock.missing.values())
-    unsure = spoken_of(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
-    return Estimate(plan.title, plan.scale, dict(kinds), asked, finished, known, missing, unsure)
+    unsure = judged_claims(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
+    return Estimate(
+        title=plan.title,
+        scale=plan.scale,
+        jobs=dict(kinds),
+        asked=asked,
+        done=finished,
+        seconds=known,
+        missing=missing,
+        unsure=unsure,
+    )
 
 
 def check_data(plan: Plan, done: set[str]) -> None:
@@ -89,10 +98,10 @@ def check_data(plan: Plan, done: set[str]) -> None:
     recipes: dict[str, Recipe] = {}
     shown: dict[str, set[str]] = {}  # other sets that networks of these data are shown
     for cell in cells_of(plan):
-        open_units = [unit for unit in cell.units if unit.key not in done]
-        if any(unit.kind != "judge" for unit in open_units):
+        open_jobs = [job for job in cell.jobs if job.key not in done]
+        if any(job.kind != "judge" for job in open_jobs):
             recipes[str(cell.recipe.data)] = cell.recipe
-        sets = {unit.options["set"] for unit in open_units if unit.kind == "shift"}
+        sets = {job.options["set"] for job in open_jobs if job.kind == "shift"}
         shown.setdefault(str(cell.recipe.data), set()).update(s for s in sets if not s.startswith("corrupt "))
     for key, recipe in recipes.items():
         shape = _shape(load_splits(recipe))
@@ -112,7 +121,7 @@ class _Size:
 
 
 class _Clock:
-    """Seconds of one core for units, by a few steps of each network."""
+    """Seconds of one core for jobs, by a few steps of each network."""
 
     def __init__(self, alike: Mapping[str, str]) -> None:
         self.alike, self.missing, self.unknown = alike, dict[str, str](), False
@@ -120,18 +129,18 @@ class _Clock:
         self._steps: dict[Any, float] = {}
         self._looked = set[str]()
 
-    def seconds(self, unit: Unit, recipe: Recipe) -> float:
-        if unit.kind == "shift":
-            self._look_for(unit.options["set"])
-        if unit.kind == "judge" or (size := self._size(recipe)) is None:
+    def seconds(self, job: Job, recipe: Recipe) -> float:
+        if job.kind == "shift":
+            self._look_for(job.options["set"])
+        if job.kind == "judge" or (size := self._size(recipe)) is None:
             return 0.0
         step = self._step(recipe, size.shape) / recipe.batch  # of one image
-        match unit.kind:
+        match job.kind:
             case "train":
                 looks = size.test + size.val + recipe.epochs * (size.val + size.test * recipe.test_each_epoch)
                 return step * (recipe.epochs * size.train * (META if recipe.meta.learn else 1.0) + LOOK * looks)
             case "rescore":
-                passes = getattr(rescorers.make(unit.options["rescorer"]), "most_passes", 1)
+                passes = getattr(rescorers.make(job.options["rescorer"]), "most_passes", 1)
                 return step * (passes * size.val + LOOK * size.test)
             case _:
                 return step * LOOK * size.test

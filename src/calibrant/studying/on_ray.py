@@ -1,4 +1,4 @@
-"""Units as Ray tasks, here or on a cluster, with Ray's retries; rows and files come back by its object store."""
+"""Jobs as Ray tasks, here or on a cluster, with Ray's retries; rows and files come back by its object store."""
 
 import io
 import logging
@@ -11,17 +11,17 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
+from calibrant.studying.job import Job, Outcome
+from calibrant.studying.run_job import do, use_one_thread
 from calibrant.studying.store import Store
-from calibrant.studying.unit import Outcome, Unit
-from calibrant.studying.work import do, use_one_thread
 
 RETRIES = 3  # of a task whose node was lost
-KEPT = 64  # packed files of needed units that stay in the object store; those of queued tasks do anyhow
+KEPT = 64  # packed files of needed jobs that stay in the object store; those of queued tasks do anyhow
 AHEAD = 4  # tasks in the queue for every processor, so that none waits for the driver
 
 
 class RayTasks:
-    """Ray at an address, or started here; each unit takes one processor unless told otherwise."""
+    """Ray at an address, or started here; each job takes one processor unless told otherwise."""
 
     def __init__(
         self, folder: Path, address: str = "", *, limit: float = 0.0, cpus: float = 1, gpus: float = 0
@@ -35,15 +35,20 @@ class RayTasks:
         self.began_here = not ray.is_initialized()
         if self.began_here:
             options: dict[str, Any] = {"address": address} if address else {"num_cpus": cores()}
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **options)
+            try:
+                ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **options)
+            except (OSError, RuntimeError, ValueError, ImportError, AssertionError) as error:
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+                fix = "check the address and the port (10001 is Ray's own), and that both sides have the same Ray"
+                raise InputError(f"--on {address or 'ray'}", expected="a Ray cluster", got=reason, fix=fix) from None
         self.slots = max(1, int(ray.cluster_resources().get("CPU", 1) / max(cpus, 0.01))) * AHEAD
         self._task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES)(_task)
-        self._running: dict[Any, Unit] = {}
-        self._packed: dict[str, Any] = {}  # files of needed units, in the object store
+        self._running: dict[Any, Job] = {}
+        self._packed: dict[str, Any] = {}  # files of needed jobs, in the object store
 
-    def start(self, unit: Unit) -> None:
-        needs = {need.key: self._files(need.key) for need in unit.needs}
-        self._running[self._task.remote(unit, list(needs), *needs.values(), limit=self.limit)] = unit
+    def start(self, job: Job) -> None:
+        needs = {need.key: self._files(need.key) for need in job.needs}
+        self._running[self._task.remote(job, list(needs), *needs.values(), limit=self.limit)] = job
 
     def wait(self) -> list[Outcome]:
         ended, _ = self.ray.wait(list(self._running), num_returns=1)
@@ -58,15 +63,15 @@ class RayTasks:
             self.ray.shutdown()
 
     def _outcome(self, reference: Any) -> Outcome:
-        unit = self._running.pop(reference)
+        job = self._running.pop(reference)
         try:
             outcome, files = self.ray.get(reference)
             assert isinstance(outcome, Outcome)
         except Exception as error:  # the node or the worker was lost too often
-            return Outcome(unit.key, unit.kind, failed=f"{type(error).__name__}: {error}")
+            return Outcome(job.key, job.kind, failed=f"{type(error).__name__}: {error}")
         if files and not outcome.failed:
-            unpack(files, self.store.work(unit.key))
-            self.store.finish_files(unit.key)
+            unpack(files, self.store.work(job.key))
+            self.store.finish_files(job.key)
         return outcome
 
     def _files(self, key: str) -> Any:
@@ -77,29 +82,29 @@ class RayTasks:
         return self._packed[key]
 
 
-def _task(unit: Unit, keys: list[str], *packed: bytes, limit: float = 0.0) -> tuple[Outcome, bytes]:
-    """A unit on any node: needed files are unpacked beside it, and what it leaves is packed again."""
+def _task(job: Job, keys: list[str], *packed: bytes, limit: float = 0.0) -> tuple[Outcome, bytes]:
+    """A job on any node: needed files are unpacked beside it, and what it leaves is packed again."""
     use_one_thread()
-    place = Path(tempfile.mkdtemp(prefix="calibrant-unit-"))
+    place = Path(tempfile.mkdtemp(prefix="calibrant-job-"))
     try:
         store = Store(place)
         for key, files in zip(keys, packed, strict=True):
             unpack(files, store.files(key))
-        outcome = _within(limit, unit, place)
-        return outcome, pack(store.files(unit.key))
+        outcome = _within(limit, job, place)
+        return outcome, pack(store.files(job.key))
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _within(limit: float, unit: Unit, place: Path) -> Outcome:
-    """The unit in a process of its own where it has a time limit, because only a process can be ended."""
+def _within(limit: float, job: Job, place: Path) -> Outcome:
+    """The job in a process of its own where it has a time limit, because only a process can be ended."""
     if not limit:
-        return do(unit, place)
+        return do(job, place)
     from calibrant.studying.pool import LocalPool
 
     pool = LocalPool(place, 1, limit=limit)
     try:
-        pool.start(unit)
+        pool.start(job)
         return pool.wait()[0]
     finally:
         pool.close()

@@ -1,23 +1,23 @@
 """The page of a study: what holds, tables with the printed numbers beside ours, every run as a dot."""
 
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from calibrant.core import wording
-from calibrant.core.disk import write_whole
+from calibrant.core.files import write_whole
+from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
+from calibrant.measuring import measure_format as mf
 from calibrant.reporting import pictures
-from calibrant.studying.claims import Finding
-from calibrant.studying.drawings import drawings
+from calibrant.studying.claims import VERDICTS, Finding
+from calibrant.studying.page_figures import drawings
 from calibrant.studying.plan import Layout, Plan
-from calibrant.studying.published import PAPERS, Key, Printed, lookup
+from calibrant.studying.printed import difference_in_paper, printed_number, printed_place
+from calibrant.studying.published import PAPERS, Printed, lookup
 from calibrant.studying.study import Study
-from calibrant.studying.tables import detectable, difference
+from calibrant.studying.tables import cells_in_words, detectable, difference
 
 WIDTH = 300  # pixels of the strip in which a measure's runs are drawn
 
@@ -53,10 +53,19 @@ def page(study: Study) -> str:
         trained=len({tuple(row[key] for key in ("method", *study.plan.grid)) for row in rows}),
         wanted=len(study.cells),
         facts=_facts(study, rows),
-        findings=[(f, difference(f), detectable(f), _bar(f, findings)) for f in findings],
-        counts={
-            v: sum(f.verdict == v for f in findings) for v in ("held", "did not hold", "cannot be told", "not run")
-        },
+        findings=[
+            {
+                "finding": f,
+                "words": difference(f),
+                "cells": cells_in_words(f),
+                "detectable": detectable(f),
+                "paper": difference_in_paper(f.claim, study.plan),
+                "bar": _bar(f, findings),
+            }
+            for f in findings
+        ],
+        corrected=max((f.claims for f in findings), default=0),
+        counts={v: count for v in VERDICTS if (count := sum(f.verdict == v for f in findings))},
         tables=[block for layout in study.plan.table for block in _blocks(study.plan, layout, rows)],
         drawings=drawings(study, rows),
         strips=[strip for m in study.plan.after.measures for strip in _strips(study.plan, m, rows)],
@@ -66,7 +75,7 @@ def page(study: Study) -> str:
 
 
 def _facts(study: Study, rows: list[dict[str, Any]]) -> dict[str, str]:
-    grid = {key: wording.listed([str(v) for v in values], 12) for key, values in study.plan.grid.items()}
+    grid = {key: fmt.listed([str(v) for v in values], 12) for key, values in study.plan.grid.items()}
     recipe = study.cells[0].recipe
     trained = f"{recipe.epochs} epochs, batch {recipe.batch}"
     limits = f", {recipe.data.limit:,} training images" if recipe.data.limit else ""
@@ -109,30 +118,6 @@ def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict
     return blocks
 
 
-def printed_place(
-    plan: Plan, layout: Layout, where: Mapping[str, str], printed: Mapping[Key, Printed]
-) -> tuple[str, str] | None:
-    """The data set and the network of a paper's table that stand where ours do; none where it has no such part."""
-    ours = [plan.printed_as(axis, where.get(axis, ""), layout) for axis in ("data", "model")]
-    there = {key[:2] for key in printed}
-    return next(((data, model) for data, model in product(*ours) if (data, model) in there), None)
-
-
-def printed_number(
-    plan: Plan,
-    layout: Layout,
-    printed: Mapping[Key, Printed],
-    place: tuple[str, str] | None,
-    entry: str,
-    measure: str,
-) -> Printed | None:
-    """What a paper prints for an entry of ours."""
-    if place is None:
-        return None
-    names = plan.printed_as("entry", entry, layout)
-    return next((found for name in names if (found := printed.get((*place, name, measure)))), None)
-
-
 def _values(rows: list[dict[str, Any]], entry: str, measure: str) -> list[float]:
     return [r["value"] for r in rows if r["entry"] == entry and r["measure"] == measure]
 
@@ -158,16 +143,16 @@ def _cell(measure: str, values: list[float], printed: Printed | None, best: bool
 
 
 def _number(measure: str, mean: float, spread: float | None) -> str:
-    text = wording.value(measure, mean).removesuffix(" %").lstrip("+")
+    text = mf.value(measure, mean).removesuffix(" %").lstrip("+")
     if spread is None:
         return text
-    return f"{text} ± {wording.value(measure, spread).removesuffix(' %').lstrip('+')}"
+    return f"{text} ± {mf.value(measure, spread).removesuffix(' %').lstrip('+')}"
 
 
 def _title(measure: str) -> str:
     made = make(measure)
     arrow = {"down": " ↓", "up": " ↑"}.get(made.direction, "")
-    unit = " %" if wording.value(measure, 0.5).endswith("%") else ""
+    unit = " %" if mf.value(measure, 0.5).endswith("%") else ""
     return f"{measure}{unit}{arrow}"
 
 
@@ -176,12 +161,13 @@ def _title(measure: str) -> str:
 
 def _bar(finding: Finding, all_findings: list[Finding]) -> dict[str, float] | None:
     """Where the interval stands on a line whose ends are the widest interval of the same measure."""
-    if finding.low is None or finding.high is None or finding.difference is None:
+    own = finding.overall
+    if own is None or own.low is None or own.high is None:
         return None
-    same = [f for f in all_findings if f.claim.measure == finding.claim.measure and f.low is not None]
-    reach = max(max(abs(f.low or 0.0), abs(f.high or 0.0)) for f in same) or 1.0
-    at = {name: 50 + 50 * value / reach for name, value in (("low", finding.low), ("high", finding.high))}
-    return {**at, "mean": 50 + 50 * finding.difference / reach}
+    same = [f.overall for f in all_findings if f.claim.measure == finding.claim.measure and f.overall is not None]
+    reach = max(max(abs(one.low or 0.0), abs(one.high or 0.0)) for one in same) or 1.0
+    bounds = {"low": own.low, "high": own.high, "mean": own.difference}
+    return {name: 50 + 50 * (value / reach) for name, value in bounds.items()}
 
 
 def _strips(plan: Plan, measure: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -203,8 +189,8 @@ def _strip(measure: str, place: tuple[str, ...], rows: list[dict[str, Any]]) -> 
         lines.setdefault(r["entry"], []).append((r["value"] - low) / span * WIDTH)
     return {
         "title": f"{_title(measure)}: {', '.join(place)}",
-        "low": wording.value(measure, low),
-        "high": wording.value(measure, high),
+        "low": mf.value(measure, low),
+        "high": mf.value(measure, high),
         "lines": [(name, at, statistics.fmean(at)) for name, at in lines.items()],
         "width": WIDTH,
     }

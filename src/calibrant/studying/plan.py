@@ -86,21 +86,29 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that rows can support or contradict: one entry against another, or against a number."""
+    """A statement that rows can support or contradict: one entry against another, several others, or a number."""
 
     says: str
     of: str
     measure: str
     is_: Literal["lower", "higher", "equal"]
-    against: str = ""  # another entry; empty is the number `than`
+    against: str = ""  # another entry; empty is those of `among`, or the number `than`
+    among: list[str] = field(default_factory=list)  # other entries: `of` is lower (or higher) than all but `rank` - 1
+    rank: int = 1  # 2: the lowest or the second lowest of all these entries
     than: float = 0.0
     set: str = "test"
     where: Only = field(default_factory=dict)  # cells it speaks of; empty is all
     within: float = 0.0  # how far "equal" may be apart
     source: str = ""  # where the paper says it
+    published: list[str] = field(default_factory=list)  # printed tables it speaks of, beside those of the plan
+
+    @property
+    def rivals(self) -> list[str]:
+        """The other entries; none where it is about a number."""
+        return [self.against] if self.against else self.among
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal only to itself, so that what it expands to is known by it
 class Plan:
     """A study, whole. Every key of the TOML file is a field here."""
 
@@ -130,6 +138,7 @@ class Plan:
         empty = [key for key, values in self.grid.items() if not values]
         if empty:
             raise InputError(f"grid.{empty[0]}", expected="at least one value", got="none", fix="give a list of values")
+        _check_calibrators(self.after.calibrators)
         for name, entry in self.entries.items():
             _known(f"entries.{name}.method", entry.method, self.methods)
             _known(f"entries.{name}.calibrator", entry.calibrator, ["identity", *self.after.calibrators])
@@ -157,6 +166,11 @@ class Plan:
             _known(f"claim.{number}.of", claim.of, rows)
             if claim.against:
                 _known(f"claim.{number}.against", claim.against, rows)
+            for i, one in enumerate(claim.among):
+                _known(f"claim.{number}.among.{i}", one, rows)
+            for i, one in enumerate(claim.published):
+                _known(f"claim.{number}.published.{i}", one, published.names())
+            _check_rank(f"claim.{number}", claim)
             check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
 
     @property
@@ -205,6 +219,28 @@ def check_measure(where: str, name: str, measured: Iterable[str]) -> None:
             expected = f"one of the plan's measures ({', '.join(listed)})"
             raise InputError(where, expected=expected, got=f"'{name}'", fix="add it to after.measures")
     raise unknown_name(where, name, known, f"one of {', '.join(listed)}")
+
+
+def _check_calibrators(specs: list[str]) -> None:
+    """Refuse a misspelt calibrator where it stands, before an entry that spells it right is blamed."""
+    from calibrant.calibrators import names
+
+    for i, spec in enumerate(specs):
+        name = spec.partition(":")[0]
+        if name.isidentifier() and name != "identity" and name not in names():
+            raise unknown_name(f"after.calibrators.{i}", name, names())
+
+
+def _check_rank(where: str, claim: Claim) -> None:
+    """Refuse a rank that the entries of `among` cannot decide."""
+    if claim.among and claim.against:
+        fix = "leave one of them out"
+        raise InputError(f"{where}.among", expected="no `against` beside it", got=claim.against, fix=fix)
+    if claim.among and claim.is_ == "equal":
+        raise InputError(f"{where}.is", expected="lower or higher", got="equal", fix="compare with one entry")
+    if not 1 <= claim.rank <= max(1, len(claim.rivals)):
+        expected = f"1 to {max(1, len(claim.rivals))}, the number of other entries"
+        raise InputError(f"{where}.rank", expected=expected, got=str(claim.rank), fix="add entries to `among`")
 
 
 def _known(where: str, name: str, known: Iterable[str] | Mapping[str, Any]) -> None:

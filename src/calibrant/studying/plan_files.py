@@ -5,9 +5,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from calibrant.core.config import build
+from calibrant.core.config.convert import build
+from calibrant.core.config.toml import Table, read_toml
 from calibrant.core.errors import unknown_name
-from calibrant.core.toml import Table, read_toml
 from calibrant.studying.plan import Method, Plan
 
 # A preset has its own, or none; other tables are laid over the plan's.
@@ -23,14 +23,22 @@ def plan_table(file: Path, scale: str) -> Table:
     """What the file says at a scale, with the line of every key."""
     table = read_toml(file)
     presets = table.at("scale")
-    if scale != "paper" and scale not in presets.values:
-        raise unknown_name("scale", scale, ["paper", *presets.values])
-    chosen = presets.at(scale) if scale != "paper" else Table()
+    if scale != "paper" and scale not in presets.values and scale not in (of_recipe := _recipe_scales(table)):
+        raise unknown_name("scale", scale, dict.fromkeys(["paper", *presets.values, *of_recipe]))
+    chosen = presets.at(scale) if scale in presets.values else Table()
     kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
     if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
         kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
     made = chosen.over(Table({**kept, "scale": scale}, table.places))
     return Table({**made.values, "methods": _with_recipes(made.values.get("methods"))}, made.places)
+
+
+def _recipe_scales(table: Table) -> list[str]:
+    """Scales that the base recipe has: they reach it even where the plan itself says nothing about them."""
+    from calibrant.studying.expand_plan import base_recipe
+
+    base = table.values.get("base")
+    return list(base_recipe(base).at("scale").values) if isinstance(base, str) else []
 
 
 def scales_of(file: Path) -> list[str]:

@@ -1,4 +1,8 @@
-"""A pool of processes on this machine: a worker that dies or hangs costs its unit, never the study."""
+"""A pool of processes on this machine: a worker that dies or hangs costs its job, never the study.
+
+Written by hand because a dead worker breaks the whole pool of concurrent.futures and loky, and neither can stop one job
+that hangs.
+"""
 
 import contextlib
 import math
@@ -12,23 +16,23 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from calibrant.core.parallel import cores
-from calibrant.studying.unit import Outcome, Unit
-from calibrant.studying.work import do, use_one_thread
+from calibrant.studying.job import Job, Outcome
+from calibrant.studying.run_job import do, use_one_thread
 
-TRIES = 2  # a worker that was killed from outside took its unit with it once
+TRIES = 2  # a worker that was killed from outside took its job with it once
 
 
 @dataclass
 class _Worker:
     process: BaseProcess
     pipe: Connection
-    unit: Unit | None = None
+    job: Job | None = None
     began: float = math.inf  # a process that has not come up yet has begun nothing
     ready: bool = False
 
 
 class LocalPool:
-    """As many processes as told, by default one a core, each with one thread: the same sums wherever units run."""
+    """As many processes as told, by default one a core, each with one thread: the same sums wherever jobs run."""
 
     def __init__(self, folder: Path, workers: int = 0, *, limit: float = 0.0) -> None:
         self.folder, self.limit = folder, limit
@@ -36,21 +40,21 @@ class LocalPool:
         self._workers: list[_Worker] = []
         self._tries: dict[str, int] = {}
 
-    def start(self, unit: Unit) -> None:
-        """Give a unit to a free worker; there is one while fewer than `slots` are under way."""
-        free = next((w for w in self._workers if w.unit is None), None)
+    def start(self, job: Job) -> None:
+        """Give a job to a free worker; there is one while fewer than `slots` are under way."""
+        free = next((w for w in self._workers if w.job is None), None)
         if free is None:
             free = self._started()
             self._workers.append(free)
-        free.unit, free.began = unit, time.monotonic() if free.ready else math.inf
-        self._tries[unit.key] = self._tries.get(unit.key, 0) + 1
+        free.job, free.began = job, time.monotonic() if free.ready else math.inf
+        self._tries[job.key] = self._tries.get(job.key, 0) + 1
         with contextlib.suppress(OSError):  # it has just died: `wait` sees that
-            free.pipe.send(unit)
+            free.pipe.send(job)
 
     def wait(self) -> list[Outcome]:
-        """Outcomes of units that have ended, at least one; units of dead workers are tried again first."""
+        """Outcomes of jobs that have ended, at least one; jobs of dead workers are tried again first."""
         while True:
-            busy = [w for w in self._workers if w.unit is not None]
+            busy = [w for w in self._workers if w.job is not None]
             wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], timeout=self._patience(busy))
             found = [outcome for w in busy if (outcome := self._look(w)) is not None]
             if found:
@@ -58,22 +62,22 @@ class LocalPool:
 
     def close(self) -> None:
         for w in self._workers:
-            w.process.kill() if w.unit is not None else w.pipe.close()
+            w.process.kill() if w.job is not None else w.pipe.close()
         for w in self._workers:
             w.process.join(timeout=5)
         self._workers = []
 
     def _look(self, w: _Worker) -> Outcome | None:
-        unit = w.unit
-        assert unit is not None
+        job = w.job
+        assert job is not None
         try:
             if w.pipe.poll():
                 outcome: Outcome | None = w.pipe.recv()
                 if outcome is None:
                     w.ready, w.began = True, time.monotonic()
                     return None
-                w.unit = None
-                self._tries.pop(unit.key, None)
+                w.job = None
+                self._tries.pop(job.key, None)
                 return outcome
         except (EOFError, OSError):
             pass
@@ -85,15 +89,13 @@ class LocalPool:
         w.process.join()
         self._workers.remove(w)
         if late:
-            return Outcome(
-                unit.key, unit.kind, failed=f"stopped at the time limit of {self.limit:g} s", seconds=seconds
-            )
-        if self._tries[unit.key] < TRIES:
-            self.start(unit)
+            return Outcome(job.key, job.kind, failed=f"stopped at the time limit of {self.limit:g} s", seconds=seconds)
+        if self._tries[job.key] < TRIES:
+            self.start(job)
             return None
         code = w.process.exitcode
         why = f"signal {-code} (killed, or out of memory)" if code is not None and code < 0 else f"exit code {code}"
-        return Outcome(unit.key, unit.kind, failed=f"its process ended with {why}, {TRIES} times", seconds=seconds)
+        return Outcome(job.key, job.kind, failed=f"its process ended with {why}, {TRIES} times", seconds=seconds)
 
     def _patience(self, busy: list[_Worker]) -> float | None:
         if not self.limit:
@@ -111,17 +113,17 @@ class LocalPool:
 
 
 def _serve(pipe: Connection, folder: str) -> None:
-    """Units in, outcomes out, until the driver is gone."""
+    """Jobs in, outcomes out, until the driver is gone."""
     use_one_thread()
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
-        pipe.send(None)  # the time of the first unit counts from here
+        pipe.send(None)  # the time of the first job counts from here
         while True:
             pipe.send(do(pipe.recv(), folder))
 
 
 def _watch(parent: int) -> None:
-    """A worker without its driver ends at once: the next driver will begin its unit."""
+    """A worker without its driver ends at once: the next driver will begin its job."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

@@ -1,11 +1,11 @@
-"""Where finished units are kept: rows in Parquet parts, files in folders named by the unit's key.
+"""Where finished jobs are kept: rows in Parquet parts, files in folders named by the job's key.
 
 ```text
-units/
+jobs/
   rows/KIND/part-*.parquet      written whole and renamed
-  journal/DRIVER/units.jsonl     units finished since the last part: a line each, lost only if it was not whole
-  files/KEY/                    what a unit left for others, renamed into place when it was finished
-  work/KEY/                     what a unit is writing now; a resumed unit finds it again
+  journal/DRIVER/jobs.jsonl     jobs finished since the last part: a line each, lost only if it was not whole
+  files/KEY/                    what a job left for others, renamed into place when it was finished
+  work/KEY/                     what a job is writing now; a resumed job finds it again
 ```
 
 Several studies share one store, and so do several drivers: each has a journal of its own.
@@ -20,22 +20,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from calibrant.core.disk import fault_point, write_whole
 from calibrant.core.errors import InputError
-from calibrant.core.schema import checked, parse_json
-from calibrant.core.tables import read_table
-from calibrant.studying.unit import Outcome, Row
+from calibrant.core.files import fault_point, write_whole
+from calibrant.core.io.tables import read_table
+from calibrant.core.json import checked, parse_json
+from calibrant.studying.job import Outcome, Row
 
 if TYPE_CHECKING:
     import polars as pl
 
-PART_UNITS = 2000  # units in a part
+PART_JOBS = 2000  # jobs in a part
 NAME = re.compile(r"\w+")  # a kind or a key: parts of names of files
 PART_SECONDS = 600.0  # after which a journal becomes a part, so that people can keep what there is
 
 
 class Store:
-    """Rows and files of finished units, by key."""
+    """Rows and files of finished jobs, by key."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -47,7 +47,7 @@ class Store:
         return self.folder / "work" / key
 
     def finish_files(self, key: str) -> None:
-        """What the unit has written becomes what others read, at once."""
+        """What the job has written becomes what others read, at once."""
         work, files = self.work(key), self.files(key)
         if work.exists():
             files.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Store:
     # -- rows -----------------------------------------------------------------------------------
 
     def rows(self, kind: str, keys: Iterable[str] | None = None) -> "pl.DataFrame":
-        """Rows of finished units of a kind, with their key in the column `unit`; a unit counts once."""
+        """Rows of finished jobs of a kind, with their key in the column `job`; a job counts once."""
         import polars as pl
 
         wanted = None if keys is None else set(keys)
@@ -65,12 +65,12 @@ class Store:
         lately = [o for o in self._journals() if o.kind == kind and not o.failed]
         tables += [_table(lately, self.folder / "journal")] if lately else []
         if not tables:
-            return pl.DataFrame({"unit": []}, schema={"unit": pl.String})
+            return pl.DataFrame({"job": []}, schema={"job": pl.String})
         found, seen = [], set[str]()
-        for table in tables:  # a unit that is in a part and in a journal is the same unit
-            new = set(table["unit"].unique()) - seen
+        for table in tables:  # a job that is in a part and in a journal is the same job
+            new = set(table["job"].unique()) - seen
             new = new if wanted is None else new & wanted
-            found.append(table.filter(pl.col("unit").is_in(list(new))))
+            found.append(table.filter(pl.col("job").is_in(list(new))))
             seen |= new
         try:
             return pl.concat(found, how="diagonal_relaxed")
@@ -78,14 +78,14 @@ class Store:
             raise _damaged(self.folder / "rows" / kind, "parts that do not fit together", error) from error
 
     def done(self) -> set[str]:
-        """Keys of all finished units."""
+        """Keys of all finished jobs."""
         keys = {o.key for o in self._journals() if not o.failed}
         for file in self._parts("*"):
-            keys |= set(_part(file, ["unit"])["unit"].unique())
+            keys |= set(_part(file, ["job"])["job"].unique())
         return keys
 
     def failures(self) -> dict[str, Outcome]:
-        """The last failure of every unit that has not been finished since."""
+        """The last failure of every job that has not been finished since."""
         done = self.done()
         failed = [o for file in self.folder.glob("failed/*.jsonl") for o in _outcomes(file)]
         failed += [o for o in self._journals() if o.failed]
@@ -99,15 +99,15 @@ class Store:
         return sorted(self.folder.glob(f"rows/{kind}/part-*.parquet"))
 
     def _journals(self) -> Iterator[Outcome]:
-        for file in sorted(self.folder.glob("journal/*/units.jsonl")):
+        for file in sorted(self.folder.glob("journal/*/jobs.jsonl")):
             yield from _outcomes(file, may_be_cut=True)
 
 
 class Journal:
-    """Finished units of one driver, each in a line of its own as soon as it is known; now and then a part."""
+    """Finished jobs of one driver, each in a line of its own as soon as it is known; now and then a part."""
 
     def __init__(self, store: Store, driver: str) -> None:
-        self.store, self.file = store, store.folder / "journal" / driver / "units.jsonl"
+        self.store, self.file = store, store.folder / "journal" / driver / "jobs.jsonl"
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.compact()
         self.stream: IO[str] = self.file.open("a")
@@ -118,7 +118,7 @@ class Journal:
         self.stream.flush()  # a killed driver has lost nothing
         fault_point()
         self.count += 1
-        if self.count >= PART_UNITS or time.monotonic() - self.began > PART_SECONDS:
+        if self.count >= PART_JOBS or time.monotonic() - self.began > PART_SECONDS:
             self.stream.close()
             self.compact()
             self.stream, self.count, self.began = self.file.open("a"), 0, time.monotonic()
@@ -128,7 +128,7 @@ class Journal:
         self.compact()
 
     def compact(self) -> None:
-        """The journal as parts; killed in between, its units are in both and count once."""
+        """The journal as parts; killed in between, its jobs are in both and count once."""
         if not self.file.exists():
             return
         outcomes = _outcomes(self.file, may_be_cut=True)
@@ -161,7 +161,7 @@ def _outcomes(file: Path, *, may_be_cut: bool = False) -> list[Outcome]:
         try:
             found.append(_outcome(state))
         except (ValueError, KeyError) as error:
-            raise _damaged(file, f"line {number} that tells of a unit", error) from error
+            raise _damaged(file, f"line {number} that tells of a job", error) from error
     return found
 
 
@@ -172,7 +172,7 @@ def _outcome(state: Any) -> Outcome:
         if not NAME.fullmatch(name):
             raise ValueError(f"the name {name!r:.40}")
     for row in made.rows:
-        if not isinstance(row, dict) or "unit" in row or not all(map(_is_plain, row.values())):
+        if not isinstance(row, dict) or "job" in row or not all(map(_is_plain, row.values())):
             raise ValueError(f"the row {row!r:.40}")
     return made
 
@@ -184,12 +184,12 @@ def _is_plain(value: Any) -> bool:
 
 
 def _table(outcomes: list[Outcome], place: Path) -> "pl.DataFrame":
-    """Rows with the key and the seconds of their unit; a unit without rows has one that says so."""
+    """Rows with the key and the seconds of their job; a job without rows has one that says so."""
     import polars as pl
 
     rows: list[Row] = []
     for o in outcomes:
-        rows += [{"unit": o.key, "seconds": o.seconds, **row} for row in o.rows or [{}]]
+        rows += [{"job": o.key, "seconds": o.seconds, **row} for row in o.rows or [{}]]
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -197,7 +197,7 @@ def _table(outcomes: list[Outcome], place: Path) -> "pl.DataFrame":
 
 
 def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
-    """A part, or some of its columns: numbers and words, and the key of a unit in every row."""
+    """A part, or some of its columns: numbers and words, and the key of a job in every row."""
     import polars as pl
 
     try:
@@ -205,8 +205,8 @@ def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
     except InputError as error:
         raise _damaged(file, "a whole part of the rows", error) from error
     plain = all(kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null) for kind in table.dtypes)
-    if not plain or table.schema.get("unit") != pl.String or table["unit"].has_nulls():
-        raise _damaged(file, "rows of units", ", ".join(f"{name} ({kind})" for name, kind in table.schema.items()))
+    if not plain or table.schema.get("job") != pl.String or table["job"].has_nulls():
+        raise _damaged(file, "rows of jobs", ", ".join(f"{name} ({kind})" for name, kind in table.schema.items()))
     return table
 
 

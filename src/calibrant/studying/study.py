@@ -1,4 +1,4 @@
-"""A study on disk: its plan, the units it is made of, and what they have found so far."""
+"""A study on disk: its plan, the jobs it is made of, and what they have found so far."""
 
 import json
 import os
@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.json import read_json, typed, whole
 from calibrant.core.lock import locked
-from calibrant.core.schema import read_json, typed, whole
-from calibrant.studying.engine import Standing, run_units
+from calibrant.studying.engine import Standing, run_jobs
 from calibrant.studying.executors import executor_for
+from calibrant.studying.expand_plan import Cell, cells_of, check_code, jobs_of
+from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan, check_measure
 from calibrant.studying.plan_files import find_plan, read_plan
 from calibrant.studying.store import Store
-from calibrant.studying.trainings import Cell, cells_of, check_code, units_of
-from calibrant.studying.unit import Unit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from calibrant.studying.claims import Finding
 
 VERSION = 1
+LARGEST = 1e100  # of a number in a row: no measure gives a larger one, and sums of squares of larger ones overflow
 LABELS = ("rescorer", "calibrator", "set", "measure", "value", "n", "k", "why")
 
 
 @dataclass(frozen=True)
 class Status:
-    """How many units there are, and how they stand."""
+    """How many jobs there are, and how they stand."""
 
     total: int
     done: int
@@ -43,19 +44,20 @@ class Status:
 
 @dataclass(frozen=True)
 class Study:
-    """A plan and the folder of its results. Units are kept in a store that studies beside it share."""
+    """A plan and the folder of its results. Jobs are kept in a store that studies beside it share."""
 
     folder: Path
     plan: Plan
     store: Store
+    unused: int = 0  # finished jobs of the plan that was in the folder before, which this plan does not use
 
     @cached_property
-    def cells(self) -> list[Cell]:
-        return list(cells_of(self.plan))
+    def cells(self) -> tuple[Cell, ...]:
+        return cells_of(self.plan)
 
     @cached_property
-    def units(self) -> list[Unit]:
-        return list(units_of(self.plan))
+    def jobs(self) -> list[Job]:
+        return list(jobs_of(self.plan))
 
     def run(
         self,
@@ -69,24 +71,31 @@ class Study:
     ) -> Standing:
         """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`.
 
-        `cpus` and `gpus` are what a unit takes of a Ray cluster.
+        `cpus` and `gpus` are what a job takes of a Ray cluster.
         """
         from calibrant.studying.estimate import check_data
 
         if not on.startswith("ray:"):  # whose nodes have the data
             check_data(self.plan, self.store.done())
-        executor, units, driver = executor_for(on, self.units, self.store, limit, cpus=cpus, gpus=gpus)
+        executor, jobs, driver = executor_for(on, self.jobs, self.store, limit, cpus=cpus, gpus=gpus)
         if retry:
             self.store.forget_failures()
-        return run_units(units, self.store, executor, driver=driver, retry=retry, on_progress=on_progress)
+        return run_jobs(jobs, self.store, executor, driver=driver, retry=retry, on_progress=on_progress)
 
     def status(self) -> Status:
-        keys = {unit.key for unit in self.units}
+        keys = {job.key for job in self.jobs}
         done, failed = self.store.done() & keys, {k: o for k, o in self.store.failures().items() if k in keys}
-        names = {unit.key: self._name(unit) for unit in self.units if unit.key in failed}
+        names = {job.key: self._name(job) for job in self.jobs if job.key in failed}
         failures = {names[key]: outcome.why for key, outcome in failed.items()}
         missing = len(keys) - len(done) - len(failed)
-        return Status(len(keys), len(done), len(failed), missing, _running(self.store.folder), failures)
+        return Status(
+            total=len(keys),
+            done=len(done),
+            failed=len(failed),
+            missing=missing,
+            running=_running(self.store.folder),
+            failures=failures,
+        )
 
     def rows(self, where: str = "") -> "pl.DataFrame":
         """One row for each training, entry, set and measure; `where` is a condition in SQL."""
@@ -94,19 +103,31 @@ class Study:
 
         judged = self.store.rows("judge", [cell.judge.key for cell in self.cells])
         labels = pl.DataFrame(
-            [{"unit": cell.judge.key, "method": cell.method, **cell.place} for cell in self.cells],
+            [{"job": cell.judge.key, "method": cell.method, **cell.place} for cell in self.cells],
             infer_schema_length=None,
         )
         if judged.height == 0:
             columns = [*labels.columns, *LABELS, "entry"]
             return pl.DataFrame({name: [] for name in columns}, schema=dict.fromkeys(columns, pl.String))
         _check_judged(judged, self.store.folder)
-        made = labels.join(judged.select("unit", *LABELS), on="unit", how="inner")
+        made = labels.join(judged.select("job", *LABELS), on="job", how="inner")
         rows = self.plan.rows
         names = {(e.method, e.rescorer, e.calibrator): name for name, e in rows.items()}
         keys = made.select("method", "rescorer", "calibrator").rows()
         made = made.with_columns(pl.Series("entry", [names.get(key, "") for key in keys], dtype=pl.String))
         return filtered(made, where)
+
+    def values(self, measure: str | None = None, by: tuple[str, ...] = (), where: str = "") -> "pl.DataFrame":
+        """Single values: all rows, those of a measure, and the columns of `by` with the seed and the value."""
+        import polars as pl
+
+        rows = self.rows(where)
+        if measure is not None:
+            check_measure("measure", measure, self.plan.after.measures)
+            rows = rows.filter(pl.col("measure") == measure)
+        _check_columns(by, rows)
+        kept = dict.fromkeys([*by, *(key for key in ("seed", "measure", "set") if key in rows.columns), "value"])
+        return rows.select(*kept) if by else rows
 
     def table(self, measure: str, by: tuple[str, ...] = ("entry", "data"), where: str = "") -> "pl.DataFrame":
         """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""
@@ -115,9 +136,7 @@ class Study:
         check_measure("measure", measure, self.plan.after.measures)
         self.check_judged()
         rows = self.rows(where).filter((pl.col("measure") == measure) & (pl.col("set") == "test"))
-        for name in by:
-            if name not in rows.columns:
-                raise InputError("by", expected=f"some of {', '.join(rows.columns)}", got=name, fix="name a column")
+        _check_columns(by, rows)
         rows = rows.filter(pl.col("entry") != "") if "entry" in by else rows
         value = pl.col("value")
         return (
@@ -133,16 +152,16 @@ class Study:
             raise InputError(str(self.folder), expected="judged trainings", got="nothing is judged yet", fix=fix)
 
     def claims(self) -> "list[Finding]":
-        """Every claim of the plan: held, did not hold, or cannot be told, with the number."""
+        """Every claim of the plan: held, did not hold, inconclusive or different between data sets, with the number."""
         from calibrant.studying.claims import judge_all
 
         return judge_all(self.plan, self.rows())
 
-    def _name(self, unit: Unit) -> str:
-        cell = next(cell for cell in self.cells if any(one.key == unit.key for one in cell.units))
+    def _name(self, job: Job) -> str:
+        cell = next(cell for cell in self.cells if any(one.key == job.key for one in cell.jobs))
         place = ", ".join(f"{key} {value}" for key, value in cell.place.items())
-        more = "" if unit.kind in ("train", "judge") else f" {unit.options.get('rescorer') or unit.options.get('set')}"
-        return f"{unit.kind}{more} of {cell.method} ({place})"
+        more = "" if job.kind in ("train", "judge") else f" {job.options.get('rescorer') or job.options.get('set')}"
+        return f"{job.kind}{more} of {cell.method} ({place})"
 
 
 def study(
@@ -175,12 +194,13 @@ def open_plan(
     allow_code: bool = False,
 ) -> Study:
     """The study of a plan in a folder, a new one or one that was begun with the same plan."""
-    from calibrant.studying.names import check_plan
+    from calibrant.studying.validate_plan import check_plan
 
     folder, file = Path(out), find_plan(plan)
     made = read_plan(file, scale=scale)
     check_plan(made, file, allow=allow_code)
-    place = Path(store) if store is not None else folder.parent / "units"
+    place = Path(store) if store is not None else folder.parent / "jobs"
+    unused = 0
     if (folder / "study.json").exists():
         known = _facts(folder)
         if known["title"] != made.title or known["scale"] != scale:
@@ -190,34 +210,33 @@ def open_plan(
                 got=f"the study '{known['title']}' at scale {known['scale']}",
                 fix="choose another --out",
             )
+        unused = _unused(folder, file, made)
     text = file.read_bytes()
     write_whole(folder / "plan.toml", lambda stream: stream.write(text))
     facts = {"version": VERSION, "title": made.title, "scale": scale, "store": _relative(place, folder)}
     write_whole(folder / "study.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
-    return Study(folder, made, Store(place))
+    return Study(folder, made, Store(place), unused)
 
 
 def open_study(folder: str | Path, *, allow_code: bool = False) -> Study:
     """A study that was begun before; `allow_code`: see `study`."""
-    found = _found(Path(folder))
-    check_code(found.plan, found.folder / "plan.toml", allow=allow_code)
-    return found
+    study = _read_study(Path(folder))
+    check_code(study.plan, study.folder / "plan.toml", allow=allow_code)
+    return study
 
 
-def _found(folder: Path) -> Study:
+def _read_study(folder: Path) -> Study:
     facts = _facts(folder)
     plan = read_plan(folder / "plan.toml", scale=facts["scale"])
     return Study(folder, plan, Store(folder / facts["store"]))
 
 
-def recomputed(plan: str | Path, out: str | Path, *, scale: str = "paper") -> int | None:
-    """How many finished units of the folder's earlier plan the plan does not use; None where there is no study."""
-    folder = Path(out)
-    if not (folder / "study.json").exists():
-        return None
-    before = _found(folder)  # only names are looked at: nothing of it is built
-    now = {unit.key for unit in units_of(read_plan(plan, scale=scale))}
-    return len(({unit.key for unit in before.units} & before.store.done()) - now)
+def _unused(folder: Path, file: Path, plan: Plan) -> int:
+    """How many finished jobs of the folder's earlier plan the plan does not use; only names are looked at."""
+    if (folder / "plan.toml").exists() and (folder / "plan.toml").read_bytes() == file.read_bytes():
+        return 0
+    before = _read_study(folder)
+    return len(({job.key for job in before.jobs} & before.store.done()) - {job.key for job in jobs_of(plan)})
 
 
 def filtered(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":
@@ -250,6 +269,12 @@ def _facts(folder: Path) -> dict[str, str]:
     return found
 
 
+def _check_columns(names: tuple[str, ...], rows: "pl.DataFrame") -> None:
+    for name in names:
+        if name not in rows.columns:
+            raise InputError("by", expected=f"some of {', '.join(rows.columns)}", got=name, fix="name a column")
+
+
 def _check_judged(rows: "pl.DataFrame", store: Path) -> None:
     """Refuse rows that no judging has written."""
     import polars as pl
@@ -257,7 +282,7 @@ def _check_judged(rows: "pl.DataFrame", store: Path) -> None:
     for name in LABELS:
         kind, number = rows.schema.get(name), name in ("value", "n", "k")
         right = kind is not None and (kind == pl.Null or (kind.is_numeric() if number else kind == pl.String))
-        if not right or (number and not rows[name].cast(pl.Float64).drop_nulls().is_finite().all()):
+        if not right or (number and not (rows[name].cast(pl.Float64).drop_nulls().abs() <= LARGEST).all()):
             expected, got = f"{'numbers' if number else 'words'} in the column {name}", "none" if kind is None else kind
             fix = "delete the parts that are not from a study, and run the plan again"
             raise InputError(str(store / "rows" / "judge"), expected=expected, got=str(got), fix=fix)

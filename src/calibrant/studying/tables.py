@@ -4,10 +4,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core import wording
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.studying.claims import Finding
+from calibrant.core.files import write_whole
+from calibrant.core.text import number_format as fmt
+from calibrant.measuring import measure_format as mf
+from calibrant.studying.claims import Finding, Interval, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 LEAST = 5  # characters of a column
-MARKS = {"held": "+", "did not hold": "-", "cannot be told": "?", "not run": " "}
+MARKS: dict[Verdict, str] = {
+    "held": "+",
+    "did not hold": "-",
+    "depends on the data set": "±",
+    "inconclusive": "?",
+    "not run": " ",
+}
 
 
 def written(table: "pl.DataFrame", form: str, out: Path | None = None) -> str:
@@ -27,6 +34,11 @@ def written(table: "pl.DataFrame", form: str, out: Path | None = None) -> str:
         write_whole(out, table.write_parquet)
         return f"Written to {out}."
     text = {"csv": _csv, "latex": _latex, "markdown": _markdown, "text": _text}[form](table)
+    return written_text(text, out)
+
+
+def written_text(text: str, out: Path | None) -> str:
+    """The text itself, or where it was written."""
     if out is None:
         return text
     write_whole(out, lambda stream: stream.write(f"{text}\n".encode()))
@@ -57,17 +69,20 @@ def duration(seconds: float) -> str:
 
 def difference(finding: Finding) -> str:
     """The number behind a verdict, with its corrected interval."""
-    if finding.difference is None:
-        return "no rows"
-    measure, value = finding.claim.measure, wording.change(finding.claim.measure, finding.difference)
-    if finding.low is None:
-        return f"{value} (one seed in a cell: no interval)"
-    return f"{value} [{wording.change(measure, finding.low)}, {wording.change(measure, finding.high)}]"
+    return "no rows" if finding.overall is None else _interval(finding.claim.measure, finding.overall)
+
+
+def cells_in_words(finding: Finding) -> list[str]:
+    """The difference in each cell, where there are several."""
+    if len(finding.cells) < 2:
+        return []
+    return [f"{name}: {_interval(finding.claim.measure, interval)}" for name, interval in finding.cells]
 
 
 def detectable(finding: Finding) -> str:
-    """The smallest difference that the runs could have seen; nothing where they have no interval."""
-    return "" if finding.detectable is None else wording.change(finding.claim.measure, finding.detectable).lstrip("+")
+    """The smallest difference that these runs would find 4 times in 5; empty where they have no interval."""
+    value = None if finding.overall is None else finding.overall.detectable
+    return "" if value is None else mf.change(finding.claim.measure, value).lstrip("+")
 
 
 def claims_in_words(study: "Study") -> str:
@@ -76,14 +91,33 @@ def claims_in_words(study: "Study") -> str:
     lines = []
     for f in findings:
         lines.append(fill(f"{MARKS[f.verdict]} {f.claim.says}", WIDTH, subsequent_indent="  "))
-        what = f"{f.claim.of} minus {f.claim.against or f.claim.than}, {f.claim.measure}: {difference(f)}"
-        shown = f"; could see {seen}" if (seen := detectable(f)) else ""
-        lines.append(
-            fill(f"{f.verdict}: {what}, {f.pairs} pairs{shown}", WIDTH, initial_indent="    ", subsequent_indent="    ")
-        )
+        rival = fmt.listed(f.claim.rivals) if f.claim.rivals else f"{f.claim.than:g}"
+        if f.claim.rank > 1:
+            rival = f"the {_ordinal(f.claim.rank)} best of {rival}"
+        power = f"; could see {least}" if (least := detectable(f)) else ""
+        pairs = 0 if f.overall is None else f.overall.pairs
+        what = f"{f.claim.of} minus {rival}, {f.claim.measure}: {difference(f)}, {pairs} pairs{power}"
+        lines += [_indented(f"{f.verdict}: {what}"), *(_indented(cell) for cell in cells_in_words(f))]
     counts = {v: sum(f.verdict == v for f in findings) for v in MARKS}
     lines.append("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
+    if findings:
+        lines.append(wrapped(f"Levels are corrected for the {findings[0].claims} claims that this scale has rows for."))
     return "\n".join(lines)
+
+
+def _interval(measure: str, interval: Interval) -> str:
+    value = mf.change(measure, interval.difference)
+    if interval.low is None or interval.high is None:
+        return f"{value} (one seed in a cell: no interval)"
+    return f"{value} [{mf.change(measure, interval.low)}, {mf.change(measure, interval.high)}]"
+
+
+def _indented(text: str) -> str:
+    return fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+def _ordinal(rank: int) -> str:
+    return {2: "second", 3: "third"}.get(rank, f"{rank}th")
 
 
 def _cell(value: Any) -> str:
@@ -140,14 +174,18 @@ def _markdown(table: "pl.DataFrame") -> str:
     )
 
 
-def _latex(table: "pl.DataFrame") -> str:
-    def safe(text: str) -> str:
-        return "".join(
-            f"\\{c}" if c in "&%$#_{}" else {"~": r"\textasciitilde{}", "\\": r"\textbackslash{}"}.get(c, c)
-            for c in text
-        )
+def latex_text(text: str) -> str:
+    """Text in which nothing is a command of LaTeX.
 
-    body = [" & ".join(map(safe, row)) + r" \\" for row in [table.columns, *_rows(table)]]
+    >>> latex_text("50 % of a_b")
+    '50 \\\\% of a\\\\_b'
+    """
+    special = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+    return "".join(f"\\{c}" if c in "&%$#_{}" else special.get(c, c) for c in text)
+
+
+def _latex(table: "pl.DataFrame") -> str:
+    body = [" & ".join(map(latex_text, row)) + r" \\" for row in [table.columns, *_rows(table)]]
     columns = "".join("r" if kind.is_numeric() else "l" for kind in table.dtypes)
     return "\n".join(
         [

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from calibrant.core.changes import read_changes
-from calibrant.core.config import Bounds, NotNegative, build, check_fields
+from calibrant.core.config.convert import Bounds, NotNegative, build, check_fields
+from calibrant.core.config.overrides import read_changes
 from calibrant.core.errors import unknown_name
 
 LogitsOf = Callable[[Tensor], Tensor]

@@ -162,12 +162,13 @@ def augmented(images: Tensor, data: Data, generator: torch.Generator) -> Tensor:
 def random_crop(images: Tensor, pad: int, generator: torch.Generator) -> Tensor:
     """Pad with black on every side, then cut a window of the old size at a random place."""
     n, height, width, _ = images.shape
-    padded = F.pad(images, (0, 0, pad, pad, pad, pad))
-    top, left = torch.randint(2 * pad + 1, (2, n, 1), generator=generator).to(images.device)
-    rows = top + torch.arange(height, device=images.device)  # (n, height)
+    top, left = torch.randint(2 * pad + 1, (2, n, 1), generator=generator).to(images.device) - pad
+    rows = top + torch.arange(height, device=images.device)  # (n, height), of the image; outside of it is black
     cols = left + torch.arange(width, device=images.device)
     index = torch.arange(n, device=images.device)[:, None, None]
-    return padded[index, rows[:, :, None], cols[:, None, :]]
+    cut = images[index, rows.clamp(0, height - 1)[:, :, None], cols.clamp(0, width - 1)[:, None, :]]
+    inside = ((rows >= 0) & (rows < height))[:, :, None] & ((cols >= 0) & (cols < width))[:, None, :]
+    return torch.where(inside[..., None], cut, 0)
 
 
 def random_flip(images: Tensor, generator: torch.Generator) -> Tensor:

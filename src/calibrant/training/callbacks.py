@@ -1,4 +1,4 @@
-"""For users who stay with their own trainer: calibration in its log every epoch, a temperature at the end."""
+"""Callbacks for Lightning and Hugging Face: calibration in the log of every epoch, a fitted map at the end."""
 
 import warnings
 from pathlib import Path
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.map import Map, load_map
+from calibrant.core.maps.map import Map, load_map
 from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.repairing.fit import fit
 
 MEASURES = ("accuracy", "ece", "nll", "brier", "auroc_correct")
 CHECKPOINT_MAP = "calibration_map.json"  # in the folder of a checkpoint
+IGNORED = -100  # the label of tokens that are not judged, in torch and transformers
 
 
 def lightning_callback(
@@ -81,12 +82,15 @@ def lightning_callback(
 
 
 class HuggingFaceMetrics:
-    """For Hugging Face's `Trainer(compute_metrics=..., callbacks=[metrics.callback()])`.
+    """For Hugging Face's `Trainer(compute_metrics=metrics, callbacks=[metrics.callback()])`.
 
     Called with the predictions of every evaluation it returns the measures. At the end of the training `map` is a map
     for the weights that the Trainer keeps, saved to `out` if given: of the best evaluation with
     `load_best_model_at_end`, else of the last. `step` and `measured` say which evaluation that was, and what it
     gave. The folder of every checkpoint gets the map of its own weights, `calibration_map.json`.
+
+    Of several evaluation sets the map is fitted on the one that `metric_for_best_model` names, or on `fit_on`. Logits
+    (n, tokens, classes) are one row for each token whose label is not -100; one logit a row is a binary prediction.
     """
 
     def __init__(
@@ -94,55 +98,107 @@ class HuggingFaceMetrics:
         *,
         measures: tuple[str, ...] = MEASURES,
         fit_with: str | None = "temperature",
+        fit_on: str | None = None,
         out: str | Path | None = None,
     ) -> None:
-        self._collector, self._out = Collector(measures, fit_with), out
-        self._evaluated = -1  # the step of the last evaluation
+        self._collector, self._fit_on, self._out = Collector(measures, fit_with), fit_on, out
+        self._has_callback = False
+        self._evaluation: Predictions | None = None  # the last one, of whatever set
+        self._held_out: Predictions | None = None  # the last one of the set to fit on
+        self._evaluated = -1  # its step
+        self._prefix = ""  # of its keys in the log: eval, or eval_NAME where there are several sets
         self.map: Map | None = None
         self.step = -1
         self.measured: dict[str, float] = {}
 
     def __call__(self, evaluated: Any) -> dict[str, float]:
+        if not self._has_callback and self._collector.fit_with is not None:
+            warnings.warn(
+                "no map will be fitted: give the Trainer callbacks=[metrics.callback()], or say fit_with=None",
+                stacklevel=2,
+            )
+            self._has_callback = True  # said once
         logits, labels = evaluated.predictions, evaluated.label_ids
         self._collector.clear()
         self._collector.add(logits[0] if isinstance(logits, tuple) else logits, labels)
+        self._evaluation = self._collector.predictions()
         return self._collector.measured()
 
     def callback(self) -> Any:
         from transformers import TrainerCallback
 
         metrics = self
+        metrics._has_callback = True
 
         class KeepTheMap(TrainerCallback):  # type: ignore[misc]
-            """A map with every checkpoint; at the end that of the weights kept."""
+            """Fits a map with every checkpoint, and keeps the one of the final weights."""
 
-            def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                metrics._evaluated = state.global_step
+            def on_evaluate(self, args: Any, state: Any, control: Any, **values: Any) -> None:
+                metrics._take_evaluation(values.get("metrics") or {}, args, state.global_step)
 
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
                 if metrics._evaluated == state.global_step and state.is_world_process_zero and folder.is_dir():
-                    _save(metrics._collector.fitted(), folder / CHECKPOINT_MAP)
+                    _save(metrics._fitted(), folder / CHECKPOINT_MAP)
 
             def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                metrics._keep(state, state.best_model_checkpoint if args.load_best_model_at_end else None)
+                metrics._keep(args, state, state.best_model_checkpoint if args.load_best_model_at_end else None)
 
         return KeepTheMap()
 
-    def _keep(self, state: Any, best: str | None) -> None:
+    def _take_evaluation(self, logged: dict[str, float], args: Any, step: int) -> None:
+        """Keep the predictions of an evaluation if its set is the one to fit on."""
+        prefix = self._prefix_of(logged)
+        if prefix is None or not self._is_to_fit_on(prefix, logged, args):
+            return
+        if self._prefix and prefix != self._prefix:
+            names = " and ".join(repr(name.removeprefix("eval_")) for name in (self._prefix, prefix))
+            raise InputError(
+                "HuggingFaceMetrics",
+                expected="one evaluation set to fit the map on",
+                got=f"{names}, and nothing that says which",
+                fix="give HuggingFaceMetrics(fit_on=NAME), or name its measure in metric_for_best_model",
+            )
+        self._prefix, self._held_out, self._evaluated = prefix, self._evaluation, step
+
+    def _prefix_of(self, logged: dict[str, float]) -> str | None:
+        """What stands before the measures in the log of an evaluation: eval, eval_NAME; None for other rows."""
+        first = next(iter(self._collector.measures))
+        prefixes = (key.removesuffix(f"_{first}") for key in logged if key.endswith(f"_{first}"))
+        whole = [prefix for prefix in prefixes if all(f"{prefix}_{m}" in logged for m in self._collector.measures)]
+        return min(whole, key=len, default=None)
+
+    def _is_to_fit_on(self, prefix: str, logged: dict[str, float], args: Any) -> bool:
+        if self._fit_on is not None:
+            return prefix == f"eval_{self._fit_on}"
+        if prefix == "eval":
+            return True
+        best = args.metric_for_best_model
+        return prefix.startswith("eval_") and (best is None or f"eval_{best.removeprefix('eval_')}" in logged)
+
+    def _fitted(self) -> Map | None:
+        if self._collector.fit_with is None:
+            return None
+        if self._held_out is None:
+            which = "" if self._fit_on is None else f" of the set '{self._fit_on}'"
+            fix = "give the Trainer an eval_dataset and an eval_strategy" + (which and ", and check fit_on")
+            raise InputError("HuggingFaceMetrics", expected=f"an evaluation{which}", got="none", fix=fix)
+        return fit(self._held_out, self._collector.fit_with)
+
+    def _keep(self, args: Any, state: Any, best: str | None) -> None:
         """The map of the evaluation whose weights the Trainer has now: those in the folder `best`, or the last ones."""
-        collector = self._collector
         self.step = self._evaluated if best is None else int(best.rpartition("-")[2])
-        if best is None or collector.fit_with is None:
-            self.map = collector.fitted()
+        if best is None or self._collector.fit_with is None:
+            self.map = self._fitted()
         elif (file := Path(best) / CHECKPOINT_MAP).exists():
             self.map = load_map(file)
         else:
             words = f"{best} has the best weights and no {CHECKPOINT_MAP}: evaluate them, and fit a map on that"
             warnings.warn(words, stacklevel=2)
-        names = {f"eval_{name}": name for name in collector.measures}
-        logged = [row for row in state.log_history if row["step"] == self.step and names.keys() <= row.keys()]
-        self.measured = {name: logged[-1][key] for key, name in names.items()} if logged else {}
+        for row in state.log_history:
+            prefix = self._prefix_of(row) if row["step"] == self.step else None
+            if prefix is not None and self._is_to_fit_on(prefix, row, args):
+                self.measured = {name: row[f"{prefix}_{name}"] for name in self._collector.measures}
         if state.is_world_process_zero:
             _save(self.map, self._out)
 
@@ -158,17 +214,30 @@ class Collector:
     def clear(self) -> None:
         self.logits: list[Any] = []
         self.labels: list[Any] = []
+        self.texts: list[Any] = []  # of tokens: the number of their text
+        self.seen = 0
 
     def add(self, logits: Any, labels: Any) -> None:
-        self.logits.append(_plain(logits))
-        self.labels.append(_plain(labels))
+        """Logits (n, classes), (n,) or (n, 1) of binary predictions, or (n, tokens, classes), and their labels."""
+        scores, classes = _plain(logits), _plain(labels)
+        if scores.ndim == 3:
+            kept = classes != IGNORED
+            texts = np.broadcast_to(self.seen + np.arange(len(scores))[:, None], kept.shape)
+            self.seen += len(scores)
+            scores, classes = scores[kept], classes[kept]
+            self.texts.append(texts[kept])
+        self.logits.append(scores.reshape(len(scores), -1))
+        self.labels.append(classes.reshape(-1))
 
     def predictions(self) -> Predictions:
         if not self.logits:
             fix = "validate at least once"
             raise InputError("calibration callback", expected="validation batches", got="none", fix=fix)
         logits, labels = np.concatenate(self.logits), np.concatenate(self.labels)
-        return Predictions.from_logits(logits, labels, few_rows=True)
+        clusters = np.concatenate(self.texts) if self.texts else None
+        if logits.shape[1] == 1:
+            return Predictions.binary(logits[:, 0], labels, logits=True, clusters=clusters)
+        return Predictions.from_logits(logits, labels, clusters=clusters, allow_few_rows=True)
 
     def measured(self) -> dict[str, float]:
         p = self.predictions()
@@ -178,9 +247,9 @@ class Collector:
         return None if self.fit_with is None else fit(self.predictions(), self.fit_with)
 
 
-def _save(made: Map | None, file: str | Path | None) -> None:
-    if made is not None and file is not None:
-        made.save(file)
+def _save(fitted_map: Map | None, file: str | Path | None) -> None:
+    if fitted_map is not None and file is not None:
+        fitted_map.save(file)
 
 
 def _plain(values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the log says of an epoch."""
+"""The row of the log for an epoch, and a warning where a learned regulariser does harm."""
 
 import math
 import warnings
@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from calibrant.core.predictions import Predictions
-from calibrant.core.temperature import find_temperature
-from calibrant.core.torch import checkpoint
+from calibrant.core.statistics.temperature import find_temperature
 from calibrant.datasets import Part, Splits
 from calibrant.measures import make as measure
 from calibrant.training.learned import Learned
@@ -26,7 +25,7 @@ class LookAheadWarning(UserWarning):
 
 
 def epoch_row(run: Run, state: TrainingState, parts: Parts, splits: Splits, fabric: Any) -> dict[str, Any]:
-    """The row of the log, and the weights of the best epoch kept."""
+    """Measures of an epoch: of training, validation and, where the recipe says so, test images."""
     recipe, learned = run.recipe, None if parts.meta is None else parts.meta.learned
 
     def look(name: str, part: Part) -> Predictions:
@@ -44,12 +43,6 @@ def epoch_row(run: Run, state: TrainingState, parts: Parts, splits: Splits, fabr
     if splits.val is not None:
         p = look("val", splits.val)
         row |= measured(p, "val") | {"val_refined_nll": refined_nll(p)} | what_was_learned(learned, p)
-        score = row["val_refined_nll" if recipe.select == "refinement" else "val_error"]
-        if score < state.best:
-            state.best, state.best_epoch = score, state.epoch
-            tensors = checkpoint.named("network", parts.network.state_dict())
-            tensors |= {} if learned is None else checkpoint.named("learned", learned.state_dict())
-            checkpoint.save(run.best, tensors, {"epoch": state.epoch + 1})
     if recipe.test_each_epoch:
         p = look("test", splits.test)
         row |= measured(p, "test") | what_was_learned(learned, p)
@@ -66,7 +59,7 @@ def measured(p: Predictions, part: str) -> dict[str, float | None]:
 
 def refined_nll(p: Predictions) -> float:
     """NLL after the best temperature: what is left when calibration is repaired."""
-    return measure("nll")(p.tempered(find_temperature(p).T))
+    return measure("nll")(p.with_temperature(find_temperature(p).T))
 
 
 def what_was_learned(learned: Learned | None, p: Predictions) -> dict[str, float]:

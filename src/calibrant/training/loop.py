@@ -25,7 +25,7 @@ from calibrant.training.parts import make_parts
 from calibrant.training.predict import predict
 from calibrant.training.recipe import Recipe
 from calibrant.training.run import Run
-from calibrant.training.state import TrainingState, resume, save
+from calibrant.training.state import TrainingState, resume, save, save_best
 
 SAVE_EVERY = 300.0  # seconds between states saved within an epoch
 LOOK_EVERY = 20  # steps between looks at the loss on a GPU, where looking means waiting
@@ -93,7 +93,8 @@ def _train(
     wrapped, optimizer, loss, meta = parts.wrapped, parts.optimizer, parts.loss, parts.meta
 
     # The folder: a fresh one, or the state that is in it.
-    run = Run(out, recipe, shape, splits.train.classes, constants.mean, constants.std)
+    mean, std = recipe.data.mean or constants.mean, recipe.data.std or constants.std
+    run = Run(out, recipe, shape, splits.train.classes, mean, std)
     state = resume(run, parts) if run.last.exists() and not restart else TrainingState()
     if chief and (state.epoch, state.step) == (0, 0):
         run.begin()
@@ -151,7 +152,13 @@ def _train(
 
         state.seconds += time.monotonic() - began
         if chief:
-            state.end_epoch(epoch_row(run, state, parts, splits, fabric), recipe.patience)
+            row = epoch_row(run, state, parts, splits, fabric)
+            if splits.val is not None:  # keep the weights of the best epoch so far
+                score = row["val_refined_nll" if recipe.select == "refinement" else "val_error"]
+                if score < state.best:
+                    state.best, state.best_epoch = score, state.epoch
+                    save_best(run, state, parts)
+            state.end_epoch(row, recipe.patience)
             save(run, state, parts)
             run.write_log(state.log)
             warn_of_look_ahead(state.log, recipe.meta.lookahead_step)

@@ -35,8 +35,7 @@ def make_parts(recipe: Recipe, shape: Shape, images: int, fabric: Any) -> Parts:
     torch.manual_seed(recipe.seed)
     network = build(recipe.model, shape)
     if recipe.weights:
-        weights = checkpoint.load(Path(recipe.weights))[0]
-        checkpoint.put(network, checkpoint.under("network", weights) or weights, recipe.weights)
+        checkpoint.put(network, checkpoint.load_weights(Path(recipe.weights)), recipe.weights)
     if recipe.channels_last:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     loss = losses.make(recipe.loss, recipe.reduction)

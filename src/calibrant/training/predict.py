@@ -42,7 +42,7 @@ def predict(
         seen = replace(pixels, mean=(0.0,), std=(1.0,))  # attacks look at images before normalisation
     logits, inner = _outputs(network, Batches(part, batch, seen), precision or nullcontext(), on_batch, change)
     return Predictions.from_logits(
-        logits, part.labels, features=inner if features else None, ids=part.ids, few_rows=True
+        logits, part.labels, features=inner if features else None, ids=part.ids, allow_few_rows=True
     )
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from calibrant.core import trust
-from calibrant.core.changes import nested, read_changes
-from calibrant.core.config import Bounds, Count, NotNegative, Positive, Seed, build, check_fields
+from calibrant.core.config import code_trust
+from calibrant.core.config.convert import Bounds, Count, NotNegative, Positive, Seed, build, check_fields
+from calibrant.core.config.inheritance import Found, ask_for_choices, combinations, find, load
+from calibrant.core.config.overrides import nested, read_changes
+from calibrant.core.config.toml import Table
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.layered import Found, ask_for_choices, combinations, find, load
-from calibrant.core.toml import Table
 
 MOST_EPOCHS = 1_000_000  # one is less than a second of a small network: beyond it a number was mistyped
 MOST_BATCH = 65_536  # images at once
@@ -32,6 +32,8 @@ class Data:
     augment: Literal["none", "flip", "crop", "resized"] = "crop"  # crop after padding, or a random window resized
     pad: Annotated[int, Bounds(0, 512)] = 4  # black pixels on every side before cropping
     flip: bool = True  # mirror half of the images, unless augment is none
+    mean: tuple[float, ...] = ()  # of pixels from 0 to 1, one number or one a channel; () is the data set's own
+    std: tuple[Positive, ...] = ()
     test_normalise: Literal["same", "imagenet"] = "same"  # by ImageNet's constants is a slip of published code
 
     def __post_init__(self) -> None:
@@ -98,7 +100,7 @@ class Recipe:
 
     title: str = ""
     paper: str = ""  # whose training it is: authors, title, year, table
-    model: str = "resnet8"  # `calibrant list models`, package.module:callable?arg=value, hf:NAME
+    model: str = "resnet8"  # `calibrant list models`, file.py:callable, package.module:callable?arg=value, hf:NAME
     loss: str = "ce"  # `calibrant list losses`, or a sum of them
     reduction: Literal["mean", "sum"] = "mean"
     mixup: Annotated[float, Bounds(0, 1000)] = 0.0  # alpha of the Beta distribution; 0 is no mixup
@@ -111,7 +113,7 @@ class Recipe:
     test_each_epoch: bool = False  # log measures of the test part too; never used for selection
     precision: Literal["32-true", "16-mixed", "bf16-mixed", "64-true"] = "32-true"
     channels_last: bool = False
-    weights: str = ""  # safetensors to start from, for instance another run's best.safetensors
+    weights: str = ""  # to start from: another run's best.safetensors, or a file of torch.save
     scale: str = "paper"  # the preset that was used
     data: Data = field(default_factory=Data)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -139,7 +141,7 @@ class Recipe:
             ("optimizer.accumulate", self.optimizer.accumulate, 1),
         ):
             if value != expected:
-                fix = f"say --set {key}={expected}, or leave out meta.learn"
+                fix = f"say --override {key}={expected}, or leave out meta.learn"
                 raise InputError(key, expected=f"{expected} where meta.learn is {learn}", got=f"{value}", fix=fix)
         if self.precision == "16-mixed":
             fix = "use bf16-mixed, which needs no scaled gradients"
@@ -162,10 +164,10 @@ def read_recipe(recipe: str | Path | Found, changes: Iterable[str] = (), *, allo
     """A recipe from its name or its file, with changes such as `epochs=5`, `data.root=...` or `scale=small`.
 
     A file may start from another recipe (`extends = "meta/cifar10-resnet18-ce"`, or the path of a file), offer choices
-    (see core/layered.py), and hold presets (`[scale.small]`) whose keys replace its own. Milestones are epochs of the
-    file's own `epochs`: where only `epochs` is changed, they move along. The file names entries of catalogues; code
-    (`./mine.py`, `package.module:callable`, `hf:NAME`) belongs in the changes, or is allowed by `allow_code`, which is
-    remembered until the file changes.
+    (core/config/inheritance.py), and hold presets (`[scale.small]`) whose keys replace its own. Milestones count epochs
+    of the file's own `epochs`: where only `epochs` is changed, they move along. The file names entries of catalogues;
+    code (`./mine.py`, `package.module:callable`, `hf:NAME`) belongs in the changes, or is allowed by `allow_code`,
+    which is remembered until the file changes.
     """
     found = recipe if isinstance(recipe, Found) else find_recipe(recipe)
     table = load(found, [recipes_folder()])
@@ -174,7 +176,7 @@ def read_recipe(recipe: str | Path | Found, changes: Iterable[str] = (), *, allo
     asked = read_changes(Recipe, changes)
     made = recipe_of(table, asked, asked.values.get("scale", "paper"))
     from_file = {key: spec for key, spec in named(made).items() if tuple(key.split(".")) not in asked.places}
-    trust.check(found.file, table.values, from_file, allow=allow_code)
+    code_trust.check(found.file, table.values, from_file, allow=allow_code)
     return made
 
 

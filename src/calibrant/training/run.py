@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from calibrant.core import trust
-from calibrant.core.config import build as build_facts
-from calibrant.core.disk import write_whole
+from calibrant.core.config import code_trust
+from calibrant.core.config.convert import build as build_facts
+from calibrant.core.config.toml import Table, shown
 from calibrant.core.errors import InputError
+from calibrant.core.files import read_regular, write_whole
+from calibrant.core.json import read_json, whole
 from calibrant.core.predictions import Predictions
-from calibrant.core.schema import read_json, whole
-from calibrant.core.toml import Table, shown
 from calibrant.core.torch import checkpoint
 from calibrant.models import Network, Shape, build
 from calibrant.training.batches import Pixels
@@ -44,6 +44,12 @@ class Run:
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if not {len(self.mean), len(self.std)} <= {1, self.shape.channels} or min(self.std) <= 0:
+            expected = f"one number or {self.shape.channels}, one a channel, and std above 0"
+            got, fix = f"{self.mean} and {self.std}", "check the constants of the images, and whether they have colours"
+            raise InputError("mean and std", expected=expected, got=got, fix=fix)
+
     @property
     def last(self) -> Path:
         return self.folder / "last.safetensors"
@@ -67,7 +73,7 @@ class Run:
 
     @property
     def log(self) -> "pl.DataFrame":
-        from calibrant.core.tables import read_table
+        from calibrant.core.io.tables import read_table
 
         return read_table(self.folder / "log.parquet")
 
@@ -135,10 +141,10 @@ class Run:
     def finished(self) -> bool:
         """Whether everything is written: `run.json` says so last of all."""
         try:
-            said = json.loads((self.folder / "run.json").read_text())["finished"]
+            finished = json.loads(read_regular(self.folder / "run.json"))["finished"]
         except (OSError, ValueError, KeyError, TypeError):  # whatever it is, it will be written anew
             return False
-        return said is True and (self.folder / "test.npz").exists()
+        return finished is True and (self.folder / "test.npz").exists()
 
     def write_log(self, rows: list[dict[str, Any]]) -> None:
         """The whole log; the state holds it as well, so it can be written at any time."""
@@ -163,7 +169,7 @@ class Run:
             "torch": torch.__version__,
         }
         file, text = self.folder / "run.json", json.dumps(values, indent=2)
-        trust.remember(file, json.loads(text), named(self.recipe))  # our own training: it may be opened again
+        code_trust.remember(file, json.loads(text), named(self.recipe))  # our own training: it may be opened again
         write_whole(file, lambda stream: stream.write(text.encode()))
 
 
@@ -184,7 +190,7 @@ def open_run(folder: str | Path, *, allow_code: bool = False) -> Run:
     if version != 1:
         raise InputError(str(file), expected="version 1", got=shown(version), fix="use a newer calibrant")
     facts = build_facts(_Facts, Table(kept, {(): str(file)}))
-    trust.check(file, values, named(facts.recipe), allow=allow_code)
+    code_trust.check(file, values, named(facts.recipe), allow=allow_code)
     return Run(folder, **{key: getattr(facts, key) for key in _FACTS})
 
 
@@ -201,9 +207,6 @@ class _Facts:
     def __post_init__(self) -> None:
         if (k := self.shape.classes) != len(self.classes):
             raise InputError("classes", expected=f"{k} names", got=f"{len(self.classes)}", fix="train again")
-        if not {len(self.mean), len(self.std)} <= {1, self.shape.channels} or min(self.std) <= 0:
-            expected, got = "numbers for every channel, std above 0", f"{self.mean} and {self.std}"
-            raise InputError("mean and std", expected=expected, got=got, fix="train again")
 
 
 _FACTS = tuple(field.name for field in fields(_Facts))

@@ -52,6 +52,14 @@ def save(run: Run, state: TrainingState, parts: Parts) -> None:
     checkpoint.save(run.last, tensors, facts)
 
 
+def save_best(run: Run, state: TrainingState, parts: Parts) -> None:
+    """The weights of this epoch, and of what was learned with them, as those of the best one."""
+    tensors = checkpoint.named("network", parts.network.state_dict())
+    if parts.meta is not None:
+        tensors |= checkpoint.named("learned", parts.meta.learned.state_dict())
+    checkpoint.save(run.best, tensors, {"epoch": state.epoch + 1})
+
+
 def resume(run: Run, parts: Parts) -> TrainingState:
     """The state in the folder, put back into network, optimizer, loss and regulariser."""
     tensors, facts = checkpoint.load(run.last)

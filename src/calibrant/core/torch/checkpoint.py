@@ -1,6 +1,9 @@
-"""States on disk: one safetensors file each, tensors and a few facts, written whole or not at all."""
+"""Tensors on disk: safetensors files with a few facts, and weights that other programs saved with torch."""
 
+import io
 import json
+import pickle
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,8 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
+from calibrant.core.files import read_regular, write_whole
+
+NESTED = ("state_dict", "model_state_dict", "model", "network", "net")  # where a checkpoint keeps its weights
+WRAPPERS = ("module.", "_orig_mod.", "model.")  # put before every name by DataParallel, torch.compile, Lightning
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -36,6 +42,32 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise InputError(str(path), expected="a safetensors file", got=str(error), fix=fix) from None
 
 
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """The weights in a file of safetensors or of `torch.save`; no code in it is run.
+
+    Of a checkpoint with more in it the weights are taken, and prefixes that wrappers put before every name go.
+    """
+    try:
+        whole = read_regular(path)
+    except OSError as error:
+        got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise InputError(str(path), expected="a file of weights", got=got, fix="check the path") from None
+    if whole[:2] == b"PK" or whole[:1] == b"\x80":  # a zip archive or a pickle: both are of torch.save
+        content = _load_torch(path, whole)
+        content = next((content[key] for key in NESTED if isinstance(content.get(key), Mapping)), content)
+    else:
+        content = load(path)[0]
+        content = under("network", content) or content
+    tensors = {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
+    if not tensors:
+        fix = "save the network's state_dict()"
+        raise InputError(str(path), expected="tensors by name", got="none", fix=fix)
+    for prefix in WRAPPERS:
+        if all(name.startswith(prefix) for name in tensors):
+            tensors = {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
+    return tensors
+
+
 def named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
@@ -53,9 +85,9 @@ def put(network: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
         first = str(error).split("\n\t")[1:2]
         raise InputError(
             where,
-            expected=f"weights of {type(network).__name__} as the recipe describes it",
-            got=(first[0] if first else str(error)).strip()[:200],
-            fix="use the recipe and the data these weights were trained with",
+            expected=f"weights that fit {type(getattr(network, 'network', network)).__name__}",
+            got=(first[0] if first else str(error)).strip().rstrip(".")[:200],
+            fix="use the network, its options and the classes that these weights were trained with",
         ) from None
 
 
@@ -75,3 +107,17 @@ def put_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor
         number, _, key = name.partition(".")
         state.setdefault(int(number), {})[key] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _load_torch(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, OSError, TypeError) as error:
+        named = re.search(r"GLOBAL ([\w.]+)", str(error))
+        got = f"also {named[1]}, which is code" if named else "a damaged file"
+        fix = "save the weights alone, where you trust the file: torch.save(network.state_dict(), FILE)"
+        raise InputError(str(path), expected="a torch file with tensors only", got=got, fix=fix) from None
+    if not isinstance(loaded, Mapping):
+        fix = "save the network's state_dict()"
+        raise InputError(str(path), expected="tensors by name", got=f"a {type(loaded).__name__}", fix=fix)
+    return dict(loaded)

@@ -1,0 +1,239 @@
+"""TOML to frozen dataclasses and back: every key, type and bound is checked, and an error quotes the line.
+
+The fields say what is allowed: `epochs: Annotated[int, Bounds(least=1)] = 30`. Nested dataclasses are tables,
+`dict[str, X]` is a table of any names, `list[X]` and `tuple[X, ...]` are lists, `X | Y` is either, and `Any` is not
+looked at. A field whose name ends in `_` is written without it (`is_` is `is`).
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from calibrant.core.config.toml import Keys, Table, shown, write_toml
+from calibrant.core.errors import InputError, unknown_name
+
+T = TypeVar("T")
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", NoneType: "nothing"}
+BITS = 63  # a whole number fits into 64 bits with its sign
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a number may be.
+
+    >>> 1.0 in Bounds(least=0, below=1), str(Bounds(least=0, below=1)), str(Bounds(above=0)), str(Bounds(1, 5))
+    (False, '0 or more and less than 1', 'more than 0', '1 to 5')
+    """
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        if self.least is not None and self.most is not None:
+            return f"{self.least:,} to {self.most:,}"
+        low = [f"{self.least:,} or more"] if self.least is not None else []
+        low += [f"more than {self.above:,}"] if self.above is not None else []
+        high = [f"at most {self.most:,}"] if self.most is not None else []
+        return " and ".join([*low, *high, *([f"less than {self.below:,}"] if self.below is not None else [])])
+
+
+Count = Annotated[int, Bounds(0, 10**12)]
+Seed = Annotated[int, Bounds(0, 2**BITS - 1)]
+NotNegative = Annotated[float, Bounds(least=0)]
+Positive = Annotated[float, Bounds(above=0)]
+
+
+def build(cls: type[T], table: Table) -> T:
+    """A dataclass (or another type, `dict[str, list[str]]` say) from a table."""
+    made: T = _Reader(table).read(cls, table.values, ())
+    return made
+
+
+def check_fields(entry: Any) -> None:
+    """Refuse wrong values in a dataclass made in Python, where nothing has read them: for its `__post_init__`."""
+    reader = _Reader(Table())
+    for key, (name, hint) in fields_of(type(entry)).items():
+        reader.read(hint, getattr(entry, name), (key,))
+
+
+def to_toml(entry: Any) -> str:
+    """The text of a TOML file that `build` reads as the same dataclass."""
+    return write_toml(dataclasses.asdict(entry, dict_factory=lambda pairs: {key.rstrip("_"): v for key, v in pairs}))
+
+
+class _Reader:
+    """Values as types; the table is where errors find their lines."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def read(self, hint: Any, value: Any, keys: Keys) -> Any:
+        origin, inside = get_origin(hint), get_args(hint)
+        if hint is Any:
+            return deepcopy(value)
+        if origin is Annotated:
+            return self._within(inside[1], self.read(inside[0], value, keys), keys)
+        if origin in (Union, UnionType):
+            return self._either(hint, value, keys)
+        if origin is Literal:
+            if not any(value == word and type(value) is type(word) for word in inside):
+                raise self._error(keys, unknown_name(_dotted(keys), str(value)[:80], map(str, inside)))
+            return value
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return value if isinstance(value, hint) else self._made(hint, value, keys)
+        if origin is dict and isinstance(value, Mapping):
+            return {
+                self.read(str, key, keys): self.read(inside[1], below, (*keys, key)) for key, below in value.items()
+            }
+        if origin in (list, tuple) and isinstance(value, list | tuple):
+            return self._list(origin, inside, value, keys)
+        if origin is None and (scalar := _scalar(hint, value)) is not None:
+            return scalar
+        if hint is NoneType and value is None:
+            return None
+        raise self._wrong(hint, value, keys)
+
+    def _made(self, cls: Any, value: Any, keys: Keys) -> Any:
+        if not isinstance(value, Mapping):
+            raise self._wrong(cls, value, keys)
+        fields = fields_of(cls)
+        for key in value:
+            if key not in fields:
+                error = unknown_name("key", _dotted((*keys, key)), [_dotted((*keys, name)) for name in fields])
+                raise self._error((*keys, key), error)
+        made = {fields[key][0]: self.read(fields[key][1], below, (*keys, key)) for key, below in value.items()}
+        missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in made]
+        if missing:
+            key = _dotted((*keys, missing[0].rstrip("_")))
+            raise self._error(keys, InputError(key, expected="a value", got="none", fix=f"write {key} = ..."))
+        try:
+            return cls(**made)
+        except InputError as error:  # a rule between fields: the line of the one it names
+            below = (int(part) if part.isdigit() else part for part in error.what.split("."))
+            raise self._error((*keys, *below), error) from None
+
+    def _list(self, origin: Any, inside: tuple[Any, ...], value: Any, keys: Keys) -> Any:
+        if origin is tuple and inside[-1] is not ... and len(inside) != len(value):
+            error = InputError(
+                _dotted(keys), expected=f"{len(inside)} values", got=f"{len(value)}", fix="give one value for each"
+            )
+            raise self._error(keys, error)
+        hints = inside if origin is tuple and inside[-1] is not ... else (inside[0],) * len(value)
+        return origin(
+            self.read(hint, below, (*keys, i)) for i, (hint, below) in enumerate(zip(hints, value, strict=True))
+        )
+
+    def _either(self, either: Any, value: Any, keys: Keys) -> Any:
+        fitting = [hint for hint in get_args(either) if _is_like(hint, value)]
+        if len(fitting) == 1:  # its own error says more than "neither"
+            return self.read(fitting[0], value, keys)
+        for hint in fitting:
+            try:
+                return self.read(hint, value, keys)
+            except InputError:
+                continue
+        raise self._wrong(either, value, keys)
+
+    def _within(self, bounds: Any, value: Any, keys: Keys) -> Any:
+        if isinstance(bounds, Bounds) and value not in bounds:
+            fix = f"give {_dotted(keys)} another value"
+            raise self._error(keys, InputError(_dotted(keys), expected=str(bounds), got=shown(value), fix=fix))
+        return value
+
+    def _wrong(self, hint: Any, value: Any, keys: Keys) -> InputError:
+        key = _dotted(keys) or "the file"
+        table = dataclasses.is_dataclass(hint) or get_origin(hint) is dict
+        fix = f"write [{key}] and its keys below" if table else f"write {key} = {_example(hint)}"
+        return self._error(keys, InputError(key, expected=_kind(hint), got=shown(value), fix=fix))
+
+    def _error(self, keys: Keys, error: InputError) -> InputError:
+        place = self.table.place(keys)
+        return InputError.inside(place, error) if place else error
+
+
+def fields_of(cls: Any) -> dict[str, tuple[str, Any]]:
+    """Keys, each with the field's name and type."""
+    return _fields_of(cls)
+
+
+@cache
+def _fields_of(cls: Any) -> dict[str, tuple[str, Any]]:  # finding types takes longer than reading a recipe
+    hints = get_type_hints(cls, include_extras=True)
+    return {f.name.rstrip("_"): (f.name, hints[f.name]) for f in dataclasses.fields(cls) if f.init}
+
+
+def _required(f: "dataclasses.Field[Any]") -> bool:
+    return f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+
+
+def _scalar(hint: Any, value: Any) -> Any:
+    """The value as text, number or truth value; None if it is not one."""
+    if hint is bool:
+        return value if isinstance(value, bool) else None
+    if hint is str:
+        return value if isinstance(value, str) and all(c.isprintable() or c in "\n\t" for c in value) else None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that no float holds
+        return None
+    if hint is float:
+        return number if math.isfinite(number) else None
+    whole = int(value) if isinstance(value, Integral) else int(number) if number.is_integer() else None
+    return whole if whole is not None and abs(whole) < 2**BITS else None
+
+
+def _is_like(hint: Any, value: Any) -> bool:
+    """Whether the value is of the kind of this type, right or not."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    origin = get_origin(hint)
+    if dataclasses.is_dataclass(hint) or origin is dict:
+        return isinstance(value, Mapping) or dataclasses.is_dataclass(value)
+    if origin in (list, tuple):
+        return isinstance(value, list | tuple)
+    if origin is Literal:
+        return isinstance(value, tuple({type(word) for word in get_args(hint)}))
+    return hint is Any or (value is None if hint is NoneType else _scalar(hint, value) is not None)
+
+
+def _kind(hint: Any) -> str:
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _kind(inside[0])
+    if origin in (Union, UnionType):
+        return " or ".join(_kind(part) for part in inside if part is not NoneType)
+    if dataclasses.is_dataclass(hint) or origin is dict:
+        return "a table"
+    if origin is Literal:
+        return f"one of {', '.join(map(str, inside))}"
+    return f"a list, each {_kind(inside[0])}" if origin in (list, tuple) else KINDS.get(hint, "a value")
+
+
+def _example(hint: Any) -> str:
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin in (Annotated, Union, UnionType):
+        return _example(inside[0])
+    if origin in (list, tuple):
+        return f"[{_example(inside[0])}]"
+    return {int: "5", float: "0.5", bool: "true", str: '"text"'}.get(hint, "...")
+
+
+def _dotted(keys: Keys) -> str:
+    return ".".join(map(str, keys))

@@ -1,0 +1,92 @@
+"""Changes from the command line, `--override epochs=5`, as a table: each text is read as the type of its field."""
+
+import dataclasses
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from calibrant.core.config.convert import fields_of
+from calibrant.core.config.toml import MOST_DEEP, Keys, Table, shown
+from calibrant.core.errors import InputError
+
+
+def read_changes(cls: type, changes: Iterable[str], option: str = "--override") -> Table:
+    """`--override epochs=5` and others as a table for a dataclass; a text that does not fit is left to `build`."""
+    made = Table()
+    for change in changes:
+        key, equals, text = change.partition("=")
+        names = _names(key) if equals else []
+        if not names or len(names) > MOST_DEEP:
+            raise InputError(option, expected="key=value", got=shown(change), fix=f"write {option} epochs=5")
+        value = _from_text(text.strip(), _hint_at(cls, names))
+        places: dict[Keys, str] = {tuple(names[:n]): f"{option} {change}" for n in range(1, len(names) + 1)}
+        made = Table(nested(names, value), places).over(made)
+    return made
+
+
+def nested(names: Sequence[str], value: Any) -> dict[str, Any]:
+    """The value inside its tables.
+
+    >>> nested(["data", "limit"], 5)
+    {'data': {'limit': 5}}
+    """
+    for name in reversed(names):
+        value = {name: value}
+    found: dict[str, Any] = value
+    return found
+
+
+def _names(key: str) -> list[str]:
+    """The parts of a dotted key as TOML reads them; none if it is not one."""
+    try:
+        found: Any = tomllib.loads(f"{key.strip()} = 0")
+    except (ValueError, RecursionError):
+        return []
+    names = []
+    while isinstance(found, Mapping):
+        if len(found) != 1:
+            return []
+        ((name, found),) = found.items()
+        names.append(name)
+    return names
+
+
+def _hint_at(hint: Any, names: Iterable[str]) -> Any:
+    """The type of a field by its dotted key; Any where there is no such field."""
+    for name in names:
+        if dataclasses.is_dataclass(hint):
+            hint = fields_of(hint).get(name, ("", Any))[1]
+        else:
+            hint = get_args(hint)[1] if get_origin(hint) is dict else Any
+    return hint
+
+
+def _from_text(text: str, hint: Any) -> Any:
+    """Text of the command line as a type; text that is none stays text, for the reader to refuse."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _from_text(text, inside[0])
+    if origin in (Union, UnionType):
+        tries = ((part, _from_text(text, part)) for part in inside)
+        return next((value for part, value in tries if part is str or not isinstance(value, str)), text)
+    if origin in (list, tuple):
+        return [_from_text(part, inside[0]) for part in text.strip("[]").replace(",", " ").split()]
+    try:
+        if hint is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if hint in (int, float):
+            return _number(text)
+        return tomllib.loads(f"x = {text}")["x"] if hint is Any or origin is dict else text
+    except (ValueError, KeyError, RecursionError, ZeroDivisionError):
+        return text
+
+
+def _number(text: str) -> float:
+    above, slash, below = text.partition("/")
+    if slash:  # as people write the size of an attack, 1/255
+        return float(above) / float(below)
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

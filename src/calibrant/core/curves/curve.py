@@ -1,0 +1,274 @@
+"""The sorted calibration curve: sort once, prefix-sum once; every binning is two searches in it.
+
+`Curve` holds one sequence of (score, outcome) pairs, for instance top-label confidence and correctness.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.errors import InputError
+
+MOST_BINS = 100_000
+MOST_CELLS = 20_000_000  # bins x classes
+LONG = 1 << 22  # rows from which on memory counts: outcomes of one byte, sums from the rows themselves
+BLOCK = 1 << 18  # rows of a long curve that are looked at together
+
+Outcomes = npt.NDArray[np.float64] | npt.NDArray[np.bool_]  # 1 or True where the event happened
+Scheme = Literal["width", "mass"]
+Closed = Literal["right", "left"]
+MassRule = Literal["sort", "midpoint", "interp", "stride"]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Sums per bin, the last axis being the bins; `n` counts all samples (or their weight), binned or dropped."""
+
+    count: Array
+    score_sum: Array
+    outcome_sum: Array
+    n: float
+    effective: float = 1.0  # rows that a unit of weight is worth
+
+    @cached_property
+    def share(self) -> Array:
+        return self.count / self.n
+
+    @cached_property
+    def confidence(self) -> Array:
+        """Mean score per bin; 0 in an empty bin, which has no weight anywhere."""
+        return np.divide(self.score_sum, self.count, out=np.zeros_like(self.score_sum), where=self.count > 0)
+
+    @cached_property
+    def accuracy(self) -> Array:
+        """Share of positive outcomes per bin; 0 in an empty bin."""
+        return np.divide(self.outcome_sum, self.count, out=np.zeros_like(self.outcome_sum), where=self.count > 0)
+
+    @property
+    def gap(self) -> Array:
+        """Confidence minus accuracy: positive where the scores promise too much."""
+        return self.confidence - self.accuracy
+
+    @property
+    def ece(self) -> float:
+        """Distance of scores from outcomes, averaged over the bins by their size."""
+        return float(np.abs(self.score_sum - self.outcome_sum).sum() / self.n)
+
+    @property
+    def filled(self) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+        return self.count > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Scores in ascending order and their outcomes (1 or 0), with the prefix sums of both.
+
+    >>> curve = Curve.sort(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]))
+    >>> curve.bins(2).count  # nothing in (0, 0.5], all three in (0.5, 1]
+    array([0., 3.])
+    """
+
+    scores: Array  # (n,) ascending
+    outcomes: Array  # (n,) 1 where the event happened
+    rows: Ints | Callable[[], Ints]  # (n,) original row of each sorted sample, or how to find it
+
+    @classmethod
+    def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
+        if len(scores) >= LONG and scores.min() >= 0 and scores.max() <= 1:
+            return cls(*_sorted_pairs(scores, outcomes), partial(_order_of_pairs, scores, outcomes))
+        order = np.argsort(scores)
+        return cls(scores[order], outcomes[order].astype(np.float64), order)
+
+    @cached_property
+    def order(self) -> Ints:
+        """Original row of each sorted sample."""
+        return self.rows() if callable(self.rows) else self.rows
+
+    @property
+    def n(self) -> int:
+        return len(self.scores)
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows: their number, where they have none."""
+        return float(self.n)
+
+    @property
+    def effective(self) -> float:
+        """Rows that a unit of weight is worth."""
+        return 1.0
+
+    @cached_property
+    def weights(self) -> Array:
+        return np.ones(self.n)
+
+    @cached_property
+    def weight_sum(self) -> Array:
+        return np.arange(self.n + 1.0)  # (n + 1,)
+
+    @cached_property
+    def score_sum(self) -> Array:
+        return prefix_sums(self.scores)  # (n + 1,)
+
+    @cached_property
+    def outcome_sum(self) -> Array:
+        return prefix_sums(self.outcomes)  # (n + 1,)
+
+    @cached_property
+    def group_ends(self) -> Ints:
+        """Positions just behind each group of equal scores: where a threshold can stand."""
+        return np.append(np.flatnonzero(np.diff(self.scores)) + 1, self.n)
+
+    @cached_property
+    def groups(self) -> tuple[Array, Array]:
+        """Positive and negative outcomes in each group of equal scores, ascending."""
+        outcomes = np.diff(self.outcome_sum[self.group_ends], prepend=0.0)
+        return outcomes, np.diff(self.weight_sum[self.group_ends], prepend=0.0) - outcomes
+
+    def group_blocks(self) -> Iterator[tuple[Array, Array]]:
+        """The same in blocks, so that long curves need no arrays of their length."""
+        if self.n < LONG:
+            yield self.groups
+            return
+        start = 0
+        while start < self.n:
+            last = self.scores[min(start + BLOCK, self.n) - 1]
+            stop = int(np.searchsorted(self.scores, last, side="right"))  # equal scores stay together
+            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0)).groups
+            start = stop
+
+    def repeat(self, counts: Ints) -> "Curve":
+        """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
+        c = counts[self.order]
+        return Curve(np.repeat(self.scores, c), np.repeat(self.outcomes, c), np.arange(c.sum()))
+
+    def with_outcomes(self, outcomes: Array) -> "Curve":
+        """The same scores with other outcomes, given in sorted order."""
+        return Curve(self.scores, outcomes, self.rows)
+
+    def bins(
+        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
+    ) -> Bins:
+        check_bins(count)
+        cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
+        sizes, split = np.diff(cuts).astype(np.float64), scheme == "mass" and mass_rule == "sort"
+        if self.n >= LONG and not split:
+            sums = [[float(of[a:b].sum()) for a, b in pairwise(cuts)] for of in (self.scores, self.outcomes)]
+            return Bins(sizes, np.array(sums[0]), np.array(sums[1]), self.n)
+        outcomes = self._outcomes_below(cuts) if split else self.outcome_sum[cuts]
+        return Bins(sizes, np.diff(self.score_sum[cuts]), np.diff(outcomes), self.n)
+
+    def bin_of(
+        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
+    ) -> Ints:
+        """The bin of each sorted sample; -1 where it is in none."""
+        cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
+        found = np.full(self.n, -1)
+        found[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
+        return found
+
+    def _outcomes_below(self, cuts: Ints) -> Array:
+        """Outcomes among the first `cut` samples; a group of ties split by a cut shares its outcomes evenly."""
+        ends = np.concatenate([[0], self.group_ends])
+        at = np.searchsorted(ends, cuts, side="left")  # the first group end at or behind the cut
+        high = ends[at]
+        low = ends[np.maximum(at - 1, 0)]
+        inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
+        return np.asarray(self.outcome_sum[low] + inside * (self.outcome_sum[high] - self.outcome_sum[low]))
+
+
+def _pairs(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
+    """One integer for each score in [0, 1] and its outcome, in order: such scores leave the first bits free."""
+    pairs = (scores + 0.0).view(np.uint64)  # + 0: there are two zeros
+    pairs <<= np.uint64(1)
+    pairs |= outcomes.astype(np.uint8)
+    return pairs
+
+
+def _sorted_pairs(scores: Array, outcomes: Outcomes) -> tuple[Array, Array]:
+    """Scores in ascending order with their outcomes, in one byte each: no sort of row numbers, and no copies."""
+    pairs = _pairs(scores, outcomes)
+    pairs.sort()
+    ordered = np.empty(len(pairs), dtype=np.int8)
+    for start in range(0, len(pairs), BLOCK):
+        part = slice(start, start + BLOCK)
+        ordered[part] = pairs[part] & np.uint64(1)
+    pairs >>= np.uint64(1)
+    return pairs.view(np.float64), ordered  # type: ignore[return-value]  # whole numbers do as well
+
+
+def _order_of_pairs(scores: Array, outcomes: Outcomes) -> Ints:
+    return np.argsort(_pairs(scores, outcomes))
+
+
+def check_bins(count: int, classes: int = 1) -> None:
+    """Refuse so many bins that hardly one holds two rows, before they fill the memory."""
+    most = min(MOST_BINS, MOST_CELLS // classes)
+    if not 1 <= count <= most:
+        expected = f"1 to {most:,}" + (f" (for {classes:,} classes)" if most < MOST_BINS else "")
+        fix = "use fewer: of finer bins hardly one holds two rows, and all of them take memory"
+        raise InputError("bins", expected=expected, got=f"{count:,}", fix=fix if count > most else "use 15")
+
+
+def equal_width_edges(count: int) -> Array:
+    """m / count, correctly rounded, so that edges of 5 bins are also edges of 10."""
+    return np.arange(count + 1) / count
+
+
+def prefix_sums(values: Array) -> Array:
+    """The sum of the first i values, (n + 1,)."""
+    sums = np.empty(len(values) + 1)
+    sums[0] = 0.0
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
+def equal_chunks(n: int, count: int) -> Ints:
+    """Where `count` nearly equal chunks begin and end; the first n mod count get one more.
+
+    >>> equal_chunks(7, 3)
+    array([0, 3, 5, 7])
+    """
+    size, more = divmod(n, count)
+    index = np.arange(count + 1)
+    return index * size + np.minimum(index, more)
+
+
+def bin_edges(scores: Array, count: int, scheme: Scheme, mass_rule: MassRule) -> Array | None:
+    """Bin edges along the last axis, or None where bins are made by position alone."""
+    if scheme == "width":
+        return equal_width_edges(count)
+    n = scores.shape[-1]
+    if mass_rule == "sort":
+        return None
+    if mass_rule == "interp":
+        place = np.linspace(0, n, count + 1)
+        low = np.minimum(place.astype(np.int64), n - 1)
+        rise = scores[..., np.minimum(low + 1, n - 1)] - scores[..., low]
+        return np.asarray(scores[..., low] + (place - low) * rise)
+    if mass_rule == "midpoint":
+        at = np.minimum(equal_chunks(n, count)[1:-1], n - 1)
+        inner = (scores[..., np.maximum(at - 1, 0)] + scores[..., at]) / 2
+    else:
+        inner = scores[..., np.arange(1, count) * (n // count)]
+    ends = np.broadcast_to([0.0, 1.0], (*scores.shape[:-1], 2))
+    return np.concatenate([ends[..., :1], inner, ends[..., 1:]], axis=-1)
+
+
+def _cuts(scores: Array, count: int, scheme: Scheme, closed: Closed, mass_rule: MassRule) -> Ints:
+    edges = bin_edges(scores, count, scheme, mass_rule)
+    n = len(scores)
+    if edges is None:
+        return equal_chunks(n, count)
+    cuts = np.searchsorted(scores, edges, side=closed)
+    if (
+        mass_rule != "interp" or scheme == "width"
+    ):  # outer bins take all up to the ends; interp drops its smallest value
+        cuts[0], cuts[-1] = 0, n
+    return cuts

@@ -1,0 +1,54 @@
+"""Ranking: mathematics that several measures share, and rank correlations of two columns."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+
+
+def area_under_roc(groups: Iterable[tuple[Array, Array]]) -> float:
+    """Chance that a positive outranks a negative, ties counting half.
+
+    From positives and negatives in each group of equal scores, ascending, in one block or several.
+    """
+    area, wanted, others = 0.0, 0.0, 0.0
+    for positives, negatives in groups:
+        below = others + np.cumsum(negatives) - negatives
+        area += float(positives @ (below + negatives / 2))
+        wanted, others = wanted + float(positives.sum()), others + float(negatives.sum())
+    return area / (wanted * others) if wanted and others else float("nan")
+
+
+def average_precision(positives: Array, negatives: Array) -> float:
+    """Sum of precision times gain in recall over tie groups, from the highest score down."""
+    found = np.cumsum(positives)
+    if found[-1] == 0:
+        return float("nan")
+    precision = found / (found + np.cumsum(negatives))
+    return float(positives @ precision / found[-1])
+
+
+def area_under_risk(positives: Array, negatives: Array) -> float:
+    """AURC from tie groups in ascending confidence: risk at the end of each group, weighted by its size."""
+    wrong, size = negatives[::-1], (positives + negatives)[::-1]
+    covered = np.cumsum(size)
+    return float(size @ (np.cumsum(wrong) / covered) / covered[-1])
+
+
+def kendall(a: Array, b: Array) -> float:
+    """Kendall's tau-b; NaN where a column is constant or fewer than two rows are left."""
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(a, b).statistic) if _varied(a, b) else float("nan")
+
+
+def spearman(a: Array, b: Array) -> float:
+    """Spearman's rho, ties sharing their ranks; NaN as above."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(a, b).statistic) if _varied(a, b) else float("nan")
+
+
+def _varied(a: Array, b: Array) -> bool:
+    return len(a) > 1 and bool(np.ptp(a) > 0) and bool(np.ptp(b) > 0)

@@ -1,0 +1,131 @@
+"""Softmax of many rows: one pass over them, probabilities by blocks, sorted class columns."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Floats, Ints, lock
+from calibrant.core.curves import native
+from calibrant.core.curves.class_curves import ClassCurves
+from calibrant.core.parallel import pieces, run_pieces
+
+SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
+
+
+class Top(NamedTuple):
+    """What one pass over the scores finds of every row, (n,)."""
+
+    confidence: Array
+    predicted: Ints
+    largest: Array  # score
+    total: Array  # sum of exp(logit - largest); one for probabilities
+
+
+def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, probs: Array | None = None) -> Top:
+    """One pass over the rows, `chunk` at a time; `given` are predictions that are not the class of the largest score.
+
+    Probabilities go into `probs` when it is given: measures of all classes then need no second pass.
+    """
+    n = len(values)
+    confidence, predicted = np.empty(n), np.empty(n, dtype=np.int64)
+    largest, total = np.empty(n), np.ones(n)
+    compiled = are_logits and native.is_available()
+
+    def work(rows: slice) -> None:
+        if compiled:
+            carried = None if given is None else given[rows]
+            into = confidence[rows], predicted[rows], largest[rows], total[rows]
+            native.softmax_rows(values[rows], carried, *into, None if probs is None else probs[rows])
+            return
+        block = values[rows]
+        top = block.argmax(axis=1)
+        most = block[np.arange(len(top)), top]
+        largest[rows] = most
+        if given is not None:
+            top = given[rows]
+        predicted[rows] = top
+        if not are_logits:
+            confidence[rows] = most if given is None else block[np.arange(len(top)), top]
+            return
+        with np.errstate(over="ignore"):  # logits of 1e308: a difference of -inf is a probability of 0
+            e = np.subtract(block, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
+        np.exp(e, out=e).sum(axis=1, out=total[rows])
+        of_top = 1.0 if given is None else e[np.arange(len(top)), top]
+        np.divide(of_top, total[rows], out=confidence[rows])
+        if probs is not None:
+            e /= total[rows, None]
+
+    run_pieces(work, pieces(n, chunk), values.size)
+    lock(confidence, predicted)
+    return Top(confidence, predicted, largest, total)
+
+
+def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
+    """Probabilities of a block of logits, by what the pass over its rows has found."""
+    if native.is_available():
+        return native.probs_of(logits, largest, total)
+    with np.errstate(over="ignore"):
+        block = np.subtract(logits, largest[:, None], dtype=np.float64)
+    np.exp(block, out=block)
+    block /= total[:, None]
+    return np.asarray(block, dtype=np.float64)
+
+
+def entropy_of(probs: Array) -> Array:
+    """In nats, (n,)."""
+    logs = np.log(probs, out=np.zeros_like(probs), where=probs > 0)
+    return np.asarray(-np.einsum("ik,ik->i", probs, logs))
+
+
+def shared_out(
+    probs: Array, predicted: Ints, q: Array, exists: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None" = None
+) -> Array:
+    """Probabilities with q for the class predicted: the other classes are rescaled to share what is left.
+
+    `exists` says which options a row has, where rows differ in that.
+    """
+    n, k = probs.shape
+    rows, made = np.arange(n), probs.copy()
+    made[rows, predicted] = 0.0
+    rest = made.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
+    tiny = (rest > 0) & (rest < SMALLEST)  # dividing by it would overflow
+    made[tiny] /= rest[tiny, None]
+    rest[tiny] = 1.0
+    made *= np.divide(1 - q, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
+    spread = rest <= 0  # nothing to rescale: the others share alike
+    if exists is None:
+        made[spread] = ((1 - q[spread]) / (k - 1))[:, None]
+    else:
+        there = exists[spread]
+        made[spread] = there * ((1 - q[spread]) / (there.sum(axis=1) - 1))[:, None]
+    made[rows, predicted] = q
+    return made
+
+
+def curves_of(
+    labels: Ints, k: int, probs: Callable[[slice], Array], classes: int, columns_at_once: int
+) -> Iterator[ClassCurves]:
+    """Sorted class columns in blocks of so many `classes`; two threads sort the halves of a block."""
+    n = len(labels)
+    by_class = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[by_class], np.arange(k + 1))
+    for block in pieces(k, classes):
+        columns = np.empty((block.stop - block.start, n))  # (b, n)
+        positives: list[Array] = [columns[0]] * len(columns)
+
+        def work(
+            part: slice,
+            block: slice = block,
+            columns: Array = columns,
+            positives: list[Array] = positives,
+        ) -> None:
+            first = block.start
+            columns[part] = probs(slice(first + part.start, first + part.stop)).T
+            for row in range(part.start, part.stop):
+                members = by_class[starts[first + row] : starts[first + row + 1]]
+                positives[row] = np.sort(columns[row, members])
+            columns[part].sort(axis=1)
+
+        run_pieces(work, pieces(len(columns), columns_at_once), columns.size)
+        yield ClassCurves(columns, positives)

@@ -1,0 +1,116 @@
+"""The format of a file by its name; compressed files and standard input as plain files."""
+
+import gzip
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from calibrant.core.errors import InputError
+from calibrant.core.io.size_limits import check_unpacked
+
+SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
+STDIN = "-"
+COPY_BYTES = 1 << 20
+FIRST_BYTES = {b"PK": ".npz", b"PAR1": ".parquet", b"{": ".jsonl", b"[": ".jsonl"}  # CSV where none of them fits
+
+
+def file_format(path: str | Path) -> str:
+    """The suffix that says the format, also of compressed and of rotated files.
+
+    >>> file_format("scores.csv.gz"), file_format("log.jsonl.1"), file_format("log.jsonl.2.gz")
+    ('.csv', '.jsonl', '.jsonl')
+    """
+    return Path(re.sub(r"\.\d+$", "", Path(path).name.removesuffix(".gz"))).suffix
+
+
+@contextmanager
+def plain_file(path: str | Path) -> Iterator[Path]:
+    """A file that can be read from disk: the file itself, or a temporary copy of standard input or a .gz file."""
+    if str(path) != STDIN and not str(path).endswith(".gz"):
+        yield existing(path)
+        return
+    with TemporaryDirectory(prefix="calibrant-") as folder:
+        name = shown_name(path)
+        copy = _copy_stdin(Path(folder)) if str(path) == STDIN else _unpack(existing(path), Path(folder))
+        try:
+            yield copy
+        except InputError as error:  # names the file that the user knows
+            raise InputError.renamed(error, str(copy), name) from None
+
+
+def shown_name(path: str | Path) -> str:
+    """The name of an input in messages."""
+    return "standard input" if str(path) == STDIN else str(path)
+
+
+def existing(path: str | Path, *, any_format: bool = False) -> Path:
+    """The path of a file that exists, is not empty, and has a format of predictions unless any will do."""
+    file = Path(path)
+    if not file.exists():
+        near = sorted(f.name for s in SUFFIXES for f in file.parent.glob(f"*{s}"))[:5]
+        raise InputError(
+            str(path),
+            expected="a file of predictions",
+            got="no such file",
+            fix=f"this folder has {', '.join(near)}" if near else "check the path",
+        )
+    if file.is_dir():
+        raise InputError(str(path), expected="a file", got="a folder", fix="name a file inside it")
+    if not file.is_file():
+        raise InputError(
+            str(path), expected="a file", got="a pipe or a device", fix="write it to a file first, or use - for stdin"
+        )
+    if not any_format:
+        check_format(file, file_format(file))
+    if file.stat().st_size == 0:
+        raise InputError(str(path), expected="predictions", got="an empty file", fix="write the file again")
+    return file
+
+
+def check_format(file: Path, suffix: str) -> None:
+    if suffix not in SUFFIXES:
+        raise InputError(
+            str(file),
+            expected=f"a name that ends in {', '.join(SUFFIXES)}",
+            got=f"'{file.suffix or file.name}'",
+            fix="save the predictions in one of these formats",
+        )
+
+
+def _copy_stdin(folder: Path) -> Path:
+    """Standard input as a file; its first bytes say the format."""
+    first = sys.stdin.buffer.read(COPY_BYTES)
+    if not first.strip():
+        raise InputError("standard input", expected="predictions", got="nothing", fix="pipe a file into the command")
+    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    suffix = next((suffix for mark, suffix in FIRST_BYTES.items() if start.startswith(mark)), ".csv")
+    if start.startswith(b"\x1f\x8b"):
+        raise InputError("standard input", expected="plain data", got="a gzip archive", fix="use zcat in the pipe")
+    copy = folder / f"stdin{suffix}"
+    with copy.open("wb") as stream:
+        while first:
+            stream.write(first)
+            first = sys.stdin.buffer.read(COPY_BYTES)
+    return copy
+
+
+def _unpack(file: Path, folder: Path) -> Path:
+    copy, size = folder / file.name.removesuffix(".gz"), 0
+    try:
+        with gzip.open(file, "rb") as packed, copy.open("wb") as stream:
+            while block := packed.read(COPY_BYTES):
+                size += len(block)
+                check_unpacked(file, size)
+                stream.write(block)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            str(file), expected="a readable .gz file", got=f"a damaged one ({reason})", fix="write the file again"
+        ) from error
+    if size == 0:
+        raise InputError(str(file), expected="predictions", got="an empty file", fix="write the file again")
+    return copy

@@ -1,0 +1,167 @@
+"""Read logs of Inspect (.eval and .json): a confidence for each sample, and whether its answer was correct."""
+
+import json
+import math
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+from calibrant.core.io.column_names import ColumnRoles, Columns
+from calibrant.core.io.missing import apply_policy
+from calibrant.core.io.score_table import ScoreTable, build_table
+from calibrant.core.io.size_limits import JSON_BYTES, check_unpacked, most_bytes
+
+GRADES = {"C": 1, "I": 0, "N": 0}  # correct, incorrect, no answer; P (partly correct) is neither right nor wrong
+FROM_LOGPROBS = (
+    "Confidences are the probabilities of the whole generated answers, from the log-probabilities of tokens."
+)
+
+
+def is_inspect_log(file: Path) -> bool:
+    """Whether the name is that of an Inspect log, and a .json file begins like one."""
+    if file.suffix == ".eval":
+        return True
+    if file.suffix != ".json" or not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        start = stream.read(1 << 12)
+    return b'"version"' in start and b'"eval"' in start
+
+
+def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
+    """Confidence and correctness of every sample.
+
+    The confidence is the field `columns.confidence` of the metadata of the score or of the sample ("confidence" by
+    default), else the probability of the generated tokens where they were logged. `columns.correct` names the scorer
+    where there are several.
+    """
+    samples = list(_samples(file))
+    if not samples:
+        raise InputError(str(file), expected="a log with samples", got="none", fix="log the samples of the run")
+    field = columns.confidence or "confidence"
+    confidences, labels, from_tokens = [], [], False
+    for sample in samples:
+        where = f"{file}, sample {sample.get('id')}"
+        score = _score(where, sample, columns.correct)
+        confidence = _stated(field, score, sample)
+        if confidence is None and columns.confidence is None:
+            confidence = _token_probability(sample)
+            from_tokens |= confidence is not None
+        confidences.append(confidence)
+        labels.append(_grade(where, score.get("value")))
+    gaps = np.array([confidence is None for confidence in confidences])
+    if gaps.all():
+        raise InputError(
+            str(file),
+            expected=f"a field {field} in the metadata of scores or samples, or log-probabilities of tokens",
+            got="neither in any sample",
+            fix="let the scorer write the confidence into its metadata, or run with --logprobs",
+        )
+    missing = apply_policy(str(file), "confidence", int(gaps.sum()), len(gaps), columns.missing)
+    keep = ~gaps if columns.missing == "drop" else np.ones(len(gaps), dtype=bool)
+    arrays: dict[str, Any] = {
+        "confidence": np.array([0.0 if c is None else c for c in confidences])[keep],
+        "labels": np.where(gaps, 0, labels)[keep],
+        "ids": np.array([str(sample.get("id")) for sample in samples])[keep],
+    }
+    for array, name in (("groups", columns.group), ("clusters", columns.cluster)):
+        if name not in (None, "none"):
+            arrays[array] = np.array([_field(file, sample, str(name)) for sample in samples])[keep]
+    roles = ColumnRoles("confidence", field, {})
+    notes = (FROM_LOGPROBS,) if from_tokens else ()
+    return build_table(str(file), arrays, roles, columns, missing=missing, notes=notes, rows_known=True)
+
+
+def _samples(file: Path) -> Iterator[dict[str, Any]]:
+    """The samples of a log: a list in the JSON document, or one JSON file each in the archive."""
+    try:
+        if file.suffix == ".json":
+            if file.stat().st_size > most_bytes(file):
+                check_unpacked(file, file.stat().st_size)
+            document = json.loads(file.read_text(encoding="utf-8"))
+            samples = document.get("samples") if isinstance(document, dict) else None
+            yield from (sample for sample in samples or [] if isinstance(sample, dict))
+            return
+        with zipfile.ZipFile(file) as archive:
+            members = [info for info in archive.infolist() if _is_sample(info.filename)]
+            check_unpacked(file, sum(info.file_size for info in members))
+            for info in members:
+                with archive.open(info) as stream:
+                    sample = json.loads(stream.read(JSON_BYTES))
+                if isinstance(sample, dict):
+                    yield sample
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        KeyError,
+    ) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise InputError(
+            str(file), expected="a readable Inspect log", got=f"a damaged one ({reason})", fix="write the log again"
+        ) from error
+
+
+def _is_sample(name: str) -> bool:
+    return name.startswith("samples/") and name.endswith(".json")
+
+
+def _score(where: str, sample: dict[str, Any], scorer: str | None) -> dict[str, Any]:
+    scores = sample.get("scores")
+    known = scores if isinstance(scores, dict) else {}
+    if scorer is None and len(known) != 1:
+        got = f"{len(known)}" + (f": {', '.join(map(str, list(known)[:8]))}" if known else "")
+        fix = "say which: correct='...' (--correct-column)" if known else "score the log first: inspect score"
+        raise InputError(where, expected="one scorer", got=got, fix=fix)
+    score = known.get(next(iter(known)) if scorer is None else scorer)
+    if not isinstance(score, dict):
+        got = f"only {', '.join(map(str, list(known)[:8])) or 'none'}"
+        raise InputError(where, expected=f"a score of {scorer}", got=got, fix="name one of the scorers of the log")
+    return score
+
+
+def _grade(where: str, value: Any) -> int:
+    """1 for correct, 0 for incorrect: C and I, true and false, 1 and 0."""
+    if isinstance(value, str) and value in GRADES:
+        return GRADES[value]
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return int(value)
+    got, fix = f"'{str(value)[:40]}'", "use a scorer that says correct or incorrect; partly correct is neither"
+    raise InputError(where, expected="a score of C or I, or of 1 or 0", got=got, fix=fix)
+
+
+def _stated(field: str, score: dict[str, Any], sample: dict[str, Any]) -> float | None:
+    for holder in (score.get("metadata"), sample.get("metadata")):
+        value = holder.get(field) if isinstance(holder, dict) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    return None
+
+
+def _token_probability(sample: dict[str, Any]) -> float | None:
+    """The product of the probabilities of all generated tokens; None where they were not logged."""
+    try:
+        tokens = sample["output"]["choices"][0]["logprobs"]["content"]
+        total = sum(float(token["logprob"]) for token in tokens)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    return math.exp(min(total, 0.0)) if tokens and math.isfinite(total) else None
+
+
+def _field(file: Path, sample: dict[str, Any], name: str) -> str:
+    metadata = sample.get("metadata")
+    value = sample.get(name, metadata.get(name) if isinstance(metadata, dict) else None)
+    if value is None:
+        got = f"none in sample {sample.get('id')}"
+        raise InputError(f"{file}, {name}", expected="a field of every sample or its metadata", got=got, fix="check it")
+    return str(value)

@@ -1,0 +1,147 @@
+"""Read and check JSON documents, and turn values into plain JSON. Damaged documents are an InputError."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+
+NOT_IN_JSON = {"json": False}  # metadata of a field that `plain` leaves out
+
+
+def plain(value: Any) -> Any:
+    """The value as numbers, strings, lists and dicts; undefined numbers become None, because JSON has no NaN.
+
+    >>> plain({"ece": float("nan"), "bins": (1, np.int64(2))})
+    {'ece': None, 'bins': [1, 2]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        shown = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
+        return {name: plain(getattr(value, name)) for name in shown}
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()  # with its NaN, if it has one: an array of parameters must not lose numbers quietly
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def in_script(value: Any) -> str:
+    """JSON for a script element of HTML: no string in it can end the element.
+
+    >>> in_script({"name": "</script>"})
+    '{"name":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+DEEPEST = 50  # how deep lists and objects may lie inside each other
+
+
+@contextmanager
+def whole(what: str, *, fix: str) -> Iterator[None]:
+    """Turn errors about the fields of a document inside into the error for a damaged one.
+
+    >>> with whole("map", fix="refit"):
+    ...     {"n": 3}["k"]
+    Traceback (most recent call last):
+    calibrant.core.errors.InputError: map: expected a whole one, got a damaged one ('k' is missing). To fix it: refit.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise _damaged(what, f"{error} is missing", fix) from error
+    except (TypeError, ValueError, AttributeError, OverflowError, IndexError, RuntimeError) as error:
+        raise _damaged(what, str(error).partition("\n")[0][:200], fix) from error
+
+
+def read_json(path: str | Path, *, expected: str, fix: str) -> Any:
+    """The JSON in a file, or a clear error."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(str(path), expected=expected, got="no such file", fix="check the path")
+    try:
+        return parse_json(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # of JSON, or of its encoding
+        raise InputError(str(path), expected=f"{expected}, in JSON", got="something else", fix=fix) from error
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON without NaN, infinite numbers or deep nesting; a ValueError otherwise."""
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    _check_depth(document, DEEPEST)
+    return document
+
+
+def typed(state: Any, name: str, kind: type) -> Any:
+    """A field of a document, which must be of exactly this type (true is not a number)."""
+    value = state[name]
+    if type(value) is not kind:
+        raise ValueError(f"{name} is {value!r:.40}")
+    return value
+
+
+def checked(kind: type, values: Any) -> dict[str, Any]:
+    """The fields of a dataclass from JSON: no unknown names, and values of the annotated types.
+
+    The contents of nested objects and lists are not checked.
+    """
+    if not isinstance(values, dict):
+        raise ValueError(f"{kind.__name__} is {values!r:.40}")
+    known = {field.name: field for field in fields(kind)}
+    if unknown := sorted(set(values) - set(known)):
+        raise ValueError(f"{unknown[0]!r:.40} is unknown")
+    for name, field in known.items():
+        if name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise KeyError(name)
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        if not _suits(value, hints[name]):
+            raise ValueError(f"{name} is {value!r:.40}")
+    return values
+
+
+def _suits(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(_suits(value, one) for one in get_args(hint))
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if hint is float:
+        return type(value) in (int, float) and math.isfinite(value)
+    if hint is type(None):
+        return value is None
+    plain = {dict: dict, tuple: list, list: list}.get(origin or hint, hint)
+    return plain is Any or type(value) is plain
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a number")
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if not isinstance(value, dict | list):
+        return
+    if not left:
+        raise ValueError("nested too deep")
+    for one in value.values() if isinstance(value, dict) else value:
+        _check_depth(one, left - 1)
+
+
+def _damaged(what: str, why: str, fix: str) -> InputError:
+    return InputError(what, expected="a whole one", got=f"a damaged one ({why})", fix=fix)

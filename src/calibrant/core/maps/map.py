@@ -1,0 +1,333 @@
+"""A fitted map: steps to apply, what was fitted and how well, a fingerprint of the rows, and JSON on disk."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.json import plain, read_json, typed, whole
+from calibrant.core.maps.leak_check import Fingerprint
+from calibrant.core.maps.steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
+from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import ScoreType, Task
+from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.number_format import whole_percent
+
+VERSION = 1
+MADE_BY: dict[Task, str] = {
+    "multiclass": "Predictions.from_logits or from_probs",
+    "binary": "Predictions.binary",
+    "confidence": "Predictions.from_confidence",
+    "choice": "Predictions.from_logits(..., mask=...)",
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How the fit ended: converged with a gradient as proof, or stopped, and why in words."""
+
+    converged: bool = True
+    diagnosis: str = "converged"
+    gradient: float | None = None  # largest entry of the gradient of the mean objective at the end
+    steps: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Predictions in, calibrated predictions out. Made by `fit`; nothing in it can run code."""
+
+    calibrator: str  # the spec that made it, for instance "temperature"
+    k: int
+    steps: tuple[Step, ...]
+    parameters: dict[str, Any] = field(default_factory=dict)  # the numbers people ask for: T, T_low, T_high, ...
+    keeps_argmax: bool = False
+    fit: Fit = field(default_factory=Fit)
+    fingerprint: Fingerprint | None = None
+    groups: dict[str, "Map"] | None = None  # one map per group; rows of other groups take the steps
+    task: Task = "multiclass"  # of the predictions it was fitted on, and of those it takes
+    score_type: ScoreType = "logits"  # of the predictions it was fitted on, and of the arrays it takes
+
+    def __post_init__(self) -> None:
+        for step in self.steps:
+            if not is_finite(step):
+                raise InputError(
+                    f"map of {self.calibrator}",
+                    expected="finite numbers",
+                    got=f"NaN or infinity in the step {step.name}",
+                    fix="look at the scores it was fitted on: logits beyond 1e300 leave no room to scale them",
+                )
+
+    @overload
+    def __call__(self, p: Predictions) -> Predictions: ...
+    @overload
+    def __call__(self, p: npt.ArrayLike) -> Array: ...
+    def __call__(self, p: Predictions | npt.ArrayLike) -> Predictions | Array:
+        """Calibrated predictions; warns when they are the rows that the map was fitted on.
+
+        An array of scores, as the map was fitted on (logits or probabilities; one column per class, or one score per
+        row), gives an array of calibrated probabilities: no labels are needed.
+        """
+        if not isinstance(p, Predictions):
+            q = self.apply(self._without_labels(p))
+            return q.score if self.task in ("binary", "confidence") else q.probs
+        q = self.apply(p)
+        seen = self.fingerprint.seen(p) if self.fingerprint and p.labelled else 0.0
+        if seen:
+            warnings.warn(
+                f"about {whole_percent(seen)} of these rows are among those this map was fitted on: numbers on them "
+                "are optimistic. Measure on held-out rows, or cross-fit.",
+                LeakWarning,
+                stacklevel=2,
+            )
+        return q.with_values(q.values, q.score_type, replace(q.row_data, seen=max(seen, p.row_data.seen)))
+
+    def apply(self, p: Predictions) -> Predictions:
+        """The same without the look at the fingerprint."""
+        if p.task != self.task:
+            raise InputError(
+                f"map of {self.calibrator}",
+                expected=f"predictions of the task {self.task} ({task_words(self.task)})",
+                got=f"{p.task} ({task_words(p.task)})",
+                fix=f"make them by {MADE_BY[self.task]}, or fit a map on predictions like these",
+            )
+        if p.k != self.k and self.task != "choice":
+            raise InputError(
+                f"map of {self.calibrator}",
+                expected=f"predictions of {self.k} classes",
+                got=f"{p.k} classes",
+                fix="fit the map on predictions of the same model",
+            )
+        if self.groups is not None:
+            return self._by_group(p, self.groups)
+        for step in self.steps:
+            p = step(p)
+        return p
+
+    def _without_labels(self, scores: npt.ArrayLike) -> Predictions:
+        """Predictions of this map's task from bare scores."""
+        values, logits = np.asarray(scores, dtype=np.float64), self.score_type == "logits"
+        expected = "one score per row" if self.task in ("binary", "confidence") else f"rows of {self.k} scores"
+        if values.ndim != (1 if self.task in ("binary", "confidence") else 2):
+            raise InputError(
+                f"map of {self.calibrator}",
+                expected=expected,
+                got=f"shape {values.shape}",
+                fix="give the scores of this task, or Predictions",
+            )
+        if self.task == "binary":
+            return Predictions.binary(values, None, logits=logits, allow_few_rows=True)
+        if self.task == "confidence":
+            return Predictions.from_confidence(values, None, logits=logits, allow_few_rows=True)
+        if self.task == "choice" and logits:
+            return Predictions.from_logits(values, None, mask=np.isfinite(values), allow_few_rows=True)
+        create = Predictions.from_logits if logits else Predictions.from_probs
+        return create(values, None, allow_few_rows=True)
+
+    def _by_group(self, p: Predictions, maps: dict[str, "Map"]) -> Predictions:
+        if p.groups is None:
+            raise InputError(
+                "groups", expected="a group for every row", got="none", fix="add a column group (in npz: groups)"
+            )
+        names = p.groups.astype(str)
+        rest = replace(self, groups=None)
+        rows = [np.flatnonzero(names == name) for name in np.unique(names)]
+        return put_together(p, [(i, maps.get(names[i[0]], rest).apply(p.take(i))) for i in rows])
+
+    # -- on disk --------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "calibrant_map": VERSION,
+            "calibrator": self.calibrator,
+            "k": self.k,
+            "task": self.task,
+            "score_type": self.score_type,
+            "parameters": plain(self.parameters),
+            "keeps_argmax": self.keeps_argmax,
+            "fit": plain(self.fit),
+            "steps": [{"step": s.name, **plain(vars(s))} for s in self.steps],
+            "fingerprint": None if self.fingerprint is None else self.fingerprint.to_dict(),
+        }
+        if self.groups is not None:
+            made["groups"] = {name: one.to_dict() for name, one in self.groups.items()}
+        return made
+
+    @classmethod
+    def from_dict(cls, state: Any) -> "Map":
+        """What `to_dict` gave, every field checked; anything else is an InputError."""
+        if not isinstance(state, dict) or "calibrant_map" not in state:
+            raise InputError("map", expected="JSON written by calibrant fit", got="something else", fix="fit it again")
+        if type(state["calibrant_map"]) is not int or state["calibrant_map"] != VERSION:
+            got = f"{state['calibrant_map']!r:.40}"
+            raise InputError("map", expected=f"version {VERSION}", got=got, fix="update calibrant")
+        with whole("map", fix="fit it again"):
+            k, groups = typed(state, "k", int), state.get("groups")
+            if k < 2:
+                raise ValueError("k is below 2")
+            made = cls(
+                calibrator=typed(state, "calibrator", str),
+                k=k,
+                steps=tuple(step_of(one, k) for one in typed(state, "steps", list)),
+                parameters=plain(typed(state, "parameters", dict)),
+                keeps_argmax=typed(state, "keeps_argmax", bool),
+                fit=_fit_of(typed(state, "fit", dict)),
+                fingerprint=Fingerprint.from_dict(state["fingerprint"]),
+                groups=None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
+                task=_task_of(state["task"], k),
+                score_type=_score_type_of(state["score_type"]),
+            )
+            for one in (made.groups or {}).values():
+                if (one.k, one.task) != (k, made.task) or one.groups is not None:
+                    raise ValueError("a group's map is for other classes")
+            return made
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def save(self, path: str | Path) -> None:
+        from calibrant.core.files import write_whole
+
+        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+
+    # -- elsewhere ------------------------------------------------------------------------------
+
+    def to_torch(self) -> Any:
+        """A torch module: logits in, calibrated logits out, differentiable where the map is."""
+        from calibrant.core.torch.map_module import TorchMap
+
+        return TorchMap(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = {k: f"{v:.4g}" for k, v in self.parameters.items() if isinstance(v, float)}
+        rows["fit"] = self.fit.diagnosis
+        rows["predictions"] = "kept" if self.keeps_argmax else "may change"
+        cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+        of = f"{self.k} classes" if self.task == "multiclass" else task_words(self.task)
+        return f"<table><caption>Map: {escape(self.calibrator)}, {of}</caption>{cells}</table>"
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))
+        of = f"k={self.k}" if self.task == "multiclass" else self.task
+        return f"Map({self.calibrator}, {of}{', ' + shown if shown else ''}, {self.fit.diagnosis})"
+
+
+def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
+    """p with the scores and predictions that its parts have, each given with its rows; logits if all have logits."""
+    kind: ScoreType = "logits" if all(q.score_type == "logits" for _, q in parts) else "probs"
+    values, predicted = np.empty((p.n, p.k)), np.empty(p.n, dtype=np.int64)
+    for rows, q in parts:
+        values[rows], predicted[rows] = q.logits if kind == "logits" else q.probs, q.predicted
+    return p.with_values(values, kind, replace(p.row_data, predicted=predicted))
+
+
+def load_map(path: str | Path) -> Map:
+    """A map from the JSON file that `Map.save` or `calibrant fit` wrote."""
+    state = read_json(path, expected="a map written by calibrant fit", fix="fit it again")
+    try:
+        return Map.from_dict(state)
+    except InputError as error:
+        raise InputError.inside(str(path), error) from None
+
+
+def _task_of(state: Any, k: int) -> Task:
+    """The task that a map says it takes."""
+    found = next((task for task in MADE_BY if task == state), None)
+    if found is None or (found in ("binary", "confidence") and k != 2):
+        raise ValueError(f"shape is {state!r:.40}")
+    return found
+
+
+def _score_type_of(state: Any) -> ScoreType:
+    if state not in ("logits", "probs"):
+        raise ValueError(f"score_type is {state!r:.40}")
+    return "logits" if state == "logits" else "probs"
+
+
+def _fit_of(state: dict[str, Any]) -> Fit:
+    """The report of a fit from its JSON."""
+    gradient, steps = state["gradient"], state["steps"]
+    if not (gradient is None or (type(gradient) in (int, float) and np.isfinite(gradient))):
+        raise ValueError(f"gradient is {gradient!r:.40}")
+    if not (steps is None or type(steps) is int):
+        raise ValueError(f"steps is {steps!r:.40}")
+    return Fit(typed(state, "converged", bool), typed(state, "diagnosis", str), gradient, steps)
+
+
+HIGHEST = 2.0  # no curve says more: values are probabilities, perhaps a little beyond one
+
+
+def is_finite(step: Step) -> bool:
+    """Whether all numbers of a step are."""
+    return all(np.isfinite(one).all() for one in _numbers(step))
+
+
+def step_of(state: Any, k: int) -> Step:
+    """A step from its JSON: finite numbers, known words, and shapes that suit k classes."""
+    name = typed(state, "step", str)
+    if name not in STEPS:
+        raise ValueError(f"there is no step {name!r:.40}")
+    hints = {field: hint for field, hint in get_type_hints(STEPS[name]).items() if field != "name"}
+    made = STEPS[name](**{field: _value(field, state[field], hint) for field, hint in hints.items()})
+    if not is_finite(made):
+        raise ValueError(f"numbers of the step {name} are not finite")
+    if not _fits(made, k):
+        raise ValueError(f"numbers of the step {name} do not suit {k} classes")
+    return made
+
+
+def _value(name: str, value: Any, hint: Any) -> Any:
+    if get_origin(hint) is Literal:
+        if not isinstance(value, str) or value not in get_args(hint):
+            raise ValueError(f"{name} is {value!r:.40}")
+        return value
+    if get_origin(hint) is list:
+        if type(value) is not list:
+            raise ValueError(f"{name} is {value!r:.40}")
+        return [_array(name, one) for one in value]
+    array = _array(name, value)
+    return float(array) if hint is float else array
+
+
+def _array(name: str, value: Any) -> Array:
+    """Numbers, and nothing that numpy would take for numbers."""
+    made = np.array(value)
+    if made.dtype.kind not in "if" and made.size:
+        raise ValueError(f"{name} holds {value!r:.40}")
+    return made.astype(np.float64)
+
+
+def _numbers(step: Step) -> Iterator[Any]:
+    for value in vars(step).values():
+        if not isinstance(value, str):
+            yield from value if isinstance(value, list) else [value]
+
+
+def _fits(step: Step, k: int) -> bool:
+    """Whether the arrays of a step have the shapes, and the values, that its kind allows."""
+    match step:
+        case Linear(weight=weight, bias=bias):
+            return weight.shape in ((), (1,), (k,), (k, k)) and bias.shape in ((), (1,), (k,))
+        case Mix(T=T, weights=weights):
+            return T > 0 and weights.shape == (3,) and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
+        case Sigmoid(coefficients=table, scope=scope):
+            return table.shape == (k if scope == "classes" else 1, 4)
+        case Curves(x=xs, y=ys, form=form, scope=scope):
+            more = 1 if form == "stair" else 0
+            return len(xs) == len(ys) == (k if scope == "classes" else 1) and all(
+                x.ndim == y.ndim == 1
+                and len(y) == len(x) + more > 0
+                and bool((np.diff(x) >= 0).all())
+                and bool((np.abs(y) <= HIGHEST).all())
+                and (scope == "top" or bool((y >= 0).all()))
+                for x, y in zip(xs, ys, strict=True)
+            )
+    return True

@@ -1,0 +1,56 @@
+"""Keep logits in a range in which their sums and squares are finite."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats
+
+F = TypeVar("F", bound=np.floating[Any])
+
+FARTHEST = 1e30  # logits this far below the largest are as unlikely as any that are farther
+ABSENT = 1e6  # so far below the largest logit of its row stands an option that the row does not have
+
+
+def hold(logits: npt.NDArray[F]) -> npt.NDArray[F]:
+    """Logits within 1e30: rows beyond are shifted so that the largest is 0, and cut off at -1e30.
+
+    Sums and squares of logits stay finite, and no probability changes.
+
+    >>> hold(np.array([[1e308, -1e308], [3.0, 1.0]])).tolist()
+    [[0.0, -1e+30], [3.0, 1.0]]
+    """
+    if logits.size == 0 or (logits.min() >= -FARTHEST and logits.max() <= FARTHEST):
+        return logits
+    far = np.flatnonzero(np.abs(logits).max(axis=1) > FARTHEST)
+    with np.errstate(over="ignore"):
+        below = logits[far] - logits[far].max(axis=1, keepdims=True)
+    limited = logits.copy()
+    limited[far] = np.maximum(below, -FARTHEST)
+    return limited
+
+
+def without_absent(logits: npt.NDArray[F], exists: npt.NDArray[np.bool_]) -> npt.NDArray[F]:
+    """Logits in which options that a row does not have are so far below the others that their probability is 0."""
+    largest = np.where(exists, logits, -np.inf).max(axis=1, keepdims=True)
+    return np.asarray(np.where(exists, logits, largest - ABSENT), dtype=logits.dtype)
+
+
+def scale(z: Floats, weight: Array, bias: Array) -> Array:
+    """weight z + bias in float64, within range; weight is a number, one per class (k,), or a matrix (k, k)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.asarray((z @ weight.T if weight.ndim == 2 else z * weight) + bias, dtype=np.float64)
+        wide = ~np.isfinite(scaled).all(axis=1) if not np.isfinite(scaled.sum()) else np.zeros(0, dtype=bool)
+        if wide.any():
+            scaled[wide] = _scale_overflowing(z[wide].astype(np.float64), weight, bias)
+    return hold(scaled)
+
+
+def _scale_overflowing(z: Array, weight: Array, bias: Array) -> Array:
+    """The same for rows that overflow, in units in which they do not; only differences inside a row are kept."""
+    rows = np.maximum(np.abs(z).max(axis=1, keepdims=True), 1.0)
+    all_rows = max(float(np.abs(weight).max()), float(np.abs(bias).max()), 1.0)
+    x, w = z / rows, weight / all_rows
+    scaled = (x @ w.T if w.ndim == 2 else x * w) + bias / all_rows / rows
+    return np.asarray(np.maximum((scaled - scaled.max(axis=1, keepdims=True)) * rows * all_rows, -FARTHEST))

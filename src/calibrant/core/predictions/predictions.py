@@ -1,0 +1,664 @@
+"""Predictions: the scores of a classifier and the true labels, validated once, never changed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats, Ints, lock
+from calibrant.core.curves.class_curves import ClassCurves
+from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.softmax import Top, curves_of, entropy_of, shared_out, softmax_of, top_of
+from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
+from calibrant.core.errors import InputError
+from calibrant.core.io.column_names import Columns, LabelRule
+from calibrant.core.io.frames import read_frame
+from calibrant.core.io.load import load_scores
+from calibrant.core.io.missing import Missing, MissingPolicy
+from calibrant.core.io.save import save_predictions
+from calibrant.core.io.score_table import ScoreTable
+from calibrant.core.parallel import pieces
+from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS, PROBABILITY_FLOOR
+from calibrant.core.predictions.logit_range import hold, without_absent
+from calibrant.core.predictions.row_data import RowArguments, RowData, ScoreType, Task
+from calibrant.core.predictions.rows import row_numbers, split_rows
+from calibrant.core.predictions.tasks import Ignore, from_binary, from_confidence, from_scores, from_table
+
+
+class Predictions:
+    """Scores and labels of one of four tasks, valid once built and never changed.
+
+    - multiclass: logits or probabilities (n, k) and labels (n,), from `from_logits` or `from_probs`;
+    - binary: P(positive) or its logit (n,) and labels, from `binary`;
+    - confidence: a confidence and whether the prediction was right, from `from_confidence`;
+    - choice: as multiclass, but with options that some rows do not have, from `from_logits(..., mask=...)`.
+
+    Arrays of float32 or float64 are not copied: do not change them afterwards.
+    `values` (n, k) are the scores, and `score_type` says which: "logits" or "probs". Binary scores are the second
+    column, and so are confidences, as the probability of being right. Rows without labels (`labels=None`) can be
+    calibrated; whatever needs labels raises an InputError then.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> p.confidence, p.correct
+    (array([0.9, 0.6]), array([ True, False]))
+    """
+
+    score_type: ScoreType
+    row_data: RowData
+    _score_only: Array | None  # (n,) where rows have one score, the probability of their event; `values` is derived
+    _given_labels: Ints | npt.NDArray[np.bool_] | None  # labels, or outcomes beside _score_only; None without labels
+
+    @classmethod
+    def from_logits(
+        cls,
+        logits: npt.ArrayLike,
+        labels: npt.ArrayLike | None,
+        *,
+        features: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        axis: int | None = None,
+        ignore: Ignore = (),
+        classes: Sequence[str] | None = None,
+        allow_few_rows: bool = False,
+    ) -> "Predictions":
+        """From scores before the softmax (log-probabilities are logits too).
+
+        `mask` (or logits of -inf) says which options a row has. `axis` is that of the classes in an array with more
+        axes, as networks give it: (N, C, H, W) with axis=1, (N, T, V) with axis=-1; rows labelled `ignore` are dropped.
+        `labels=None` is for rows without labels, which can be calibrated but not measured.
+        """
+        arrays = from_scores(
+            logits,
+            labels,
+            "logits",
+            rows=RowArguments(features, ids, groups, weights, clusters),
+            mask=mask,
+            axis=axis,
+            ignore=ignore,
+            classes=classes,
+            allow_few_rows=allow_few_rows,
+        )
+        return cls(*arrays)
+
+    @classmethod
+    def from_probs(
+        cls,
+        probs: npt.ArrayLike,
+        labels: npt.ArrayLike | None,
+        *,
+        features: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        axis: int | None = None,
+        ignore: Ignore = (),
+        classes: Sequence[str] | None = None,
+        allow_few_rows: bool = False,
+    ) -> "Predictions":
+        """From probabilities: every row inside [0, 1] and summing to one. Options as of `from_logits`."""
+        arrays = from_scores(
+            probs,
+            labels,
+            "probs",
+            rows=RowArguments(features, ids, groups, weights, clusters),
+            mask=mask,
+            axis=axis,
+            ignore=ignore,
+            classes=classes,
+            allow_few_rows=allow_few_rows,
+        )
+        return cls(*arrays)
+
+    @classmethod
+    def binary(
+        cls,
+        scores: npt.ArrayLike,
+        labels: npt.ArrayLike | None,
+        *,
+        positive: Any = None,
+        logits: bool = False,
+        features: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
+        missing: MissingPolicy = "error",
+        allow_few_rows: bool = False,
+    ) -> "Predictions":
+        """From P(positive), or its logit with `logits=True`. Labels are 0 and 1, or any two with `positive` named.
+
+        Scores and labels may have any number of axes, as masks (N, H, W) have: each image is a cluster then.
+        `labels=None` is for rows without labels.
+
+        >>> p = Predictions.binary([0.9, 0.2, 0.6], ["malignant", "benign", "benign"], positive="malignant")
+        >>> p.score, p.outcome
+        (array([0.9, 0.2, 0.6]), array([ True, False, False]))
+        """
+        rows = RowArguments(features, ids, groups, weights, clusters)
+        arrays = from_binary(
+            scores, labels, positive=positive, logits=logits, rows=rows, missing=missing, allow_few_rows=allow_few_rows
+        )
+        return cls(*arrays)
+
+    @classmethod
+    def from_confidence(
+        cls,
+        confidence: npt.ArrayLike,
+        correct: npt.ArrayLike | None,
+        *,
+        logits: bool = False,
+        features: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
+        missing: MissingPolicy = "error",
+        allow_few_rows: bool = False,
+    ) -> "Predictions":
+        """From a confidence in [0, 1] and whether the prediction was right, None where that is not known.
+
+        >>> p = Predictions.from_confidence([0.9, 0.4], correct=[1, 1])
+        >>> p.score, p.outcome, p.task
+        (array([0.9, 0.4]), array([ True,  True]), 'confidence')
+        """
+        rows = RowArguments(features, ids, groups, weights, clusters)
+        arrays = from_confidence(
+            confidence, correct, logits=logits, rows=rows, missing=missing, allow_few_rows=allow_few_rows
+        )
+        return cls(*arrays)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        score: str | None = None,
+        label: str | None = None,
+        confidence: str | None = None,
+        correct: str | None = None,
+        logits: bool = False,
+        positive: Any = None,
+        classes: Sequence[str] = (),
+        weight: str | None = None,
+        cluster: str | None = None,
+        group: str | None = None,
+        id: str | None = None,
+        missing: MissingPolicy = "error",
+        labels: LabelRule = "required",
+        allow_few_rows: bool = False,
+    ) -> "Predictions":
+        """From the columns of a pandas or polars frame: those named here, else those with the standard names of files.
+
+        >>> import polars as pl
+        >>> answers = pl.DataFrame({"stated": [0.9, 0.6, None], "correct": [1, 0, 1]})
+        >>> p = Predictions.from_frame(answers, confidence="stated", missing="drop")
+        >>> p.confidence, str(p.missing)
+        (array([0.9, 0.6]), '1 of 3 rows (33.3 %) has no confidence and was left out.')
+        """
+        columns = Columns(
+            score=score,
+            label=label,
+            confidence=confidence,
+            correct=correct,
+            logits=logits,
+            positive=positive,
+            classes=tuple(classes),
+            weight=weight,
+            cluster=cluster,
+            group=group,
+            id=id,
+            missing=missing,
+        )
+        return cls.from_table(read_frame(frame, columns, labels=labels), allow_few_rows=allow_few_rows)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        score: str | None = None,
+        label: str | None = None,
+        confidence: str | None = None,
+        correct: str | None = None,
+        logits: bool = False,
+        positive: Any = None,
+        classes: Sequence[str] = (),
+        weight: str | None = None,
+        cluster: str | None = None,
+        group: str | None = None,
+        id: str | None = None,
+        missing: MissingPolicy = "error",
+        per_character: bool = False,
+        labels: LabelRule = "required",
+        allow_few_rows: bool = False,
+    ) -> "Predictions":
+        """From an .npz, .parquet, .csv or .jsonl file, also compressed (.gz); "-" is standard input. Runs no code.
+
+        Columns are those named here, else those with the standard names (docs/files.md), as in `from_frame`. With
+        `labels="optional"` a file without labels is read too. Sample files of lm-evaluation-harness are read as they
+        are; `per_character=True` divides each log-likelihood by the length of its option, as its acc_norm does.
+        """
+        columns = Columns(
+            score=score,
+            label=label,
+            confidence=confidence,
+            correct=correct,
+            logits=logits,
+            positive=positive,
+            classes=tuple(classes),
+            weight=weight,
+            cluster=cluster,
+            group=group,
+            id=id,
+            missing=missing,
+            per_character=per_character,
+        )
+        return cls.from_table(load_scores(path, columns, labels=labels), allow_few_rows=allow_few_rows)
+
+    @classmethod
+    def from_table(cls, table: ScoreTable, *, allow_few_rows: bool = False) -> "Predictions":
+        """From the scores that `core.io` reads from a file or a frame."""
+        return cls(*from_table(table, allow_few_rows=allow_few_rows))
+
+    def save(self, path: str | Path) -> None:
+        """To an .npz, .parquet, .csv or .jsonl file, whole or not at all."""
+        if not np.isfinite(self.values).all():
+            fix = "check the map that they come from: it is damaged, or its numbers are too large"
+            raise InputError(str(path), expected="finite predictions", got="NaN or infinity", fix=fix)
+        save_predictions(self, path)
+
+    def __init__(
+        self,
+        values: Floats,
+        labels: Ints | npt.NDArray[np.bool_] | None,
+        score_type: ScoreType,
+        row_data: RowData | None = None,
+    ) -> None:
+        """For internal use: takes valid arrays without checking them. Users call `from_logits` or `from_probs`.
+
+        One score per row, (n,) in float64, comes with booleans for labels. `labels` is None for unlabelled rows.
+        """
+        row_data = row_data or RowData()
+        self.__dict__.update(_given_labels=labels, score_type=score_type, row_data=row_data)
+        self.__dict__.update({"_score_only": values} if values.ndim == 1 else {"_score_only": None, "values": values})
+        lock(values, *(() if labels is None else (labels,)), *row_data.arrays().values())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"predictions never change: build new ones instead of setting {name}")
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        task = "" if self.task == "multiclass" else f", {self.task}"
+        labels = "" if self.labelled else ", without labels"
+        return f"Predictions(n={self.n}, k={self.k}, from {self.score_type}{task}{labels})"
+
+    def _repr_html_(self) -> str:
+        from calibrant.core.text.notebook import html_table
+        from calibrant.core.text.number_format import percent
+        from calibrant.core.text.vocabulary import vocabulary_of
+
+        words = vocabulary_of(self.row_data.task)
+        rows = [("rows", f"{self.n:,}"), (words.says_on_average, percent(self.mean(self.score)))]
+        rows += [(words.rate_on_average, percent(self.mean(self.outcome)))] if self.labelled else []
+        rows += [("classes", f"{self.k:,}")] if self.row_data.task == "multiclass" else []
+        rows += [("note", note) for note in self.notes]
+        return html_table(repr(self), ("", ""), rows)
+
+    # -- other predictions from these ------------------------------------------------------------
+
+    def take(self, index: npt.ArrayLike) -> "Predictions":
+        """The rows of `index` (integers or a mask), in that order; repeats are allowed."""
+        rows = row_numbers(index, self.n)
+        values = self.values if self._score_only is None else self._score_only
+        labels = None if self._given_labels is None else self._given_labels[rows]
+        return Predictions(values[rows], labels, self.score_type, self.row_data.take(rows))
+
+    def split(self, fraction: float = 0.5, *, seed: int = 0) -> tuple["Predictions", "Predictions"]:
+        """Two disjoint random parts, the first holding `fraction` of the rows."""
+        first, second = split_rows(self.n, fraction, seed, self.clusters)
+        return self.take(first), self.take(second)
+
+    def with_values(self, values: Floats, score_type: ScoreType, row_data: RowData | None = None) -> "Predictions":
+        """The same rows and labels, if they have any, with other valid scores (n, k). For internal use."""
+        labels = self._given_labels if self._score_only is None or self._given_labels is None else self.labels
+        return Predictions(values, labels, score_type, row_data or self.row_data)
+
+    def with_temperature(self, T: float) -> "Predictions":
+        """Every logit divided by the temperature T, in float64."""
+        if not T > 0:
+            raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
+        with np.errstate(over="ignore"):
+            cooled = hold(self.logits / np.float64(T))
+        if self.row_data.exists is not None:  # however hot, options that are not there stay out
+            cooled = without_absent(cooled, self.row_data.exists)
+        return self.with_values(cooled, "logits")
+
+    def with_confidence(self, q: npt.ArrayLike) -> "Predictions":
+        """The same predictions with other confidences (n,): the other classes are rescaled to share what is left.
+
+        The predictions are carried along, because where q is small another class may have the larger probability. Of
+        binary predictions q is the new P(positive), and the prediction is whatever q says.
+        """
+        confidence = np.asarray(q, dtype=np.float64)
+        if confidence.shape != (self.n,) or not np.all((confidence >= 0) & (confidence <= 1)):  # NaN is not either
+            got = (
+                f"shape {confidence.shape}"
+                if confidence.shape != (self.n,)
+                else f"{np.min(confidence):g} to {np.max(confidence):g}"
+            )
+            fix = "give one probability per row"
+            raise InputError("with_confidence", expected=f"{self.n} numbers from 0 to 1", got=got, fix=fix)
+        if self.task == "binary":
+            both = np.stack([1 - confidence, confidence], axis=1)
+            return self.with_values(both, "probs", replace(self.row_data, predicted=None))
+        probs = shared_out(self.probs, self.predicted, confidence, self.row_data.exists)
+        return self.with_values(probs, "probs", replace(self.row_data, predicted=self.predicted))
+
+    # -- data of rows ----------------------------------------------------------------------------
+
+    @property
+    def task(self) -> Task:
+        """multiclass, binary, confidence or choice."""
+        return self.row_data.task
+
+    @property
+    def weights(self) -> Array | None:
+        return self.row_data.weights
+
+    @property
+    def clusters(self) -> Ints | None:
+        return self.row_data.shared_clusters
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes; empty where they have none."""
+        return self.row_data.classes
+
+    @property
+    def missing(self) -> Missing | None:
+        """The number of rows of the file without a score, and the policy for them; None where all have one."""
+        return self.row_data.missing
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the file was read, for readers of the numbers."""
+        return (*((str(self.missing),) if self.missing is not None else ()), *self.row_data.notes)
+
+    @property
+    def features(self) -> Floats | None:
+        return self.row_data.features
+
+    @property
+    def ids(self) -> npt.NDArray[Any] | None:
+        return self.row_data.ids
+
+    @property
+    def groups(self) -> npt.NDArray[Any] | None:
+        return self.row_data.groups
+
+    # -- arrays ----------------------------------------------------------------------------------
+
+    @cached_property
+    def values(self) -> Floats:
+        """The scores, (n, k)."""
+        return lock(self._values_of(slice(None)))
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the true labels are known. Without them rows can be calibrated, but not measured."""
+        return self._given_labels is not None
+
+    @cached_property
+    def labels(self) -> Ints:
+        """The true classes, (n,); an error where they are not known."""
+        return lock(self._known_labels.astype(np.int64, copy=False))
+
+    @property
+    def _known_labels(self) -> Ints | npt.NDArray[np.bool_]:
+        if self._given_labels is None:
+            raise InputError(
+                "predictions",
+                expected="labels, which measuring and fitting need",
+                got=f"{self.n:,} rows without labels",
+                fix="give the labels; without them a fitted map can still be applied",
+            )
+        return self._given_labels
+
+    @property
+    def n(self) -> int:
+        return len(self.values if self._score_only is None else self._score_only)
+
+    @property
+    def k(self) -> int:
+        return int(self.values.shape[1]) if self._score_only is None else 2
+
+    def block(self, rows: slice) -> tuple[Floats, Ints]:
+        """Some rows of `values` and `labels`."""
+        return self._values_of(rows), self._known_labels[rows].astype(np.int64, copy=False)
+
+    def _values_of(self, rows: slice) -> Floats:
+        if self._score_only is None:
+            return self.values[rows]
+        s = self._score_only[rows]
+        return np.stack([1 - s, s], axis=1)
+
+    # -- the score in [0, 1] that is judged, and its outcome -------------------------------------
+
+    @cached_property
+    def score(self) -> Array:
+        """P(positive) of binary predictions, the confidence of all others, (n,)."""
+        return lock(self._event_prob) if self.row_data.task == "binary" else self.confidence
+
+    @cached_property
+    def outcome(self) -> npt.NDArray[np.bool_]:
+        """Whether the row is positive (binary predictions), or predicted right (all others)."""
+        if self.row_data.task != "binary":
+            return self.correct
+        return lock(self.labels == 1) if self._score_only is None else lock(self._known_labels.astype(bool, copy=False))
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Score against outcome, sorted once: the input of binned, kernel and ranking measures."""
+        if self.row_data.task != "binary":
+            return self.top_label
+        return sort_curve(self.score, self.outcome, self.row_data.weights)
+
+    @cached_property
+    def top_label(self) -> Curve:
+        """Confidence against correctness, sorted once."""
+        return sort_curve(self.confidence, self.correct, self.row_data.weights)
+
+    @cached_property
+    def _event_prob(self) -> Array:
+        """Of class 1 of two, without losing digits where it is small."""
+        if self._score_only is not None:
+            return self._score_only
+        if self.score_type == "probs":
+            return self.values[:, 1].astype(np.float64)
+        return np.exp(self.values[:, 1] - self._top.largest) / self._top.total
+
+    def mean(self, rows: npt.ArrayLike) -> float:
+        """Mean of one number per row, by the rows' weights."""
+        values, w = np.asarray(rows, dtype=np.float64), self.row_data.weights
+        return float(values.mean()) if w is None else float(w @ values / w.sum())
+
+    @cached_property
+    def effective(self) -> float:
+        """The effective number of rows: the sum of weights that count rows, else by Kish's formula."""
+        return effective_rows(self.row_data.weights, self.n)
+
+    @cached_property
+    def counts(self) -> Array | None:
+        """How many rows each row is worth, (n,), which sum to `effective`; None where all count alike."""
+        w = self.row_data.weights
+        return None if w is None else lock(w * (self.effective / w.sum()))
+
+    def uniform(self, rows: slice = slice(None)) -> Array:
+        """The uniform distribution over the options that each row has, (b, k)."""
+        if self.row_data.exists is None:
+            return np.broadcast_to(1 / self.k, self.values[rows].shape)
+        exists = self.row_data.exists[rows]
+        return np.asarray(exists / exists.sum(axis=1, keepdims=True))
+
+    # -- the largest score ----------------------------------------------------------------------
+
+    @cached_property
+    def confidence(self) -> Array:
+        return (
+            self._score_only
+            if self._score_only is not None and self.row_data.task == "confidence"
+            else self._top.confidence
+        )
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """The class of the largest score (the lowest index wins a tie), unless the rows carry another prediction."""
+        return self._top.predicted
+
+    @cached_property
+    def correct(self) -> npt.NDArray[np.bool_]:
+        if self._score_only is not None and self.row_data.task == "confidence":
+            return lock(self._known_labels.astype(bool, copy=False))
+        return lock(self.predicted == self.labels)
+
+    # -- probabilities --------------------------------------------------------------------------
+
+    @property
+    def logits(self) -> Floats:
+        """The logits as given, or the logarithm of the probabilities as given (floored at 1e-12)."""
+        return self.values if self.score_type == "logits" else self._log_values
+
+    @cached_property
+    def _log_values(self) -> Array:
+        logs = np.log(np.maximum(self.values, PROBABILITY_FLOOR), dtype=np.float64)
+        return lock(logs if self.row_data.exists is None else without_absent(logs, self.row_data.exists))
+
+    @cached_property
+    def true_prob(self) -> Array:
+        """Probability given to the true class, (n,)."""
+        if self.score_type == "probs":
+            return lock(self._at_label.astype(np.float64))
+        return lock(np.exp(self.true_log_prob))
+
+    @cached_property
+    def true_log_prob(self) -> Array:
+        """Its logarithm, without a floor when it comes from logits."""
+        if self.score_type == "logits":
+            with np.errstate(over="ignore"):
+                return lock(self._at_label - self._top.largest - np.log(self._top.total))
+        return lock(np.log(np.maximum(self._at_label, PROBABILITY_FLOOR)))
+
+    @property
+    def entropy(self) -> Array:
+        """Of the distribution of every row, in nats, (n,)."""
+        values = np.empty(self.n)
+        for rows, probs in self.prob_rows():
+            values[rows] = entropy_of(probs)
+        return np.maximum(values, 0.0)
+
+    @property
+    def log_probs(self) -> Array:
+        """(n, k); computed anew at each call."""
+        if self.score_type == "probs":
+            return self._log_values
+        return self.values - self._top.largest[:, None] - np.log(self._top.total)[:, None]
+
+    @property
+    def probs(self) -> Array:
+        """(n, k) in float64; kept when small, computed anew when large."""
+        if self._kept_probs is not None:
+            return self._kept_probs
+        return np.concatenate([block for _, block in self.prob_rows()])
+
+    def logits_of(self, classes: Ints) -> Array:
+        """Logits of some classes, (n, len(classes)), in float64, without computing the others."""
+        values = self.values[:, classes].astype(np.float64)
+        return values if self.score_type == "logits" else np.log(np.maximum(values, PROBABILITY_FLOOR))
+
+    def prob_rows(self) -> Iterator[tuple[slice, Array]]:
+        """Probabilities in chunks of rows, so that 50,000 x 1000 needs no second copy."""
+        for rows in pieces(self.n, self._chunk_rows):
+            yield rows, self._probs(rows)
+
+    def class_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
+        """For each class its probability against its presence, in blocks of classes."""
+        if self._kept_curves is not None:
+            return iter(self._kept_curves)
+        return self._make_curves()
+
+    # -- cached views ---------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Drop the cached views: they are computed again when they are needed. Frees memory of large predictions."""
+        given = {"_given_labels", "_score_only", "score_type", "row_data"}
+        given |= {"values"} if self._score_only is None else set()
+        for name in self.__dict__.keys() - given:
+            self.__dict__.pop(name, None)
+
+    @property
+    def _small(self) -> bool:
+        return self.n * self.k <= KEEP_ELEMENTS
+
+    @property
+    def _chunk_rows(self) -> int:
+        return max(1, CHUNK_ELEMENTS // self.k)
+
+    @cached_property
+    def _at_label(self) -> Floats:
+        if self._score_only is not None:  # the same numbers as in `values`, without building it
+            return np.where(self._known_labels, self._score_only, 1 - self._score_only)
+        return self.values[np.arange(self.n), self.labels]
+
+    @cached_property
+    def _top(self) -> Top:
+        return top_of(self.values, self.score_type == "logits", self._carried, self._chunk_rows)
+
+    @property
+    def _carried(self) -> Ints | None:
+        """Predictions that are not the class of the largest score; a confidence is that of class 1, right."""
+        return np.ones(self.n, dtype=np.int64) if self.row_data.task == "confidence" else self.row_data.predicted
+
+    @cached_property
+    def _kept_probs(self) -> Array | None:
+        if not self._small:
+            return None
+        if self.score_type == "probs":
+            return lock(self.values.astype(np.float64, copy=False))
+        probs = np.empty((self.n, self.k))
+        # The same numbers, whichever view is asked for first.
+        self.__dict__["_top"] = top_of(self.values, True, self._carried, self._chunk_rows, probs)
+        return lock(probs)
+
+    def _probs(self, rows: slice, classes: slice = slice(None)) -> Array:
+        if self._kept_probs is not None:
+            return self._kept_probs[rows, classes]
+        block = self.values[rows, classes]
+        if self.score_type == "probs":
+            return block.astype(np.float64)
+        return softmax_of(block, self._top.largest[rows], self._top.total[rows])
+
+    @cached_property
+    def _kept_curves(self) -> list[ClassCurves | WeightedCurves] | None:
+        return list(self._make_curves()) if self._small else None
+
+    def _make_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
+        """Blocks of at most KEEP_ELEMENTS."""
+        _ = self._kept_probs, self._top  # computed here once, not by the first thread that needs them
+        block, at_once = max(1, KEEP_ELEMENTS // self.n), max(1, 4 * CHUNK_ELEMENTS // self.n)
+        if self.row_data.weights is not None:
+            for classes in pieces(self.k, block):
+                yield WeightedCurves.of(self._probs(slice(None), classes), self.labels, classes, self.row_data.weights)
+            return
+        yield from curves_of(self.labels, self.k, lambda some: self._probs(slice(None), some), block, at_once)

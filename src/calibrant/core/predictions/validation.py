@@ -1,0 +1,340 @@
+"""Checks of arrays. Every error says what was expected, what was given and what to do."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Array, Floats, Ints, is_text
+from calibrant.core.errors import InputError
+from calibrant.core.parallel import pieces, run_pieces
+from calibrant.core.predictions.logit_range import hold
+from calibrant.core.predictions.row_data import RowArguments, RowData
+
+SUM_TOLERANCE = 1e-3  # how far a row of probabilities may be from one: float16 files are
+OVER_ONE = 1e-6  # float32 softmax may round this far over one
+MOST_NAMED = 30  # labels that a message names
+SURE_ROWS = 10  # fewer rows of small logits may sum to one by chance
+MOST_COUNT = 2**53  # whole numbers are exact up to here
+
+
+def check_logits(values: npt.ArrayLike) -> Floats:
+    """Finite logits (n, k), in a range in which sums and squares stay finite."""
+    logits = float_array("logits", values)
+    _check_shape("logits", logits)
+    check_finite("logits", logits, "replace or drop these rows; for probabilities of 0 use from_probs")
+    return hold(logits)
+
+
+def check_probs(values: npt.ArrayLike) -> Floats:
+    """Probabilities (n, k): every row inside [0, 1] and summing to one."""
+    probs = float_array("probs", values)
+    _check_shape("probs", probs)
+    check_finite("probs", probs, "replace or drop these rows")
+    low, high = float(probs.min()), float(probs.max())
+    if low < 0 or high > 1 + OVER_ONE:
+        row = int(np.flatnonzero((probs < 0).any(1) | (probs > 1 + OVER_ONE).any(1))[0])
+        fix = "if these are logits use from_logits (a column or array named logits)"
+        if low >= 0 and abs(float(np.median(row_sums(probs))) - 100) < 100 * SUM_TOLERANCE:
+            fix = "divide by 100: these are percent"
+        got = f"{low if low < 0 else high:g} (row {row})"
+        raise InputError("probs", expected="values inside [0, 1]", got=got, fix=fix)
+    sums = row_sums(probs)
+    off = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if len(off):
+        raise InputError(
+            "probs",
+            expected="rows that sum to one",
+            got=f"{sums[off[0]]:g} in row {off[0]} ({len(off)} of {len(sums)} rows are off)",
+            fix="divide each row by its sum, or use from_logits for scores before the softmax",
+        )
+    return np.minimum(probs, probs.dtype.type(1)) if high > 1 else probs
+
+
+def look_like_probabilities(logits: Floats) -> bool:
+    """Whether every row lies in [0, 1] and sums to one, which logits do not by chance."""
+    if logits.min() < 0 or logits.max() > 1:
+        return False
+    return len(logits) >= SURE_ROWS and bool(np.all(np.abs(row_sums(logits) - 1) <= SUM_TOLERANCE))
+
+
+def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") -> Ints:
+    """Class numbers from 0 to k - 1, one per row."""
+    array = to_numpy(name, labels)
+    if array.shape != (n,):
+        hint = "give the class index, not a one-hot row" if array.ndim == 2 else "give one label per row"
+        raise InputError(name, expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
+    check_no_gaps(name, array)
+    if array.dtype.kind not in "iubf":
+        raise _text_labels(name, array, k)
+    if array.dtype.kind == "b":  # 0 and 1, both inside any range
+        return array.astype(np.int64)
+    broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
+    if len(broken):
+        row = int(broken[0])
+        raise InputError(name, expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0")
+    outside = np.flatnonzero((array < 0) | (array >= k))
+    if len(outside):
+        row = int(outside[0])
+        raise InputError(
+            name,
+            expected=f"integers in 0..{k - 1} ({k} columns of scores)",
+            got=f"{array[row]} in row {row} ({len(outside)} rows are outside)",
+            fix="say ignore=-100 to leave these rows out, and axis=-1 for the output (N, T, V) of a language model"
+            if array[row] == -100
+            else "number the classes from 0, one column of scores for each",
+        )
+    return array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
+
+
+def check_no_gaps(name: str, labels: npt.NDArray[Any]) -> None:
+    """Refuse labels of which some are NaN or None."""
+    if labels.dtype.kind == "f":
+        gaps = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        gaps = np.array([label is None or label != label for label in labels.ravel()], dtype=bool)
+    else:
+        return
+    if gaps.any():
+        row = int(gaps.argmax())
+        got = f"none in row {row} ({int(gaps.sum()):,} of {gaps.size:,} rows)"
+        fix = "drop these rows, or give labels=None if all rows are to be calibrated without labels"
+        raise InputError(name, expected="a label in every row", got=got, fix=fix)
+
+
+def _text_labels(name: str, labels: npt.NDArray[Any], k: int) -> InputError:
+    """The error for labels that are not numbers."""
+    fix = "number the classes from 0"
+    if labels.dtype.kind in "UO" and name == "labels":
+        kinds = np.unique(labels.astype(str)).tolist()
+        fix += f", or name all {k} classes in the order of the columns of scores"
+        if len(kinds) <= MOST_NAMED:
+            order = "if that is their order" if len(kinds) == k else f"and the {k - len(kinds)} that no row has"
+            order = order if len(kinds) <= k else f"though there are {len(kinds)} names"
+            fix += f": classes={kinds} (--classes {','.join(kinds)}), {order}"
+        else:
+            fix += f": classes=[...] (--classes), {', '.join(kinds[:3])} and {len(kinds) - 3} more"
+    return InputError(name, expected="integers", got=f"type {labels.dtype}", fix=fix)
+
+
+def check_row_number(
+    name: str, values: npt.NDArray[Any], *, allow_few_rows: bool, classes: bool = False, known: bool = False
+) -> None:
+    """At least two rows, and as many as classes unless the rows are certainly the first axis (`known`)."""
+    if values.ndim == 0:
+        raise InputError(
+            name, expected="a 2-D array (n, k)", got=f"one value of type {values.dtype}", fix="give one row each"
+        )
+    n, k = len(values), values.shape[1] if classes and values.ndim == 2 else 2
+    if n == 0:
+        fix = "check the file, or leave the empty batch out (update(None) adds nothing)"
+        raise InputError(name, expected="at least two rows", got="an empty array (n = 0)", fix=fix)
+    if allow_few_rows:
+        return
+    if n == 1:
+        fix = "calibration needs many predictions: give more, or say allow_few_rows=True (--allow-few-rows)"
+        raise InputError(name, expected="at least two rows", got="n = 1", fix=fix)
+    if n < k and not known:
+        raise InputError(
+            name,
+            expected="at least as many rows as classes",
+            got=f"n = {n} rows, k = {k} classes",
+            fix="transpose the array if it is (k, n); if it is right, say allow_few_rows=True (--allow-few-rows)",
+        )
+
+
+def check_scores(name: str, scores: npt.ArrayLike, *, logits: bool) -> Array:
+    """One score per row: a probability, or any finite number where they are logits."""
+    values = float_array(name, scores)
+    if values.ndim != 1:
+        fix = "give one score per row; for scores of all classes use from_logits or from_probs"
+        raise InputError(name, expected="shape (n,)", got=f"shape {values.shape}", fix=fix)
+    if len(values) == 0:
+        return values.astype(np.float64)
+    check_finite(name, values[:, None], "replace or drop these rows")
+    outside = np.flatnonzero((values < 0) | (values > 1 + OVER_ONE))
+    if not logits and len(outside):
+        got = f"{values[outside[0]]:g} in row {outside[0]} ({len(outside)} of {len(values)} rows)"
+        fix = "say logits=True if these are margins or log-odds; divide by 100 if they are percent"
+        raise InputError(name, expected="probabilities from 0 to 1", got=got, fix=fix)
+    numbers = values.astype(np.float64, copy=False)
+    return numbers if logits or numbers.max() <= 1 else np.minimum(numbers, 1.0)
+
+
+def _check_shape(name: str, values: Floats) -> None:
+    if values.ndim != 2:
+        fix = (
+            "for one score per row use Predictions.binary or from_confidence"
+            if values.ndim == 1
+            else "say which axis holds the classes: axis=1 for (N, C, H, W)"
+        )
+        raise InputError(name, expected="a 2-D array (n, k)", got=f"shape {values.shape}", fix=fix)
+    if values.shape[1] < 2:
+        raise InputError(
+            name,
+            expected="at least two columns (k >= 2)",
+            got=f"k = {values.shape[1]}",
+            fix="for one score per row use Predictions.binary or from_confidence",
+        )
+
+
+def check_row_data(n: int, rows: RowArguments) -> RowData:
+    """Valid data of n rows; the task, classes and notes are added by the caller."""
+    weights = None if rows.weights is None else check_weights(rows.weights, n)
+    largest = 1.0 if rows.weights is None else float(np.max(np.asarray(rows.weights)))
+    return RowData(
+        features=_features(rows.features, n),
+        ids=None if rows.ids is None else _names("ids", rows.ids, n),
+        groups=None if rows.groups is None else _names("groups", rows.groups, n),
+        weights=weights,
+        unit=largest / (1.0 if weights is None else float(weights.max())),
+        clusters=None if rows.clusters is None else _number_clusters(_names("clusters", rows.clusters, n)),
+    )
+
+
+def _number_clusters(names: npt.NDArray[Any]) -> Ints:
+    """Clusters as 0, 1, ... without gaps; numbers in ascending order, as those of pixels are, need no sorting."""
+    if names.dtype.kind in "iu" and len(names) and np.all(names[1:] >= names[:-1]):
+        clusters = np.zeros(len(names), dtype=np.int64)
+        np.cumsum(names[1:] != names[:-1], out=clusters[1:])
+        return clusters
+    return np.unique(names, return_inverse=True)[1]
+
+
+def check_weights(weights: npt.ArrayLike, n: int) -> Array | None:
+    """Weights that are whole numbers count rows (divided by their common divisor); others get a mean of one.
+
+    Equal weights are no weights: None.
+    """
+    values = float_array("weights", weights)
+    if values.shape != (n,):
+        raise InputError("weights", expected=f"shape ({n},)", got=f"shape {values.shape}", fix="give one per row")
+    check_finite("weights", values[:, None], "replace or drop these rows")
+    given = values.astype(np.float64)
+    if given.min() < 0:
+        row = int(given.argmin())
+        got = f"{given[row]:g} in row {row}"
+        raise InputError("weights", expected="0 or more", got=got, fix="drop rows that must not count, or weigh them 0")
+    if given.max() == 0:
+        raise InputError(
+            "weights", expected="at least one above 0", got="all 0", fix="leave them out to weigh all alike"
+        )
+    if given.min() == given.max():
+        return None
+    if np.all(given == np.floor(given)) and given.max() < MOST_COUNT:
+        return np.asarray(given / np.gcd.reduce(given.astype(np.int64)))
+    return np.asarray(given / given.mean())
+
+
+def check_seen(seen: npt.ArrayLike) -> float:
+    """The share of rows that a map was fitted on; a table has it in every row."""
+    array = to_numpy("seen", seen)
+    if array.dtype.kind not in "iubf" or not array.size or not np.all((array >= 0) & (array <= 1)):
+        got = f"{np.max(array)}" if array.dtype.kind in "iubf" and array.size else f"{array.size} of type {array.dtype}"
+        raise InputError("seen", expected="a share from 0 to 1", got=got, fix="leave it out, or write the share")
+    return float(np.max(array))
+
+
+def _features(features: npt.ArrayLike | None, n: int) -> Floats | None:
+    if features is None:
+        return None
+    values = float_array("features", features)
+    if values.ndim != 2 or len(values) != n:
+        raise InputError(
+            "features",
+            expected=f"shape ({n}, d)",
+            got=f"shape {values.shape}",
+            fix="give one row per prediction",
+        )
+    check_finite("features", values, "replace or drop these rows")
+    return values
+
+
+def _names(what: str, names: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
+    array = to_numpy(what, names)
+    if array.dtype == object and all(isinstance(name, str) for name in array.flat):  # a column of a table
+        array = array.astype(str)
+    if array.shape != (n,) or array.dtype.kind not in "iuUS":
+        raise InputError(
+            what,
+            expected=f"{n} integers or strings",
+            got=f"shape {array.shape} of type {array.dtype}",
+            fix="give one integer or string per prediction",
+        )
+    if array.dtype.kind not in "SU":
+        return array.view()
+    try:
+        text = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array.view()
+    except UnicodeError:
+        text = None
+    if text is None or not is_text(text):
+        raise InputError(what, expected="text", got="bytes that are not valid UTF-8", fix="write the names as UTF-8")
+    return text
+
+
+def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
+    """numpy array of a numpy array, torch CPU tensor, polars or pandas column, or nested list."""
+    if hasattr(values, "detach"):
+        if getattr(values.device, "type", "cpu") != "cpu":
+            raise InputError(name, expected="a tensor on the CPU", got=f"one on {values.device}", fix="call .cpu()")
+        values = values.detach()
+        if "bfloat16" in str(values.dtype):  # numpy has no such type
+            values = values.float()
+        values = values.numpy()
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            name,
+            expected="an array with rows of one length",
+            got="rows of different lengths",
+            fix="pad or drop them",
+        ) from error
+
+
+def float_array(name: str, values: npt.ArrayLike) -> Floats:
+    """A float32 or float64 array, without a copy where it is one already; a view, so that its flags are its own."""
+    array = to_numpy(name, values)
+    if array.dtype.kind not in "fiu":
+        raise InputError(
+            name,
+            expected="numbers",
+            got=f"type {array.dtype}",
+            fix="convert it to a float32 or float64 array",
+        )
+    if array.dtype.kind in "iu":
+        return array.astype(np.float64)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype not in (np.float32, np.float64):
+        return array.astype(np.float64)
+    return np.ascontiguousarray(array).view()  # rows in one piece: the same sums from every kind of file
+
+
+def check_finite(name: str, values: Floats, fix: str) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # NaN and infinity would spread into the sum
+            return
+        sums = row_sums(values)
+    suspects = np.flatnonzero(~np.isfinite(sums))  # huge finite values may overflow a sum: look closer
+    bad = suspects[~np.isfinite(values[suspects]).all(axis=1)]
+    if len(bad):
+        row = int(bad[0])
+        value = values[row][~np.isfinite(values[row])][0]
+        raise InputError(
+            name,
+            expected="finite numbers",
+            got=f"{value} in row {row} ({len(bad)} of {len(values)} rows have such values)",
+            fix=fix,
+        )
+
+
+def row_sums(values: Floats) -> Array:
+    n, k = values.shape
+    sums = np.empty(n)
+
+    def work(rows: slice) -> None:
+        values[rows].sum(axis=1, out=sums[rows])
+
+    run_pieces(work, pieces(n, max(1, (1 << 20) // max(k, 1))), values.size)
+    return sums

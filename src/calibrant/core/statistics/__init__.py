@@ -1,0 +1,1 @@
+"""Bootstrap, noise of calibration errors, Wilson's interval, regressions, the exact temperature, cross-fitting."""

@@ -1,0 +1,221 @@
+"""Noise of calibration errors: each is a norm of residuals gathered in bins, and the noise of those sums is known.
+
+An absolute value turns noise into error, so a calibration error is biased upwards: not at all where the gaps are far
+from 0, most where they are 0, and nobody can know which. Each end of an interval takes the side that is safe.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.curve import Bins
+from calibrant.core.statistics.bootstrap import Interval
+
+MOST_GROUPS, FEWEST_GROUPS = 1000, 200  # random groups of rows that joint noise is learned from
+GROUP_ELEMENTS = 1 << 23  # groups x bins held at a time
+DRAW_ELEMENTS = 1 << 24  # draws x bins held at a time
+
+Entries = tuple[Ints, Ints, Array]  # row, bin and residual
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A value for each bin (or point), and draws of the noise that sampling the rows gave it."""
+
+    value: Array  # (m,)
+    noise: Array  # (draws, m), each draw centred at 0
+
+    @property
+    def error(self) -> Array:
+        """Standard error of each value."""
+        return np.asarray(np.sqrt((self.noise**2).mean(axis=0)))
+
+    def scaled(self, by: Array) -> "Noisy":
+        return Noisy(self.value * by, self.noise * by)
+
+    def through(self, matrix: Array) -> "Noisy":
+        """After a linear map (m, m')."""
+        return Noisy(self.value @ matrix, self.noise @ matrix)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How rows were drawn: their number, weights and clusters, and the seed and number of draws of their noise.
+
+    Rows of one cluster (0, 1, ...) come together, so they share their noise. With `paired`, whatever is gathered from
+    these rows shares its noise row by row: two models on the same rows. With `calibrated`, draws are what a calibrated
+    model would show: residuals of whole clusters with random signs, around 0.
+
+    >>> three = Sampling(3, draws=4)
+    >>> made = three.gather(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([0.1, -0.4, 0.2]), 2)
+    >>> made.value.round(4), made.noise.shape
+    (array([ 0.0333, -0.0667]), (4, 2))
+    """
+
+    n: int
+    draws: int = 1000
+    seed: int = 0
+    weights: Array | None = None
+    clusters: Ints | None = None
+    paired: bool = False
+    calibrated: bool = False
+
+    def gather(self, row: Ints, bin_of: Ints, residual: Array, bins: int) -> Noisy:
+        """Weighted sum of the residuals in each bin, over the sum of weights; a row in bin -1 is in none.
+
+        Each row stands in one bin, which makes bins independent to first order: their noise needs no resampled rows.
+        """
+        kept = bin_of >= 0
+        row, bin_of, residual = row[kept], bin_of[kept], residual[kept]
+        if self.paired or self.clusters is not None:
+            return self.gather_jointly([(row, bin_of, residual)], bins)
+        w = self._weights[row]
+
+        def sums(values: Array) -> Array:
+            return np.bincount(bin_of, values, minlength=bins).astype(np.float64)
+
+        total, square = self._weights.sum(), float(self._weights @ self._weights)
+        value = sums(w * residual) / total
+        squares = sums((w * residual) ** 2) - 2 * value * sums(w**2 * residual) + value**2 * square
+        return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / total)
+
+    def gather_jointly(self, blocks: Iterable[Entries], bins: int) -> Noisy:
+        """The same where a row has residuals in several bins, or shares its noise with others.
+
+        Rows (or clusters) are dealt at random into groups, and a draw weighs the groups by normal numbers: this has
+        the covariance of a bootstrap.
+        """
+        rng = np.random.default_rng(self.seed)
+        unit = np.arange(self.n) if self.clusters is None else self.clusters
+        units = int(unit.max()) + 1
+        groups = min(units, MOST_GROUPS, max(FEWEST_GROUPS, GROUP_ELEMENTS // bins))
+        group = (rng.permutation(units) % groups)[unit]
+        sums = np.zeros(groups * bins)
+        for row, bin_of, residual in blocks:
+            np.add.at(sums, group[row] * bins + bin_of, self._weights[row] * residual)
+        each, size = sums.reshape(groups, bins), np.bincount(group, self._weights, groups)
+        total = size.sum()
+        value = each.sum(axis=0) / total
+        if self.calibrated:
+            signs = rng.choice([-1.0, 1.0], (self._affordable(bins), groups))
+            return Noisy(value, signs @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
+        each = (each - size[:, None] * value) / total * np.sqrt(groups / max(groups - 1, 1))
+        return Noisy(value, rng.standard_normal((self._affordable(bins), groups)) @ each)
+
+    def independent(self, value: Array, error: Array) -> Noisy:
+        """Normal noise of these standard errors."""
+        rng = np.random.default_rng(self.seed)
+        return Noisy(value, rng.standard_normal((self._affordable(len(value)), len(value))) * error)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.ones(self.n) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+
+    def _affordable(self, bins: int) -> int:
+        return min(self.draws, max(DRAW_ELEMENTS // max(bins, 1), 100))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A calibration error and draws of its noise as seen from two sides, and the error that noise alone makes."""
+
+    value: float
+    straight: Array  # as if no gap changed its sign: safe for an upper end
+    kinked: Array  # as if gaps near 0 were 0, so that their noise is pure error: safe for a lower end
+    floor: Array  # as if all gaps were 0
+
+    def ends(self, tail: float) -> Interval:
+        """What the true error lies between, missing it on each side with a chance of `tail`."""
+        low = self.value - float(np.quantile(self.kinked, 1 - tail))
+        if (self.floor >= self.value).mean() > tail:
+            low = 0.0
+        return Interval(max(low, 0.0), max(self.value - float(np.quantile(self.straight, tail)), 0.0))
+
+    def at(self, value: float) -> "Spread":
+        """The same noise around a value that is known more exactly."""
+        return Spread(value, self.straight, self.kinked, self.floor)
+
+    def squared(self) -> "Spread":
+        def of(draws: Array) -> Array:
+            return np.asarray(self.value**2 - np.maximum(self.value - draws, 0.0) ** 2)
+
+        return Spread(self.value**2, of(self.straight), of(self.kinked), self.floor**2)
+
+
+def of_sum(field: Noisy, *, above_only: bool = False) -> Spread:
+    """Of the sum of |v|; with `above_only` of the values above 0 alone."""
+    g, noise = field.value, field.noise
+    sign = np.where(g > 0, 1.0, 0.0) if above_only else np.sign(g)
+    folded = np.maximum(noise, 0.0) if above_only else np.abs(noise)
+    floor = folded.sum(axis=1)
+    near = np.abs(g) < _turn(floor) * field.error
+    kinked = noise[:, ~near] @ sign[~near] + folded[:, near].sum(axis=1)
+    return Spread(float(sign @ g), noise @ sign, kinked, floor)
+
+
+def of_norm(field: Noisy, value: float | None = None) -> Spread:
+    """Of the root of the sum of v squared, by the true norms that would show such a value.
+
+    A true norm of x in some direction shows x^2 + 2 x (noise along it) + (noise)^2: for each draw, the square that is
+    seen at one x. The direction is the one seen; since noise may hide the true one, the straight side also tries the
+    direction that noise prefers, and takes the wider.
+    """
+    error = float(np.linalg.norm(field.value)) if value is None else value
+    floor = np.linalg.norm(field.noise, axis=1)
+
+    def off(direction: Array) -> Array:
+        along = field.noise @ direction / (float(np.linalg.norm(direction)) or 1.0)
+        inside = along**2 - floor**2 + error**2
+        return np.where(inside > 0, error + along - np.sqrt(np.maximum(inside, 0.0)), error)
+
+    seen, preferred = off(field.value), off(_noisiest(field.noise))
+    wider = min(seen, preferred, key=lambda draws: float(np.quantile(draws, 0.025)))
+    return Spread(error, wider, seen, floor)
+
+
+def of_largest(field: Noisy) -> Spread:
+    """Of the largest |v|: whatever comes within two standard errors of it may be the true largest."""
+    size, spread = np.abs(field.value), field.error
+    top = int(size.argmax())
+    signed = field.noise * np.sign(field.value)
+    near = size >= size[top] - 2 * np.maximum(spread, spread[top])
+    floor = np.abs(field.noise).max(axis=1)
+    return Spread(float(size[top]), signed[:, top], signed[:, near].max(axis=1), floor)
+
+
+def difference_draws(a: Spread, b: Spread) -> tuple[Array, Array]:
+    """Noise of b - a for the lower and for the upper end; both spreads must be of paired draws on the same rows."""
+    return b.kinked - a.straight, b.straight - a.kinked
+
+
+def per_share(bins: Bins) -> Array:
+    """One over the share of rows in each bin, 0 where it is empty: residual sums times this are gaps."""
+    return np.divide(bins.n, bins.count, out=np.zeros_like(bins.count), where=bins.filled).ravel()
+
+
+def per_root_share(bins: Bins) -> Array:
+    """Residual sums times this, squared and added up, are squared gaps averaged over the bins by their size."""
+    return np.sqrt(per_share(bins))
+
+
+def _noisiest(noise: Array) -> Array:
+    """The direction in which the draws spread most, by a few steps of the power method."""
+    direction = np.sqrt((noise**2).sum(axis=0))
+    for _ in range(20):
+        direction = noise.T @ (noise @ direction)
+        direction /= float(np.linalg.norm(direction)) or 1.0
+    return np.asarray(direction)
+
+
+def _turn(floor: Array) -> float:
+    """How many standard errors from 0 a gap counts as sure of its sign: 1 for up to 33 bins, more for many.
+
+    Of many gaps of 0 some lie beyond any limit by chance, and their errors add up. The number of bins is the one that
+    would make the noise floor as steady as it is, so unequal and dependent bins count for less.
+    """
+    spread = float(floor.var())
+    bins = (np.pi / 2 - 1) * float(floor.mean()) ** 2 / spread if spread > 0 else 1.0
+    return float(np.sqrt(max(2 * np.log(max(bins, 1.0) / 20), 1.0)))

@@ -1,0 +1,153 @@
+"""A calibration map as a torch module: the last layer of a network."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.maps.export_check import Exported, check_exportable, compared, given, has_one_score, trial_logits
+from calibrant.core.maps.map import Map
+from calibrant.core.torch.step_modules import Handed, LinearModule, float_on, step_module
+
+
+class TorchMap(nn.Module):
+    """Logits (..., k) or (n, k, height, width) in, calibrated logits out: the same numbers as `map(p).logits`.
+
+    A map of one score (binary predictions, bare confidences) takes the log-odds ln(s / (1 - s)), any shape, and gives
+    calibrated log-odds: their sigmoid is the probability. Options that a question does not have stand at -inf.
+
+    Maps that give probabilities give their logarithms, floored at ln 1e-12. A map of the top label ("top") takes the
+    largest incoming logit as the prediction; the largest outgoing one may be another when the calibrated confidence
+    is small, so take the prediction from the logits before. Nothing is trained: the numbers are buffers, kept in
+    float64 whatever the network is cast to (float32 on devices without float64), and the output has the input's type.
+
+    >>> import numpy as np
+    >>> from calibrant.core.maps.steps import Linear
+    >>> m = Map("temperature", 2, (Linear(np.array(np.log(3) / 2), np.array(0.0)),))  # T = 2 / ln 3
+    >>> nn.Sequential(nn.Identity(), TorchMap(m))(torch.tensor([[2.0, 0.0]])).softmax(1)
+    tensor([[0.7500, 0.2500]])
+    """
+
+    def __init__(self, map: Map) -> None:
+        super().__init__()
+        check_exportable(map)
+        self.k, self.calibrator = map.k, map.calibrator
+        self.one_score, self.choices = has_one_score(map), map.task == "choice"
+        self.steps = nn.ModuleList([step_module(step, map.k) for step in map.steps])
+
+    def forward(self, logits: Tensor) -> Tensor:
+        if self.one_score:
+            return self._of_one_score(logits)
+        if logits.ndim == 4 and logits.shape[1] == self.k != logits.shape[-1]:  # images
+            calibrated: Tensor = self(logits.movedim(1, -1)).movedim(-1, 1)
+            return calibrated
+        if logits.shape[-1] != self.k or (logits.ndim == 4 and logits.shape[1] == self.k):
+            raise InputError(
+                f"map of {self.calibrator}",
+                expected=f"logits of {self.k} classes in the last dimension, or of images (n, {self.k}, height, width)",
+                got=f"shape {tuple(logits.shape)}",
+                fix="use the map of this network; move the classes of an image to the end if both sizes fit",
+            )
+        exists = logits > -torch.inf if self.choices else None
+        state = Handed(logits.to(float_on(logits.device)), False, None, exists)
+        for step in self.steps:
+            state = step(state)
+        return state.logits.to(logits.dtype)
+
+    def fold_into(self, head: nn.Linear) -> None:
+        """Change the weights of a network's last layer so that it gives calibrated logits by itself.
+
+        The network keeps its layers, so that it is saved and loaded as before (`save_pretrained`, `state_dict`). Only
+        for maps that are affine in the logits: temperature, bias, vector, matrix and the like. Fold once.
+
+        >>> import numpy as np
+        >>> from calibrant.core.maps.steps import Linear
+        >>> layer = nn.Linear(1, 2)
+        >>> before = layer(torch.ones(1, 1))
+        >>> TorchMap(Map("temperature", 2, (Linear(np.array(0.5), np.array(0.0)),))).fold_into(layer)
+        >>> torch.allclose(layer(torch.ones(1, 1)), before / 2)
+        True
+        """
+        width = 1 if self.one_score else self.k
+        if not all(isinstance(step, LinearModule) for step in self.steps):
+            fix = "fit temperature, vector or matrix; or save the map and apply it to the network's logits"
+            raise InputError(f"map of {self.calibrator}", expected="an affine map", got="a curved one", fix=fix)
+        if head.out_features != width:
+            fix = "give the network's last layer"
+            raise InputError("head", expected=f"{width} outputs", got=str(head.out_features), fix=fix)
+        weight, bias = self._affine(width, head.weight.device)
+        if head.bias is None and bias.abs().max() > 0:
+            fix = "fit temperature, which needs none, or give a layer with a bias"
+            raise InputError("head", expected="a layer with a bias", got="one without", fix=fix)
+        with torch.no_grad():
+            head.weight.copy_(weight @ head.weight.to(weight))
+            if head.bias is not None:
+                head.bias.copy_(weight @ head.bias.to(weight) + bias)
+
+    def _affine(self, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """W (k, k) and b (k,) with W z + b the calibrated logits, for a map of linear steps only."""
+        units = torch.eye(width, dtype=float_on(device), device=device)
+        at_units = self(units[:, 0] if self.one_score else units).reshape(-1, width)
+        bias = self(torch.zeros_like(units[0])).reshape(width)
+        return (at_units - bias).T, bias
+
+    def _of_one_score(self, logits: Tensor) -> Tensor:
+        """As two classes, of which the second is the one that the score is about."""
+        z = logits.to(float_on(logits.device))
+        state = Handed(torch.stack([torch.zeros_like(z), z], -1), False, None)
+        for step in self.steps:
+            state = step(state._replace(top=torch.ones_like(z, dtype=torch.int64).unsqueeze(-1)))
+        return (state.logits[..., 1] - state.logits[..., 0]).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.calibrator}, k={self.k}"
+
+
+def export_torch(m: Map, path: str | Path) -> Exported:
+    """A program that plain torch runs: `torch.export.load(path).module()(logits)`, float32 logits of any batch size."""
+    program = _program(m)
+    logits = trial_logits(m)
+    loaded: Any = torch.export.load(io.BytesIO(program)).module()
+    out = loaded(torch.tensor(logits)).double()
+    probs = out.sigmoid().unsqueeze(1) if has_one_score(m) else out.softmax(1)
+    found = compared(m, given(m, logits), probs.numpy(), "torch")
+    write_whole(path, lambda stream: stream.write(program))
+    return Exported(Path(path), "torch", *found)
+
+
+def _program(m: Map) -> bytes:
+    example = torch.zeros(3) if has_one_score(m) else torch.zeros(3, m.k)
+    batch = {0: torch.export.Dim("batch")}
+    module = _Exact(TorchMap(m)) if has_one_score(m) else _Normal(TorchMap(m))
+    program = torch.export.export(module, (example,), dynamic_shapes=(batch,))
+    stream = io.BytesIO()
+    torch.export.save(program, stream)
+    return stream.getvalue()
+
+
+class _Exact(nn.Module):
+    """Computes in float64, whatever comes in."""
+
+    def __init__(self, inner: TorchMap) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, logits: Tensor) -> Tensor:
+        calibrated: Tensor = self.inner(logits.double())
+        return calibrated.to(logits.dtype)
+
+
+class _Normal(nn.Module):
+    """Log-probabilities: near 0 where it matters, so that float32 holds them without loss."""
+
+    def __init__(self, inner: TorchMap) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, logits: Tensor) -> Tensor:
+        calibrated: Tensor = self.inner(logits.double())
+        return calibrated.log_softmax(-1).to(logits.dtype)

@@ -1,0 +1,267 @@
+"""Data out of files that were published as pickles, without running anything in them.
+
+A pickle is a small program. Here it is read as data: numbers, texts, lists, sets, dictionaries and numpy arrays
+are understood, and the few names by which numpy describes an array and torch a tensor. A file that names anything
+else is refused.
+"""
+
+import codecs
+import io
+import pickletools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.errors import InputError
+from calibrant.core.files import damaged, read_bytes
+
+EXPECTED = "data in a pickle: numbers, texts, lists, dictionaries and arrays"
+NAMES = {  # what numpy of all ages calls itself, and how Python 3 writes bytes for Python 2
+    *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+    *(("numpy", "dtype"), ("numpy", "ndarray"), ("_codecs", "encode")),
+    *((module, name) for module in ("__builtin__", "builtins") for name in ("bytes", "bytearray", "set")),
+    *(("collections", "OrderedDict"), ("torch._utils", "_rebuild_tensor_v2"), ("torch.storage", "_load_from_bytes")),
+}
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor as it lies in a file: `content` is a torch file of its numbers, not read here (nas)."""
+
+    content: bytes
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+def read_pickled(file: Path) -> dict[str, Any]:
+    """The dictionary in a pickle file; its keys as text."""
+    content = read_bytes(file)
+    try:
+        found = _Reader(str(file)).read(content)
+    except InputError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, EOFError, OverflowError, MemoryError) as error:
+        raise damaged(file, "a whole pickle file", error) from error
+    if not isinstance(found, dict):
+        raise damaged(file, "a dictionary", f"a {type(found).__name__}")
+    return {key.decode("latin-1") if isinstance(key, bytes) else str(key): value for key, value in found.items()}
+
+
+@dataclass(frozen=True)
+class _Name:
+    """A name in the file. It is compared, never looked up."""
+
+    text: str
+
+
+class _Mark:
+    pass
+
+
+@dataclass
+class _Array:
+    """An array that is described, first, and gets its contents from a later BUILD."""
+
+    array: npt.NDArray[Any] | None = None
+
+
+@dataclass
+class _Type:
+    """An element type; a later BUILD says its byte order."""
+
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """The numbers of a tensor, as a torch file that nobody has read yet."""
+
+    content: bytes
+
+
+class _Reader:
+    """The stack and the memory of a pickle, for the instructions that only hold data."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.stack: list[Any] = []
+        self.memory: dict[int, Any] = {}
+
+    def read(self, content: bytes) -> Any:
+        for name, value in instructions(content):
+            if name in VALUES:
+                self.stack.append(value)
+            elif name in PUTS:
+                self.memory[int(value)] = self.stack[-1]
+            elif name in GETS:
+                self.stack.append(self.memory[int(value)])
+            elif name in CONSTANTS:
+                self.stack.append(CONSTANTS[name])
+            elif name not in IGNORED:
+                self._gather(name, value)
+        return _finished(self.stack.pop())
+
+    def _gather(self, name: str, value: Any) -> None:
+        stack = self.stack
+        if name == "MARK":
+            stack.append(_Mark())
+        elif name == "MEMOIZE":
+            self.memory[len(self.memory)] = stack[-1]
+        elif name in EMPTY:
+            stack.append(EMPTY[name]())
+        elif name in TUPLES:
+            stack.append(tuple(_finished(item) for item in self._pop(TUPLES[name])))
+        elif name in ("TUPLE", "LIST"):
+            items = [_finished(item) for item in self._popped()]
+            stack.append(tuple(items) if name == "TUPLE" else items)
+        elif name in ("APPEND", "APPENDS"):
+            items = self._pop(1) if name == "APPEND" else self._popped()
+            stack[-1].extend(_finished(item) for item in items)
+        elif name == "ADDITEMS":
+            items = self._popped()
+            stack[-1].update(items)
+        elif name == "DICT":
+            stack.append(_pairs(self._popped()))
+        elif name in ("SETITEM", "SETITEMS"):
+            items = self._pop(2) if name == "SETITEM" else self._popped()
+            stack[-1].update(_pairs(items))
+        elif name == "POP":
+            stack.pop()
+        elif name == "DUP":
+            stack.append(stack[-1])
+        elif name == "POP_MARK":
+            self._popped()
+        else:
+            self._describe(name, value)
+
+    def _describe(self, name: str, value: Any) -> None:
+        """The instructions by which objects are made: numpy's arrays, and nothing else."""
+        if name == "GLOBAL":
+            self.stack.append(self._known(*value.split(" ", 1)))
+        elif name == "STACK_GLOBAL":
+            self.stack.append(self._known(*self._pop(2)))
+        elif name == "REDUCE":
+            called, given = self._pop(2)
+            if not isinstance(called, _Name):
+                raise self._refused(f"a call of a {type(called).__name__}")
+            self.stack.append(self._made(called.text, given))
+        elif name == "BUILD":
+            state = self.stack.pop()
+            self._fill(self.stack[-1], state)
+        else:
+            raise self._refused(f"the instruction {name}")
+
+    def _known(self, module: object, name: object) -> _Name:
+        if (module, name) not in NAMES:
+            raise self._refused(f"{module}.{name}")
+        return _Name(str(name))
+
+    def _made(self, name: str, given: tuple[Any, ...]) -> Any:
+        if name == "_reconstruct":
+            return _Array()
+        if name == "dtype":
+            return _Type(self._plain(np.dtype(_text(given[0]))))
+        if name == "_frombuffer":
+            buffer, kind, shape, order = given
+            return np.frombuffer(buffer, dtype=kind.dtype).reshape(shape, order=_text(order))
+        if name == "scalar":
+            return np.frombuffer(_raw(given[1]), dtype=given[0].dtype)[0]
+        if name == "encode" and given[1:] in ((), ("latin1",), ("latin-1",)):
+            return given[0].encode("latin-1")
+        if name == "OrderedDict":
+            return dict(*given)
+        if name == "set":
+            return set(*given)
+        if name == "_load_from_bytes" and len(given) == 1 and isinstance(given[0], bytes):
+            return _Storage(given[0])
+        if name == "_rebuild_tensor_v2" and isinstance(given[0], _Storage):
+            return StoredTensor(given[0].content, int(given[1]), tuple(map(int, given[2])), tuple(map(int, given[3])))
+        if name in ("bytes", "bytearray") and all(isinstance(one, bytes) for one in given):
+            return b"".join(given)
+        raise self._refused(f"a call of {name}")
+
+    def _fill(self, made: object, state: Any) -> None:
+        if isinstance(made, _Array):
+            _, shape, kind, fortran, content = state
+            made.array = np.frombuffer(_raw(content), dtype=kind.dtype).reshape(shape, order="F" if fortran else "C")
+        elif isinstance(made, _Type) and state[2] is None and state[3] is None and state[4] is None:
+            made.dtype = self._plain(made.dtype.newbyteorder(_text(state[1])))
+        elif not isinstance(made, dict):  # attributes of an ordered dictionary are no data
+            raise self._refused(f"a state for a {type(made).__name__.strip('_')}")
+
+    def _plain(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        if dtype.kind not in "biufSU":
+            raise self._refused(f"an array of {dtype}")
+        return dtype
+
+    def _pop(self, count: int) -> list[Any]:
+        items = self.stack[len(self.stack) - count :]
+        if len(items) < count or any(isinstance(item, _Mark) for item in items):
+            raise ValueError("an instruction without its values")
+        del self.stack[len(self.stack) - count :]
+        return items
+
+    def _popped(self) -> list[Any]:
+        """Everything down to the last mark."""
+        items = []
+        while not isinstance(item := self.stack.pop(), _Mark):
+            items.append(item)
+        return items[::-1]
+
+    def _refused(self, got: str) -> InputError:
+        return InputError(
+            self.what,
+            expected=EXPECTED,
+            got=f"{got}: this file contains code, and code is never run",
+            fix="get the published file again; use the binary or Parquet version of the data set where there is one",
+        )
+
+
+def _finished(value: Any) -> Any:
+    return value.array if isinstance(value, _Array) else value
+
+
+def _pairs(items: list[Any]) -> dict[Any, Any]:
+    return {key: _finished(value) for key, value in zip(items[::2], items[1::2], strict=True)}
+
+
+def _raw(content: Any) -> bytes:
+    """The bytes of an array: Python 2 wrote them as text."""
+    return content.encode("latin-1") if isinstance(content, str) else bytes(content)
+
+
+def _text(value: Any) -> Any:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+VALUES = {
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
+    *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+}
+CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+IGNORED = {"PROTO", "FRAME", "READONLY_BUFFER"}
+PUTS, GETS = {"PUT", "BINPUT", "LONG_BINPUT"}, {"GET", "BINGET", "LONG_BINGET"}
+TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+EMPTY: dict[str, Any] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": set}
+OPERATIONS = {operation.code: operation for operation in pickletools.opcodes}
+
+
+def instructions(content: bytes) -> Iterator[tuple[str, Any]]:
+    """Name and value of each, up to the end of the pickle."""
+    stream = io.BytesIO(content)
+    while (code := stream.read(1)) != b".":
+        operation = OPERATIONS.get(code.decode("latin-1"))
+        if operation is None:
+            raise ValueError("a pickle that is cut short" if code == b"" else f"no instruction {code!r}")
+        if operation.name == "STRING":  # pickletools takes it for ASCII; Python 2 wrote the bytes of arrays so
+            quoted = pickletools.read_stringnl(stream, decode=False)
+            yield operation.name, codecs.escape_decode(quoted)[0].decode("latin-1")
+        else:
+            yield operation.name, operation.arg.reader(stream) if operation.arg else None

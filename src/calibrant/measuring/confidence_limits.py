@@ -1,0 +1,120 @@
+"""Where the true value of a measure lies: by known noise, by many parts of many rows, or by resampled rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
+from calibrant.core.statistics.fewest_rows import too_few_rows
+from calibrant.core.statistics.residual_noise import Sampling
+from calibrant.measures import Measure
+
+DRAWS = 1000  # of normal noise: they cost so little that nobody need choose
+MANY_ROWS = 100_000  # from here on values on many parts tell the noise, or fewer resamples must do
+PARTS = 100
+WORK = 1000 * MANY_ROWS  # rows that resampling may touch
+FEWEST = 100
+MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Ends that miss the true value with the chance asked for, each on its side, and how they were computed.
+
+    Where there is no interval both ends are None, and `reason` says why.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    how: str | None = None
+    reason: str | None = None
+
+
+def find_limits(
+    m: Measure,
+    p: Predictions,
+    *,
+    tail: float,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+    drawn: Array | None = None,
+) -> Limits:
+    """The limits by the best way this measure has at this n; `drawn` are its values on resamples, if known already."""
+    value = m(p)
+    if not np.isfinite(value):
+        return Limits(reason="undefined on these rows")
+    if reason := why_no_interval(m, p):
+        return Limits(reason=reason)
+    spread = m.spread(p, sampling(p, seed))
+    if spread is not None:
+        found = spread.ends(tail)
+        if found.low > 0 and m.rough(p) and np.mean(m.under_calibration(p, m.resamples, seed) >= value) > tail:
+            found = Interval(0.0, found.high)
+        return _limits(m, value, found, f"normal noise of the residuals, {len(spread.floor):,} draws")
+    if in_parts(m, p, resamples):
+        half = half_width(values_on_parts(m, p, seed, progress), tail)
+        return _limits(m, value, Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows")
+    if drawn is None:
+        size = affordable(m, p.n) if resamples is None else resamples
+        drawn = draw(lambda counts: m.resampled(p, counts), p.n, size, seed, progress, p.clusters)
+    return _limits(m, value, m.bootstrapped(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples")
+
+
+def why_no_interval(m: Measure, p: Predictions) -> str | None:
+    """Why these rows give this measure no interval, in words; None where they do."""
+    if m.without_interval:
+        return m.without_interval
+    if p.clusters is None:
+        return too_few_rows(p.effective)
+    return too_few_rows(int(p.clusters.max()) + 1, clusters=True)
+
+
+def check_resamples(resamples: int | None, *, least: int = 0) -> None:
+    if resamples is not None and not least <= resamples <= MOST:
+        fix = "use 1000: more only smooths the third digit of an interval"
+        raise InputError("resamples", expected=f"{least} to {MOST:,}", got=f"{resamples:,}", fix=fix)
+
+
+def affordable(m: Measure, n: int) -> int:
+    """How many resamples of n rows: as many as the measure asks for, fewer for very many rows."""
+    return max(min(m.resamples, WORK // n), min(m.resamples, FEWEST))
+
+
+def _limits(m: Measure, value: float, found: Interval, how: str) -> Limits:
+    """Inside what the measure can be, and wide enough to hold the value."""
+    low, high = np.clip((found.low, found.high), *m.bounds)
+    return Limits(float(min(low, value)), float(max(high, value)), how)
+
+
+def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:
+    """How the rows of p were drawn."""
+    return Sampling(p.n, DRAWS, seed, p.weights, p.clusters, paired)
+
+
+def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:
+    """With very many rows, a value that noise does not bias is as noisy as its values on parts say."""
+    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
+    return units >= MANY_ROWS and resamples is None and not m.of_calibration
+
+
+def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | None = None) -> Array:
+    """The measure on PARTS random parts of the rows; the same parts for the same seed."""
+    values = []
+    units = p.n if p.clusters is None else int(p.clusters.max()) + 1
+    for part in np.array_split(np.random.default_rng(seed).permutation(units), PARTS):
+        rows = np.sort(part) if p.clusters is None else np.flatnonzero(np.isin(p.clusters, part))
+        values.append(m(p.take(rows)))
+        if progress:
+            progress(1)
+    return np.array(values)
+
+
+def half_width(values: Array, tail: float) -> float:
+    """Of the interval of the mean of values that are nearly normal."""
+    from scipy.stats import t
+
+    return float(t.isf(tail, len(values) - 1) * np.nanstd(values, ddof=1) / np.sqrt(len(values)))

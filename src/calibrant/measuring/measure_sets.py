@@ -1,0 +1,150 @@
+"""Named sets of measures: the standard one, and the 102 columns of the benchmark study (Tao et al., ICLR 2024)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.curves.curve import Bins, Curve
+from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.temperature import find_temperature
+from calibrant.measures import CATALOGUE, Binned
+from calibrant.measures.auroc_correct import AUROCCorrect
+from calibrant.measures.classwise import Classwise
+from calibrant.measuring.harmonic_score import harmonic_score
+from calibrant.measuring.measure import Measurement, Measurements, measure_all
+
+SetName = Literal["standard", "benchmark102", "benchmark90"]
+
+BIN_COUNTS = (5, 10, 15, 20, 25, 50, 100, 200, 500)
+BIN_FAMILIES = {  # column stem -> spec; equal mass as in verified_calibration, which the study used
+    "ECE": "ece:bins={}",
+    "ECE_em": "ece:bins={},scheme=mass,mass_rule=midpoint",
+    "cwCE": "classwise:bins={}",
+    "cwCE_em": "classwise:bins={},scheme=mass,mass_rule=midpoint",
+    "MCE": "mce:bins={}",
+}
+BIN_BASED = {f"{stem}_{m}": spec.format(m) for stem, spec in BIN_FAMILIES.items() for m in BIN_COUNTS}
+OTHERS = {"KSCE": "ks", "KDECE": "kde", "MMCE": "mmce", "NLL": "nll", "Brier": "brier"}
+STUDY_SEED = 777
+FIT_SHARE = 0.2  # the study fits T on 20 % of the test set and measures "post" on the rest
+
+
+def study_columns(
+    p: Predictions, *, ood: Mapping[str, Predictions] | None = None, seed: int = STUDY_SEED
+) -> dict[str, float]:
+    """The columns of the benchmark study and a few more, as plain numbers: made for many networks.
+
+    All 100 of the set `benchmark102`, one `auc_` per out-of-distribution set, `accuracy`, `T`, the mean confidence of
+    correct and of incorrect predictions (NaN where there is none) and the harmonic score of accuracy and ECE.
+    """
+    T, states = _states(p, seed)
+    values = {f"{state}_{name}": value for state, q in states.items() for name, value in _columns(q, True).items()}
+    for name, other in (ood or {}).items():
+        values[f"auc_{name}"] = _ood_auroc(name, p, other)
+    accuracy = float(p.correct.mean())
+    return values | {
+        "accuracy": accuracy,
+        "correct_confidence": _mean(p.confidence[p.correct]),
+        "incorrect_confidence": _mean(p.confidence[~p.correct]),
+        "T": T,
+        "hcs": float(harmonic_score(accuracy, values["pre_ECE_15"])),
+    }
+
+
+def measure_set(
+    p: Predictions,
+    name: SetName = "standard",
+    *,
+    ood: Mapping[str, Predictions] | None = None,
+    seed: int = STUDY_SEED,
+) -> Measurements:
+    """A named set of measures, as plain values without intervals.
+
+    - `standard`: the measures that `measure_all` takes when none is named;
+    - `benchmark102`: the columns of the benchmark study. 90 are bin-based, 10 others, and there is one AUROC for each
+      out-of-distribution set in `ood`. `pre_` is on all rows; `post_` on a random 80 %, after a temperature fitted on
+      the other 20 %;
+    - `benchmark90`: the bin-based columns alone.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
+    >>> [m.measure for m in measure_set(p)][:3]
+    ['accuracy', 'nll', 'brier']
+    """
+    if name not in get_args(SetName):
+        raise unknown_name("set of measures", name, get_args(SetName))
+    if name == "standard":
+        return measure_all(p, resamples=0)
+    return Measurements(_benchmark(p, ood or {}, seed, others=name == "benchmark102"))
+
+
+def _benchmark(p: Predictions, ood: Mapping[str, Predictions], seed: int, *, others: bool) -> list[Measurement]:
+    T, states = _states(p, seed)
+    fitted = f"after temperature scaling (T = {T:.4f}, fitted on {p.n - states['post'].n} other rows): "
+    made = []
+    for state, q in states.items():
+        for column, value in _columns(q, others).items():
+            words = (fitted if state == "post" else "") + CATALOGUE.make((BIN_BASED | OTHERS)[column]).definition
+            made.append(Measurement(f"{state}_{column}", value, None, None, q.n, q.k, words))
+    for name, other in ood.items():
+        words = f"AUROC of the confidence for telling these {p.n} rows from {other.n} rows of {name}"
+        value = _ood_auroc(name, p, other)
+        made.append(Measurement(f"auc_{name}", value, None, None, p.n + other.n, p.k, words))
+    return made
+
+
+def _states(p: Predictions, seed: int) -> tuple[float, dict[str, Predictions]]:
+    """The temperature, all rows before it, and the rows it was not fitted on after it."""
+    fit_on, rest = p.split(FIT_SHARE, seed=seed)
+    T = find_temperature(fit_on).T
+    return T, {"pre": p, "post": rest.with_temperature(T)}
+
+
+def _columns(q: Predictions, others: bool) -> dict[str, float]:
+    """Every column of one state; the counts of a family share one search in the sorted curves."""
+    _ = q.probs  # one pass for the top label and for all classes
+    values: dict[str, float] = {}
+    shared: dict[tuple[str, ...], Sequence[Bins]] = {}
+    for stem, spec in BIN_FAMILIES.items():
+        family = [CATALOGUE.make(spec.format(count)) for count in BIN_COUNTS]
+        like = family[0]
+        assert isinstance(like, Binned)
+        key = ("classes" if isinstance(like, Classwise) else "top", like.scheme, like.closed, like.mass_rule)
+        if key not in shared:
+            shared[key] = _class_bins(q, like) if isinstance(like, Classwise) else _top_bins(q, like)
+        for count, m, bins in zip(BIN_COUNTS, family, shared[key], strict=True):
+            assert isinstance(m, Binned)
+            values[f"{stem}_{count}"] = m.of(bins)
+    return values | ({name: CATALOGUE.make(spec)(q) for name, spec in OTHERS.items()} if others else {})
+
+
+def _top_bins(q: Predictions, like: Binned) -> list[Bins]:
+    return [q.top_label.bins(count, like.scheme, closed=like.closed, mass_rule=like.mass_rule) for count in BIN_COUNTS]
+
+
+def _class_bins(q: Predictions, like: Binned) -> list[Bins]:
+    """Bins of all classes for each count, from curves that come in blocks of classes."""
+    blocks = [
+        curves.many_bins(BIN_COUNTS, like.scheme, closed=like.closed, mass_rule=like.mass_rule)
+        for curves in q.class_curves()
+    ]
+    return [_joined(same, q.n) for same in zip(*blocks, strict=True)]
+
+
+def _joined(blocks: Sequence[Bins], n: int) -> Bins:
+    count, scores, outcomes = ([getattr(one, name) for one in blocks] for name in ("count", "score_sum", "outcome_sum"))
+    return Bins(np.concatenate(count), np.concatenate(scores), np.concatenate(outcomes), n)
+
+
+def _ood_auroc(name: str, p: Predictions, other: Predictions) -> float:
+    if other.k != p.k:
+        raise InputError(f"ood {name}", expected=f"{p.k} classes", got=f"{other.k}", fix="use the same network")
+    scores = np.concatenate([p.confidence, other.confidence])
+    inside = np.concatenate([np.ones(p.n), np.zeros(other.n)])
+    return AUROCCorrect().on(Curve.sort(scores, inside))
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean()) if len(values) else float("nan")

@@ -1,0 +1,66 @@
+"""Measures and their noise on the same rows, all in one pass: what `compare` finds, in a fraction of the time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.bootstrap import resample_counts
+from calibrant.core.statistics.residual_noise import Spread
+from calibrant.measures import make
+from calibrant.measuring.compare import UNKNOWN, Comparison, Difference, compare_values, difference_of
+from calibrant.measuring.confidence_limits import sampling, why_no_interval
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Values of some measures, and their noise: known, or as values on resamples of the rows."""
+
+    values: dict[str, float]
+    draws: dict[str, Array]
+    spreads: dict[str, Spread] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, p: Predictions, sizes: Mapping[str, int], seed: int) -> "Draws":
+        """Each measure on its number of resamples (none for 0); all of them see the same rows."""
+        made = {name: make(name) for name in sizes}
+        known = {name: m.spread(p, sampling(p, seed, paired=True)) for name, m in made.items() if sizes[name]}
+        spreads = {name: spread for name, spread in known.items() if spread is not None}
+        left = {name: 0 if name in spreads else size for name, size in sizes.items()}
+        found: dict[str, list[Array]] = {name: [] for name in sizes}
+        done, most = 0, max(left.values(), default=0)
+        for counts in resample_counts(p.n, most, seed, p.clusters) if most else ():
+            for name, m in made.items():
+                if done < left[name]:
+                    found[name].append(m.resampled(p, counts[: left[name] - done]))
+            done += len(counts)
+        drawn = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in found.items()}
+        return cls({name: m(p) for name, m in made.items()}, drawn, spreads)
+
+    def first(self, measures: Sequence[str], resamples: int) -> "Draws":
+        """Some measures on the first resamples."""
+        return Draws(
+            {m: self.values[m] for m in measures},
+            {m: self.draws[m][:resamples] for m in measures},
+            {m: self.spreads[m] for m in measures if m in self.spreads},
+        )
+
+
+def compared(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
+    """b against a on the same rows, one comparison per measure."""
+    rows, tail = [], (1 - CONFIDENCE) / 2
+    for name, before in a.values.items():
+        m, after = make(name), b.values[name]
+        reason = why_no_interval(m, p)
+        if reason is not None:
+            found = UNKNOWN
+        elif name in a.spreads and m.direction != "zero":
+            found = Difference.of_spreads(a.spreads[name], b.spreads[name], tail)
+        else:
+            found = difference_of(m, before, after, a.draws[name], b.draws[name], tail)
+        rows.append(replace(compare_values(m, name, p, before, after, found, CONFIDENCE), reason=reason))
+    return tuple(rows)

@@ -1,0 +1,89 @@
+"""A table of methods as text that papers and pages take."""
+
+import csv
+import io
+from collections.abc import Callable
+from html import escape
+
+from calibrant.core.errors import visible
+from calibrant.measuring.measure_format import is_share
+from calibrant.measuring.table import Cell, Results
+
+LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"
+}  # fmt: skip
+
+
+def heads(results: Results) -> list[str]:
+    """The names of the columns, with the unit of shares."""
+    return [f"{spec} (%)" if is_share(spec) else spec for spec in results.measures]
+
+
+def number(cell: Cell, plus: str = " ± ") -> str:
+    """Mean and standard deviation, shares in percent.
+
+    >>> number(Cell("ece", (0.06, 0.07), 0.065, 0.0071)), number(Cell("nll", (0.5,), 0.5, None))
+    ('6.50 ± 0.71', '0.5000')
+    """
+    if cell.mean != cell.mean:
+        return "undefined"
+    scale, digits = (100, 2) if is_share(cell.measure) else (1, 4)
+    spread = "" if cell.sd is None else f"{plus}{scale * cell.sd:.{digits}f}"
+    return f"{scale * cell.mean:.{digits}f}{spread}"
+
+
+def mark(cell: Cell, alpha: float) -> str:
+    return "*" if cell.best else "~" if cell.tied(alpha) else ""
+
+
+def markdown(results: Results) -> str:
+    lines = [[results.by, *heads(results)], ["---", *["--:"] * len(results.measures)]]
+    for group, cells in results.lines.items():
+        shown = [f"**{number(c)}**" if c.best else f"{number(c)}{'~' if c.tied(results.alpha) else ''}" for c in cells]
+        lines.append([visible(group).replace("|", "\\|"), *shown])
+    note = results.note.replace("* is the best", "Bold is the best")
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + f"\n\n{note}\n"
+
+
+def latex(results: Results) -> str:
+    """For booktabs."""
+    columns = "l" + "r" * len(results.measures)
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines += [" & ".join(_tex(head) for head in (results.by, *heads(results))) + r" \\", r"\midrule"]
+    for group, cells in results.lines.items():
+        shown = []
+        for c in cells:
+            text = number(c, plus=r" $\pm$ ")
+            shown.append(rf"\textbf{{{text}}}" if c.best else text + (r"$^\sim$" if c.tied(results.alpha) else ""))
+        lines.append(" & ".join([_tex(visible(group)), *shown]) + r" \\")
+    note = results.note.replace("* is the best", "Bold is the best").replace("±", "+-")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", f"% {note}"]) + "\n"
+
+
+def as_csv(results: Results) -> str:
+    """One line for each method and measure, with full digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([results.by, "measure", "runs", "mean", "sd", "best", "p_value"])
+    for group, cells in results.lines.items():
+        for c in cells:
+            known = "" if c.sd is None else c.sd, c.best, "" if c.p_value is None else c.p_value
+            writer.writerow([visible(group), c.measure, len(c.values), c.mean, *known])
+    return out.getvalue()
+
+
+def html(results: Results) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in (results.by, *heads(results)))
+    body = ""
+    for group, cells in results.lines.items():
+        shown = "".join(f"<td>{'<b>' * c.best}{number(c)}{'</b>' * c.best}</td>" for c in cells)
+        body += f"<tr><th>{escape(visible(group))}</th>{shown}</tr>"
+    note = results.note.replace("* is the best", "Bold is the best")
+    return f"<table><caption>{escape(note)}</caption><tr>{head}</tr>{body}</table>"
+
+
+FORMS: dict[str, Callable[[Results], str]] = {"markdown": markdown, "latex": latex, "csv": as_csv, "html": html}
+
+
+def _tex(text: str) -> str:
+    return "".join(LATEX.get(c, c) for c in text)

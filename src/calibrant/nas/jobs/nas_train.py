@@ -1,0 +1,48 @@
+"""Train one network of a space, small, by its own seed, and measure every column; the weights are not kept."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.studying.job import Row
+
+VERSION = 2
+
+
+def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
+    """One row; `configuration` in it holds all options, from which the same row can be made again."""
+    import torch
+
+    from calibrant import datasets
+    from calibrant.nas import spaces
+    from calibrant.nas.columns import columns, load_sets, load_training, structure
+    from calibrant.training.loop import train
+    from calibrant.training.recipe import Recipe
+
+    torch.set_num_threads(1)  # sums in another order have other last digits
+    sets = load_sets(options["data"], options["test"], options["spoilt"], options["attacked"], tuple(options["ood"]))
+    words = dict(options["recipe"])
+    data = {**words.pop("data", {}), "name": options["data"], "limit": options["images"], "split": "none"}
+    splits = load_training(Recipe.from_dict({"data": data}))
+    model = spaces.make(options["space"]).model(options["arch"])
+    recipe = Recipe.from_dict({**words, "data": data, "model": model, "seed": options["seed"]})
+    made = train(recipe, folder, splits=splits, like=datasets.make(options["data"]), device="cpu")
+    row = structure(options["space"], options["arch"], sets.shape)
+    row |= {"data": options["data"].partition(":")[0], "seed": options["seed"]}
+    row |= columns(made.network(), sets, options["attacks"], torch.device("cpu"))
+    last = made.log.row(-1, named=True)
+    row |= {"train_accuracy": 1 - last["train_error"], "train_loss": last["train_loss"]}
+    row |= {"train_seconds": sum(made.log["seconds"]), "configuration": json.dumps(dict(options), sort_keys=True)}
+    row |= {"made_with": made_with()}
+    shutil.rmtree(folder)
+    return [row]
+
+
+def made_with() -> str:
+    """What decides the last digits besides the configuration: versions, and the instructions of the processor."""
+    import numpy as np
+    import torch
+
+    return f"torch {torch.__version__}, numpy {np.__version__}, {torch.backends.cpu.get_cpu_capability()}"

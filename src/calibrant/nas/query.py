@@ -1,0 +1,54 @@
+"""Questions to a table in SQL that can only look: nothing is written, and no other file is read."""
+
+import re
+from typing import TYPE_CHECKING
+
+from calibrant.core.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+READS = re.compile(r"\b(?:read|scan)_\w*", re.IGNORECASE)  # table functions; looked for inside quotes as well
+LONGEST = 100_000  # characters
+LOOKS = ("select", "with")
+
+
+def query(table: "pl.DataFrame", sql: str, *, name: str = "nas") -> "pl.DataFrame":
+    """What a SELECT finds in the table, which is called `name` in it.
+
+    >>> import polars as pl
+    >>> query(pl.DataFrame({"a": [1, 2, 3]}), "select sum(a) as total from nas where a > 1").item()
+    5
+    """
+    import polars as pl
+
+    _check(sql, name)
+    try:
+        with pl.SQLContext({name: table}, eager=True) as context:
+            rows = context.execute(sql.strip().rstrip(";"))
+    except pl.exceptions.ColumnNotFoundError as error:
+        asked = (re.findall(r'"([^"]+)"', str(error)) or [str(error).splitlines()[0]])[0]
+        raise unknown_name("column", asked, table.columns, f"one of the {table.width} columns of {name}") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OSError) as error:
+        reason = str(error).strip().splitlines()[0][:200]
+        fix = f'write for instance "select * from {name} limit 5"'
+        raise InputError("query", expected="a SELECT that the table can answer", got=reason, fix=fix) from None
+    for column, kind in rows.schema.items():
+        if not (kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null)):
+            got, fix = f"{column} ({kind})", "select numbers or text, or cast it: cast(... as text)"
+            raise InputError("query", expected="numbers and text in the answer", got=got, fix=fix)
+    return rows
+
+
+def _check(sql: str, name: str) -> None:
+    """Refuse what is not a SELECT, and what could read a file, before anything runs."""
+    fix = f'ask the table only: "select ... from {name} where ..."'
+    if len(sql) > LONGEST:
+        raise InputError("query", expected=f"at most {LONGEST:,} characters", got=f"{len(sql):,}", fix="ask for less")
+    if match := READS.search(sql):
+        raise InputError("query", expected="no function that reads a file", got=match[0], fix=fix)
+    words = re.findall(r"\w+", COMMENT.sub(" ", sql))
+    first = words[0] if words else ""
+    if first.lower() not in LOOKS:
+        raise InputError("query", expected="a SELECT", got=f"'{first}'" if first else "nothing", fix=fix)

@@ -1,0 +1,21 @@
+"""What is asked of a table of networks: the seven questions of the benchmark study, one file each."""
+
+from calibrant.core.catalogue import Catalogue
+from calibrant.nas.questions._base import Answer, Claim, Number, Picture, Population, Question, shown
+
+CATALOGUE = Catalogue("calibrant.nas.questions", Question, "question")
+make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
+
+__all__ = [
+    "CATALOGUE",
+    "Answer",
+    "Claim",
+    "Number",
+    "Picture",
+    "Population",
+    "Question",
+    "find",
+    "make",
+    "names",
+    "shown",
+]

@@ -1,0 +1,112 @@
+"""What an answer is: a sentence, claims with verdicts, numbers with intervals, pictures."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Verdict = Literal["agrees", "differs", "inconclusive"]
+Kind = Literal["tau", "share", "factor"]
+
+# How exactly a published number can be read off its figure, and above which width an interval does not tell.
+SLACK: dict[Kind, float] = {"tau": 0.01, "share": 0.002, "factor": 0.1}
+WIDE: dict[Kind, float] = {"tau": 0.5, "share": 0.03, "factor": 2.0}
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of an answer, with its interval and, where there is one, the published number.
+
+    An interval that holds the published number agrees with it, unless it is so wide that it would agree with any.
+
+    >>> Number("tau", "cifar10", 200, 0.4, 0.3, 0.5, published=0.36).verdict
+    'agrees'
+    """
+
+    name: str
+    where: str  # data set and population
+    networks: int
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    kind: Kind = "tau"
+    published: float | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        if self.published is None:
+            return None
+        if self.low is None or self.high is None:
+            return "inconclusive"
+        slack = SLACK[self.kind]
+        if not self.low - slack <= self.published <= self.high + slack:
+            return "differs"
+        return "agrees" if self.high - self.low <= WIDE[self.kind] else "inconclusive"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement, and whether these networks bear it out."""
+
+    says: str
+    verdict: Verdict
+    because: str
+    main: bool = True  # the answer stands and falls with it
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the catalogue, and the table it is drawn from."""
+
+    title: str
+    figure: str
+    table: "pl.DataFrame"
+    words: str = ""  # in the place of the figure's own
+
+
+@dataclass(frozen=True)
+class Population:
+    """How many networks a question was asked of."""
+
+    space: str
+    data: str
+    networks: int
+    unique: int
+    constant: int  # of the unique ones
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a table says to a question. It may say that the data do not tell."""
+
+    question: str
+    sentence: str
+    published: str
+    claims: tuple[Claim, ...]
+    numbers: tuple[Number, ...]
+    pictures: tuple[Picture, ...]
+    populations: tuple[Population, ...]
+    note: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """Agrees with the published answer only if every main claim holds."""
+        said = {claim.verdict for claim in self.claims if claim.main}
+        return "differs" if "differs" in said else "agrees" if said == {"agrees"} else "inconclusive"
+
+
+def shown(n: Number) -> str:
+    """The value and its interval, as a reader wants them.
+
+    >>> shown(Number("tau", "cifar10", 50, 0.4, 0.31, 0.5)), shown(Number("ECE", "", 50, 0.042, kind="share"))
+    ('0.40 (0.31 to 0.50)', '4.2 %')
+    """
+    if n.value is None:
+        return "undefined"
+    scale, unit = (100, " %") if n.kind == "share" else (1, "")
+    digits = 1 if n.kind == "share" else 2
+    value = f"{scale * n.value:.{digits}f}{unit}"
+    if n.low is None or n.high is None:
+        return value
+    return f"{value} ({scale * n.low:.{digits}f} to {scale * n.high:.{digits}f})"

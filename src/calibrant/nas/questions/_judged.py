@@ -1,0 +1,50 @@
+"""From estimates to numbers, and from numbers to a verdict on a claim."""
+
+import numpy as np
+
+from calibrant.nas.questions._answer import Claim, Kind, Number, shown
+from calibrant.nas.questions._resampled import Estimate
+
+BOUNDS: dict[Kind, tuple[float, float]] = {"tau": (-1, 1), "share": (0, 1), "factor": (0, np.inf)}
+
+
+def number(
+    name: str, where: str, networks: int, e: Estimate, *, kind: Kind = "tau", published: float | None = None
+) -> Number:
+    """An estimate as a number of an answer."""
+    low, high = e.interval(BOUNDS[kind])
+    return Number(
+        name=name,
+        where=where,
+        networks=networks,
+        value=_finite(e.value),
+        low=_finite(low),
+        high=_finite(high),
+        kind=kind,
+        published=published,
+    )
+
+
+def judge(
+    says: str, numbers: list[Number], *, below: float = np.inf, above: float = -np.inf, main: bool = True
+) -> Claim:
+    """Whether numbers lie between two bounds: the claim agrees if all intervals do, differs if one lies outside."""
+    decided = [n for n in numbers if n.low is not None and n.high is not None]
+    outside = [n for n in decided if (n.low or 0.0) > below or (n.high or 0.0) < above]
+    inside = [n for n in decided if (n.high or 0.0) < below and (n.low or 0.0) > above]
+    if outside:
+        return Claim(says, "differs", _listed(outside), main)
+    if decided and len(inside) == len(numbers):
+        return Claim(says, "agrees", _listed(inside), main)
+    unsure = [n for n in numbers if n not in inside]
+    because = _listed(unsure) if unsure else "no networks that could tell"
+    return Claim(says, "inconclusive", because, main)
+
+
+def _listed(numbers: list[Number], most: int = 3) -> str:
+    parts = [f"{n.name} {shown(n)} on {n.where}" for n in numbers[:most]]
+    return "; ".join(parts) + (f"; and {len(numbers) - most} more" if len(numbers) > most else "")
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

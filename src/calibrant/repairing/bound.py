@@ -1,0 +1,34 @@
+"""Keep a fitted map from saying 0 or 1 where n rows cannot support it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves, Mix, Step
+from calibrant.core.predictions import Predictions
+
+
+def bound(m: Map, p: Predictions) -> Map:
+    """The map, with scores kept from 0 and 1 by 1 / (n + 2) where only the n rows it was fitted on take them there.
+
+    After n rows of one outcome the next may still be the other: Laplace's rule of succession gives it 1 / (n + 2).
+    Values of curves (isotonic regression, bins) are clipped to this range. A fit without an
+    optimum (no row contradicts it, so that sharper is always better) is mixed with 2 / (n + 2) of the uniform
+    distribution. Other maps have an optimum that the errors among the rows support: they are not changed. A bounded
+    map has `parameters["bound"]`.
+    """
+    least = 1 / (p.effective + 2)
+    steps = tuple(_clip(step, least) for step in m.steps)
+    if not m.fit.converged:
+        steps = (*steps, Mix(T=1.0, weights=np.array([0.0, 1 - 2 * least, 2 * least])))
+    changed = len(steps) > len(m.steps) or any(new is not old for new, old in zip(steps, m.steps, strict=True))
+    if not changed:
+        return m
+    return replace(m, steps=steps, parameters=m.parameters | {"bound": least})
+
+
+def _clip(step: Step, least: float) -> Step:
+    if not isinstance(step, Curves) or all(((y >= least) & (y <= 1 - least)).all() for y in step.y):
+        return step
+    return replace(step, y=[np.clip(y, least, 1 - least) for y in step.y])

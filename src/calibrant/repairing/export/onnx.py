@@ -1,0 +1,319 @@
+"""A calibration map as an ONNX graph, alone or behind a classifier."""
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.maps.export_check import (
+    ONNX_INSTALL,
+    Exported,
+    check_exportable,
+    compared,
+    given,
+    has_one_score,
+    needed,
+    trial_logits,
+)
+from calibrant.core.maps.map import Map
+from calibrant.core.predictions import Predictions
+from calibrant.repairing.export.onnx_nodes import nodes_of
+
+OPSET, OLDEST_OPSET, IR_VERSION = 17, 13, 8
+INPUT, OUTPUT, PROBS_OUTPUT = "logits", "calibrated_logits", "calibrated_probs"
+BATCH = 32  # rows of the trial run of a whole classifier
+SUMS_TO_ONE = 0.02  # how far sums of rounded probabilities may be from one
+
+Scores = Literal["logits", "probs"]
+FREE_SIZES = (1, 8, 32, 224)  # tried in turn for sizes of its input that the file leaves open
+
+
+def to_onnx(
+    m: Map,
+    path: str | Path,
+    *,
+    append_to: str | Path | None = None,
+    output: str | None = None,
+    scores: Scores | None = None,
+) -> Exported:
+    """Write a graph: logits (batch, k) in, `calibrated_logits` out, which are log-probabilities in float32.
+
+    A map of one score takes log-odds (batch,) and gives calibrated log-odds: their sigmoid is the probability. Behind a
+    classifier it also takes (batch, 1). Options that a question does not have stand at -inf.
+
+    With `append_to` the map goes behind that classifier's only output of scores, or the one called "logits" or
+    `output`; its old outputs stay. That output holds logits, or with `scores="probs"` probabilities (trees and linear
+    models): the new output is then `calibrated_probs`, in the same shape, also of two columns for a binary map. An
+    output that looks like probabilities when the classifier runs is refused unless `scores` says what it is. Images
+    are (batch, k, height, width). Inside, the map computes in float64. Nothing is written unless onnxruntime gives
+    the numbers of the map, end to end, on random input.
+    """
+    onnx = needed("onnx", ONNX_INSTALL)
+    check_exportable(m)
+    alone = _alone(m)
+    logits = trial_logits(m)
+    largest, rows = compared(m, given(m, logits), _probs(m, _run(alone, {INPUT: logits}, OUTPUT)), "onnx")
+    model = alone
+    if append_to is not None:
+        model, joint = _append(m, Path(append_to), output, scores)
+        largest = max(largest, _try_classifier(m, model, joint))
+    try:
+        data = model.SerializeToString()
+    except Exception as error:  # protobuf holds at most 2 GB and says so in several ways
+        raise InputError("export to onnx", expected="a model below 2 GB", got=str(error), fix="export alone") from error
+    onnx.checker.check_model(data)
+    write_whole(path, lambda stream: stream.write(data))
+    return Exported(Path(path), "onnx", largest, rows)
+
+
+# -- models -------------------------------------------------------------------------------------
+
+
+def _alone(m: Map) -> Any:
+    helper, types = needed("onnx.helper", ONNX_INSTALL), needed("onnx", ONNX_INSTALL).TensorProto
+    nodes = nodes_of(m, "calibrant_", INPUT, OUTPUT)
+    sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
+    taken, made = (helper.make_tensor_value_info(name, types.FLOAT, sizes) for name in (INPUT, OUTPUT))
+    graph = helper.make_graph(nodes.made, "calibrant", [taken], [made], nodes.constants)
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="calibrant",
+        producer_version=version("calibrant"),
+    )
+    _describe(model, m)
+    return model
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Where the map is joined to a classifier."""
+
+    old: str  # name of its output
+    new: str  # name of the calibrated one
+    are_probs: bool
+    rank: int
+    both: bool  # a map of one score behind an output with a column for each of two classes
+
+
+def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tuple[Any, _Joint]:
+    """The classifier with the map behind it."""
+    helper, types = needed("onnx.helper", ONNX_INSTALL), needed("onnx", ONNX_INSTALL).TensorProto
+    model = _load(file)
+    old = _scores_output(m, model, file, output)
+    values = _try_output(model, old.name)
+    _check_scores(m, values, f"{file}, output {old.name}", scores)
+    are_probs = scores == "probs"
+    both = has_one_score(m) and values.ndim == 2 and values.shape[1] == 2
+    name, taken, copy = PROBS_OUTPUT if are_probs else OUTPUT, _names(model.graph), 1
+    while any(one.startswith(_prefix(copy)) for one in taken) or _numbered(name, copy) in taken:
+        copy += 1  # the classifier has a map already
+    joint = _Joint(old=old.name, new=_numbered(name, copy), are_probs=are_probs, rank=values.ndim, both=both)
+    nodes = nodes_of(m, _prefix(copy), joint.old, joint.new, are_probs=are_probs, rank=joint.rank, both=both)
+    model.graph.node.extend(nodes.made)
+    model.graph.initializer.extend(nodes.constants)
+    sizes = [d.dim_param or d.dim_value or None for d in old.type.tensor_type.shape.dim]
+    if len(sizes) > 1 and not has_one_score(m):
+        sizes[1] = m.k
+    model.graph.output.append(helper.make_tensor_value_info(joint.new, types.FLOAT, sizes or None))
+    _describe(model, m)
+    return model, joint
+
+
+def _check_scores(m: Map, values: Any, where: str, scores: Scores | None) -> None:
+    """Refuse an output whose numbers are not what `scores` says, or that looks like probabilities if nothing does."""
+    k = 2 if has_one_score(m) else m.k
+    fits = values.ndim >= 2 and values.shape[1] == k
+    if has_one_score(m):
+        fits = fits or values.ndim == 1 or values.shape[1:] == (1,)
+    if not fits:
+        raise InputError(
+            where,
+            expected="one score, or one for each of two classes" if has_one_score(m) else f"{m.k} classes",
+            got=f"shape {values.shape}",
+            fix="use the map of this classifier, or name another output",
+        )
+    inside = bool(((values >= -1e-6) & (values <= 1 + 1e-6)).all())
+    columns = values.ndim >= 2 and values.shape[1] > 1
+    look_like_probs = inside and (not columns or bool((np.abs(values.sum(axis=1) - 1) < SUMS_TO_ONE).all()))
+    if scores == "probs" and not look_like_probs:
+        got = "rows that do not sum to one" if inside else "numbers outside 0 to 1"
+        raise InputError(where, expected="probabilities", got=got, fix='leave out scores="probs"')
+    if scores is None and look_like_probs:
+        sums = "rows from 0 to 1 that sum to one" if columns else "numbers from 0 to 1"
+        raise InputError(
+            where,
+            expected="logits",
+            got=f"{sums}, as probabilities are, on random input",
+            fix='say scores="probs" (--scores probs), or scores="logits" if they are logits',
+        )
+
+
+def _prefix(copy: int) -> str:
+    return "calibrant_" if copy == 1 else f"calibrant{copy}_"
+
+
+def _numbered(name: str, copy: int) -> str:
+    return name if copy == 1 else f"{name}_{copy}"
+
+
+def _names(graph: Any) -> set[str]:
+    values = {one.name for group in (graph.input, graph.output, graph.initializer, graph.node) for one in group}
+    return values | {name for node in graph.node for name in (*node.input, *node.output)}
+
+
+def _load(file: Path) -> Any:
+    onnx = needed("onnx", ONNX_INSTALL)
+    if not file.is_file():
+        raise InputError(str(file), expected="a classifier in ONNX", got="no such file", fix="check the path")
+    try:
+        model = onnx.load(file)
+        onnx.checker.check_model(model)
+        versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+        if not versions:  # trees and linear models use operators of ai.onnx.ml alone
+            model.opset_import.append(onnx.helper.make_opsetid("", OPSET))
+        standard = max(versions, default=OPSET)
+        return model if standard >= OLDEST_OPSET else onnx.version_converter.convert_version(model, OPSET)
+    except Exception as error:  # protobuf, checker and converter each have their own
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            str(file), expected="a classifier in ONNX", got=f"something else ({reason})", fix="write the file again"
+        ) from error
+
+
+def _scores_output(m: Map, model: Any, file: Path, name: str | None) -> Any:
+    """The output that holds scores: the named one, the one called "logits", or the only one that can be."""
+    outputs = {one.name: one for one in model.graph.output}
+    able = [one for one in outputs.values() if _can_hold_scores(m, one)]
+    if name is None:
+        name = INPUT if INPUT in outputs else able[0].name if len(able) == 1 else None
+        name = next(iter(outputs)) if name is None and len(outputs) == 1 else name
+    if name is None or name not in outputs:
+        raise InputError(
+            str(file),
+            expected="the name of the output with the scores" if name is None else f"an output named {name}",
+            got=f"outputs {', '.join(outputs)}",
+            fix="name one of these (--output)",
+        )
+    if outputs[name] not in able:
+        raise InputError(
+            f"{file}, output {name}",
+            expected="log-odds of shape batch, batch x 1 or batch x 2"
+            if has_one_score(m)
+            else f"logits of shape batch x {m.k}",
+            got=_type_words(outputs[name]),
+            fix="use the map of this classifier, or name another output (--output)",
+        )
+    return outputs[name]
+
+
+def _can_hold_scores(m: Map, output: Any) -> bool:
+    """Whether the type and the shape, as far as the file says them, are those of scores for this map."""
+    types, tensor = needed("onnx", ONNX_INSTALL).TensorProto, output.type.tensor_type
+    if tensor.elem_type not in (types.FLOAT, types.DOUBLE, types.FLOAT16, types.BFLOAT16):
+        return False
+    dims = [d.dim_value for d in tensor.shape.dim]
+    if has_one_score(m):
+        return dims[1:] in ([], [0], [1], [2])
+    return not dims or (len(dims) in (2, 4) and dims[1] in (0, m.k))
+
+
+def _type_words(output: Any) -> str:
+    tensor = output.type.tensor_type
+    if not output.type.HasField("tensor_type"):
+        return "a list of dictionaries (convert the model without ZipMap)"
+    sizes = " x ".join(d.dim_param or str(d.dim_value or "?") for d in tensor.shape.dim)
+    return f"{needed('onnx', ONNX_INSTALL).TensorProto.DataType.Name(tensor.elem_type)} of shape {sizes}"
+
+
+def _describe(model: Any, m: Map) -> None:
+    """Say in the model which map it carries."""
+    whole = m.to_dict()
+    told = {
+        key: whole[key] for key in ("calibrant_map", "calibrator", "k", "task", "parameters", "keeps_argmax", "fit")
+    }
+    values = {"calibrant.map": json.dumps(told), "calibrant.version": version("calibrant")}
+    for old in [one for one in model.metadata_props if one.key in values]:
+        model.metadata_props.remove(old)
+    for key, value in values.items():
+        model.metadata_props.add(key=key, value=value)
+
+
+# -- trial runs ---------------------------------------------------------------------------------
+
+
+def _session(model: Any) -> Any:
+    runtime = needed("onnxruntime", ONNX_INSTALL)
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3  # warnings about a user's classifier are not ours
+    options.intra_op_num_threads = 1
+    return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def _run(model: Any, inputs: dict[str, Any], *outputs: str) -> Any:
+    found = _session(model).run(list(outputs), inputs)
+    return found[0] if len(outputs) == 1 else found
+
+
+def _try_output(model: Any, name: str) -> Any:
+    """What an output of the classifier gives on random input."""
+    return np.asarray(_try_outputs(model, [name])[0], dtype=np.float64)
+
+
+def _try_classifier(m: Map, model: Any, joint: _Joint) -> float:
+    """The whole classifier on random input: its new output must be the map of its old one."""
+    old, new = (np.asarray(one, dtype=np.float64) for one in _try_outputs(model, [joint.old, joint.new]))
+    if old.shape != new.shape:
+        raise InputError(
+            "export to onnx", expected=f"shape {old.shape}", got=f"{new.shape}", fix="please report this map as a bug"
+        )
+    if joint.rank > 2 and not has_one_score(m):
+        old, new = (np.moveaxis(one, 1, -1).reshape(-1, m.k) for one in (old, new))
+    if not joint.are_probs:
+        logits = old[:, 1] - old[:, 0] if joint.both else old
+        odds = new[:, 1] - new[:, 0] if joint.both else new
+        return compared(m, given(m, logits), _probs(m, odds), "onnx")[0]
+    if has_one_score(m):
+        old, new = (one[:, 1:] if joint.both else one.reshape(-1, 1) for one in (old, new))
+        old = np.concatenate([1 - old, old], axis=1)
+    blank = given(m, np.zeros(len(old)) if has_one_score(m) else np.zeros_like(old))
+    return compared(m, Predictions(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data), new, "onnx")[0]
+
+
+def _try_outputs(model: Any, names: list[str]) -> list[Any]:
+    failed = ""
+    for size in FREE_SIZES:
+        try:
+            session, rng = _session(model), np.random.default_rng(0)
+            return list(session.run(names, {one.name: _random_input(one, size, rng) for one in session.get_inputs()}))
+        except Exception as error:  # onnxruntime's own errors share no base class
+            failed = failed or str(error).strip().splitlines()[0]
+    raise InputError(
+        "export to onnx",
+        expected="a classifier that runs on random input",
+        got=failed,
+        fix="export the map alone and join the two graphs where the input is known",
+    )
+
+
+def _random_input(one: Any, size: int, rng: np.random.Generator) -> Any:
+    """Numbers of the right type and shape; free sizes become the batch (the first) or `size`."""
+    shape = [d if isinstance(d, int) and d > 0 else (BATCH if i == 0 else size) for i, d in enumerate(one.shape)]
+    kind = one.type.removeprefix("tensor(").removesuffix(")")  # onnxruntime's word, numpy's in most cases
+    kind = {"float": "float32", "double": "float64"}.get(kind, kind)
+    return rng.normal(size=shape).astype(kind) if kind.startswith("float") else np.ones(shape, dtype=kind)
+
+
+def _probs(m: Map, out: Any) -> Any:
+    """What the output of a graph says, (n, k), or (n, 1) of one score."""
+    logs = np.asarray(out, dtype=np.float64)
+    if has_one_score(m):
+        return 1 / (1 + np.exp(-logs.reshape(-1, 1)))
+    e = np.exp(logs)
+    return e / e.sum(axis=1, keepdims=True)

@@ -1,0 +1,229 @@
+"""The steps of a map as nodes of an ONNX graph; only operators that every opset from 13 on has."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.maps.export_check import ONNX_INSTALL, Knots, has_one_score, needed, unknown_step
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
+from calibrant.core.predictions.constants import PROBABILITY_FLOOR
+
+
+@dataclass
+class Nodes:
+    """Nodes and constants as they are made; every result is a name."""
+
+    prefix: str
+    made: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+
+    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+        name = f"{self.prefix}c{len(self.constants)}"
+        array = np.array(values, dtype=dtype)
+        self.constants.append(needed("onnx.numpy_helper", ONNX_INSTALL).from_array(array, name))
+        return name
+
+    def __call__(self, op: str, *inputs: Any, result: str | None = None, **attributes: Any) -> str:
+        """One node; inputs that are numbers or arrays become constants."""
+        name = result or f"{self.prefix}n{len(self.made)}"
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        self.made.append(
+            needed("onnx.helper", ONNX_INSTALL).make_node(op, names, [name], name=f"{name}_node", **attributes)
+        )
+        return name
+
+    def whole(self, *values: int) -> str:
+        return self.constant(values, np.int64)
+
+
+@dataclass
+class Handed:
+    """What one step hands to the next: logits or probabilities, and the prediction where a step has settled it."""
+
+    nodes: Nodes
+    values: str  # (n, k)
+    are_probs: bool = False
+    top: str | None = None  # (n, 1)
+    exists: str | None = None  # (n, k) the options there are, where that differs
+
+    def logits(self) -> str:
+        if not self.are_probs:
+            return self.values
+        logs = self.nodes("Log", self.nodes("Max", self.values, PROBABILITY_FLOOR))
+        return logs if self.exists is None else self.nodes("Where", self.exists, logs, -np.inf)
+
+    def uniform(self, k: int) -> "str | float":
+        if self.exists is None:
+            return 1 / k
+        there = self.nodes("Cast", self.exists, to=needed("onnx", ONNX_INSTALL).TensorProto.DOUBLE)
+        return self.nodes("Div", there, self.nodes("ReduceSum", there, self.nodes.whole(1), keepdims=1))
+
+    def probs(self) -> str:
+        return self.values if self.are_probs else self.nodes("Softmax", self.values, axis=-1)
+
+    def predicted(self) -> str:
+        return self.top or self.nodes("ArgMax", self.values, axis=-1, keepdims=1)
+
+
+def nodes_of(
+    m: Map, prefix: str, scores: str, result: str, *, are_probs: bool = False, rank: int = 2, both: bool = False
+) -> Nodes:
+    """The graph of a map, from scores to calibrated scores of the same type and shape.
+
+    Logits give log-probabilities (of one score: log-odds), probabilities give probabilities. Scores of `rank` 4 are
+    images (n, k, height, width). `both` says that a map of one score gets a column for each of the two classes.
+    """
+    nodes, types = Nodes(prefix), needed("onnx", ONNX_INSTALL).TensorProto
+    z = nodes("Cast", scores, to=types.DOUBLE)
+    last, first = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
+    if rank > 2 and not has_one_score(m):
+        z = nodes("Transpose", z, perm=last)
+        shape = nodes("Shape", z)
+        z = nodes("Reshape", z, nodes.whole(-1, m.k))
+    if are_probs:
+        z = _logits_of_probs(nodes, z, odds=has_one_score(m) and not both)
+    if has_one_score(m):
+        if both:
+            z = nodes("MatMul", z, np.array([[-1.0], [1.0]]))
+        z = _of_one_score(nodes, m, z)
+        z = nodes("Sigmoid", z) if are_probs else z
+        if both:
+            other = nodes("Sub", 1.0, z) if are_probs else nodes("Mul", z, 0.0)
+            z = nodes("Concat", other, z, axis=1)
+        nodes("Cast", z, to=types.FLOAT, result=result)
+        return nodes
+    exists = nodes("Not", nodes("IsInf", z)) if m.task == "choice" else None
+    state = Handed(nodes, z, exists=exists)
+    for step in m.steps:
+        state = replace(_step(state, step, m.k), exists=exists)
+    z = nodes("Softmax" if are_probs else "LogSoftmax", state.logits(), axis=-1)
+    if rank > 2:
+        z = nodes("Transpose", nodes("Reshape", z, shape), perm=first)
+    nodes("Cast", z, to=types.FLOAT, result=result)
+    return nodes
+
+
+def _logits_of_probs(nodes: Nodes, probs: str, *, odds: bool) -> str:
+    """Logarithms of the probabilities of classes, or the log-odds of one probability; 0 and 1 are floored."""
+    logs = nodes("Log", nodes("Max", probs, PROBABILITY_FLOOR))
+    if not odds:
+        return logs
+    return nodes("Sub", logs, nodes("Log", nodes("Max", nodes("Sub", 1.0, probs), PROBABILITY_FLOOR)))
+
+
+def _of_one_score(nodes: Nodes, m: Map, z: str) -> str:
+    """Log-odds of any shape, as two classes of which the second is the one that the score is about."""
+    types = needed("onnx", ONNX_INSTALL).TensorProto
+    column = nodes("Reshape", z, nodes.whole(-1, 1))
+    second = nodes("Cast", nodes("Add", nodes("Mul", column, 0.0), 1.0), to=types.INT64)  # (n, 1) of ones
+    state = Handed(nodes, nodes("Concat", nodes("Mul", column, 0.0), column, axis=1), top=second)
+    for step in m.steps:
+        state = replace(_step(state, step, m.k), top=second)
+    odds = nodes("MatMul", state.logits(), np.array([[-1.0], [1.0]]))
+    return nodes("Reshape", odds, nodes("Shape", z))
+
+
+def _step(s: Handed, step: Step, k: int) -> Handed:
+    nodes = s.nodes
+    match step:
+        case Linear():
+            z = s.logits()
+            scaled = nodes("MatMul", z, step.weight.T) if step.weight.ndim == 2 else nodes("Mul", z, step.weight)
+            return Handed(nodes, nodes("Add", scaled, step.bias), False, s.top if step.keeps_order else None)
+        case LogProbs():
+            logs = s.logits() if s.are_probs else nodes("LogSoftmax", s.values, axis=-1)
+            return Handed(nodes, nodes("Max", logs, np.log(PROBABILITY_FLOOR)), False, s.top)
+        case Mix():
+            return _mix(s, step, k)
+        case Curves(form="line" | "stair", scope="top" | "classes" | "shared"):
+            return _rescored(s, step, s.probs(), k)
+        case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
+            return _rescored(s, step, s.logits() if step.on == "logits" else s.probs(), k)
+    raise unknown_step(step)
+
+
+def _mix(s: Handed, step: Mix, k: int) -> Handed:
+    nodes = s.nodes
+    hot, plain, flat = step.weights
+    tempered = nodes("Softmax", nodes("Div", s.logits(), step.T if hot else 1.0), axis=-1)
+    mixed = nodes("Add", nodes("Mul", tempered, hot), nodes("Mul", s.probs(), plain))
+    uniform = s.uniform(k)
+    share = flat * uniform if isinstance(uniform, float) else nodes("Mul", uniform, flat)
+    return Handed(nodes, nodes("Add", mixed, share), True, s.top)
+
+
+def _rescored(s: Handed, step: Curves | Sigmoid, scores: str, k: int) -> Handed:
+    """New probabilities from a function of one score: of the predicted class, or of every class and renormalised."""
+    nodes = s.nodes
+    if step.scope != "top":
+        values = _value(nodes, step, scores, k)
+        total, some = _total(nodes, values)
+        probs = nodes("Where", some, nodes("Div", values, total), 1 / k)
+        return Handed(nodes, probs, True, s.predicted() if step.scope == "shared" else None)
+    top = s.predicted()
+    value = _value(nodes, step, nodes("GatherElements", scores, top, axis=1), 1)
+    q = nodes("Min", nodes("Max", value, 0.0), 1.0)  # (n, 1)
+    left = nodes("Sub", 1.0, q)
+    is_top = nodes("Equal", top, nodes.whole(*range(k)))
+    others = nodes("Where", is_top, 0.0, s.probs())
+    rest, some = _total(nodes, others)
+    uniform = s.uniform(k)
+    alike = nodes("Div", uniform, nodes("Sub", 1.0, uniform))  # 1 / (k - 1) each
+    shared = nodes("Where", some, nodes("Mul", others, nodes("Div", left, rest)), nodes("Mul", left, alike))
+    return Handed(nodes, nodes("Where", is_top, q, shared), True, top)
+
+
+def _total(nodes: Nodes, values: str) -> tuple[str, str]:
+    """The sum of a row, or 1 where it is 0, and where it is more than 0."""
+    total = nodes("ReduceSum", values, nodes.whole(1), keepdims=1)
+    some = nodes("Greater", total, 0.0)
+    return nodes("Where", some, total, 1.0), some
+
+
+def _value(nodes: Nodes, step: Curves | Sigmoid, scores: str, columns: int) -> str:
+    if isinstance(step, Curves):
+        return _curve(nodes, step, scores, columns)
+    rows = step.coefficients if step.scope == "classes" else step.coefficients[:1]
+    a, b, constant, square = rows.T  # (k,) or (1,)
+    if step.on != "probs":
+        return nodes("Sigmoid", nodes("Add", nodes("Mul", scores, a), constant))
+    s = nodes("Min", nodes("Max", scores, SCORE_FLOOR), 1 - SCORE_FLOOR)
+    log, log_other = nodes("Log", s), nodes("Log", nodes("Sub", 1.0, s))
+    logit = nodes("Sub", log, log_other)
+    line = nodes("Sub", nodes("Mul", log, a), nodes("Mul", log_other, b))
+    curve = nodes("Mul", nodes("Mul", logit, logit), square)
+    return nodes("Sigmoid", nodes("Add", nodes("Add", line, curve), constant))
+
+
+def _curve(nodes: Nodes, step: Curves, scores: str, columns: int) -> str:
+    """The knot below a score is found by halving; what belongs to the knot is looked up."""
+    knots, line = Knots.of(step), step.form == "line"
+    curves, width = knots.x.shape
+    halves = width.bit_length()
+    room = 2**halves  # for every table, so that one place fits all
+
+    def table(values: Any, fill: float) -> str:
+        filled = np.full((curves, room), fill)
+        filled[:, : values.shape[1]] = values
+        return nodes.constant(filled.ravel())
+
+    def look_up(name: str, count: str, ahead: int = 0) -> str:
+        starts = [room * c + ahead for c in range(columns if curves > 1 else 1)]
+        return nodes("Gather", name, nodes("Add", count, nodes.whole(*starts)), axis=0)
+
+    x, y = table(knots.x, np.inf), table(knots.y, 0.0)
+    count = nodes.whole(0)  # knots that a score has passed
+    for jump in (2**h for h in reversed(range(halves))):
+        passed = nodes("GreaterOrEqual" if line else "Greater", scores, look_up(x, count, jump - 1))
+        count = nodes("Add", count, nodes("Mul", nodes("Cast", passed, to=_int64()), nodes.whole(jump)))  # (n, k)
+    if not line:
+        return look_up(y, count)
+    knot = nodes("Max", nodes("Sub", count, nodes.whole(1)), nodes.whole(0))
+    along = nodes("Sub", nodes("Max", scores, knots.x[:, 0]), look_up(x, knot))
+    return nodes("Add", look_up(y, knot), nodes("Mul", look_up(table(knots.slope, 0.0), knot), along))
+
+
+def _int64() -> int:
+    return int(needed("onnx", ONNX_INSTALL).TensorProto.INT64)

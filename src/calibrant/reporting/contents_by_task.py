@@ -1,0 +1,73 @@
+"""What a report looks at, by the task of the predictions: its measures, its figures, and what it cannot answer."""
+
+from calibrant.core.curves.weighted import is_whole
+from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.text import number_format as fmt
+
+SHOWN = 5  # numbers on the page at first sight; the others are folded
+FIGURES = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
+FIGURES_OF_POSITIVES = ("roc", "precision_recall", "smooth_reliability", "confidence_density", "bins_sweep")
+
+
+def refinement(task: Task) -> str:
+    """The measure of how well scores rank, whatever they say."""
+    return "roc_auc" if task == "binary" else "auroc_correct"
+
+
+def specs(task: Task, ece: str) -> tuple[str, ...]:
+    """The measures, the five that say most first."""
+    mass = f"{ece}{',' if ':' in ece else ':'}scheme=mass"
+    mce = ece.replace("ece", "mce")
+    if task == "binary":
+        return (ece, "gap", "nll", "roc_auc", "average_precision", "accuracy", mass, mce, "smooth", "brier")
+    of_classes = ("classwise",) if task == "multiclass" else ()
+    return ("accuracy", "gap", ece, "nll", "auroc_correct", mass, mce, "smooth", *of_classes, "brier", "aurc")
+
+
+def figures(task: Task) -> tuple[str, ...]:
+    return FIGURES_OF_POSITIVES if task == "binary" else FIGURES
+
+
+def notes(p: Predictions) -> tuple[str, ...]:
+    """What the rows are, and what they leave open."""
+    said = (_balance(p), _missing(p), *p.row_data.notes, _weights(p), _clusters(p), _left_out(p))
+    return tuple(note for note in said if note)
+
+
+def _balance(p: Predictions) -> str:
+    if p.task != "binary":
+        return ""
+    name = f" ({p.classes[1]})" if p.classes else ""
+    share = fmt.percent(p.mean(p.outcome))
+    return f"Class balance: {share} of the rows are positive{name}, {int(p.outcome.sum()):,} of {p.n:,}."
+
+
+def _missing(p: Predictions) -> str:
+    return "" if p.row_data.missing is None else str(p.row_data.missing)
+
+
+def _weights(p: Predictions) -> str:
+    if p.weights is None:
+        return ""
+    if is_whole(p.weights):
+        return f"Rows are counted by their weights: {p.n:,} rows stand for {p.curve.total:,.0f}."
+    worth = p.curve.total * p.curve.effective
+    return (
+        f"Rows carry weights, and every number here is weighted: {p.n:,} rows tell as much as {worth:,.0f} equal ones."
+    )
+
+
+def _clusters(p: Predictions) -> str:
+    if p.clusters is None:
+        return ""
+    count = int(p.clusters.max()) + 1
+    return f"Rows come in {fmt.count(count, 'cluster')}, which are resampled whole."
+
+
+def _left_out(p: Predictions) -> str:
+    if p.task == "confidence":
+        return "Nothing is said of single classes: these rows hold a confidence and right or wrong, no probabilities."
+    if p.task == "choice":
+        return "Nothing is said of single classes: option 2 of one question is not option 2 of another."
+    return ""

@@ -1,0 +1,99 @@
+"""A clamped network: a perturbation before it, a temperature behind it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+
+from calibrant.core.errors import InputError
+from calibrant.core.maps.export_check import Exported
+from calibrant.core.predictions import Predictions
+from calibrant.core.torch.layers import frozen
+from calibrant.core.torch.loader import Loader, pairs
+
+if TYPE_CHECKING:
+    from calibrant.rescorers._clamp_report import ClampReport
+
+
+class Clamped(nn.Module):
+    """x -> f(x + delta) / T, for the f that it was fitted to.
+
+    >>> clamped = Clamped(nn.Identity(), torch.tensor([1.0, 0.0]), 2.0)
+    >>> clamped(torch.tensor([[3.0, 2.0]]))
+    tensor([[2., 1.]])
+    """
+
+    delta: Tensor
+    T: Tensor
+
+    def __init__(self, network: nn.Module, delta: Tensor, T: float, *, report: "ClampReport | None" = None) -> None:
+        super().__init__()
+        self.network, self.report = network, report
+        self.register_buffer("delta", delta.detach().clone())
+        wide = torch.promote_types(delta.dtype, torch.float32)  # half a number is too coarse for T
+        self.register_buffer("T", torch.tensor(T, dtype=wide, device=delta.device))
+        self.training = network.training
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1:] != self.delta.shape:  # adding could spread one over the other without a word
+            expected, got = f"inputs of the shape {tuple(self.delta.shape)}", str(tuple(x.shape[1:]))
+            raise InputError("clamped network", expected=expected, got=got, fix="use inputs like those of the fit")
+        logits: Tensor = self.network(x + self.delta)
+        return logits / self.T
+
+    def only(self, part: Literal["delta", "T"]) -> "Clamped":
+        """The same network with one of the two, as it was learnt jointly; the report is that of the joint fit."""
+        if part not in ("delta", "T"):
+            raise InputError("only", expected="delta or T", got=repr(part), fix="name one of the two")
+        delta = self.delta if part == "delta" else torch.zeros_like(self.delta)
+        return Clamped(self.network, delta, 1.0 if part == "delta" else float(self.T), report=self.report)
+
+    def predict(self, loader: Loader) -> Predictions:
+        """Logits of every row, in the loader's order; the network is left as it was."""
+        logits, labels = [], []
+        with frozen(self), torch.no_grad():
+            for x, y in pairs(loader, self.network):
+                check_inputs(x, self.delta.shape)
+                z = self(x)
+                logits.append((z if z.dtype in (torch.float32, torch.float64) else z.float()).cpu())
+                labels.append(y.cpu())
+        if not logits:
+            raise InputError("loader", expected="batches", got="none", fix="give inputs and labels")
+        return Predictions.from_logits(torch.cat(logits).numpy(), torch.cat(labels).numpy(), allow_few_rows=True)
+
+    def save(self, folder: str | Path) -> None:
+        """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report): all but the network itself."""
+        from calibrant.rescorers._clamped_files import save_clamped
+
+        save_clamped(self, folder)
+
+    def export_onnx(self, path: str | Path) -> Exported:
+        """Network and clamp as one file, inputs in and logits out, for batches of any size.
+
+        Nothing is written unless onnxruntime gives torch's numbers.
+        """
+        from calibrant.rescorers._clamped_onnx import export_clamped
+
+        return export_clamped(self, path)
+
+    def extra_repr(self) -> str:
+        return f"delta {tuple(self.delta.shape)}, T={float(self.T):.4g}"
+
+
+def check_inputs(x: Tensor, shape: torch.Size) -> None:
+    """Inputs that a perturbation of this shape can be added to."""
+    if not x.is_floating_point():
+        raise InputError(
+            "inputs",
+            expected="floating-point numbers, to which a perturbation can be added",
+            got=str(x.dtype).removeprefix("torch."),
+            fix="normalise images, embed tokens first, and clamp the network that comes after it",
+        )
+    if x.shape[1:] != shape:
+        got, expected = f"{tuple(x.shape[1:])}", f"inputs of the shape {tuple(shape)}, as the perturbation has"
+        raise InputError("inputs", expected=expected, got=got, fix="pad or cut all inputs to one shape")
+    if not len(x):
+        raise InputError("inputs", expected="rows in every batch", got="an empty batch", fix="leave empty batches out")
+    if not torch.isfinite(x).all():
+        raise InputError("inputs", expected="finite numbers", got="NaN or infinity", fix="clean the inputs")

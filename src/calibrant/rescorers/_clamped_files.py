@@ -1,0 +1,87 @@
+"""A clamp on disk: perturbation and temperature in one file, shape and report in another; not the network itself."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from calibrant.core.config.convert import build
+from calibrant.core.config.toml import Table, shown
+from calibrant.core.errors import InputError
+from calibrant.core.files import write_whole
+from calibrant.core.json import read_json, whole
+from calibrant.rescorers._clamp_report import ClampReport
+from calibrant.rescorers._clamped import Clamped
+
+TENSORS, FACTS = "clamp.safetensors", "clamp.json"
+AGAIN = "fit and save again"
+
+
+def save_clamped(clamped: Clamped, folder: str | Path) -> None:
+    """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report)."""
+    from safetensors.torch import save as to_bytes
+
+    tensors = to_bytes({name: getattr(clamped, name).cpu().contiguous() for name in ("delta", "T")})
+    facts = {
+        "calibrant_clamp": 1,
+        "version": version("calibrant"),
+        "input_shape": list(clamped.delta.shape),
+        "T": float(clamped.T),
+        "report": None if clamped.report is None else asdict(clamped.report),
+    }
+    text = json.dumps(facts, indent=2).encode()
+    write_whole(Path(folder) / TENSORS, lambda stream: stream.write(tensors))
+    write_whole(Path(folder) / FACTS, lambda stream: stream.write(text))
+
+
+def load_clamped(folder: str | Path, network: nn.Module) -> Clamped:
+    """What `Clamped.save` wrote, around the network that it was fitted to."""
+    folder = Path(folder)
+    saved = _facts(folder / FACTS)
+    delta, T = _tensors(folder / TENSORS)
+    if list(delta.shape) != saved.input_shape or float(T) != saved.T:
+        got = f"shape {list(delta.shape)} and T {float(T):g} in {TENSORS}, {saved.input_shape} and {saved.T:g}"
+        raise InputError(str(folder), expected="two files of one fit", got=f"{got} in {FACTS}", fix=AGAIN)
+    like = next(network.parameters(), delta)
+    return Clamped(network, delta.to(like.device, like.dtype), float(T), report=saved.report)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """clamp.json."""
+
+    calibrant_clamp: int
+    version: str
+    input_shape: list[int]
+    T: float
+    report: ClampReport | None
+
+
+def _facts(file: Path) -> _Saved:
+    if not file.is_file():
+        fix = "give the folder that Clamped.save or calibrant clamp --out wrote"
+        raise InputError(str(file.parent), expected=f"a {FACTS}", got="none", fix=fix)
+    values = read_json(file, expected=f"a {FACTS}", fix=AGAIN)
+    with whole(str(file), fix=AGAIN):
+        version = values["calibrant_clamp"]
+    if version != 1:
+        raise InputError(str(file), expected="version 1", got=shown(version), fix="use a newer calibrant")
+    return build(_Saved, Table(values, {(): str(file)}))
+
+
+def _tensors(file: Path) -> tuple[Tensor, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        tensors = load(file.read_bytes())
+        delta, T = tensors["delta"], tensors["T"]
+    except (FileNotFoundError, SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        got = "no such file" if isinstance(error, FileNotFoundError) else repr(error)
+        raise InputError(str(file), expected="delta and T", got=got, fix=AGAIN) from None
+    if not delta.is_floating_point() or not delta.isfinite().all() or T.numel() != 1 or not 0 < float(T) < math.inf:
+        raise InputError(str(file), expected="finite numbers, T above 0", got="others", fix=AGAIN)
+    return delta, T

@@ -1,9 +1,0 @@
-"""How architectures are searched for: one file a search; the file name is the name."""
-
-from calibrant.core.catalogue import Catalogue
-from calibrant.searches._base import Landscape, Objective, Search, Trial
-
-CATALOGUE = Catalogue("calibrant.searches", Search, "search")
-make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
-
-__all__ = ["CATALOGUE", "Landscape", "Objective", "Search", "Trial", "find", "make", "names"]

@@ -1,9 +1,0 @@
-"""Families of networks to choose from: one file a space; the file name is the name."""
-
-from calibrant.core.catalogue import Catalogue
-from calibrant.spaces._base import Space
-
-CATALOGUE = Catalogue("calibrant.spaces", Space, "space")
-make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
-
-__all__ = ["CATALOGUE", "Space", "find", "make", "names"]

@@ -1,0 +1,467 @@
+"""The accumulator: measures of a stream from sums of fixed size, updated by batches, merged and saved as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.curves.curve import Bins
+from calibrant.core.curves.weighted import is_whole
+from calibrant.core.errors import InputError
+from calibrant.core.json import plain, whole
+from calibrant.core.parallel import one_blas_thread
+from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import Task
+from calibrant.core.predictions.tasks import task_words
+from calibrant.core.statistics.bootstrap import Interval, basic_interval, check_confidence
+from calibrant.core.statistics.fewest_rows import too_few_rows
+from calibrant.core.statistics.residual_noise import Sampling, Spread
+from calibrant.core.text.notebook import Table, TableResult
+from calibrant.core.text.number_format import number
+from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
+from calibrant.measures.roc_auc import ROCAUC
+from calibrant.measuring.check import Check, judge
+from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
+from calibrant.measuring.confidence_limits import DRAWS
+from calibrant.measuring.measure import Measurement, Measurements
+from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
+from calibrant.streaming.histogram_ranking import ranking_draws, ranking_value
+from calibrant.streaming.prometheus import exposition, measure_gauges
+from calibrant.streaming.state import (
+    RANKING,
+    State,
+    check_bins,
+    check_named,
+    check_ranking,
+    check_rows,
+    check_same,
+    check_shapes,
+)
+from calibrant.streaming.streamable import (
+    HISTOGRAM,
+    POSITIVE,
+    RANKINGS,
+    TOP,
+    example,
+    given_weights,
+    state_name,
+    streamable,
+    sums_shape,
+    usual,
+)
+from calibrant.streaming.sums import FINE, SUMS, class_sums, fine_scores, fine_sums, row_sums, score_sums
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+class Accumulator(TableResult):
+    """Sums from which means over rows and measures with equal-width bins are computed exactly.
+
+    >>> a = Accumulator(["ece:bins=2", "accuracy"])
+    >>> a.update(Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1]))
+    >>> round(a.measure("ece:bins=2").value, 3)
+    0.25
+    """
+
+    def __init__(self, measures: Sequence[str] | None = None) -> None:
+        self._by_default = measures is None  # the task of the first batch then selects among the default measures
+        self._set_measures(usual(None) if measures is None else measures)
+        self.n, self.k = 0, 0
+        self.task: Task | None = None  # None before the first batch
+        self.total = self.square = 0.0  # sum of the weights, and of their squares
+        self.weighted, self.counts, self.clustered = False, True, False
+        self.sums: dict[str, Array] = {}  # by the name of the state that the measures read
+        self.files: dict[str, Cursor] = {}  # how far each file has been read
+
+    # -- adding rows ----------------------------------------------------------------------------
+
+    def update(self, p: Predictions | None) -> None:
+        """Add a batch of any size; None adds nothing."""
+        if p is None:
+            return
+        self._check_task(p.task, p.k)
+        for m in self._measures.values():
+            m.check_shape(p)
+        w = given_weights(p)
+        with one_blas_thread():  # the products are small: a second thread mostly waits
+            for name, part in self._batch_sums(p, w):
+                self._add(name, part)
+        self.n += p.n
+        self.total += p.n if w is None else float(w.sum())
+        self.square += p.n if w is None else float(w @ w)
+        self.weighted |= w is not None
+        self.counts &= w is None or is_whole(w)
+        self.clustered |= p.row_data.clusters is not None  # a cluster may continue in the next batch
+
+    def merge(self, other: "Accumulator") -> "Accumulator":
+        """A new accumulator of the rows of both; neither is changed."""
+        filled = [part for part in (self, other) if part.n]
+        if (filled or (self, other))[0].specs != (filled or (self, other))[-1].specs:
+            raise InputError(
+                "merge",
+                expected=f"the same measures ({', '.join(self.specs)})",
+                got=", ".join(other.specs),
+                fix="build both accumulators with the same list",
+            )
+        both = Accumulator(filled[0].specs if filled else self.specs)
+        for part in filled:
+            both._check_task(part.task, part.k)
+            both.n, both.total, both.square = both.n + part.n, both.total + part.total, both.square + part.square
+            both.weighted, both.clustered = both.weighted or part.weighted, both.clustered or part.clustered
+            both.counts = both.counts and part.counts
+            for name, sums in part.sums.items():
+                both._add(name, sums)
+        both.files = merge_cursors(self.files, other.files)
+        return both
+
+    # -- measuring ------------------------------------------------------------------------------
+
+    def measure(self, what: str, *, confidence: float = 0.95, seed: int = 0) -> Measurement:
+        """One of the accumulator's measures; its interval comes from normal noise on the sums.
+
+        There is no interval for fewer than ten rows, nor for rows in clusters: how far the rows of a cluster share
+        their errors is not kept.
+        """
+        m = self._measure_named(what)
+        if self.n == 0:
+            raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
+        definition, value, rounding = m.defined(example(self.task)), self.value(what), 0.0
+        if isinstance(m, RANKINGS):
+            rounding = ranking_value(m, self._sums_of(what)).error
+            definition += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
+        low, high, how = None, None, None
+        reason = "rows came in clusters" if self.clustered else self._too_few_rows()
+        if reason is None and np.isfinite(value):
+            interval, how = self._interval(m, what, value, confidence, seed)
+            ends = np.clip((interval.low - rounding, interval.high + rounding), *m.bounds)
+            low, high = float(min(ends[0], value)), float(max(ends[1], value))
+        return Measurement(
+            measure=what,
+            value=value,
+            low=low,
+            high=high,
+            n=self.n,
+            k=self.k,
+            definition=definition,
+            interval=how,
+            reason=reason,
+        )
+
+    def measure_all(self, **options: Any) -> Measurements:
+        """Every measure of the accumulator; the options are those of `measure`."""
+        return Measurements(self.measure(spec, **options) for spec in self.specs)
+
+    def value(self, what: str) -> float:
+        """The value of a measure, without the cost of an interval."""
+        m, sums = self._measures[what], self._sums_of(what)
+        if isinstance(m, Binned):
+            return m.of(self._bins(sums))
+        if isinstance(m, RANKINGS):
+            return ranking_value(m, sums).value
+        return float(sums[0] / self.total)
+
+    @property
+    def histogram(self) -> tuple[Array, Array]:
+        """Counts of (incorrect, correct) predictions in 100 equal-width bins of confidence."""
+        count, _, outcomes, *_ = self.sums["histogram"]
+        return count - outcomes, outcomes
+
+    def __repr__(self) -> str:
+        task = "" if self.task is None else f", {task_words(self.task)}"
+        return f"Accumulator({self.n:,} rows{task})"
+
+    def table(self) -> Table:
+        measures = self._measures if self.n else {}
+        rows = [(spec, number(self.value(spec)), m.defined(example(self.task))) for spec, m in measures.items()]
+        return repr(self), ("measure", "value", "what it is"), rows
+
+    # -- limits, comparisons, figures -----------------------------------------------------------
+
+    def check(self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95) -> Check:
+        """Check a limit for a measure, as `cal.check` does: broken on evidence, not on noise."""
+        check_confidence(confidence)
+        _check_limit(limit, "0.03")
+        m = self.measure(what, confidence=_two_sided(confidence))
+        if self.clustered or not np.isfinite(m.value):
+            expected, got = "an interval to compare with the limit", m.reason or "undefined on these rows"
+            raise InputError(what, expected=expected, got=got, fix="measure all rows at once")
+        return Check(
+            measure=what,
+            side=side,
+            limit=limit,
+            value=m.value,
+            low=m.low,
+            high=m.high,
+            state=judge(side, limit, m.low, m.high),
+            n=m.n,
+            k=m.k,
+            definition=m.definition,
+            reason=m.reason,
+        )
+
+    def check_against(
+        self, reference: "Accumulator", what: str, *, limit: float, confidence: float = 0.95, seed: int = 0
+    ) -> Check:
+        """Check by how much a measure is worse than on the reference rows, as `cal.check_against` does."""
+        _check_limit(limit, "0.01")
+        c = reference.compare(self, what, confidence=_two_sided(confidence), seed=seed)
+        direction = self._measures[what].direction
+        if direction not in ("down", "up"):
+            fix = "ask for ece, nll, brier or accuracy"
+            raise InputError(what, expected="a measure that gets worse in one direction", got="another one", fix=fix)
+        sign = 1.0 if direction == "down" else -1.0
+        worse = sign * c.difference
+        low = high = None
+        if c.reason is None:
+            low, *_, high = sorted((sign * c.low, worse, sign * c.high))
+        return Check(
+            measure=what,
+            side="worse",
+            limit=limit,
+            value=worse,
+            low=low,
+            high=high,
+            state=judge("max", limit, low, high),
+            n=self.n,
+            k=self.k,
+            definition=f"{c.definition}; worse than on {reference.n:,} reference rows by",
+            reason=c.reason,
+        )
+
+    def compare(self, other: "Accumulator", what: str, *, confidence: float = 0.95, seed: int = 0) -> Comparison:
+        """The other minus this one, on different rows, as `cal.compare(..., paired=False)` computes it."""
+        check_confidence(confidence)
+        a, b = (one.measure(what, confidence=confidence, seed=seed) for one in (self, other))
+        if self.task != other.task:
+            got, fix = f"{self.task} and {other.task}", "compare streams of the same task"
+            raise InputError("compare", expected="predictions of one task", got=got, fix=fix)
+        if self.clustered or other.clustered:
+            fix = "compare the predictions with their clusters"
+            raise InputError("compare", expected="rows that are not in clusters", got="rows in clusters", fix=fix)
+        few = self._too_few_rows() or other._too_few_rows()
+        tail, spreads = (1 - confidence) / 2, (self._spread(what, seed), other._spread(what, seed + OTHER))
+        m = self._measures[what]
+        if few:
+            difference = UNKNOWN
+        elif spreads[0] is not None and spreads[1] is not None:
+            difference = Difference.of_spreads(spreads[0], spreads[1], tail)
+        else:
+            draws = self._draws(what, seed), other._draws(what, seed + OTHER)
+            difference = difference_of(m, a.value, b.value, *draws, tail)
+        comparison = compare_values(m, what, example(self.task), a.value, b.value, difference, confidence)
+        return replace(comparison, n=self.n, k=self.k, definition=a.definition, paired=False, n_b=other.n, reason=few)
+
+    def to_predictions(self) -> Predictions:
+        """Weighted rows in place of the original ones, for figures: two for each bin of scores, correct and incorrect.
+
+        Values measured on them are close to those of `measure`. Their intervals are not valid: the rows are gone.
+        """
+        if self.n == 0:
+            raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
+        fine = self.sums.get(RANKING, self.sums.get(POSITIVE) if self.task == "binary" else None)
+        if fine is not None:
+            ones, zeros, scores = *fine[:2], fine_scores()
+        else:
+            count, score, ones = self.sums["histogram"][:3]
+            middle = (np.arange(HISTOGRAM) + 0.5) / HISTOGRAM
+            zeros, scores = count - ones, np.divide(score, count, out=middle, where=count > 0)
+        weights = np.concatenate([ones, zeros])
+        kept = weights > 0
+        rows = np.concatenate([scores, scores])[kept], np.repeat([1, 0], len(scores))[kept]
+        build = Predictions.binary if self.task == "binary" else Predictions.from_confidence
+        return build(*rows, weights=weights[kept])
+
+    def to_prometheus(self) -> str:
+        """Every measure in the text format of Prometheus."""
+        return exposition(measure_gauges((), {(): self}))
+
+    def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
+        """A figure of `to_predictions()`. A notebook displays it, and its `save` writes a file."""
+        return plot_sums({"all rows": self}, figure)
+
+    # -- saving and loading ---------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        return State(
+            measures=self.specs,
+            n=self.n,
+            k=self.k,
+            task=self.task,
+            total=self.total,
+            square=self.square,
+            weighted=self.weighted,
+            counts=self.counts,
+            clustered=self.clustered,
+            files=plain(self.files),
+            sums=self.sums,
+        ).to_json()
+
+    @classmethod
+    def from_json(cls, text: str, *, own: Sequence[str] = ()) -> "Accumulator":
+        """Read what `to_json` wrote. Measures in files of Python code are run only if they are named in `own`."""
+        state = State.from_json(text)
+        check_named(state.measures, own)
+        with whole("accumulator", fix="save it again"):
+            a = cls(state.measures)
+            a.n, a.k, a.task, a.sums = state.n, state.k, state.task, state.sums
+            a.total, a.square = state.total, state.square
+            a.weighted, a.counts, a.clustered = state.weighted, state.counts, state.clustered
+            a.files = read_cursors(state.files)
+            a._check_sums(state)
+            return a
+
+    def save(self, path: str | Path) -> None:
+        from calibrant.core.files import write_whole
+
+        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+
+    @classmethod
+    def load(cls, path: str | Path, *, own: Sequence[str] = ()) -> "Accumulator":
+        """Load a file that `save` wrote; `own` as for `from_json`."""
+        file = Path(path)
+        if not file.is_file():
+            raise InputError(str(path), expected="a saved accumulator", got="no such file", fix="check the path")
+        try:
+            return cls.from_json(file.read_text(encoding="utf-8", errors="replace"), own=own)
+        except InputError as error:
+            raise InputError.inside(str(path), error) from None
+
+    # -- private --------------------------------------------------------------------------------
+
+    def _set_measures(self, specs: Sequence[str]) -> None:
+        self.specs = tuple(dict.fromkeys(specs))
+        self._measures = {spec: streamable(spec) for spec in self.specs}
+
+    def _measure_named(self, what: str) -> Measure:
+        if what not in self._measures:
+            expected, fix = f"one of {', '.join(self.specs)}", "list it at the start"
+            raise InputError("measure", expected=expected, got=f"'{what}'", fix=fix)
+        return self._measures[what]
+
+    def _check_task(self, task: Task | None, k: int) -> None:
+        if self.task is not None and task is not None and self.task != task:
+            expected, fix = f"{task_words(self.task)} as before", "use one accumulator for each task"
+            raise InputError("accumulator", expected=expected, got=task_words(task), fix=fix)
+        if self.k not in (0, k) and task != "choice":
+            expected, fix = f"{self.k} classes as before", "use one accumulator for each model"
+            raise InputError("accumulator", expected=expected, got=str(k), fix=fix)
+        if self.task is None and self._by_default:
+            self._set_measures(usual(task))
+        self.task, self.k = task, max(self.k, k)
+
+    def _batch_sums(self, p: Predictions, w: Array | None) -> Iterator[tuple[str, Array]]:
+        """What a batch adds to each state. Measures with the same bins share one state."""
+        event = p.score, p.outcome.astype(np.float64)
+        yield "histogram", score_sums(*event, w, HISTOGRAM, "right")
+        for name, m in self._states().items():
+            scores, outcomes = event
+            if isinstance(m, CurveMeasure) and m.scope == "top":
+                scores, outcomes = p.confidence, p.correct.astype(np.float64)
+            elif isinstance(m, ROCAUC) and p.task != "binary":  # of two classes the second is the positive one
+                scores, outcomes = p.probs[:, 1], (p.labels == 1).astype(np.float64)
+            if isinstance(m, ClassMeasure):
+                yield name, class_sums(p, w, m)
+            elif isinstance(m, Binned):
+                yield name, score_sums(scores, outcomes, w, m.bins, m.closed)
+            elif isinstance(m, RANKINGS):
+                yield name, fine_sums(scores, outcomes, w)
+            elif isinstance(m, RowMeasure):
+                yield name, row_sums(m.rows(p).astype(np.float64), w)
+
+    def _states(self) -> dict[str, Measure]:
+        """The states that the measures read, each with one of these measures."""
+        return {state_name(m, spec): m for spec, m in self._measures.items()}
+
+    def _sums_of(self, what: str) -> Array:
+        return self.sums[state_name(self._measures[what], what)]
+
+    def _add(self, name: str, part: Array) -> None:
+        self.sums[name] = self.sums[name] + part if name in self.sums else part
+
+    def _bins(self, sums: Array) -> Bins:
+        worth = 1.0 if self.counts else self.total / self.square
+        return Bins(sums[0], sums[1], sums[2], self.total, worth)
+
+    def _interval(self, m: Measure, what: str, value: float, confidence: float, seed: int) -> tuple[Interval, str]:
+        spread = self._spread(what, seed)
+        if spread is not None:
+            return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
+        draws = self._draws(what, seed)
+        kind = "counts" if isinstance(m, RANKINGS) else "sums"
+        return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
+
+    def _too_few_rows(self) -> str | None:
+        """Why there is no interval; None where there are enough rows, by Kish's formula if they have weights."""
+        return too_few_rows(self.total**2 / self.square)
+
+    def _spread(self, what: str, seed: int) -> Spread | None:
+        """The noise of a calibration error; None for other measures. Bins (and classes) count as independent."""
+        m, sums = self._measures[what], self._sums_of(what)
+        if not isinstance(m, Binned):
+            return None
+        gap = ((sums[1] - sums[2]) / self.total).ravel()
+        return m.spread_of(self._bins(sums), Sampling(self.n, DRAWS, seed).independent(gap, self._bin_errors(sums)))
+
+    def _draws(self, what: str, seed: int) -> Array:
+        """Values under the sampling noise of the sums, with the variance that a bootstrap of the rows would give."""
+        m, sums, rng = self._measures[what], self._sums_of(what), np.random.default_rng(seed)
+        if isinstance(m, RANKINGS):
+            return ranking_draws(m, sums, rng, counts=not self.weighted)
+        if isinstance(m, Binned):
+            count, score, outcomes = sums[:3]
+            noise = self._bin_errors(sums).reshape(count.shape) * self.total
+            values = []
+            for _ in range(m.resamples):
+                noisy = np.clip(outcomes + noise * rng.standard_normal(noise.shape), 0, count)
+                values.append(m.of(self._bins(np.stack([count, score, noisy]))))
+            return np.array(values)
+        mean = sums[0] / self.total
+        error = np.sqrt(max(sums[1] - 2 * mean * sums[2] + mean**2 * self.square, 0.0)) / self.total
+        return np.asarray(mean + error * rng.standard_normal(m.resamples))
+
+    def _bin_errors(self, sums: Array) -> Array:
+        """The standard error of the sum of residuals of each bin, over the total weight."""
+        _, score, outcomes, square, cross = (part.ravel() for part in sums)
+        gap = (score - outcomes) / self.total
+        return np.asarray(np.sqrt(np.maximum(square - 2 * gap * cross + gap**2 * self.square, 0.0)) / self.total)
+
+    def _check_sums(self, state: State) -> None:
+        """Refuse sums that no predictions have."""
+        measures = {"histogram": None, **self._states()}
+        check_shapes(state, {name: sums_shape(m, self.k) for name, m in measures.items()})
+        for name, sums in state.sums.items():
+            m = measures[name]
+            if m is None or isinstance(m, Binned):
+                check_bins(name, sums, state)
+            elif isinstance(m, RANKINGS):
+                check_ranking(name, sums, state)
+            else:
+                check_rows(name, sums, state, m.bounds)
+        if self.n:
+            same = {name: s for name, s in state.sums.items() if s.shape[0] == SUMS and s.ndim == 2 and TOP not in name}
+            check_same(same, state)
+
+
+def plot_sums(accumulators: Mapping[str, Accumulator], figure: str) -> "alt.TopLevelMixin":
+    """A figure of predictions, drawn from the sums of one or more accumulators."""
+    from calibrant.figures import CATALOGUE, PredictionFigure
+
+    drawing = CATALOGUE.make(figure)
+    if not isinstance(drawing, PredictionFigure):
+        fix = "use for instance reliability or risk_coverage"
+        raise InputError("plot", expected="a figure of predictions", got=f"'{figure}'", fix=fix)
+    return drawing.chart(drawing.data({name: one.to_predictions() for name, one in accumulators.items()}))
+
+
+def _two_sided(confidence: float) -> float:
+    """The confidence of a two-sided interval each of whose ends has this confidence."""
+    return max(1 - 2 * min(1 - confidence, 0.5), 1e-9)
+
+
+def _check_limit(limit: float, example_limit: str) -> None:
+    if not np.isfinite(limit):
+        raise InputError("limit", expected="a number", got=str(limit), fix=f"write for instance {example_limit}")

@@ -1,0 +1,66 @@
+"""Measures of ranking from a fine histogram of scores, with bounds for the unknown order inside bins."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.curves.weighted import WeightedCurve
+from calibrant.measures import CurveMeasure
+from calibrant.measures.roc_auc import ROCAUC
+from calibrant.streaming.sums import fine_scores
+
+DRAWS = 200
+
+Ranking = CurveMeasure | ROCAUC
+
+
+@dataclass(frozen=True)
+class RankingValue:
+    """A measure of ranking, and its bounds: the values for the worst and the best order of rows inside every bin."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def error(self) -> float:
+        return max(self.high - self.value, self.value - self.low)
+
+
+def ranking_value(m: Ranking, fine: Array) -> RankingValue:
+    """Compute a ranking from the weights of outcomes 1 and 0 per bin, (4, FINE).
+
+    >>> from calibrant.measures import make
+    >>> fine = np.zeros((4, 4096))
+    >>> fine[0, [10, 3000]], fine[1, [10, 50]] = 1, 1  # ones in bins 10 and 3000, zeros in 10 and 50
+    >>> ranking_value(make("auroc_correct"), fine)
+    RankingValue(value=0.625, low=0.5, high=0.75)
+    """
+    ones, zeros = fine[0], fine[1]
+    ends = [m.on(_curve(ones, zeros, shift)) for shift in (-1, 1)]
+    return RankingValue(m.on(_curve(ones, zeros, 0)), min(ends), max(ends))
+
+
+def ranking_draws(m: Ranking, fine: Array, rng: np.random.Generator, *, counts: bool) -> Array:
+    """Values of the measure on resampled rows: the number of rows in each bin is drawn."""
+    values = []
+    for _ in range(DRAWS):
+        if counts:
+            ones, zeros = (rng.poisson(part).astype(np.float64) for part in fine[:2])
+        else:
+            noise = rng.standard_normal(fine[:2].shape) * np.sqrt(fine[2:])
+            ones, zeros = np.maximum(fine[:2] + noise, 0.0)
+        values.append(m.on(_curve(ones, zeros, 0)))
+    return np.array(values)
+
+
+def _curve(ones: Array, zeros: Array, shift: int) -> WeightedCurve:
+    """Ones and zeros as weighted rows; a shift puts the ones of a bin above (1) or below (-1) its zeros."""
+    n = len(ones)
+    place = np.concatenate([np.arange(n) + shift / 4, np.arange(n) - shift / 4])
+    rank = np.argsort(place, kind="stable")
+    score = (place + 1) / (n + 1) if shift else np.tile(fine_scores(), 2)
+    weights, which = np.concatenate([ones, zeros])[rank], np.concatenate([np.ones(n), np.zeros(n)])[rank]
+    kept = weights > 0
+    return WeightedCurve(score[rank][kept], which[kept], np.arange(int(kept.sum())), weights[kept])

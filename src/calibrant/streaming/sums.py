@@ -1,0 +1,132 @@
+"""Sums of weights, scores, outcomes and squared residuals over the rows of a batch, in equal-width bins."""
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.curve import check_bins, equal_width_edges
+from calibrant.core.predictions import Predictions
+from calibrant.measures import ClassMeasure
+
+FINE = 4096  # bins of the histogram for measures of ranking
+MOST_LOG_ODDS = 16.0  # its bins have equal width in log-odds, from minus this to this
+SUMS = 5  # weight, score, outcomes, squared residuals, residuals (the last two with squared weights)
+
+
+def bin_of(scores: Array, bins: int, closed: Any) -> Ints:
+    """The bin of each score, by the edges of `equal_width_edges`.
+
+    >>> bin_of(np.array([0.0, 0.2, 0.21, 1.0]), 5, "right"), bin_of(np.array([0.0, 0.2, 0.21, 1.0]), 5, "left")
+    (array([0, 0, 1, 4]), array([0, 1, 1, 4]))
+    """
+    edges = equal_width_edges(bins)
+    place = (scores * bins).astype(np.int64)  # one off where the product was rounded, or a score is on an edge
+    if closed == "right":
+        place -= scores <= edges[place]
+        return np.maximum(place, 0, out=place)
+    place = np.minimum(place, bins - 1)
+    place += scores >= edges[place + 1]
+    place = np.minimum(place, bins - 1)
+    place -= scores < edges[place]
+    return place
+
+
+def score_sums(scores: Array, outcomes: Array, weights: Array | None, bins: int, closed: Any) -> Array:
+    """The sums for one score per row, (5, bins)."""
+    check_bins(bins)
+    place, off = bin_of(scores, bins, closed), scores - outcomes
+
+    def sums(values: Array | None) -> Array:
+        return np.bincount(place, values, bins).astype(np.float64)
+
+    if weights is None:
+        count, score, outcome = sums(None), sums(scores), sums(outcomes)
+        return np.stack([count, score, outcome, sums(off**2), score - outcome])
+    w, square = weights, weights**2
+    return np.stack([sums(w), sums(w * scores), sums(w * outcomes), sums(square * off**2), sums(square * off)])
+
+
+def class_sums(p: Predictions, weights: Array | None, m: ClassMeasure) -> Array:
+    """The sums for every class, (5, k, bins).
+
+    Most probabilities are in the first bin: only the others are binned, and the first bin gets the rest.
+    """
+    check_bins(m.bins, p.k)
+    sums = np.zeros((SUMS, p.k, m.bins))
+    first_edge = equal_width_edges(m.bins)[1]
+    for rows, probs in p.prob_rows():
+        labels, w = p.labels[rows], None if weights is None else weights[rows]
+        mine = probs[np.arange(len(probs)), labels]
+        own = m.bins * labels + bin_of(mine, m.bins, m.closed)
+        high = np.flatnonzero(probs > first_edge if m.closed == "right" else probs >= first_edge)
+        score, column = probs.ravel()[high], high % p.k
+        cell = m.bins * column + bin_of(score, m.bins, m.closed)
+        each = None if w is None else w[high // p.k]
+        sums += _block_sums(probs, w, (cell, score, each), (own, mine), m.bins)
+    return sums
+
+
+def _block_sums(
+    probs: Array,
+    w: Array | None,
+    high: tuple[Ints, Array, Array | None],
+    label: tuple[Ints, Array],
+    bins: int,
+) -> Array:
+    """The sums of one block: of all columns, minus the part above the first bin, plus the outcomes."""
+    n, k = probs.shape
+    cell, score, each = high
+    own, mine = label
+    w2, each2 = None if w is None else w**2, None if each is None else each**2
+
+    def binned(place: Ints, values: Array | None) -> Array:
+        return np.bincount(place, values, k * bins).reshape(k, bins).astype(np.float64)
+
+    def times(values: Array, by: Array | None) -> Array:
+        return values if by is None else values * by
+
+    def whole(total: Array, above: Array) -> Array:
+        above[:, 0] = np.maximum(total - above[:, 1:].sum(axis=1), 0.0)
+        return above
+
+    ones, ones2 = (np.ones(n), np.ones(n)) if w is None or w2 is None else (w, w2)
+    count = whole(np.full(k, ones.sum()), binned(cell, each))
+    scores = whole(ones @ probs, binned(cell, times(score, each)))
+    outcomes = binned(own, w)
+    square = whole(np.einsum("i,ij,ij->j", ones2, probs, probs), binned(cell, times(score**2, each2)))
+    square += binned(own, times(1 - 2 * mine, w2))
+    cross = scores - outcomes
+    if w2 is not None:
+        cross = whole(ones2 @ probs, binned(cell, times(score, each2))) - binned(own, w2)
+    return np.stack([count, scores, outcomes, square, cross])
+
+
+def row_sums(values: Array, weights: Array | None) -> Array:
+    """The sums for one number per row: the sum and, with squared weights, those of the square and of itself, (3,)."""
+    if weights is None:
+        total = values.sum()
+        return np.array([total, values @ values, total])
+    square = weights**2
+    return np.array([weights @ values, square @ values**2, square @ values])
+
+
+def fine_sums(scores: Array, outcomes: Array, weights: Array | None) -> Array:
+    """The weight of outcomes 1 and of outcomes 0, and both with squared weights, in bins of log-odds, (4, FINE)."""
+    with np.errstate(divide="ignore"):
+        odds = np.log(scores) - np.log1p(-scores)
+    place = np.clip((odds + MOST_LOG_ODDS) * (FINE / (2 * MOST_LOG_ODDS)), 0, FINE - 1).astype(np.int64)
+    w = np.ones(len(scores)) if weights is None else weights
+
+    def sums(values: Array) -> Array:
+        return np.bincount(place, values, FINE).astype(np.float64)
+
+    counts = [sums(w * outcomes), sums(w * (1 - outcomes))]
+    squares = counts if weights is None else [sums(w**2 * outcomes), sums(w**2 * (1 - outcomes))]
+    return np.stack([*counts, *squares])
+
+
+def fine_scores() -> Array:
+    """The score at the centre of each fine bin, (FINE,)."""
+    odds = (np.arange(FINE) + 0.5) * (2 * MOST_LOG_ODDS / FINE) - MOST_LOG_ODDS
+    return np.asarray(1 / (1 + np.exp(-odds)))

@@ -1,0 +1,207 @@
+"""From a plan to jobs: a training for every cell, then shifts, rescorers and the judging of everything."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.config import code_trust
+from calibrant.core.config.inheritance import Found, choose, combinations, load
+from calibrant.core.config.toml import Table
+from calibrant.core.errors import unknown_name
+from calibrant.studying.job import Job
+from calibrant.studying.plan import Label, Plan, among
+from calibrant.training.recipe import Recipe, named, recipe_of, recipes_folder
+
+NOT_DECISIVE = ("title", "paper", "scale")  # words about a recipe: they change no result
+AXES = ("data", "model")
+RECIPE_KEYS = [one.name for one in fields(Recipe)]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training of a study and what is done with it; `judge` gives the rows."""
+
+    method: str
+    place: dict[str, Label]
+    recipe: Recipe
+    jobs: tuple[Job, ...]  # in an order in which they can run
+    judge: Job
+
+
+@lru_cache(maxsize=16)  # a plan never changes: checks, estimates and the run itself share one expansion
+def cells_of(plan: Plan) -> tuple[Cell, ...]:
+    """Every training of a plan with its jobs."""
+    return tuple(
+        _cell(plan, method, place, recipe_in(plan, method, place))
+        for method, place in plan.cells()
+        if _offered(plan, method, place)
+    )
+
+
+def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]:
+    """Refuse a plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe.
+
+    `allow` says that it is trusted; this is remembered until one of them changes. Gives all that was looked at.
+    """
+    after = plan.after
+    lists = {"calibrators": after.calibrators, "measures": after.measures}
+    tables = {"rescorers": after.rescorers, "shifts": {name: one.set for name, one in after.shifted.items()}}
+    specs = {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
+    specs |= {f"after.{key}.{name}": spec for key, some in tables.items() for name, spec in some.items()}
+    specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
+    seen = {(_is_model(key), spec) for key, spec in specs.items()}
+    for cell in cells_of(plan):  # every text that a job gets, filled in as it gets it: no kind of option is forgotten
+        texts = [*named(cell.recipe).items(), *(text for job in cell.jobs for text in code_trust.texts(job.options))]
+        for key, spec in texts:
+            if (_is_model(key), spec) not in seen:
+                seen.add((_is_model(key), spec))
+                specs[f"methods.{cell.method} ({_words(cell.place)}).{key}"] = spec
+    code_trust.check(file, [asdict(plan), specs], specs, allow=allow)
+    return frozenset(specs.values())
+
+
+def _is_model(key: str) -> bool:
+    """Whether a network is named, which may also be written as a call."""
+    return key.rpartition(".")[2] == "model"
+
+
+def needed_code(plan: Plan) -> bool:
+    """Whether networks have to be built by code that is not ours, even to tell how long their trainings take."""
+    return any(
+        code_trust.would_run(cell.recipe.model, model=True) and cell.recipe.model not in plan.alike
+        for cell in cells_of(plan)
+    )
+
+
+def _words(place: dict[str, Label]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in place.items())
+
+
+def jobs_of(plan: Plan) -> Iterator[Job]:
+    """All jobs, each once."""
+    seen = set()
+    for cell in cells_of(plan):
+        for job in cell.jobs:
+            if job.key not in seen:
+                seen.add(job.key)
+                yield job
+
+
+def _offered(plan: Plan, method: str, place: dict[str, Label]) -> bool:
+    """Whether the base recipe has this combination, where all of it is the recipe's own choice."""
+    table = base_recipe(plan.base)
+    axes = table.at("choices").values
+    asked = {**{axis: str(place.get(axis)) for axis in AXES}, "method": plan.methods[method].choice}
+    chosen = {axis: asked.get(axis, "") for axis in axes}
+    if any(chosen[axis] not in axes[axis] for axis in axes):
+        return True
+    return "-".join(chosen.values()) in _combinations(plan.base)
+
+
+@cache
+def _combinations(base: str) -> set[str]:
+    return set(combinations(base_recipe(base)))
+
+
+def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
+    """The base recipe with the choices and changes of a cell."""
+    table, chosen = base_recipe(plan.base), plan.methods[method]
+    axes = table.at("choices").values
+    choices = {axis: str(place[axis]) for axis in AXES if place.get(axis) in axes.get(axis, {})}
+    if chosen.choice:
+        if chosen.choice not in axes.get("method", {}):
+            raise unknown_name(f"methods.{method}.choice", chosen.choice, axes.get("method", {}))
+        choices["method"] = chosen.choice
+    for key in chosen.recipe:
+        if key not in RECIPE_KEYS:
+            keys = [*RECIPE_KEYS, *(one.name for one in fields(chosen))]
+            raise unknown_name(f"methods.{method}.{key}", key, keys, "a key of a method or of a recipe")
+    where = f"method {method}"
+    asked = Table(chosen.recipe, {(): where}).over(Table(plan.recipe, {(): "recipe"}))
+    for key, value in place.items():
+        if key not in choices:
+            path = {"data": "data.name"}.get(key, key)
+            stands_for = plan.means.get(key, {}).get(str(value))
+            asked = Table(
+                _nested(path.split("."), value) if stands_for is None else stands_for, {(): f"grid.{key}"}
+            ).over(asked)
+    made = choose(table, {axis: choices[axis] for axis in axes if axis in choices})
+    scale = plan.scale if plan.scale in made.at("scale").values else "paper"
+    return recipe_of(made, asked, scale)
+
+
+def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> Cell:
+    after = plan.after
+    options = {key: value for key, value in unusual(recipe).items() if key not in NOT_DECISIVE}
+    trained = Job("train", options)
+    shifted = {
+        name: Job("shift", {"set": one.set}, (trained,))
+        for name, one in after.shifted.items()
+        if among({**place, "method": method}, one.only)
+    }
+    asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
+    rescored = {
+        name: Job("rescore", {"rescorer": _filled(spec, place)}, (trained,))
+        for name, spec in after.rescorers.items()
+        if name in asked
+    }
+    judge = Job(
+        "judge",
+        {
+            "calibrators": after.calibrators,
+            "measures": after.measures,
+            "shifts": list(shifted),
+            "rescorers": list(rescored),
+        },
+        (trained, *shifted.values(), *rescored.values()),
+    )
+    return Cell(method, place, recipe, (trained, *shifted.values(), *rescored.values(), judge), judge)
+
+
+def _filled(spec: str, place: dict[str, Label]) -> str:
+    """A name with values of the grid in it.
+
+    >>> _filled("clamping:seed={seed}", {"seed": 3})
+    'clamping:seed=3'
+    """
+    for key, value in place.items():
+        spec = spec.replace(f"{{{key}}}", str(value))
+    return spec
+
+
+@cache
+def base_recipe(name: str) -> Table:
+    """The recipe file that a plan starts from, before its choices are made."""
+    return load(Found(_file(name)), [recipes_folder()])
+
+
+def _file(name: str) -> Path:
+    if name.endswith(".toml"):
+        return Path(name)
+    file = recipes_folder() / f"{name}.toml"
+    if not file.exists():
+        raise unknown_name("base", name, [f.stem for f in recipes_folder().glob("*.toml")])
+    return file
+
+
+def _nested(keys: list[str], value: Any) -> dict[str, Any]:
+    first, *rest = keys
+    return {first: _nested(rest, value) if rest else value}
+
+
+def unusual(entry: Any) -> dict[str, Any]:
+    """What is not as by default, as JSON has it: an option that is added later leaves finished jobs as they are.
+
+    >>> unusual(Recipe(epochs=3)), unusual(Recipe())
+    ({'epochs': 3}, {})
+    """
+    made = {}
+    for one in fields(entry):
+        value, usual = getattr(entry, one.name), one.default
+        if is_dataclass(value):
+            value, usual = unusual(value), {}
+        if value != usual:
+            made[one.name] = list(value) if isinstance(value, tuple) else value
+    return made

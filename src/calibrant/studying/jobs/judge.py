@@ -1,0 +1,60 @@
+"""Calibrators fitted on the validation rows, and every measure on every test set, before and after."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.core.predictions import Predictions
+from calibrant.measures import make
+from calibrant.repairing.fit import fit
+from calibrant.studying.job import Row
+
+VERSION = 1
+
+
+def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
+    """A row for each rescorer, calibrator, set and measure; a calibrator that cannot be fitted says why."""
+    trained, *others = needs
+    shifts = dict(zip(options["shifts"], others, strict=False))
+    rescored = dict(zip(options["rescorers"], others[len(shifts) :], strict=True))
+    val = _load(trained / "val.npz")
+    sets = {"test": Predictions.load(trained / "test.npz", allow_few_rows=True)}
+    sets |= {name: Predictions.load(place / "test.npz", allow_few_rows=True) for name, place in shifts.items()}
+    rows: list[Row] = []
+    for calibrator in options["calibrators"]:
+        for name, p in _calibrated(calibrator, val, sets):
+            rows += _judged(p, {"rescorer": "", "calibrator": calibrator, "set": name}, options["measures"])
+    for rescorer, place in rescored.items():
+        p = Predictions.load(place / "test.npz", allow_few_rows=True)
+        rows += _judged(p, {"rescorer": rescorer, "calibrator": "identity", "set": "test"}, options["measures"])
+    return rows
+
+
+def _calibrated(
+    calibrator: str, val: Predictions | None, sets: Mapping[str, Predictions]
+) -> Iterator[tuple[str, Predictions | str]]:
+    if calibrator == "identity":
+        yield from sets.items()
+        return
+    fixed = calibrator.startswith("fixed_temperature")
+    if val is None and not fixed:
+        yield from ((name, "no validation rows to fit on") for name in sets)
+        return
+    try:
+        made = fit(val if val is not None else next(iter(sets.values())), calibrator)
+    except InputError as error:
+        yield from ((name, str(error)) for name in sets)
+        return
+    for name, p in sets.items():
+        yield name, made.apply(p)
+
+
+def _judged(p: Predictions | str, labels: Row, measures: list[str]) -> list[Row]:
+    if isinstance(p, str):
+        return [{**labels, "measure": m, "value": None, "n": 0, "k": 0, "why": p} for m in measures]
+    return [{**labels, "measure": m, "value": float(make(m)(p)), "n": p.n, "k": p.k, "why": ""} for m in measures]
+
+
+def _load(file: Path) -> Predictions | None:
+    return Predictions.load(file, allow_few_rows=True) if file.exists() else None

@@ -1,0 +1,31 @@
+"""One job done: the same function in a local process, in a Ray task and in a shard."""
+
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from calibrant.core.json import plain
+from calibrant.studying.job import Job, Outcome, work_of
+from calibrant.studying.store import Store
+
+
+def use_one_thread() -> None:
+    """From now on in this process, which does jobs beside others: more threads would add up in another order."""
+    os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if torch := sys.modules.get("torch"):  # loaded by an earlier task, it reads the environment no more
+        torch.set_num_threads(1)
+
+
+def do(job: Job, folder: str | Path) -> Outcome:
+    """The outcome of a job; whatever it raises becomes a record, so that the rest continues."""
+    store, began = Store(folder), time.monotonic()
+    try:
+        rows = work_of(job.kind).run(job.options, [store.files(need.key) for need in job.needs], store.work(job.key))
+        rows = plain(rows)
+        store.finish_files(job.key)
+    except Exception:
+        return Outcome(job.key, job.kind, failed=traceback.format_exc(), seconds=time.monotonic() - began)
+    return Outcome(job.key, job.kind, rows, seconds=time.monotonic() - began)

@@ -1,0 +1,157 @@
+"""The compiled passes against their numpy twins: every type, stride and size, and numbers at the edges."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.core.curves import native
+from calibrant.core.curves.softmax import softmax_of, top_of
+from calibrant.core.statistics.temperature import find_temperature
+
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "src" / "calibrant" / "core" / "curves" / "native" / "passes.c"
+built = pytest.mark.skipif(not native.is_available(), reason="the compiled passes were not built: no C compiler")
+SIZES = [(1, 2), (5, 3), (40, 8), (33, 17), (20, 100), (3, 1000)]
+
+
+def both(monkeypatch, function):
+    """What the function returns with the compiled passes, and with numpy."""
+    compiled = function()
+    monkeypatch.setenv(native.VARIABLE, "0")
+    assert native.backend() == "numpy"
+    return compiled, function()
+
+
+@built
+@pytest.mark.parametrize(("n", "k"), SIZES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_pass_equals_numpy(n, k, dtype, monkeypatch):
+    z = (20 * np.random.default_rng(n * k).normal(size=(n, k))).astype(dtype)
+    probs = [np.empty((n, k)), np.empty((n, k))]
+    ours, twin = both(monkeypatch, lambda: top_of(z, True, None, 7, probs.pop()))
+    for one, other in zip(ours, twin, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+    assert (ours.predicted == z.argmax(axis=1)).all()
+
+
+@built
+def test_probabilities_equal_numpy_down_to_the_smallest(monkeypatch):
+    z = np.array([[0.0, -1.0, -37.0, -700.0, -709.0, -744.0, -745.3, -1e308, 0.0]])
+    probs = np.empty(z.shape)
+    monkeypatch.setenv(native.VARIABLE, "1")
+    top_of(z, True, None, 1, probs)
+    np.testing.assert_allclose(probs, np.exp(z) / np.exp(z).sum(), rtol=1e-14, atol=5e-324)
+
+
+@built
+@pytest.mark.parametrize("make", [lambda z: z[:, ::2], lambda z: z[::3], lambda z: np.asfortranarray(z), lambda z: z.T])
+def test_any_stride(make, monkeypatch):
+    z = make(np.random.default_rng(1).normal(size=(24, 24)).astype(np.float32))
+    ours, twin = both(monkeypatch, lambda: top_of(z, True, None, 100))
+    np.testing.assert_allclose(ours.total, twin.total, rtol=1e-14)
+    assert (ours.predicted == twin.predicted).all()
+
+
+@built
+def test_half_precision_is_read_as_it_is():
+    z = np.random.default_rng(2).normal(size=(50, 9)).astype(np.float16)
+    z[0, :4] = 0, -0.0, 6e-8, 65504
+    rows = [np.empty(50) for _ in range(3)]
+    predicted = np.empty(50, dtype=np.int64)
+    assert native.softmax_rows(z, None, rows[0], predicted, rows[1], rows[2], None) == -1
+    wide = z.astype(np.float64)
+    np.testing.assert_array_equal(rows[1], wide.max(axis=1))
+    np.testing.assert_allclose(rows[2], np.exp(wide - rows[1][:, None]).sum(axis=1), rtol=1e-14)
+
+
+@built
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("column", [0, 6, 15, 16])
+def test_the_first_row_that_is_not_finite_is_named(value, column):
+    z = np.zeros((9, 17))
+    z[4, column] = z[7, 2] = value
+    arrays = [np.empty(9) for _ in range(3)]
+    assert native.softmax_rows(z, None, arrays[0], np.empty(9, dtype=np.int64), arrays[1], arrays[2], None) == 4
+
+
+@built
+def test_blocks_of_classes_have_the_bits_of_the_whole():
+    z = np.random.default_rng(3).normal(size=(30, 21)).astype(np.float32)
+    whole = np.empty(z.shape)
+    top = top_of(z, True, None, 30, whole)
+    for part in (slice(0, 5), slice(5, 21), slice(20, 21)):
+        np.testing.assert_array_equal(softmax_of(z[:, part], top.largest, top.total), whole[:, part])
+
+
+@built
+def test_ties_go_to_the_lowest_class():
+    z = np.zeros((3, 20))
+    z[1, 9:] = 1.0
+    z[2, 19] = 2.0
+    assert top_of(z, True, None, 3).predicted.tolist() == [0, 9, 19]
+
+
+@built
+@pytest.mark.parametrize("k", [3, 10, 33])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_temperature_is_the_same(k, weighted, monkeypatch):
+    rng = np.random.default_rng(k)
+    z = 3 * rng.normal(size=(400, k))
+    labels = (z / 2 + rng.gumbel(size=z.shape)).argmax(axis=1)
+    p = cal.Predictions.from_logits(z, labels, weights=rng.random(400) if weighted else None)
+    ours, twin = both(monkeypatch, lambda: find_temperature(p))
+    assert pytest.approx(twin.T, rel=1e-8) == ours.T
+    assert ours.stderr == pytest.approx(twin.stderr, rel=1e-6)
+
+
+def test_without_the_library_numpy_runs(monkeypatch):
+    monkeypatch.setattr(native, "_library", lambda: None)
+    assert native.backend() == "numpy"
+    assert cal.Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]], [0, 1]).confidence[0] == pytest.approx(0.880797077978)
+
+
+def test_the_command_says_which_runs():
+    done = subprocess.run([sys.executable, "-m", "calibrant", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith(f"({native.backend()} passes)")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_it_compiles_without_warnings_and_runs_clean_under_sanitizers(compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    flags = ast.literal_eval(re.search(r"^FLAGS = (\(.*\))$", (ROOT / "hatch_build.py").read_text(), re.M)[1])
+    main = tmp_path / "main.c"
+    main.write_text(f'#include "{SOURCE}"\n' + DRIVER)
+    sanitize = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DCALIBRANT_SANITIZED", "-g")
+    command = [compiler, *flags, "-Werror", *sanitize, str(main), "-o", str(tmp_path / "main"), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+DRIVER = """
+#include <stdlib.h>
+int main(void) {
+    for (ptrdiff_t k = 2; k < 40; k++) {
+        float *z = malloc(5 * k * sizeof *z);
+        for (ptrdiff_t i = 0; i < 5 * k; i++) z[i] = (float)((i * 7919) % 31) - 15;
+        double *c = malloc(5 * sizeof *c), *l = malloc(5 * sizeof *l), *t = malloc(5 * sizeof *t);
+        double *p = malloc(5 * k * sizeof *p), *room = malloc(k * sizeof *room), sums[2];
+        int64_t *y = malloc(5 * sizeof *y);
+        if (calibrant_softmax((char *)z, FLOAT32, 5, k, 4 * k, 4, 0, c, y, l, t, p, room) != -1) return 1;
+        calibrant_probs((char *)z, FLOAT32, 5, k, 4 * k, 4, l, t, p, room);
+        calibrant_temperature((char *)z, FLOAT32, 5, k, 4 * k, 4, l, c, t, 0.7, room, sums);
+        free(z); free(c); free(l); free(t); free(p); free(room); free(y);
+    }
+    return 0;
+}
+"""

@@ -1,0 +1,77 @@
+"""Logs of Inspect: confidence from metadata or tokens, correctness from C and I."""
+
+import json
+import math
+import zipfile
+
+import pytest
+
+from calibrant import InputError, Predictions
+
+
+def sample(i, value, *, confidence=None, logprobs=None, scorer="match", **metadata):
+    score = {"value": value, "metadata": {} if confidence is None else {"confidence": confidence}}
+    content = None if logprobs is None else {"content": [{"token": "x", "logprob": x} for x in logprobs]}
+    output = {"choices": [{"message": {}, "logprobs": content}]}
+    return {"id": i, "epoch": 1, "metadata": metadata, "scores": {scorer: score}, "output": output}
+
+
+def write(file, samples):
+    header = {"version": 2, "status": "success", "eval": {"task": "demo"}}
+    if file.suffix == ".json":
+        file.write_text(json.dumps(header | {"samples": samples}))
+        return
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(header))
+        for one in samples:
+            archive.writestr(f"samples/{one['id']}_epoch_1.json", json.dumps(one))
+
+
+@pytest.mark.parametrize("suffix", [".eval", ".json"])
+def test_stated_confidences_are_read(tmp_path, suffix):
+    file = tmp_path / f"log{suffix}"
+    rows = [("C", 0.9, "a"), ("I", 0.6, "b"), ("N", 0.2, "b"), (1, 0.8, "a")]
+    write(file, [sample(i, value, confidence=c, topic=t) for i, (value, c, t) in enumerate(rows)])
+    p = Predictions.load(file, group="topic")
+    assert (p.task, p.score.tolist(), p.outcome.tolist()) == (
+        "confidence",
+        [0.9, 0.6, 0.2, 0.8],
+        [True, False, False, True],
+    )
+    assert p.groups.tolist() == ["a", "b", "b", "a"]
+    assert p.ids.tolist() == ["0", "1", "2", "3"]
+
+
+def test_probabilities_of_tokens_are_confidences(tmp_path):
+    write(tmp_path / "log.eval", [sample(1, "C", logprobs=[-0.1, -0.2]), sample(2, "I", logprobs=[-2.0])])
+    p = Predictions.load(tmp_path / "log.eval")
+    assert p.score.tolist() == pytest.approx([math.exp(-0.3), math.exp(-2.0)])
+    assert "log-probabilities of tokens" in p.notes[0]
+
+
+def test_samples_without_a_confidence_follow_the_policy(tmp_path):
+    file = tmp_path / "log.eval"
+    write(file, [sample(1, "C", confidence=0.9), sample(2, "C"), sample(3, "I", confidence=0.4)])
+    with pytest.raises(InputError, match="none in 1 of 3 rows"):
+        Predictions.load(file)
+    assert Predictions.load(file, missing="drop").n == 2
+    assert Predictions.load(file, missing="count_as_wrong").outcome.tolist() == [True, False, False]
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    file = tmp_path / "log.eval"
+    write(file, [sample(1, "C"), sample(2, "I")])
+    with pytest.raises(InputError, match="log-probabilities of tokens, got neither in any sample"):
+        Predictions.load(file)
+    write(file, [sample(1, "P", confidence=0.5), sample(2, "I", confidence=0.5)])
+    with pytest.raises(InputError, match="sample 1: expected a score of C or I, or of 1 or 0, got 'P'"):
+        Predictions.load(file)
+    two = sample(1, "C", confidence=0.5)
+    two["scores"]["model"] = {"value": "I", "metadata": {"confidence": 0.3}}
+    write(file, [two, two | {"id": 2}])
+    with pytest.raises(InputError, match="expected one scorer, got 2: match, model"):
+        Predictions.load(file)
+    assert Predictions.load(file, correct="model").score.tolist() == [0.3, 0.3]
+    file.write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match="a readable Inspect log, got a damaged one"):
+        Predictions.load(file)

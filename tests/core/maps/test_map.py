@@ -1,0 +1,403 @@
+"""Maps: chains, groups, the leak guard, JSON that may be damaged, and the prediction that top maps carry along."""
+
+import copy
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.calibrators import make
+from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Curves, Linear, LogProbs, Mix, Sigmoid
+from calibrant.core.predictions import Predictions
+
+
+def drawn(n=200, k=3, seed=0, *, sharpness=2.5, **extras):
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(n, k))
+    return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=(n, k))).argmax(axis=1), **extras)
+
+
+# -- chains ---------------------------------------------------------------------------------------
+
+
+def test_a_chain_is_each_calibrator_on_what_the_one_before_gives():
+    p, other = drawn(), drawn(seed=1)
+    m = cal.fit(p, "temperature+isotonic")
+    first = make("temperature").fit(p)
+    second = make("isotonic").fit(first.apply(p))
+    assert m.calibrator == "temperature+isotonic"
+    assert len(m.steps) == len(first.steps) + len(second.steps)
+    assert m.parameters["temperature.T"] == first.parameters["T"]
+    expected = second.apply(first.apply(other))
+    assert np.array_equal(m.apply(other).probs, expected.probs)
+    assert np.array_equal(m.apply(other).predicted, other.predicted)
+    assert m.keeps_argmax
+
+
+def test_spaces_and_options_in_a_chain():
+    m = cal.fit(drawn(), " temperature + histogram:bins=4 ")
+    assert m.calibrator == "temperature+histogram:bins=4"
+    assert not cal.fit(drawn(), "temperature+vector").keeps_argmax
+
+
+@pytest.mark.parametrize("what", ["temperature+", "+", "", "temperature+isotonik", "temperature+affine"])
+def test_a_broken_chain_is_refused(what):
+    with pytest.raises(InputError):
+        cal.fit(drawn(), what)
+
+
+def test_a_chain_reports_the_first_that_failed():
+    p = Predictions.from_logits([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]] * 4, [0, 1, 0] * 4)
+    m = cal.fit(p, "temperature+isotonic")
+    assert not m.fit.converged
+    assert m.fit.diagnosis == "temperature: separable"
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def grouped():
+    """Group a needs T = 3, group b T = 0.5; c has a single row."""
+    a, b = drawn(400, seed=2, sharpness=3.0), drawn(400, seed=3, sharpness=0.5)
+    logits = np.concatenate([a.logits, b.logits, [[1.0, 0.0, 0.0]]])
+    groups = np.array(["a"] * 400 + ["b"] * 400 + ["c"])
+    return Predictions.from_logits(logits, np.concatenate([a.labels, b.labels, [0]]), groups=groups)
+
+
+def test_one_map_per_group(grouped):
+    m = cal.fit(grouped, "temperature", by_group=True)
+    assert set(m.groups) == {"a", "b"}  # one row teaches nothing
+    assert m.groups["a"].parameters["T"] == pytest.approx(3.0, rel=0.3)
+    assert m.groups["b"].parameters["T"] == pytest.approx(0.5, rel=0.3)
+    whole = cal.fit(grouped, "temperature")
+    new = drawn(6, seed=4, groups=np.array(["a", "b", "c", "never seen", "b", "a"]))
+    got = m.apply(new).probs
+    for row, one in enumerate([m.groups["a"], m.groups["b"], whole, whole, m.groups["b"], m.groups["a"]]):
+        expected = one.apply(Predictions(new.logits[[row]], new.labels[[row]], "logits")).probs[0]
+        np.testing.assert_allclose(got[row], expected, atol=1e-15)
+    assert np.array_equal(m.apply(new).groups, new.groups)
+
+
+def test_groups_survive_json_and_may_be_numbers(grouped, tmp_path):
+    numbered = Predictions.from_logits(grouped.logits, grouped.labels, groups=np.array([7] * 400 + [8] * 400 + [9]))
+    m = cal.fit(numbered, "isotonic", by_group=True)
+    m.save(tmp_path / "m.json")
+    again = cal.load_map(tmp_path / "m.json")
+    assert set(again.groups) == {"7", "8"}
+    new = drawn(60, seed=5, groups=np.arange(60) % 4 + 6)
+    assert np.array_equal(again.apply(new).probs, m.apply(new).probs)
+    assert np.array_equal(again.apply(new).predicted, new.predicted)
+
+
+def test_groups_that_are_missing_are_asked_for(grouped):
+    with pytest.raises(InputError, match="add a column group"):
+        cal.fit(drawn(), "temperature", by_group=True)
+    m = cal.fit(grouped, "temperature", by_group=True)
+    with pytest.raises(InputError, match="add a column group"):
+        m.apply(drawn())
+    with pytest.raises(InputError, match="predictions of 3 classes"):
+        m.apply(drawn(k=4, groups=np.array(["a"] * 200)))
+
+
+# -- the leak guard -------------------------------------------------------------------------------
+
+
+def rows(p, which):
+    order = np.random.default_rng(6).permutation(p.n)
+    return p.take({"same": np.arange(p.n), "permuted": order, "half": order[: p.n // 2], "a few": order[:40]}[which])
+
+
+@pytest.mark.parametrize("which", ["same", "permuted", "half", "a few"])
+def test_fitting_rows_are_noticed(which):
+    p = drawn(400)
+    m = cal.fit(p, "temperature")
+    with pytest.warns(LeakWarning, match=r"about 100 % of these rows are among those this map was fitted on"):
+        q = m(rows(p, which))
+    assert q.row_data.seen == 1.0
+    with pytest.warns(LeakWarning, match=r"was fitted on about 100 % of them"):
+        cal.measure(q, "ece", resamples=0)
+
+
+def test_other_rows_are_not():
+    p = drawn(400)
+    m = cal.fit(p, "temperature")
+    for seed in range(1, 6):
+        q = m(drawn(2000, seed=seed))
+        assert q.row_data.seen == 0
+        cal.measure(q, "ece", resamples=0)
+    moved = Predictions.from_logits(p.logits + 1e-3 * np.random.default_rng(0).normal(size=p.logits.shape), p.labels)
+    assert m(moved).row_data.seen == 0  # other numbers are other rows
+    relabelled = Predictions.from_logits(p.logits, (p.labels + 1) % 3)
+    assert m(relabelled).row_data.seen == 0
+
+
+def test_the_form_of_the_numbers_does_not_hide_the_rows():
+    p = drawn(400)
+    m = cal.fit(p, "temperature")
+    for form in (Predictions.from_probs(p.probs, p.labels), Predictions.from_logits(p.logits + 3.0, p.labels)):
+        with pytest.warns(LeakWarning):
+            q = m(form)
+        assert q.row_data.seen > 0.5
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "csv"])
+@pytest.mark.parametrize("name", ["temperature", "isotonic"])
+def test_seen_and_predictions_survive_files(suffix, name, tmp_path):
+    p = drawn(100)
+    m = cal.fit(p, name)
+    with pytest.warns(LeakWarning):
+        q = m(p)
+    q.save(tmp_path / f"q.{suffix}")
+    again = Predictions.load(tmp_path / f"q.{suffix}")
+    assert again.row_data.seen == 1.0
+    assert np.array_equal(again.predicted, p.predicted)
+    assert np.array_equal(again.confidence, q.confidence)
+    with pytest.warns(LeakWarning):
+        cal.measure(again, "accuracy", resamples=0)
+    clean = m(drawn(100, seed=1))
+    clean.save(tmp_path / f"clean.{suffix}")
+    cal.measure(Predictions.load(tmp_path / f"clean.{suffix}"), "accuracy", resamples=0)
+
+
+def test_seen_survives_a_second_map_and_a_choice_of_rows():
+    p = drawn(100)
+    with pytest.warns(LeakWarning):
+        q = cal.fit(p, "temperature")(p)
+    assert q.take(np.arange(10)).row_data.seen == 1.0
+    assert cal.fit(drawn(seed=1), "temperature")(q).row_data.seen == 1.0
+
+
+def test_apply_does_not_look():
+    p = drawn(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cal.fit(p, "temperature").apply(p).row_data.seen == 0
+
+
+# -- the prediction that top maps carry along -----------------------------------------------------
+
+
+@pytest.fixture
+def doubtful():
+    """Three classes; half the rows are sure and wrong, so that the predicted class gets less than another."""
+    z = np.tile([3.0, 1.0, 0.0], (60, 1)) + 0.01 * np.arange(60)[:, None] * [1, 0, 0]
+    return Predictions.from_logits(z, [0, 1, 2, 1, 1, 2] * 10)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "csv"])
+@pytest.mark.parametrize("name", ["isotonic", "histogram:bins=3", "platt", "beta", "venn_abers", "spline"])
+def test_small_confidences_do_not_change_the_prediction(name, suffix, doubtful, tmp_path):
+    q = cal.fit(doubtful, name).apply(doubtful)
+    assert (q.probs.argmax(axis=1) != doubtful.predicted).any()  # the vector alone would say otherwise
+    assert np.array_equal(q.predicted, doubtful.predicted)
+    q.save(tmp_path / f"q.{suffix}")
+    again = Predictions.load(tmp_path / f"q.{suffix}")
+    for one in (q, again):
+        assert np.array_equal(one.predicted, doubtful.predicted)
+        np.testing.assert_allclose(one.confidence, one.probs[np.arange(60), doubtful.predicted], atol=1e-15)
+        assert cal.measures.make("accuracy")(one) == cal.measures.make("accuracy")(doubtful)
+    gap = np.abs(again.confidence.mean() - again.correct.mean())
+    assert cal.measures.make("ece:bins=1")(again) == pytest.approx(gap, abs=1e-12)
+    assert np.array_equal(again.take([3, 5]).predicted, doubtful.predicted[[3, 5]])
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+K = 3
+EVERY_STEP = {
+    "linear": Linear(np.eye(K), np.zeros(K)),
+    "log_probs": LogProbs(),
+    "mix": Mix(1.5, np.array([0.5, 0.3, 0.2])),
+    "curves": Curves([np.array([0.2, 0.8])] * K, [np.array([0.1, 0.5, 0.9])] * K, "stair", "classes"),
+    "line": Curves([np.array([0.2, 0.8])], [np.array([0.1, 0.9])], "line", "top"),
+    "sigmoid": Sigmoid(np.ones((K, 4)), "probs", "classes"),
+}
+
+
+@pytest.fixture
+def state():
+    m = Map("by hand", K, tuple(EVERY_STEP.values()), {"T": 1.5}, fingerprint=cal.fit(drawn()).fingerprint)
+    return json.loads(m.to_json())
+
+
+def refused(state, tmp_path, match="damaged"):
+    with pytest.raises(InputError, match=match):
+        Map.from_dict(copy.deepcopy(state))
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(state))
+    with pytest.raises(InputError, match=r"map\.json"):
+        cal.load_map(path)
+
+
+def test_a_whole_map_comes_back(state):
+    again = Map.from_dict(state)
+    assert json.loads(again.to_json()) == state
+    assert np.isfinite(again.apply(drawn()).probs).all()
+
+
+def test_every_missing_field_is_an_error(state, tmp_path):
+    for field in state:
+        less = {name: value for name, value in state.items() if name != field}
+        refused(less, tmp_path, match="something else" if field == "calibrant_map" else f"damaged.*{field}")
+    for place, step in enumerate(state["steps"]):
+        for field in step:
+            less = copy.deepcopy(state)
+            del less["steps"][place][field]
+            refused(less, tmp_path, match=f"damaged.*{field}")
+    for part in ("fit", "fingerprint"):
+        for field in state[part]:
+            less = copy.deepcopy(state)
+            del less[part][field]
+            refused(less, tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [None, "words", [], {}, [[]], True, [1, "a"], -1, 1e400, [None], [[0.1], [0.2, 0.3]]])
+def test_every_wrong_value_is_an_error_or_harmless(wrong, state, tmp_path):
+    """Whatever stands in whichever field: an InputError, or a map that still gives probabilities."""
+    places = [(name,) for name in state if name != "parameters"]
+    places += [("steps", i, name) for i, step in enumerate(state["steps"]) for name in step]
+    places += [(part, name) for part in ("fit", "fingerprint") for name in state[part]]
+    p = drawn(20)
+    for place in places:
+        spoiled = copy.deepcopy(state)
+        inner = spoiled
+        for part in place[:-1]:
+            inner = inner[part]
+        inner[place[-1]] = wrong
+        try:
+            made = Map.from_dict(spoiled)
+        except InputError:
+            continue
+        q = made.apply(p)
+        assert np.isfinite(q.probs).all(), place
+        np.testing.assert_allclose(q.probs.sum(axis=1), 1, atol=1e-9)
+        assert isinstance(made.to_json(), str), place
+
+
+@pytest.mark.parametrize(
+    ("step", "field", "value"),
+    [
+        (0, "weight", [[1.0, float("nan"), 0.0]] * 3),
+        (0, "weight", [[1.0, 0.0]] * 3),
+        (0, "weight", [1.0, 2.0]),
+        (0, "bias", [0.0, 0.0]),
+        (0, "bias", [float("inf"), 0.0, 0.0]),
+        (2, "T", 0.0),
+        (2, "T", -1.0),
+        (2, "T", float("nan")),
+        (2, "weights", [0.5, 0.5]),
+        (2, "weights", [1.5, -0.5, 0.0]),
+        (2, "weights", [0.9, 0.9, 0.9]),
+        (3, "x", [[0.2, 0.8]] * 2),
+        (3, "x", [[0.8, 0.2]] * 3),
+        (3, "y", [[0.1, 0.9]] * 3),
+        (3, "y", [[-0.1, 0.5, 0.9]] * 3),
+        (3, "form", "stairs"),
+        (3, "scope", "class"),
+        (3, "scope", "top"),
+        (4, "form", "stair"),
+        (4, "scope", "classes"),
+        (5, "coefficients", [[1.0] * 4]),
+        (5, "coefficients", [[1.0] * 3] * 3),
+        (5, "on", "logit"),
+        (5, "scope", "shared"),
+        (1, "step", "pickle"),
+    ],
+)
+def test_wrong_shapes_words_and_numbers_are_refused(step, field, value, state, tmp_path):
+    state["steps"][step][field] = value
+    refused(state, tmp_path)
+
+
+@pytest.mark.parametrize(("field", "value"), [("k", 4), ("k", 1), ("k", "3"), ("k", 3.0), ("keeps_argmax", "no")])
+def test_steps_must_suit_the_number_of_classes(field, value, state, tmp_path):
+    state[field] = value
+    refused(state, tmp_path)
+
+
+def test_groups_of_other_classes_are_refused(state, tmp_path):
+    other = Map("by hand", 4, ()).to_dict()
+    refused(state | {"groups": {"a": other}}, tmp_path)
+    refused(state | {"groups": [1]}, tmp_path)
+    refused(state | {"groups": {"a": None}}, tmp_path)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+def test_an_unknown_version_is_said(version, state, tmp_path):
+    state["calibrant_map"] = version
+    refused(state, tmp_path, match="expected version 1")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe\x00", b"[]", b"3", b"null", b'"map"', b"[" * 100_000, b"PK\3\4"]
+)
+def test_files_that_hold_no_map(content, tmp_path):
+    path = tmp_path / "map.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"map\.json"):
+        cal.load_map(path)
+
+
+def test_no_file_and_a_folder(tmp_path):
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(InputError, match="no such file"):
+            cal.load_map(path)
+
+
+def test_a_map_for_other_classes_says_so():
+    m = cal.fit(drawn(k=3), "temperature")
+    for call in (m, m.apply):
+        with pytest.raises(InputError, match="expected predictions of 3 classes, got 4 classes"):
+            call(drawn(k=4))
+
+
+def test_a_map_with_nan_is_never_written(tmp_path):
+    (tmp_path / "map.json").write_text("before")
+    with pytest.raises(ValueError):  # noqa: PT011
+        Map("by hand", 3, (Linear(np.array(np.nan), np.array(0.0)),)).save(tmp_path / "map.json")
+    assert [(f.name, f.read_text()) for f in tmp_path.iterdir()] == [("map.json", "before")]
+
+
+def test_repr_is_short():
+    assert repr(cal.fit(drawn(), "temperature")).startswith("Map(temperature, k=3, T=")
+    assert len(repr(cal.fit(drawn(), "matrix"))) < 200
+
+
+# -- rows without labels -----------------------------------------------------------------------------
+
+
+def test_scores_without_labels_are_calibrated():
+    rng = np.random.default_rng(0)
+    z, y = 3 * rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    p = Predictions.from_logits(z, y)
+    np.testing.assert_array_equal(cal.fit(p, "svs")(z), cal.fit(p, "svs").apply(p).probs)
+    q = Predictions.from_probs(p.probs, y)
+    np.testing.assert_array_equal(cal.fit(q, "isotonic")(p.probs), cal.fit(q, "isotonic").apply(q).probs)
+    b = Predictions.binary(rng.random(60), y > 0)
+    np.testing.assert_array_equal(cal.fit(b, "platt")(b.score), cal.fit(b, "platt").apply(b).score)
+    c = Predictions.from_confidence(rng.random(60), y > 0)
+    m = cal.fit(c, "beta")
+    np.testing.assert_array_equal(Map.from_dict(m.to_dict())(c.score), m.apply(c).score)
+
+
+def test_predictions_without_labels_are_calibrated():
+    rng = np.random.default_rng(0)
+    z, y = 3 * rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    m = cal.fit(Predictions.from_logits(z, y), "svs")
+    q = m(Predictions.from_logits(z, None))
+    assert not q.labelled
+    np.testing.assert_array_equal(q.probs, m(z))
+    np.testing.assert_array_equal(m(z[:1]), m(z)[:1])
+
+
+def test_scores_of_another_shape_are_refused():
+    p = Predictions.from_logits(np.eye(3) * 2, [0, 1, 2])
+    with pytest.raises(InputError, match="expected rows of 3 scores"):
+        cal.fit(p, "identity")([0.2, 0.8])
+    with pytest.raises(InputError, match="expected predictions of 3 classes"):
+        cal.fit(p, "identity")([[0.2, 2.0], [0.1, 0.9]])

@@ -1,0 +1,146 @@
+"""Noise of gathered residuals: weights, clusters, dependence, and the two sides of an interval."""
+
+import numpy as np
+import pytest
+
+from calibrant.core.statistics.residual_noise import Noisy, Sampling, of_largest, of_norm, of_sum
+
+BINS = 4
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return np.arange(600), rng.integers(0, BINS, 600), rng.normal(0.1, 0.4, 600)
+
+
+def spread(made):
+    return made.noise.std(axis=0)
+
+
+def test_standard_errors_are_those_of_a_bootstrap(rows):
+    row, bin_of, residual = rows
+    made = Sampling(600, draws=4000).gather(row, bin_of, residual, BINS)
+    rng = np.random.default_rng(1)
+    again = [np.bincount(bin_of[i], residual[i], BINS) / 600 for i in rng.integers(0, 600, size=(4000, 600))]
+    assert made.value == pytest.approx(np.bincount(bin_of, residual, BINS) / 600)
+    assert spread(made) == pytest.approx(np.std(again, axis=0), rel=0.06)
+
+
+def test_joint_noise_has_the_covariance_of_a_bootstrap():
+    """Two entries a row, opposite to each other: bins must not look independent."""
+    rng = np.random.default_rng(2)
+    residual, first, second = rng.normal(size=500), rng.integers(0, 2, 500), 2 + rng.integers(0, 2, 500)
+    row = np.arange(500)
+    blocks = [(row, first, residual), (row, second, -residual)]
+    made = Sampling(500, draws=6000).gather_jointly(blocks, BINS)
+    entries = np.zeros((500, BINS))
+    for _, place, value in blocks:
+        entries[row, place] += value
+    again = np.array([entries[i].mean(axis=0) for i in rng.integers(0, 500, size=(6000, 500))])
+    assert np.cov(made.noise.T) == pytest.approx(np.cov(again.T), abs=0.08 * again.var(axis=0).max())
+
+
+def test_whole_weights_are_rows_that_come_together(rows):
+    row, bin_of, residual = rows
+    weights = np.random.default_rng(3).integers(0, 4, 600)
+    weighted = Sampling(600, draws=4000, weights=weights).gather(row, bin_of, residual, BINS)
+    copies = np.repeat(row, weights)
+    repeated = Sampling(len(copies), draws=4000, clusters=copies).gather(
+        np.arange(len(copies)), bin_of[copies], residual[copies], BINS
+    )
+    assert weighted.value == pytest.approx(repeated.value, abs=1e-15)
+    assert spread(weighted) == pytest.approx(spread(repeated), rel=0.08)
+
+
+def test_scaling_all_weights_changes_nothing(rows):
+    row, bin_of, residual = rows
+    weights = np.random.default_rng(4).random(600)
+    for clusters in (None, row // 3):
+        one, ten = (
+            Sampling(600, weights=w, clusters=clusters).gather(row, bin_of, residual, BINS)
+            for w in (weights, 10 * weights)
+        )
+        assert one.value == pytest.approx(ten.value, rel=1e-12)
+        assert one.noise == pytest.approx(ten.noise, rel=1e-9, abs=1e-15)
+
+
+def test_copies_in_a_cluster_tell_nothing_new(rows):
+    row, bin_of, residual = rows
+    copies = np.repeat(row, 4)
+    place, value, each = bin_of[copies], residual[copies], np.arange(2400)
+    plain = Sampling(600, draws=4000).gather(row, bin_of, residual, BINS)
+    blind = Sampling(2400, draws=4000).gather(each, place, value, BINS)
+    clustered = Sampling(2400, draws=4000, clusters=copies).gather(each, place, value, BINS)
+    assert spread(blind) == pytest.approx(spread(plain) / 2, rel=0.08)
+    assert spread(clustered) == pytest.approx(spread(plain), rel=0.08)
+
+
+def test_one_row_a_cluster_is_the_joint_noise_of_rows(rows):
+    row, bin_of, residual = rows
+    alone = Sampling(600, clusters=row).gather(row, bin_of, residual, BINS)
+    paired = Sampling(600, paired=True).gather(row, bin_of, residual, BINS)
+    assert (alone.noise == paired.noise).all()
+
+
+def test_rows_in_no_bin_count_only_in_n(rows):
+    row, bin_of, residual = rows
+    outside = np.where(bin_of == 3, -1, bin_of)
+    for rule in (Sampling(600), Sampling(600, paired=True)):
+        made = rule.gather(row, outside, residual, BINS)
+        assert made.value[:3] == pytest.approx(np.bincount(bin_of, residual, BINS)[:3] / 600)
+        assert made.value[3] == 0
+
+
+def test_paired_draws_of_a_model_and_itself_cancel(rows):
+    row, bin_of, residual = rows
+    rule = Sampling(600, paired=True)
+    a, b = (of_sum(rule.gather(row, bin_of, residual, BINS)) for _ in range(2))
+    assert (a.straight == b.straight).all()
+
+
+def test_the_sum_is_the_written_construction():
+    """docs/methods/intervals.md#intervals-of-binned-errors, gap by gap and draw by draw."""
+    rng = np.random.default_rng(5)
+    g, s = np.array([0.05, -0.004, 0.0, -0.03]), np.array([0.01, 0.01, 0.02, 0.005])
+    noise = rng.standard_normal((500, 4)) * s
+    s = np.sqrt((noise**2).mean(axis=0))
+    straight, kinked, floor = [], [], []
+    for draw in noise:
+        straight.append(sum(np.sign(g[m]) * draw[m] for m in range(4)))
+        kinked.append(sum(np.sign(g[m]) * draw[m] if abs(g[m]) / s[m] >= 1 else abs(draw[m]) for m in range(4)))
+        floor.append(sum(abs(draw)))
+    e = sum(abs(g))
+    found = of_sum(Noisy(g, noise)).ends(0.025)
+    assert found.high == pytest.approx(e - np.quantile(straight, 0.025))
+    assert np.mean(np.array(floor) >= e) < 0.025
+    assert found.low == pytest.approx(e - np.quantile(kinked, 0.975))
+    assert of_sum(Noisy(g / 10, noise)).ends(0.025).low == 0  # noise alone makes as much
+
+
+def test_in_one_bin_all_three_are_the_textbook_interval():
+    noise = np.random.default_rng(6).standard_normal((200_000, 1)) * 0.01
+    field = Noisy(np.array([-0.1]), noise)
+    for made in (of_sum(field), of_norm(field), of_largest(field)):
+        found = made.ends(0.025)
+        assert (found.low, found.high) == pytest.approx((0.1 - 0.0196, 0.1 + 0.0196), abs=2e-4)
+
+
+def test_above_only_leaves_out_what_is_below():
+    noise = np.random.default_rng(7).standard_normal((2000, 2)) * 0.001
+    assert of_sum(Noisy(np.array([0.2, -0.5]), noise), above_only=True).value == pytest.approx(0.2)
+
+
+def test_clusters_are_covered_where_rows_alone_are_not():
+    """Five rows a cluster share their outcome. Truth: 0.9 is said, 0.8 is true."""
+    held = {"rows": 0, "clusters": 0}
+    rng = np.random.default_rng(8)
+    for seed in range(200):
+        clusters = np.repeat(np.arange(60), 5)
+        residual = 0.9 - (rng.random(60) < 0.8)[clusters]
+        for name, given in (("rows", None), ("clusters", clusters)):
+            rule = Sampling(300, draws=300, seed=seed, clusters=given)
+            found = of_sum(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)).ends(0.025)
+            held[name] += found.low <= 0.1 <= found.high
+    assert held["clusters"] >= 180
+    assert held["rows"] < 150

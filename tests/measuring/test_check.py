@@ -1,0 +1,47 @@
+"""Limits: true unless broken, and open where there are too few rows for bounds."""
+
+import pytest
+from synthetic import drawn
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def p():
+    return cal.Predictions.from_logits(*drawn(2000, 5, seed=0, sharpness=2.0))
+
+
+def test_a_check_is_false_when_its_limit_is_broken(p):
+    assert not cal.check(p, "ece", limit=0.001)
+    assert not cal.check(p, "ece", limit=0.001).passed
+    with pytest.raises(AssertionError):
+        assert cal.check(p, "ece", limit=0.001)
+
+
+def test_a_check_is_true_when_its_limit_is_kept_or_open(p):
+    kept, value = cal.check(p, "ece", limit=0.9), cal.measure(p, "ece", resamples=0).value
+    still_open = cal.check(p, "ece", limit=value)
+    assert (kept.state, kept.passed, bool(kept)) == ("kept", True, True)
+    assert (still_open.state, still_open.passed, bool(still_open)) == ("open", True, True)
+
+
+def test_too_few_rows_leave_a_limit_open():
+    two = cal.Predictions.from_confidence([0.9, 0.8], correct=[1, 1])
+    check = cal.check(two, "accuracy", limit=0.5, side="min")
+    assert (check.state, check.low, check.high) == ("open", None, None)
+    assert "2, at least 10" in check.reason
+    worse = cal.check_against(two, two, "accuracy", limit=0.5)
+    assert (worse.state, worse.low, worse.high) == ("open", None, None)
+
+
+@pytest.mark.parametrize("result", [cal.compare, lambda a, b: cal.calibration_test(a, resamples=10)])
+def test_a_result_without_one_outcome_is_neither_true_nor_false(p, result):
+    with pytest.raises(InputError, match="true or false"):
+        bool(result(p, p))
+
+
+@pytest.mark.parametrize("ask", [cal.measure, lambda p: cal.compare(p, p), lambda p: cal.check(p, "ece", limit=0.1)])
+def test_an_array_is_refused_with_what_to_write_instead(ask):
+    with pytest.raises(InputError, match=r"got list\. To fix it: write for instance Predictions\.from_probs"):
+        ask([[0.9, 0.1]])

@@ -1,0 +1,258 @@
+"""Streams of every task, with weights: the same values as the whole; what streams lead to."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+
+SMALL = ["accuracy", "nll", "brier", "gap", "ece", "mce", "reliability", "debiased"]
+
+
+def made(task, n=600, seed=0, **extras):
+    rng = np.random.default_rng(seed)
+    z = 2 * rng.normal(size=(n, 4))
+    if task == "multiclass":
+        return cal.Predictions.from_logits(z, np.where(rng.random(n) < 0.6, z.argmax(axis=1), 0), **extras)
+    if task == "choice":
+        there = np.arange(4) < rng.integers(2, 5, n)[:, None]
+        best = np.where(there, z, -np.inf).argmax(axis=1)
+        return cal.Predictions.from_logits(z, np.where(rng.random(n) < 0.6, best, 0), mask=there, **extras)
+    s = rng.beta(2, 2, n)
+    make = cal.Predictions.binary if task == "binary" else cal.Predictions.from_confidence
+    return make(s, (rng.random(n) < s**1.5).astype(int), **extras)
+
+
+@pytest.mark.parametrize("task", ["multiclass", "binary", "confidence", "choice"])
+@pytest.mark.parametrize("weights", [None, "whole", "shares"])
+def test_every_shape_and_weight_gives_the_values_of_the_whole(task, weights):
+    rng = np.random.default_rng(5)
+    w = {None: None, "whole": rng.integers(0, 4, 600), "shares": rng.random(600)}[weights]
+    whole = made(task, weights=w)
+    sums = cal.Accumulator()
+    for rows in np.split(np.arange(600), [1, 2, 300]):
+        given = None if w is None else w[rows]
+        if given is not None and not given.any():
+            continue  # a batch of weight 0 is refused by predictions themselves
+        extras = {"weights": given, "allow_few_rows": True}
+        if task == "choice":
+            extras["mask"] = whole.row_data.exists[rows]
+        make = {"binary": cal.Predictions.binary, "confidence": cal.Predictions.from_confidence}.get(task)
+        first = whole.values[rows] if make is None else whole.score[rows]
+        sums.update((make or cal.Predictions.from_logits)(first, whole.labels[rows], **extras))
+    again = cal.Accumulator.from_json(sums.to_json())
+    assert again.to_json() == sums.to_json()
+    for m in again.measure_all():
+        exact = cal.measure(whole, m.measure, resamples=0)
+        near = 2e-3 if m.measure in ("auroc_correct", "aurc", "roc_auc") else 1e-12
+        assert m.value == pytest.approx(exact.value, abs=near), m.measure
+        assert m.definition.startswith(exact.definition)
+        assert m.low <= m.value <= m.high
+    assert ("classwise" in again.specs) == (task in ("multiclass", "binary"))
+    assert ("roc_auc" in again.specs, "aurc" in again.specs) == (task == "binary", task != "binary")
+
+
+@pytest.mark.parametrize("what", ["ece", "brier", "auroc_correct", "aurc"])
+def test_intervals_with_weights_are_those_of_the_whole(what):
+    p = made("confidence", n=3000, weights=np.random.default_rng(1).random(3000))
+    sums = cal.Accumulator([what])
+    sums.update(p)
+    whole, streamed = cal.measure(p, what), sums.measure(what)
+    width = whole.high - whole.low
+    assert abs(streamed.low - whole.low) < 0.3 * width
+    assert abs(streamed.high - whole.high) < 0.3 * width
+
+
+def test_the_error_of_a_ranking_is_a_bound():
+    rng = np.random.default_rng(0)
+    s = 0.5 + 0.002 * rng.random(2000)  # all in very few bins
+    p = cal.Predictions.from_confidence(s, rng.random(2000) < 0.5 + 100 * (s - 0.501))
+    sums = cal.Accumulator(["auroc_correct", "aurc"])
+    sums.update(p)
+    for what in sums.specs:
+        m, exact = sums.measure(what), cal.measure(p, what, resamples=0).value
+        error = float(re.search(r"off by at most ([\d.e-]+)", m.definition)[1])
+        assert 0 < abs(m.value - exact) <= 1.06 * error  # it is said with one digit
+        assert m.low <= exact <= m.high
+
+
+@pytest.mark.parametrize("weights", [None, "shares"])
+def test_roc_auc_of_a_stream(weights):
+    rng = np.random.default_rng(3)
+    p = made("binary", n=3000, weights=None if weights is None else rng.random(3000))
+    q = cal.Predictions.from_probs(np.stack([1 - p.score, p.score], axis=1), p.labels)
+    for whole in (p, q) if weights is None else (p,):
+        sums = cal.Accumulator(["roc_auc", "auroc_correct:scope=top"])
+        sums.update(whole)
+        m, exact = cal.Accumulator.from_json(sums.to_json()).measure("roc_auc"), cal.measure(whole, "roc_auc")
+        error = float(re.search(r"off by at most ([\d.e-]+)", m.definition)[1])
+        assert abs(m.value - exact.value) <= 1.06 * error + 1e-12
+        width = exact.high - exact.low
+        assert (m.low, m.high) == pytest.approx((exact.low, exact.high), abs=0.3 * width)
+    assert sums.check("roc_auc", limit=0.1, side="min").state == "kept"
+    with pytest.raises(cal.InputError):
+        cal.Accumulator(["roc_auc"]).update(made("confidence"))
+
+
+def test_scope_top_of_binary_scores():
+    p, spec = made("binary"), "ece:scope=top"
+    sums = cal.Accumulator(["ece", spec, "auroc_correct:scope=top"])
+    sums.update(p)
+    back = cal.Accumulator.from_json(sums.to_json())
+    assert back.measure(spec).value == pytest.approx(cal.measure(p, spec, resamples=0).value)
+    assert back.measure(spec).value != back.measure("ece").value
+
+
+def test_clusters_have_values_but_no_interval():
+    sums = cal.Accumulator(["ece"])
+    sums.update(made("confidence", clusters=np.arange(600) // 10))
+    m = sums.measure("ece")
+    assert (m.low, m.high, m.interval) == (None, None, None)
+    assert m.reason == "rows came in clusters"
+    with pytest.raises(cal.InputError, match="rows came in clusters"):
+        sums.check("ece", limit=0.1)
+    with pytest.raises(cal.InputError, match="not in clusters"):
+        sums.compare(sums, "ece")
+
+
+def test_mixed_shapes_are_refused():
+    sums = cal.Accumulator(["ece"])
+    sums.update(made("binary"))
+    sums.update(None)
+    assert sums.n == 600
+    with pytest.raises(cal.InputError, match=r"expected scores of the positive class as before, got confidences"):
+        sums.update(made("confidence"))
+    other = cal.Accumulator(["ece"])
+    other.update(made("confidence"))
+    with pytest.raises(cal.InputError, match="as before"):
+        sums.merge(other)
+    with pytest.raises(cal.InputError, match="all classes"):
+        cal.Accumulator(["classwise"]).update(made("confidence"))
+
+
+def test_keys_do_not_mix_shapes():
+    each, other = (cal.Accumulators(by="day", measures=["ece"]) for _ in range(2))
+    each.update(made("binary"), {"day": "mon"})
+    with pytest.raises(cal.InputError, match="expected scores of the positive class as before, got confidences"):
+        each.update(made("confidence"), {"day": "tue"})
+    assert len(each) == 1
+    other.update(made("confidence"), {"day": "tue"})
+    with pytest.raises(cal.InputError, match="as before"):
+        each.merge(other)
+    state = json.loads(each.to_json())
+    state["each"] += json.loads(other.to_json())["each"]
+    with pytest.raises(cal.InputError, match="different tasks"):
+        cal.Accumulators.from_json(json.dumps(state))
+
+
+def test_sums_lead_to_limits_comparisons_and_figures():
+    a, b = cal.Accumulator(), cal.Accumulator()
+    p, q = made("confidence", n=3000), made("confidence", n=2000, seed=9)
+    a.update(p)
+    b.update(q)
+    for what in ("ece", "brier", "auroc_correct"):
+        found, whole = a.compare(b, what), cal.compare(p, q, what, paired=False)
+        assert found.difference == pytest.approx(whole.difference, abs=1e-3)
+        assert (found.n, found.n_b, found.paired) == (3000, 2000, False)
+        assert found.high - found.low == pytest.approx(whole.high - whole.low, rel=0.3)
+    assert a.check("ece", limit=0.5).state == "kept"
+    assert a.check("accuracy", limit=0.9, side="min").state == "broken"
+    one, same = a.check("ece", limit=0.1), cal.check(p, "ece", limit=0.1)
+    assert (one.low, one.high) == pytest.approx((same.low, same.high), abs=0.01)
+    rows = a.to_predictions()
+    assert rows.weights.sum() == 3000
+    assert cal.measure(rows, "accuracy", resamples=0).value == pytest.approx(p.outcome.mean())
+    assert "overconfident" in json.dumps(a.plot().to_dict())
+    with pytest.raises(cal.InputError, match="a figure of predictions"):
+        a.plot("training_curves")
+    with pytest.raises(cal.InputError, match="limit"):
+        a.check("ece", limit=float("inf"))
+
+
+def test_accumulators_by_day_and_segment(tmp_path):
+    each = cal.Accumulators(by=("day", "segment"), measures=["ece", "accuracy"])
+    monday, tuesday = made("confidence"), made("confidence", seed=1, groups=["a", "b"] * 300)
+    each.update(monday, {"day": "mon", "segment": ["a", "b"] * 300})
+    each.update(tuesday, {"day": "tue"})
+    each.update(None)
+    assert [key for key, _ in each.items()] == [("mon", "a"), ("mon", "b"), ("tue", "a"), ("tue", "b")]
+    assert each["tue", "b"].measure("accuracy").value == pytest.approx(tuesday.outcome[1::2].mean())
+    assert each.total().n == 1200
+    assert each.total({"segment": "a"}).measure("accuracy").value == pytest.approx(
+        (monday.outcome[::2].mean() + tuesday.outcome[::2].mean()) / 2
+    )
+    both = each.merge(each)
+    assert both["mon", "a"].n == 600
+    assert each.check("ece", limit=0.9)["mon", "a"].state == "kept"
+    assert set(each.compare(both, "ece")) == set(each.compare(each.total(), "ece")) == {k for k, _ in each.items()}
+    each.save(tmp_path / "each.json")
+    again = cal.Accumulators.load(tmp_path / "each.json")
+    assert again.to_json() == each.to_json()
+    text = each.to_prometheus()
+    assert 'calibrant_rows{day="mon",segment="a"} 300\n' in text
+    assert text.count("# TYPE calibrant_ece gauge") == 1
+    assert re.search(r'^calibrant_ece_low\{day="tue",segment="b"\} 0\.\d+$', text, re.M)
+    assert "mon, a" in json.dumps(each.plot().to_dict())
+
+
+def test_names_in_prometheus_are_escaped():
+    each = cal.Accumulators(by="the day", measures=["ece:bins=5"])
+    each.update(made("confidence"), {"the day": 'a "b"\n\\'})
+    line = next(line for line in each.to_prometheus().splitlines() if line.startswith("calibrant_ece{"))
+    assert line.startswith(r'calibrant_ece{the_day="a \"b\"\n\\",options="bins=5"} 0.')
+
+
+def test_a_file_of_accumulators_runs_no_file_that_it_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("open('it ran', 'w').close()")
+    state = {"calibrant_accumulators": 2, "files": {}, "by": ["a"], "measures": ["./mine.py"], "each": []}
+    with pytest.raises(cal.InputError, match=r"would have run the Python code in .*mine\.py"):
+        cal.Accumulators.from_json(json.dumps(state))
+    assert not (tmp_path / "it ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ([], "something else"),
+        ({"calibrant_accumulators": 1}, "version 2"),
+        ({"calibrant_accumulators": 2, "files": {}, "by": ["a"], "measures": None, "each": [{}]}, "damaged"),
+        ({"calibrant_accumulators": 2, "files": {}, "by": [1], "measures": None, "each": []}, "damaged"),
+        ({"calibrant_accumulators": 2, "files": {}, "by": ["a"], "measures": [1], "each": []}, "damaged"),
+        (
+            {
+                "calibrant_accumulators": 2,
+                "files": {},
+                "by": ["a"],
+                "measures": None,
+                "each": [{"key": ["x"], "state": {}}],
+            },
+            "acc",
+        ),
+    ],
+)
+def test_other_files_are_refused(state, says):
+    with pytest.raises(cal.InputError, match=says):
+        cal.Accumulators.from_json(json.dumps(state))
+
+
+def test_misuse_of_keys_is_explained(tmp_path):
+    each = cal.Accumulators(by=("day", "segment"))
+    p = made("confidence")
+    for keys, says in [({"day": "x"}, "a value of segment"), ({"day": "x", "segment": ["a"]}, "one for each row")]:
+        with pytest.raises(cal.InputError, match=says):
+            each.update(p, keys)
+    with pytest.raises(cal.InputError, match="a key that occurred"):
+        each["x"]
+    with pytest.raises(cal.InputError, match="different names"):
+        cal.Accumulators(by=())
+    with pytest.raises(cal.InputError, match="needs all rows"):
+        cal.Accumulators(by="day", measures=["ks"])
+    with pytest.raises(cal.InputError, match="same names and measures"):
+        each.merge(cal.Accumulators(by="day"))
+    with pytest.raises(cal.InputError, match="names of"):
+        each.total({"hour": "1"})
+    with pytest.raises(cal.InputError, match="no such file"):
+        cal.Accumulators.load(tmp_path / "no.json")
