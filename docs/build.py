@@ -8,11 +8,9 @@ import dataclasses
 import importlib
 import inspect
 import io
-import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,13 +26,12 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.calibrators import Calibrator
-from calibrant.core.disk import write_whole
 from calibrant.core.errors import InputError
-from calibrant.core.extras import Shape
-from calibrant.core.temperature import find_temperature
-from calibrant.data import DEMO_TEST, DEMO_VAL
+from calibrant.core.files import write_whole
+from calibrant.core.predictions.row_data import Task
 from calibrant.measures import Measure
-from calibrant.measuring.battery import STANDARD, STANDARD_BINARY
+from calibrant.measuring.example import write_examples
+from calibrant.measuring.standard import STANDARD, STANDARD_BINARY
 from calibrant.repairing.choose import CANDIDATES
 
 DOCS = Path(__file__).parent
@@ -62,9 +59,9 @@ PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says f
     "datasets.md": (
         "datasets",
         "Data sets",
-        "`--data cifar10 --set data.root=FOLDER`. Without `root`, files are looked for in `$CALIBRANT_DATA/NAME`, then "
-        "in `~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images are "
-        "kept in `$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
+        "`--data cifar10 --override data.root=FOLDER`. Without `root`, files are looked for in `$CALIBRANT_DATA/NAME`, "
+        "then in `~/.cache/calibrant/data/NAME`; a missing set says what to get and where to put it. Decoded images "
+        "are kept in `$CALIBRANT_CACHE` or `~/.cache/calibrant`.",
     ),
     "corruptions.md": (
         "corruptions",
@@ -219,11 +216,11 @@ is made from those files, and every example on it is run by the tests. The examp
 `from calibrant import Predictions` and the class itself, for instance
 `from calibrant.calibrators.temperature import Temperature`.
 
-In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, *shapes*
-which [shapes of predictions](repair.md#scores-of-the-positive-class) it can repair, and *auto* marks the candidates of
+In the table, *predictions* says whether the map can change a prediction, *classes* how many it works for, *tasks*
+which [tasks](repair.md#scores-of-the-positive-class) it can repair, and *auto* marks the candidates of
 `--with auto`. Those that repair one score act on P(positive) of binary predictions, which can change a prediction.
 
-| name | what it is | predictions | classes | shapes | auto |
+| name | what it is | predictions | classes | tasks | auto |
 |---|---|---|---|---|---|
 """
 
@@ -233,7 +230,7 @@ def calibrators_page() -> str:
     entries = [(name, cal.calibrators.make(name)) for name in cal.calibrators.names()]
     rows = [
         f"| [`{name}`](#{name}) | {c.title} | {'kept' if c.keeps_argmax else 'may change'} "
-        f"| {'2' if c.binary else 'any'} | {'all' if len(c.shapes) == len(get_args(Shape)) else ', '.join(c.shapes)} "
+        f"| {'2' if c.binary else 'any'} | {'all' if len(c.tasks) == len(get_args(Task)) else ', '.join(c.tasks)} "
         f"| {'yes' if name in CANDIDATES else ''} |\n"
         for name, c in entries
     ]
@@ -320,20 +317,8 @@ def expected_code(command: str) -> int:
 
 
 def prepare(folder: Path) -> None:
-    """The files that the pages speak of, made from the demo predictions."""
-    test, val = cal.Predictions.load(DEMO_TEST), cal.Predictions.load(DEMO_VAL)
-    for name in ("preds.npz", "test.npz", "a.npz", "preds.parquet", "big.parquet", "preds.csv"):
-        test.save(folder / name)
-    val.save(folder / "val.npz")
-    test.tempered(find_temperature(val).T).save(folder / "b.npz")  # the same network after temperature scaling
-    np.savez(folder / "ood.npz", logits=val.values)  # without labels
-    shutil.copy(DOCS.parent / "examples" / "data" / "llm_stated.csv", folder)
-    sneakers = zip(test.probs[:, 7].tolist(), test.labels == 7, strict=True)
-    lines = ["score,y", *(f"{score},{'yes' if is_one else 'no'}" for score, is_one in sneakers)]
-    (folder / "scores.csv").write_text("\n".join(lines) + "\n")
-    said = zip(val.confidence.tolist(), val.correct.tolist(), strict=True)
-    lines = [json.dumps({"confidence": confidence, "correct": correct}) for confidence, correct in said]
-    (folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
+    """The files that the pages use, as `calibrant example` writes them, and the command itself."""
+    write_examples(folder)
     shim = folder / ".bin" / "calibrant"
     shim.parent.mkdir()
     source = Path(cal.__file__).parents[1]

@@ -6,8 +6,8 @@ Usage: python docs/picture.py
 from pathlib import Path
 
 import calibrant as cal
-from calibrant.core.disk import write_whole
-from calibrant.core.temperature import find_temperature
+from calibrant.core.files import write_whole
+from calibrant.core.statistics.temperature import find_temperature
 from calibrant.data import DEMO_TEST, DEMO_VAL
 
 SIZE, LEFT, TOP = 260, 56, 56
@@ -47,7 +47,7 @@ def main() -> None:
     T = find_temperature(val).T
     second = LEFT + SIZE + 60
     width, height = second + SIZE + 20, TOP + SIZE + 50
-    body = panel(test, "As trained", LEFT) + panel(test.tempered(T), f"After one number, T = {T:.2f}", second)
+    body = panel(test, "As trained", LEFT) + panel(test.with_temperature(T), f"After one number, T = {T:.2f}", second)
     label = "Two reliability diagrams of the demo network: overconfident as trained, honest after temperature scaling."
     middle = f"16,{TOP + SIZE / 2}"
     axis = f'<text x="16" y="{TOP + SIZE / 2}" transform="rotate(-90 {middle})" text-anchor="middle">accuracy</text>'

@@ -1,32 +1,42 @@
-"""The tree on the page of the structure, drawn from the docstrings of the package: python docs/tree.py writes it."""
+"""Draw the tree of docs/structure.md, rooms and sub-packages, from their docstrings: python docs/tree.py"""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parent
 PACKAGE = DOCS.parent / "src" / "calibrant"
 PAGE = DOCS / "structure.md"
 BEGIN, END = "<!-- tree: written by docs/tree.py -->\n", "<!-- end of tree -->"
-ROOMS = {  # groups in the order of the page; a room that is not named here is machinery
-    "Rooms": ("cli", "app", "studying", "reporting", "rescoring", "plotting", "training", "repairing", "measuring"),
-    "Catalogues": (
-        *("measures", "calibrators", "rescorers", "losses", "models", "datasets", "corruptions", "figures"),
-        *("spaces", "questions", "searches"),
-    ),
-    "What every room shares": ("core", "data"),
-}
+LAYERS = (  # from the top down, as tests/test_layers.py checks them
+    ("cli", "app"),
+    ("nas",),
+    ("studying",),
+    ("reporting", "rescoring"),
+    ("plotting", "training"),
+    ("monitoring", "repairing", "deciding"),
+    ("streaming",),
+    ("measuring",),
+    ("measures", "calibrators", "rescorers", "losses", "models", "datasets", "corruptions", "figures"),
+    ("core",),
+    ("data",),
+)
+WIDTH = 120
 
 
 def tree() -> str:
-    """Every room with its files, a line each. Entries of catalogues are left out: adding one touches no other file."""
-    rooms = {room.name: room for room in sorted(PACKAGE.iterdir()) if (room / "__init__.py").exists()}
-    known = {name for names in ROOMS.values() for name in names}
-    assert not set(rooms) - known, f"docs/tree.py does not know the room {set(rooms) - known}"
-    parts = []
-    for group, names in ROOMS.items():
-        parts.append(f"### {group}\n")
-        parts += [_room(rooms[name], group == "Catalogues") for name in names if name in rooms]
-    return "\n".join(parts)
+    """Every room and sub-package on a line, the layers from the top down, a blank line between groups of them."""
+    rooms = {room.name for room in PACKAGE.iterdir() if (room / "__init__.py").exists()}
+    known = {name for layer in LAYERS for name in layer}
+    assert not rooms - known, f"docs/tree.py does not know the room {rooms - known}"
+    lines = ["```text"]
+    for layer in LAYERS:
+        if layer[0] in ("measures", "core"):
+            lines.append("")
+        for name in layer:
+            if name in rooms:
+                lines += _lines(PACKAGE / name)
+    return "\n".join([*lines, "```", ""])
 
 
 def write() -> None:
@@ -35,21 +45,17 @@ def write() -> None:
     PAGE.write_text(head + BEGIN + "\n" + tree() + "\n" + END + rest.partition(END)[2])
 
 
-def _room(room: Path, catalogue: bool) -> str:
-    lines = [f"**{room.name}/** {_summary(room / '__init__.py')}\n"]
-    files = [f for f in sorted(room.rglob("*.py")) if f.name != "__init__.py"]
-    if catalogue:
-        files = [f for f in files if f.stem.startswith("_")]
-    if files:
-        lines.append("| file | what it is |\n|---|---|")
-        lines += [f"| `{f.relative_to(room)}` | {_summary(f)} |" for f in files]
-        lines.append("")
-    return "\n".join(lines)
+def _lines(room: Path) -> Iterator[str]:
+    yield _line(f"{room.name}/", room)
+    for part in sorted(room.iterdir()):
+        if (part / "__init__.py").exists():
+            yield _line(f"  {part.name}/", part)
 
 
-def _summary(file: Path) -> str:
-    said = ast.get_docstring(ast.parse(file.read_text())) or ""
-    return said.splitlines()[0].replace("|", "\\|") if said else ""
+def _line(name: str, folder: Path) -> str:
+    docstring = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    line = f"{name:16} {docstring.partition(chr(10))[0]}"
+    return line if len(line) <= WIDTH else line[: WIDTH - 3].rsplit(" ", 1)[0] + " ..."
 
 
 if __name__ == "__main__":
