@@ -19,9 +19,9 @@ from calibrant.studying.claims import VERDICTS, Finding, judge_all
 from calibrant.studying.expand_plan import Cell, cells_of
 from calibrant.studying.plan import Claim, Entry, Plan, among
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.printed import difference_in_paper
+from calibrant.studying.printed import difference_in_paper, same_direction
 from calibrant.studying.study import Study, filtered, open_plan
-from calibrant.studying.tables import cells_in_words, detectable, difference
+from calibrant.studying.tables import cells_in_words, detectable, difference, settled_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,14 +73,34 @@ def summary(folder: Path) -> str:
     parts = []
     plans = {name: read_plan(name, scale=SCALE) for name in PLANS}
     again = same_claims(plans)
+    counted: list[tuple[Plan, Finding]] = []
     for name, plan in plans.items():
         file = folder / f"{name}.parquet"
-        if file.exists():
-            shared = [other for (own, _), (other, _) in again.items() if own == name]
-            parts.append(_section(name, plan, pl.read_parquet(file, glob=False), shared))
-        else:
+        if not file.exists():
             parts.append(f"### {plan.title}\n\nNot run: no rows of the plan `{name}` are here.\n")
-    return "\n".join(parts)
+            continue
+        rows = pl.read_parquet(file, glob=False)
+        findings = judge_all(plan, rows)
+        shared = [other for (own, _), (other, _) in again.items() if own == name]
+        parts.append(_section(name, plan, rows, findings, shared))
+        counted += [(plan, f) for number, f in enumerate(findings) if (name, number) not in again]
+    return "\n".join([_all_plans(counted), *parts])
+
+
+def _all_plans(counted: list[tuple[Plan, Finding]]) -> str:
+    """How many claims of all plans could be judged, and how they came out; a claim of two plans counts once."""
+    run = [(plan, f) for plan, f in counted if f.verdict != "not run"]
+    counts = [(sum(f.verdict == v for _, f in run), v) for v in VERDICTS if v != "not run"]
+    open_ = sum(f.verdict == "inconclusive" for _, f in run)
+    ways = [(_direction(f, plan), f) for plan, f in run]
+    numbers, words = ([way.startswith("yes") for way, _ in ways if way.endswith(end)] for end in ("numbers", "words"))
+    came_out = fmt.listed([f"{n} {v}" for n, v in counts if n])
+    return (
+        f"Of the {len(run)} different claims that these runs can judge: {came_out}. "
+        f"Inconclusive are {open_ / max(1, len(run)):.0%}. Our mean difference points where the paper's printed "
+        f"numbers do in {sum(numbers)} of {len(numbers)}, and where its words do in {sum(words)} of {len(words)} for "
+        "which it prints none.\n"
+    )
 
 
 def write(file: Path, text: str) -> None:
@@ -95,8 +115,7 @@ def write(file: Path, text: str) -> None:
     write_whole(file, lambda stream: stream.write(made.encode()))
 
 
-def _section(name: str, plan: Plan, rows: "pl.DataFrame", shared: list[str]) -> str:
-    findings = judge_all(plan, rows)
+def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding], shared: list[str]) -> str:
     corrected = findings[0].claims if findings else 0
     twice = [f"{shared.count(other)} of `{other}`" for other in dict.fromkeys(shared)]
     also = (
@@ -115,8 +134,8 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame", shared: list[str]) -> 
         f"Of {len(findings)} claims: {fmt.listed([f'{n} {v}' for n, v in counts if n])}. "
         f"Levels are corrected for the {corrected} that have rows.{also}",
         "",
-        "| claim | published | ours | could see | pairs | |",
-        "|---|---|---|---|---|---|",
+        "| claim | published | ours | direction as the paper's | could see | pairs | | seeds to settle |",
+        "|---|---|---|---|---|---|---|---|",
         *(_line(f, plan) for f in findings),
         "",
     ]
@@ -127,7 +146,19 @@ def _line(f: Finding, plan: Plan) -> str:
     says = f"{f.claim.says} ({f.claim.measure}; {f.claim.source})".replace("|", "\\|")
     ours = "<br>".join([difference(f), *cells_in_words(f)])
     pairs = 0 if f.overall is None else f.overall.pairs
-    return f"| {says} | {printed(f.claim, plan)} | {ours} | {detectable(f)} | {pairs} | **{f.verdict}** |"
+    way, more = _direction(f, plan), settled_by(f)
+    return (
+        f"| {says} | {printed(f.claim, plan)} | {ours} | {way} | {detectable(f)} | {pairs} | **{f.verdict}** | {more} |"
+    )
+
+
+def _direction(f: Finding, plan: Plan) -> str:
+    """Whether our mean difference points where the paper's numbers do, or its words where it prints none."""
+    if f.overall is None:
+        return ""
+    paper = difference_in_paper(f.claim, plan)
+    way = "yes" if same_direction(f.claim, f.overall.difference, paper) else "no"
+    return f"{way}, by its {'words' if paper is None else 'numbers'}"
 
 
 def printed(claim: Claim, plan: Plan) -> str:

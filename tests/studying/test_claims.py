@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from calibrant.studying.claims import judge, judge_all, noncentrality, standard_error
+from calibrant.studying.claims import judge, judge_all, noncentrality, settling_seeds, standard_error
 from calibrant.studying.plan import Claim, Method, Plan
 
 MEASURE = {"measure": "ece", "set": "test", "calibrator": "identity", "rescorer": "", "n": 10, "k": 2, "why": ""}
@@ -90,6 +90,35 @@ def test_what_could_be_seen_is_seen_four_times_in_five(level, seeds):
     draws = rng.normal(shift, 1.0, (20_000, seeds))
     t = draws.mean(1) / (draws.std(1, ddof=1) / np.sqrt(seeds))
     assert np.mean(t > stats.t.ppf(1 - level / 2, seeds - 1)) == pytest.approx(0.8, abs=0.012)
+
+
+@pytest.mark.parametrize(("is_", "within", "mean"), [("lower", 0.0, -0.5), ("higher", 0.0, -0.5), ("equal", 1.2, 0.7)])
+def test_the_seeds_that_would_settle_a_claim_settle_it_four_times_in_five(is_, within, mean):
+    """By drawing two cells with the variances and the mean that were seen, with so many seeds; one fewer is too few."""
+    claim, level = Claim("c", of="a", measure="ece", is_=is_, against="b", within=within), 0.01
+    seen = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+    n = settling_seeds(claim, [mean + seen[:, None], mean + 3 * seen[:, None]], level)
+    rng, spread = np.random.default_rng(9), float(seen.std(ddof=1))
+    settled = {}
+    for seeds in (n, n // 2):
+        cells = [rng.normal(mean, scale * spread, (4000, seeds)) for scale in (1, 3)]
+        found = [standard_error(pair) for pair in zip(*cells, strict=True)]
+        means = (cells[0].mean(1) + cells[1].mean(1)) / 2
+        reach = np.array([stats.t.ppf(1 - level / 2, freedom) * error for error, freedom in found])
+        inside = np.abs(means) + reach <= within
+        settled[seeds] = np.mean(inside if is_ == "equal" else np.abs(means) > reach)
+    assert settled[n] == pytest.approx(0.8, abs=0.025)
+    assert settled[n // 2] < 0.6
+
+
+def test_seeds_to_settle_are_for_inconclusive_claims_with_an_interval():
+    noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05])
+    one, two = (judge(CLAIM, plan(CLAIM), rows(0.5 + shift + noise, np.full(5, 0.5))) for shift in (-0.5, -0.01))
+    assert (one.verdict, one.seeds_to_settle) == ("held", None)
+    assert (two.verdict, two.to_dict()["seeds_to_settle"]) == ("inconclusive", two.seeds_to_settle)
+    assert two.seeds_to_settle > 100
+    assert judge(CLAIM, plan(CLAIM), rows([0.1], [0.2])).seeds_to_settle is None
+    assert judge(CLAIM, plan(CLAIM), rows([0.1, 0.2], [0.2, 0.1])).seeds_to_settle is None  # a difference of 0
 
 
 def cells_of(**differences):

@@ -17,10 +17,15 @@ spec.loader.exec_module(replication)
 META = read_plan("meta-regularization", scale="small")
 
 
-def test_the_page_is_that_of_the_committed_rows():
+@pytest.fixture(scope="module")
+def summary():
+    return replication.summary(ROOT / "docs" / "replication")
+
+
+def test_the_page_is_that_of_the_committed_rows(summary):
     text = (ROOT / "docs" / "replication.md").read_text()
     inside = text.partition(replication.MARKERS[0])[2].partition(replication.MARKERS[1])[0]
-    assert inside.strip() == replication.summary(ROOT / "docs" / "replication").strip()
+    assert inside.strip() == summary.strip()
 
 
 def test_there_are_rows_of_all_four_papers():
@@ -41,6 +46,15 @@ def test_the_printed_difference_is_the_papers_own():
     assert "of 3 cells" in replication.printed(second, META)
     named = Claim("c", of="FLSD-53", against="CE", measure="ece", is_="lower")  # printed as FLSD
     assert replication.printed(named, META) != "no number"
+
+
+def test_directions_are_those_of_numbers_and_else_of_words(summary):
+    told = [line.split(" | ") for line in summary.splitlines() if line.startswith("| ") and "**not run**" not in line]
+    for cells in (one for one in told if len(one) == 8 and one[0] != "| claim"):
+        assert cells[3].endswith("by its words" if cells[1] == "no number" else "by its numbers")
+        assert bool(cells[7].strip(" |")) == (cells[6] == "**inconclusive**")
+    dark = next(one for one in told if one[0].startswith("| entropy regularisation lowers the ECE"))
+    assert (dark[1].split()[0][0], dark[2][0], dark[3]) == ("-", "-", "yes, by its numbers")
 
 
 def test_seeds_that_are_not_whole_are_told():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # the probability that any verdict of a plan is wrong by chance
 POWER = 0.8
+MOST_SEEDS = 1_000_000  # beyond it nobody looks for the number that would settle a claim
 
 Verdict = Literal["held", "did not hold", "depends on the data set", "inconclusive", "not run"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -46,11 +47,13 @@ class Finding:
     claims: int  # how many claims of the plan have rows: the level is corrected for them
     overall: Interval | None = None
     cells: tuple[tuple[str, Interval], ...] = ()  # "cifar10, resnet18" and its difference
+    seeds_to_settle: int | None = None  # of an inconclusive claim, in every cell; None: no number is known to
 
     def to_dict(self) -> dict[str, Any]:
         overall = vars(self.overall) if self.overall else dict.fromkeys(Interval.__dataclass_fields__)
         cells = {name: dict(vars(interval)) for name, interval in self.cells}
         facts = {"verdict": self.verdict, "level": self.level, "claims": self.claims}
+        facts |= {"seeds_to_settle": self.seeds_to_settle}
         return {**vars(self.claim), **facts, **overall, "cells": cells}
 
 
@@ -96,7 +99,16 @@ def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int
     verdicts = {verdict_of(claim, interval) for interval in (overall, *(interval for _, interval in each))}
     opposite = {"held", "did not hold"} <= verdicts
     verdict: Verdict = "depends on the data set" if opposite else verdict_of(claim, overall)
-    return Finding(claim=claim, verdict=verdict, level=level, claims=claims, overall=overall, cells=each)
+    needed = settling_seeds(claim, list(cells.values()), level) if verdict == "inconclusive" else None
+    return Finding(
+        claim=claim,
+        verdict=verdict,
+        level=level,
+        claims=claims,
+        overall=overall,
+        cells=each,
+        seeds_to_settle=needed,
+    )
 
 
 def verdict_of(claim: Claim, interval: Interval) -> Verdict:
@@ -150,6 +162,44 @@ def interval_of(claim: Claim, cells: Sequence[Array], level: float) -> Interval:
         error, freedom = errors[0]
         detectable = claim.within + noncentrality(level, freedom) * error
     return Interval(difference, low, high, detectable, pairs)
+
+
+def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | None:
+    """How many seeds in every cell would decide the claim four times in five, if what was seen were the truth.
+
+    That is, if the mean difference (to the rival at the claimed rank) and the variance of each cell were the true ones:
+    the smallest number at which the difference that could be seen is at most the distance from the mean to the
+    nearest boundary of the claim, 0 or `within`. None without an interval, or where it would take more than a million.
+
+    >>> seen = np.array([[-0.5], [0.5], [-1.5], [-2.5]])  # mean -1, standard deviation 1.29
+    >>> settling_seeds(Claim("c", of="a", measure="ece", is_="lower", against="b"), [seen], 0.05)
+    16
+    """
+    if any(len(one) < 2 for one in cells):
+        return None
+    sign = -1.0 if claim.is_ == "higher" else 1.0
+    means = sign * np.mean([one.mean(axis=0) for one in cells], axis=0)
+    rival = int(np.argsort(-means, kind="stable")[claim.rank - 1])
+    distance = abs(abs(float(means[rival])) - claim.within)
+    share = claim.rank if means[rival] < 0 else len(means) - claim.rank + 1  # of the bound that has to cross 0
+    variances = np.array([float(one[:, rival].var(ddof=1)) for one in cells])
+    if distance <= 0 or variances.max() <= 0:
+        return None
+    freedom = float(variances.sum() ** 2 / (variances**2).sum())  # times n - 1: Welch and Satterthwaite, n in each cell
+
+    def enough(n: int) -> bool:
+        error = float(np.sqrt(variances.sum() / n)) / len(cells)
+        return noncentrality(level / share, freedom * (n - 1)) * error <= distance
+
+    if not enough(MOST_SEEDS):
+        return None
+    few, many = 1, 2
+    while not enough(many):
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many
 
 
 def standard_error(cells: Sequence[Array]) -> tuple[float, float]:

@@ -14,10 +14,10 @@ from calibrant.reporting import pictures
 from calibrant.studying.claims import VERDICTS, Finding
 from calibrant.studying.page_figures import drawings
 from calibrant.studying.plan import Layout, Plan
-from calibrant.studying.printed import difference_in_paper, printed_number, printed_place
+from calibrant.studying.printed import difference_in_paper, printed_number, printed_place, same_direction
 from calibrant.studying.published import PAPERS, Printed, lookup
 from calibrant.studying.study import Study
-from calibrant.studying.tables import cells_in_words, detectable, difference
+from calibrant.studying.tables import cells_in_words, detectable, difference, settled_by
 
 WIDTH = 300  # pixels of the strip in which a measure's runs are drawn
 
@@ -59,7 +59,9 @@ def page(study: Study) -> str:
                 "words": difference(f),
                 "cells": cells_in_words(f),
                 "detectable": detectable(f),
-                "paper": difference_in_paper(f.claim, study.plan),
+                "settled_by": settled_by(f),
+                "paper": (paper := difference_in_paper(f.claim, study.plan)),
+                "same_direction": f.overall is not None and same_direction(f.claim, f.overall.difference, paper),
                 "bar": _bar(f, findings),
             }
             for f in findings

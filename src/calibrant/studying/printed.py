@@ -39,6 +39,17 @@ def difference_in_paper(claim: Claim, plan: Plan) -> PrintedDifference | None:
     return PrintedDifference(mean, len(differences), agreeing, not agrees(claim, mean))
 
 
+def same_direction(claim: Claim, ours: float, paper: PrintedDifference | None) -> bool:
+    """Whether a difference of ours points where the paper's does: its numbers, or its words where it prints none.
+
+    >>> claim = Claim("c", of="a", measure="mce", is_="higher", against="b")
+    >>> against_its_words = PrintedDifference(-0.02, 3, 1, contradicts=True)
+    >>> same_direction(claim, -0.01, against_its_words), same_direction(claim, -0.01, None)
+    (True, False)
+    """
+    return agrees(claim, ours) == (paper is None or not paper.contradicts)
+
+
 def printed_place(
     plan: Plan, layout: Layout, where: Mapping[str, str], printed: Mapping[Key, Printed]
 ) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.claims import Finding, Interval, Verdict
+from calibrant.studying.claims import MOST_SEEDS, Finding, Interval, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,6 +85,19 @@ def detectable(finding: Finding) -> str:
     return "" if value is None else mf.change(finding.claim.measure, value).lstrip("+")
 
 
+def settled_by(finding: Finding) -> str:
+    """How many seeds would settle an inconclusive claim; empty for one that is decided or has no interval.
+
+    >>> from calibrant.studying.plan import Claim
+    >>> claim, some = Claim("c", of="a", measure="ece", is_="lower", against="b"), Interval(-0.01, -0.02, 0.01)
+    >>> settled_by(Finding(claim, "inconclusive", 0.05, 1, some, (), 1234))
+    '1,234'
+    """
+    if finding.verdict != "inconclusive" or finding.overall is None or finding.overall.low is None:
+        return ""
+    return f"{finding.seeds_to_settle:,}" if finding.seeds_to_settle else f"more than {MOST_SEEDS:,}"
+
+
 def claims_in_words(study: "Study") -> str:
     """Every claim in a few lines."""
     findings = study.claims()
@@ -95,6 +108,7 @@ def claims_in_words(study: "Study") -> str:
         if f.claim.rank > 1:
             rival = f"the {_ordinal(f.claim.rank)} best of {rival}"
         power = f"; could see {least}" if (least := detectable(f)) else ""
+        power += f"; {more} seeds would settle it" if (more := settled_by(f)) else ""
         pairs = 0 if f.overall is None else f.overall.pairs
         what = f"{f.claim.of} minus {rival}, {f.claim.measure}: {difference(f)}, {pairs} pairs{power}"
         lines += [_indented(f"{f.verdict}: {what}"), *(_indented(cell) for cell in cells_in_words(f))]
