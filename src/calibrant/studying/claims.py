@@ -52,9 +52,8 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         overall = vars(self.overall) if self.overall else dict.fromkeys(Interval.__dataclass_fields__)
         cells = {name: dict(vars(interval)) for name, interval in self.cells}
-        facts = {"verdict": self.verdict, "level": self.level, "claims": self.claims}
-        facts |= {"seeds_to_settle": self.seeds_to_settle}
-        return {**vars(self.claim), **facts, **overall, "cells": cells}
+        own = ("verdict", "level", "claims", "seeds_to_settle")
+        return {**vars(self.claim), **{name: getattr(self, name) for name in own}, **overall, "cells": cells}
 
 
 def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
