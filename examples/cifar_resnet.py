@@ -71,3 +71,8 @@ def resnet56() -> CifarResNet:
 
 def resnet110() -> CifarResNet:
     return CifarResNet(18)
+
+
+if __name__ == "__main__":  # what a person checks first: the paper says 0.27, 0.46, 0.66, 0.85 and 1.7 million
+    for make in (resnet20, resnet32, resnet44, resnet56, resnet110):
+        print(f"{make.__name__}: {sum(weight.numel() for weight in make().parameters()):,} weights")

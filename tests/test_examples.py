@@ -10,12 +10,14 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEEDS = {
+    "cifar_resnet": ("torch",),
     "huggingface_trainer": ("torch", "transformers", "accelerate"),
     "sklearn_pipeline": ("sklearn",),
     "torch_to_onnx": ("torch", "sklearn", "onnx", "onnxruntime"),
 }
 ALONE = {"huggingface_trainer", "torch_to_onnx"}
 SAYS = {
+    "cifar_resnet": "resnet20: 269,722 weights",
     "ci_gate": "ece 0.0681, limit 0.12: kept",
     "compare_seeds": "ECE of the second minus the first: -",
     "huggingface_trainer": "'auroc_correct'",
