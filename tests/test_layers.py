@@ -12,7 +12,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "calibrant"
 # From the top down; `__init__` is the package root. Rooms on one line never import each other.
 LAYERS = (
     ("__main__",),
-    ("cli", "app"),
+    ("cli",),
+    ("app",),
     ("__init__",),
     ("nas",),
     ("studying",),

@@ -228,7 +228,7 @@ def contrast(a, b):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_letters_have_enough_contrast(theme):
 
-    colours = dict(re.findall(r"(--\w+): (#\w+)", pictures._variables(theme)))
+    colours = dict(re.findall(r"(--\w+): (#\w+)", pictures.variables(theme)))
     for name in ("--ink", "--quiet", "--good", "--worse"):
         assert contrast(colours[name], colours["--page"]) >= 4.5
     for name in ("--c0", "--c1"):

@@ -20,6 +20,7 @@ from calibrant.cli import (  # noqa: F401  each adds its commands
     repairing,
     reporting,
     rescoring,
+    serving,
     studying,
     tabling,
     training,

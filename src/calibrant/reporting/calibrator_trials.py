@@ -90,7 +90,7 @@ def try_all(
         if on_step:
             on_step(name)
         try:
-            m, q = _calibrated(p, fit_on, name, seed)
+            m, q = apply_candidate(p, fit_on, name, seed)
         except InputError as error:
             rows.append(_failed(name, error))
             continue
@@ -111,7 +111,7 @@ def try_all(
     best = UNCALIBRATED if here.of(ruling.chosen).significant == "worse" else ruling.chosen
     after = p
     if best != UNCALIBRATED:
-        after = maps[best].apply(p) if fit_on is not None else _calibrated(p, None, best, seed)[1]
+        after = maps[best].apply(p) if fit_on is not None else apply_candidate(p, None, best, seed)[1]
     judged_on, caution = _judged_on(fit_on, seen)
     return Trials(
         rows=tuple(_with_outcome(t, here) for t in rows),
@@ -123,7 +123,8 @@ def try_all(
     )
 
 
-def _calibrated(p: Predictions, fit_on: Predictions | None, name: str, seed: int) -> tuple[Map, Predictions]:
+def apply_candidate(p: Predictions, fit_on: Predictions | None, name: str, seed: int) -> tuple[Map, Predictions]:
+    """The map fitted on `fit_on` and what it makes of the rows; without `fit_on`, of all rows and cross-fitted."""
     if fit_on is not None:
         m = fit_candidate(fit_on, name)
         return m, m.apply(p)

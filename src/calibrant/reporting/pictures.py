@@ -112,7 +112,7 @@ def _in_tags(text: str, change: Callable[[str], str]) -> str:
 
 def theme_css() -> str:
     """The colours of the figures as names, light and dark, so that page and figures are of one piece."""
-    light, dark = _variables("light"), _variables("dark")
+    light, dark = variables("light"), variables("dark")
     return (
         f":root {{ color-scheme: light; {light} }}\n"
         "@media screen and (prefers-color-scheme: dark) "
@@ -121,7 +121,8 @@ def theme_css() -> str:
     )
 
 
-def _variables(theme: Theme) -> str:
+def variables(theme: Theme) -> str:
+    """The colours of a theme by name, as CSS."""
     named = {"--page": PAGE[theme], "--ink": INK[theme], "--quiet": QUIET[theme], "--grid": GRID[theme]}
     named |= {f"--c{i}": colour for i, colour in enumerate(COLOURS[theme])}
     # Letters need more contrast than bars.

@@ -46,6 +46,15 @@ class NpzArchive:
         check_unpacked(self.file, sum(info.file_size for info in wanted.values()))
         return {name: _array(self.file, self.archive, info) for name, info in wanted.items()}
 
+    def shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """The shape and the type of every array, by its header."""
+        found = {}
+        for name, info in self._members.items():
+            with self.archive.open(info) as stream:
+                shape, dtype = _header(stream)
+            found[name] = shape, str(dtype)
+        return found
+
     @property
     def _members(self) -> dict[str, zipfile.ZipInfo]:
         return {info.filename.removesuffix(".npy"): info for info in self.archive.infolist()}

@@ -1,0 +1,262 @@
+"""Predictions that a person looks into: what the page shows of them, asked from the library."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.arrays import Ints
+from calibrant.core.curves.curve import Scheme
+from calibrant.core.errors import InputError, visible
+from calibrant.core.io.column_names import STANDARD_NAMES, Columns
+from calibrant.core.io.inspect_logs import is_inspect_log
+from calibrant.core.maps.map import Map
+from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.load import load_predictions
+from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
+from calibrant.figures.reliability import Reliability
+from calibrant.measuring.example import EXAMPLES, example
+from calibrant.repairing.rule import UNCALIBRATED
+from calibrant.reporting.build import build
+from calibrant.reporting.calibration_state import Assessment, assess
+from calibrant.reporting.calibrator_trials import apply_candidate, calibrators_for
+from calibrant.reporting.cost import Cost, CostRule, CostTable, check_rule, read_rule
+from calibrant.reporting.options import OnStep, check_class_names, check_fit_on, check_models
+from calibrant.reporting.provenance import source_of
+from calibrant.reporting.report import Report, SourceFile
+from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.accumulators import Accumulators
+
+ALL = "all rows"  # no segment
+MOST_KEPT = 12  # calibrated sets that a tab keeps
+READING = threading.Lock()  # reading Parquet redirects the error output of the whole process
+SEED = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where predictions come from, so that code can name it: an example, or files and how they are read."""
+
+    example: str | None = None
+    judged: Mapping[str, Path] = field(default_factory=dict)  # model -> file
+    fitted: Mapping[str, Path] = field(default_factory=dict)
+    columns: Columns = STANDARD_NAMES
+
+    @property
+    def chosen_columns(self) -> dict[str, Any]:
+        """Options of `Predictions.load` that differ from the standard ones."""
+        given = {one.name: getattr(self.columns, one.name) for one in fields(Columns)}
+        return {name: value for name, value in given.items() if value != getattr(STANDARD_NAMES, name)}
+
+
+@dataclass(frozen=True)
+class View:
+    """What is looked at: one model, with one calibrator, in bins, in one segment."""
+
+    model: str
+    calibrator: str = UNCALIBRATED
+    bins: int = 15
+    scheme: Scheme = "width"
+    segment: str = ALL
+
+
+@dataclass
+class Analysis:
+    """Models on the same rows, what they are fitted on, and sets of rows that were calibrated already."""
+
+    source: Source
+    models: dict[str, Predictions]
+    fits: dict[str, Predictions]
+    left_out: str = ""
+    report: Report | None = None
+    kept: dict[tuple[str, str], tuple[Map | None, Predictions]] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Predictions:
+        return next(iter(self.models.values()))
+
+    @property
+    def words(self) -> Vocabulary:
+        return vocabulary_of(self.first.task)
+
+    @property
+    def calibrators(self) -> list[str]:
+        """Those that the report tries, "identity" first."""
+        fitting = next(iter(self.fits.values()), None)
+        return [UNCALIBRATED, *calibrators_for(self.first, fitting, len(self.models))]
+
+    @property
+    def segments(self) -> list[str]:
+        groups = self.first.groups
+        names = [] if groups is None else np.unique(groups.astype(str)).tolist()
+        return [ALL, *names[:200]]
+
+    def check(self, view: View) -> View:
+        """The same view, with what these predictions do not have replaced by the first that they have."""
+        return View(
+            view.model if view.model in self.models else next(iter(self.models)),
+            view.calibrator if view.calibrator in self.calibrators else UNCALIBRATED,
+            min(max(int(view.bins), 5), 100),
+            "mass" if view.scheme == "mass" else "width",
+            view.segment if view.segment in self.segments else ALL,
+        )
+
+    def calibrated(self, view: View) -> tuple[Map | None, Predictions]:
+        """The map, fitted on the rows to fit on or on all rows, and what it makes of the rows, cross-fitted then."""
+        p = self.models[view.model]
+        if view.calibrator == UNCALIBRATED:
+            return None, p
+        key = view.model, view.calibrator
+        if key not in self.kept:
+            while len(self.kept) >= MOST_KEPT:
+                self.kept.pop(next(iter(self.kept)))
+            self.kept[key] = apply_candidate(p, self.fits.get(view.model), view.calibrator, SEED)
+        return self.kept[key]
+
+    def rows_of(self, view: View) -> Predictions:
+        """The rows of the segment, calibrated."""
+        p = self.calibrated(view)[1]
+        return p if view.segment == ALL else p.take(self._members(view))
+
+    def _members(self, view: View) -> Ints:
+        groups = self.first.groups
+        assert groups is not None
+        return np.flatnonzero(groups.astype(str) == view.segment)
+
+    def bars(self, view: View) -> list[dict[str, Any]]:
+        """The filled bins of the reliability diagram."""
+        return Reliability(bins=view.bins, scheme=view.scheme).data({view.model: self.rows_of(view)})
+
+    def rows_between(self, view: View, low: float, high: float) -> Ints:
+        """Numbers of the rows with a score from low to high, the surest first."""
+        p = self.calibrated(view)[1]
+        inside = (p.score >= low) & (p.score <= high)
+        if view.segment != ALL:
+            outside = np.ones(p.n, dtype=bool)
+            outside[self._members(view)] = False
+            inside &= ~outside
+        rows = np.flatnonzero(inside)
+        return rows[np.argsort(-p.score[rows], kind="stable")]
+
+    def row_table(self, view: View, rows: Ints) -> tuple[list[str], list[list[Any]]]:
+        """Names and values of what is known of some rows."""
+        p, raw = self.calibrated(view)[1], self.models[view.model]
+        names = check_class_names(None, p)
+        columns: dict[str, Any] = {"row": rows}
+        if p.ids is not None:
+            columns["id"] = p.ids[rows]
+        if p.groups is not None:
+            columns["group"] = p.groups[rows]
+        if p.task == "multiclass":
+            columns |= {"predicted": [names[c] for c in p.predicted[rows]], "label": [names[c] for c in p.labels[rows]]}
+        elif p.task == "choice":
+            columns |= {"predicted": p.predicted[rows], "label": p.labels[rows]}
+        columns["positive" if p.task == "binary" else "right"] = p.outcome[rows]
+        columns[self.words.score] = p.score[rows]
+        if view.calibrator != UNCALIBRATED:
+            columns["uncalibrated"] = raw.score[rows]
+        if p.weights is not None:
+            columns["weight"] = p.weights[rows]
+        return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
+
+    def cost(self, view: View, rule: CostRule) -> Cost:
+        """What decisions by a rule cost, uncalibrated and with the calibrator of the view."""
+        checked = check_rule(rule, self.first)
+        assert checked is not None
+        table = CostTable(checked)
+        table.add(UNCALIBRATED, self.models[view.model])
+        if view.calibrator != UNCALIBRATED:
+            table.add(view.calibrator, self.calibrated(view)[1])
+        return table.summary(view.calibrator)
+
+    def assess(self, view: View) -> Assessment:
+        return assess(self.rows_of(view), seed=SEED)
+
+    def build(self, *, bins: int = 15, cost: str | None = None, on_step: OnStep | None = None) -> Report:
+        """The whole report."""
+        judged = {name: self.source.judged.get(name) for name in self.models}
+        fitted = {name: self.source.fitted.get(name) for name in self.fits}
+        self.report = build(
+            self.models,
+            fit_on=self.fits or None,
+            group_name=self.source.columns.group or "group",
+            cost=None if cost is None else read_rule(cost),
+            bins=bins,
+            title=None if self.source.judged else f"Calibration of the example {self.source.example}",
+            seed=SEED,
+            sources=_sources(self.models, judged, "judged on") + _sources(self.fits, fitted, "fitted on"),
+            on_step=on_step,
+        )
+        return self.report
+
+
+def open_example(name: str) -> Analysis:
+    """One of the examples that come with the package, fitted on its validation rows."""
+    val, test = example(name)
+    return Analysis(Source(example=name), {name: test}, {name: val})
+
+
+def open_files(judged: Sequence[Path], fitted: Sequence[Path], columns: Columns) -> Analysis:
+    """Files of one model or of several on the same rows, and as many to fit on, or none."""
+    names = _names(judged)
+    if fitted and len(fitted) != len(judged):
+        expected = f"{len(judged)} files to fit on, one a model and in the same order"
+        raise InputError("files", expected=expected, got=str(len(fitted)), fix="drop as many, or none to cross-fit")
+    source = Source(
+        judged=dict(zip(names, judged, strict=True)),
+        fitted=dict(zip(names, fitted, strict=True)) if fitted else {},
+        columns=columns,
+    )
+    models, left_out = check_models({name: _load(file, columns) for name, file in source.judged.items()})
+    fits = check_fit_on({name: _load(file, columns) for name, file in source.fitted.items()}, models)
+    return Analysis(source, models, fits, left_out)
+
+
+def is_sums(file: Path) -> bool:
+    """Whether this is the saved state of an accumulator, of which there is a report and nothing else."""
+    return file.suffix == ".json" and not is_inspect_log(file)
+
+
+def report_sums(file: Path) -> Report:
+    """The report of a saved state of an accumulator."""
+    try:
+        try:
+            sums: Accumulator | Accumulators = Accumulator.load(file)
+        except InputError:
+            sums = Accumulators.load(file)
+        return build(sums, title=f"Calibration of {visible(file.stem)}")
+    except InputError as error:
+        raise InputError.renamed(error, str(file), file.name) from None
+
+
+def _load(file: Path, columns: Columns) -> Predictions:
+    """A file that was uploaded; messages name it as its owner does."""
+    try:
+        with READING:
+            return load_predictions(file, columns)
+    except InputError as error:
+        raise InputError.renamed(error, str(file), file.name) from None
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """A name of its own for each model: that of its file."""
+    names: list[str] = []
+    for file in files:
+        name, more = visible(file.name.partition(".")[0] or "model"), 2
+        while name in names:
+            name, more = f"{visible(file.name.partition('.')[0])} ({more})", more + 1
+        names.append(name)
+    return names
+
+
+def _sources(models: Mapping[str, Predictions], files: Mapping[str, Path | None], role: str) -> list[SourceFile]:
+    return [
+        source_of(p, file.name if file else name, role, file)
+        for (name, p), file in zip(models.items(), files.values(), strict=True)
+    ]
+
+
+__all__ = ["ALL", "EXAMPLES", "Analysis", "Source", "View", "is_sums", "open_example", "open_files", "report_sums"]

@@ -1,0 +1,176 @@
+"""HTML of the page's parts: numbers and sentences of the library, escaped, in the template `parts.html.jinja`."""
+
+import csv
+import io
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from calibrant.app.analysis import ALL, Analysis, View
+from calibrant.core.errors import InputError, visible
+from calibrant.core.io.preview import Preview
+from calibrant.core.text import number_format as fmt
+from calibrant.measures import make
+from calibrant.measuring import measure_format as mf
+from calibrant.reporting import verdict
+from calibrant.reporting.calibration_state import Assessment
+from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.cost import Cost
+from calibrant.reporting.page import SHORT, label
+from calibrant.reporting.report import Report
+
+MOST_ROWS = 50  # of the table; the CSV has all
+GAP = 0.25  # between bars, of 100
+
+
+def part(name: str, *arguments: Any) -> str:
+    """One macro of the template."""
+    return str(getattr(_parts(), name)(*arguments))
+
+
+@cache
+def _parts() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.globals |= {"percent": fmt.percent, "at": lambda share: f"{100 * share:.2f}%"}
+    return environment.from_string(asset("parts.html.jinja")).module
+
+
+def asset(name: str) -> str:
+    return (files("calibrant.app") / name).read_text(encoding="utf-8")
+
+
+def first_verdict(a: Assessment, analysis: Analysis) -> str:
+    """What `calibrant measure` says, while the report is being written."""
+    v = verdict.of_predictions(a)
+    notes = [note for note in (analysis.left_out, *analysis.first.notes) if note]
+    return part("verdict", v.headline, v.text, "", notes, a.says, a.right, analysis.words)
+
+
+def report_verdict(r: Report) -> str:
+    """The verdict of the whole report: of its one model, or the ranking of several."""
+    m = r.models[0]
+    if r.ranking is not None:
+        return part("verdict", r.ranking.words, m.verdict.text, "", m.cautions, None, None, m.vocabulary)
+    cautions = (*m.cautions, *m.notes)
+    return part(
+        "verdict", m.verdict.headline, m.verdict.text, m.verdict.action, cautions, m.says, m.right, m.vocabulary
+    )
+
+
+def problem(error: InputError, *, question: bool = False) -> str:
+    return part("problem", str(error), question)
+
+
+def previews(shown: dict[str, Preview]) -> str:
+    return "".join(part("preview", visible(name), p.head, p.rows) for name, p in shown.items())
+
+
+def diagram(analysis: Analysis, view: View, low: float, high: float) -> str:
+    """The reliability diagram with the region that is chosen, and numbers."""
+    p, words = analysis.rows_of(view), analysis.words
+    bars = analysis.bars(view)
+    most = max(bar["share"] for bar in bars)
+    return part(
+        "diagram",
+        [_bar(bar, most, words.over) for bar in bars],
+        words,
+        numbers(analysis, view),
+        _sentence(view, p.n),
+        100 * low,
+        100 * high,
+    )
+
+
+def numbers(analysis: Analysis, view: View) -> list[tuple[str, str]]:
+    """Names and values beside the diagram."""
+    p, words = analysis.rows_of(view), analysis.words
+    scheme = "" if view.scheme == "width" else ",scheme=mass"
+    specs = {"ece": f"ece:bins={view.bins}{scheme}", "nll": "nll", refinement(p.task): refinement(p.task)}
+    values = [(SHORT[name], mf.value(spec, make(spec)(p))) for name, spec in specs.items()]
+    says, right = p.mean(p.score), p.mean(p.outcome)
+    return [(words.says, fmt.percent(says)), (words.right, fmt.percent(right)), *values]
+
+
+def _sentence(view: View, n: int) -> str:
+    kind = "equal width" if view.scheme == "width" else "equal numbers of rows"
+    where = "" if view.segment == ALL else f" of {visible(view.segment)}"
+    name = label(view.calibrator)
+    return f"{view.model}, {name}: {fmt.count(n, 'row')}{where} in {view.bins} bins of {kind}."
+
+
+def _bar(bar: dict[str, Any], most: float, over: str) -> dict[str, Any]:
+    low, high, says, right = (100 * bar[name] for name in ("low_edge", "high_edge", "confidence", "accuracy"))
+    width = max(high - low, 0.6)
+    values = {
+        "x": low + GAP,
+        "width": max(width - 2 * GAP, 0.3),
+        "end": low + width - GAP,
+        "y": 100 - max(says, right),
+        "height": abs(says - right),
+        "right": 100 - right,
+        "middle": says,
+        "top": 100 - 100 * bar["high"],
+        "bottom": 100 - 100 * bar["low"],
+        "strength": 0.3 + 0.6 * (bar["share"] / most) ** 0.5,
+        "count_height": 14 * bar["share"] / most,
+    }
+    values["count_y"] = 124 - values["count_height"]
+    share = f"{fmt.count(bar['count'], 'row')}: {fmt.percent(bar['confidence'])} against {fmt.percent(bar['accuracy'])}"
+    side = "over" if bar["side"] == over else "under"
+    return {name: f"{value:.2f}" for name, value in values.items()} | {"side": side, "title": share}
+
+
+def region(analysis: Analysis, view: View, low: float, high: float) -> tuple[str, list[str], list[list[str]], bytes]:
+    """What the rows of a region say and how often they are right, the first of them as text, and all of them as CSV."""
+    words, rows = analysis.words, analysis.rows_between(view, low, high)
+    span = f"from {fmt.percent(low)} to {fmt.percent(high)}"
+    if not len(rows):
+        return f"No row has a {words.score} {span}.", [], [], b""
+    q = analysis.calibrated(view)[1]
+    w = np.ones(len(rows)) if q.weights is None else q.weights[rows]
+    w = w if w.sum() else np.ones(len(rows))
+    says, right = (float(np.average(of[rows], weights=w)) for of in (q.score, q.outcome))
+    sentence = f"{fmt.count(len(rows), 'row')} with a {words.score} {span}: {words.says} {fmt.percent(says)}, "
+    sentence += f"{words.right} {fmt.percent(right)}."
+    head, table = analysis.row_table(view, rows)
+    return sentence, head, [[_cell(value) for value in row] for row in table[:MOST_ROWS]], _csv(head, table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return fmt.percent(float(value)) if isinstance(value, float | np.floating) else visible(str(value))
+
+
+def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def rows_shown(found: tuple[str, list[str], list[list[str]], bytes], address: str) -> str:
+    sentence, head, lines, content = found
+    more = content.count(b"\n") - 1 - len(lines)
+    left = f"{more:,} more in the CSV file, the surest first." if more > 0 else ""
+    return part("rows", sentence, head, lines, address if content else "", left)
+
+
+def cost_table(c: Cost) -> str:
+    rows = [
+        (
+            label(row.calibrator),
+            fmt.percent(row.accepted),
+            fmt.percent(row.error),
+            fmt.number(row.expected_cost),
+            f"{fmt.number(row.actual_cost)} {fmt.bracket(row.low, row.high)}",
+        )
+        for row in c.rows
+    ]
+    return part("cost", c, rows)

@@ -1,0 +1,40 @@
+"""The page: a header that says what this is, and the tabs."""
+
+import html
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from calibrant.app.predictions_tab import PredictionsTab
+from calibrant.app.session import Sessions
+
+PAGES = Path(__file__).parent / "pages"  # static pages that also work from disk
+TITLES = {"understand": "Understand", "architectures": "Architectures"}
+HEADER = """<div class="cal"><h1>calibrant: is a classifier's confidence honest?</h1>
+<p>Drop a file of predictions, or look at the example: does the model say 90 % where it is right 90 % of the time?
+<span class="note">Nothing leaves this machine.</span></p></div>"""
+HEADER_PUBLIC = HEADER.replace("Nothing leaves this machine.", "Files are deleted when you close the page.")
+
+
+def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
+    """All tabs in one Blocks."""
+    with gr.Blocks(title="calibrant", analytics_enabled=False) as blocks:
+        gr.HTML(HEADER_PUBLIC if public else HEADER)
+        with gr.Tabs():
+            with gr.Tab("Your predictions", id="predictions"):
+                predictions = PredictionsTab(sessions)
+            for name, title in TITLES.items():
+                if (PAGES / f"{name}.html").is_file():
+                    with gr.Tab(title, id=name):
+                        address = html.escape(f"/pages/{name}.html")
+                        gr.HTML(f'<iframe class="page" src="{address}" title="{title}" loading="lazy"></iframe>')
+        started = blocks.load(predictions.begin, **predictions.start, show_progress="hidden")
+        started.success(
+            predictions.write_report,
+            [predictions.rule, predictions.threshold, predictions.first_cost, predictions.second_cost],
+            [predictions.report, predictions.verdict, predictions.downloads],
+            concurrency_id="report",
+        )
+        blocks.unload(lambda request: sessions.end(request))
+    return blocks

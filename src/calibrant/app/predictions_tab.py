@@ -1,0 +1,383 @@
+"""The tab "Your predictions": files or an example in, the verdict, a diagram to brush, costs, downloads, the report."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import gradio as gr
+
+from calibrant.app import draw
+from calibrant.app.analysis import ALL, EXAMPLES, Analysis, View, is_sums, open_example, open_files, report_sums
+from calibrant.app.card import card_png
+from calibrant.app.repeat import repeat
+from calibrant.app.session import Session, Sessions
+from calibrant.app.tell import tell
+from calibrant.core.errors import InputError
+from calibrant.core.io.column_names import Columns
+from calibrant.core.io.missing import MissingPolicy
+from calibrant.core.io.preview import Preview, preview
+from calibrant.reporting.cost import read_rule
+from calibrant.reporting.page import label, page
+
+Updates = dict[Any, Any]
+
+ROLES = {  # option of `Columns` -> what is asked
+    "score": "P(positive), of two classes",
+    "confidence": "confidence in the prediction",
+    "label": "true label",
+    "correct": "whether it was right",
+    "group": "group (segment)",
+    "id": "name of the row",
+    "weight": "weight",
+    "cluster": "cluster",
+}
+STANDARD = "by its standard name"
+SEEN_AT_FIRST = (0.9, 1.0)  # the region of the diagram
+# The address keeps the choices, so that a link shows the same view; data are never in it.
+KEEP = """(...all) => {
+  const names = ["example", "model", "with", "bins", "scheme", "segment", "low", "high"];
+  const kept = new URLSearchParams(window.location.search);
+  names.forEach((name, i) => { if (all[i] === null || all[i] === "") kept.delete(name); else kept.set(name, all[i]); });
+  history.replaceState(null, "", "?" + kept.toString());
+  return all;
+}"""
+
+
+class PredictionsTab:
+    """Components of the tab and what they do."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+        with gr.Row():
+            with gr.Column(scale=4, min_width=300):
+                self._build_inputs()
+            with gr.Column(scale=7, min_width=320):
+                self.verdict = gr.HTML(elem_id="verdict")
+        with gr.Row():
+            with gr.Column(scale=4, min_width=300):
+                self._build_controls()
+            with gr.Column(scale=7, min_width=320):
+                self.diagram = gr.HTML(elem_id="diagram", js_on_load=draw.asset("brush.js"))
+        self.rows = gr.HTML(elem_id="rows")
+        self._build_costs()
+        with gr.Accordion("Downloads, and the code that repeats this", open=True, elem_id="take-away"):
+            self.downloads = gr.HTML(elem_id="downloads")
+            self.code = gr.HTML(elem_id="code")
+        self.report = gr.HTML(elem_id="report")
+        self._wire()
+
+    def _build_inputs(self) -> None:
+        self.files = gr.File(
+            label="Your predictions: drop a file, or one per model", file_count="multiple", height=150, elem_id="files"
+        )
+        self.example = gr.Radio(list(EXAMPLES), value="fashion", label="or an example", elem_id="example")
+        with gr.Accordion("Fit on one file, judge on another", open=False):
+            self.fit_files = gr.File(
+                label="Files to fit calibrators on, one per model",
+                file_count="multiple",
+                height=130,
+                elem_id="fit-files",
+            )
+        with gr.Accordion("Columns", open=False, elem_id="columns") as self.columns:
+            self.preview = gr.HTML(elem_id="preview")
+            self.roles = {
+                name: gr.Dropdown([STANDARD], value=STANDARD, label=what, elem_id=f"column-{name}", filterable=False)
+                for name, what in ROLES.items()
+            }
+            self.logits = gr.Checkbox(label="the score or confidence is a logit", elem_id="logits")
+            self.positive = gr.Textbox(label="the positive label, if labels are words", elem_id="positive")
+            policies = list(get_args(MissingPolicy))
+            self.missing = gr.Radio(policies, value="error", label="rows without a score", elem_id="missing")
+            self.read = gr.Button("Read again", variant="primary", elem_id="read")
+
+    def _build_controls(self) -> None:
+        self.model = gr.Dropdown([], label="model", visible=False, elem_id="model", filterable=False)
+        self.calibrator = gr.Dropdown(
+            [("uncalibrated", "identity")], value="identity", label="calibrator", elem_id="calibrator", filterable=False
+        )
+        self.bins = gr.Slider(5, 100, value=15, step=1, label="bins", elem_id="bins")
+        schemes = [("equal width", "width"), ("equal numbers of rows", "mass")]
+        self.scheme = gr.Radio(schemes, value="width", label="bins of", elem_id="scheme")
+        self.segment = gr.Dropdown(
+            [ALL], value=ALL, label="segment", visible=False, elem_id="segment", filterable=False
+        )
+        low, high = SEEN_AT_FIRST
+        self.low = gr.Slider(0, 1, value=low, step=0.005, label="rows from", elem_id="low")
+        self.high = gr.Slider(0, 1, value=high, step=0.005, label="rows to", elem_id="high")
+
+    def _build_costs(self) -> None:
+        with gr.Accordion("Threshold and cost", open=False, elem_id="costs"):
+            with gr.Row():
+                rules = [("a threshold", "threshold"), ("costs", "costs")]
+                self.rule = gr.Radio(rules, value="threshold", label="decide by", elem_id="rule")
+                self.threshold = gr.Slider(0.01, 1, value=0.9, step=0.01, label="threshold", elem_id="threshold")
+                self.first_cost = gr.Number(value=5, label="a wrong prediction costs", elem_id="first-cost")
+                self.second_cost = gr.Number(value=1, label="abstaining costs", elem_id="second-cost")
+            self.cost = gr.HTML(elem_id="cost")
+            self.write = gr.Button("Write the report with this rule", elem_id="write")
+
+    def _wire(self) -> None:
+        view = [self.example, self.model, self.calibrator, self.bins, self.scheme, self.segment, self.low, self.high]
+        rule = [self.rule, self.threshold, self.first_cost, self.second_cost]
+        roles = [*self.roles.values(), self.logits, self.positive, self.missing]
+        shown = [self.diagram, self.rows, self.cost, self.downloads, self.code]
+        everything = [
+            *view, *roles, *shown, self.verdict, self.preview, self.columns, self.report, self.first_cost, self.second_cost
+        ]  # fmt: skip
+        slow = {"concurrency_id": "report", "concurrency_limit": 2}
+        fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
+        self.start = {"inputs": [*view, *rule], "outputs": everything}
+        opened = [
+            self.example.input(self.open_example, [*view, *rule], everything, js=KEEP, **fast),
+            *(
+                event(self.open_files, [self.files, self.fit_files, *roles, *view, *rule], everything, **slow)
+                for event in (self.files.upload, self.fit_files.upload, self.fit_files.clear, self.read.click)
+            ),
+        ]
+        for one in opened:
+            one.success(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
+        self.write.click(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
+        controls = [self.model.input, self.calibrator.input, self.bins.input, self.scheme.input, self.segment.input]
+        controls += [self.low.input, self.high.input, self.threshold.input, *(one.input for one in rule[:1] + rule[2:])]
+        for control in controls:
+            control(self.look, [*view, *rule], shown, js=KEEP, trigger_mode="always_last", **fast)
+        self.diagram.select(self.brush, [*view, *rule], [self.low, self.high, *shown], **fast)
+
+    @tell
+    def begin(self, *given: Any, request: gr.Request) -> Updates:
+        """The view that the address names, of an example to begin with."""
+        asked = dict(request.query_params)
+        view, low, high = _view([asked.get(name, value) for name, value in zip(VIEW, given, strict=False)])
+        name = asked.get("example", "fashion")
+        return self._open(request, open_example(name if name in EXAMPLES else "fashion"), view, low, high, given[8:])
+
+    @tell
+    def open_example(self, name: str, *given: Any, request: gr.Request) -> Updates:
+        view, low, high = _view([None, *given[:7]])
+        return self._open(request, open_example(str(name)), view, low, high, given[7:])
+
+    @tell
+    def open_files(self, files: Any, fit_files: Any, *given: Any, request: gr.Request) -> Updates:
+        """Read the uploads; ask where it is not clear which column is what."""
+        roles, given = given[: len(ROLES) + 3], given[len(ROLES) + 3 :]
+        view, low, high = _view(given)
+        session = self.sessions.of(request)
+        uploads = [self.sessions.owned(request, [str(path) for path in some or ()]) for some in (files, fit_files)]
+        if not uploads[0]:
+            if not uploads[1]:
+                return {}
+            fix = "drop a file into the first box as well"
+            raise InputError("files", expected="predictions to judge", got="only some to fit on", fix=fix)
+        judged, fitted = (
+            session.keep_files(some, kind) for some, kind in zip(uploads, ("judged", "fitted"), strict=True)
+        )
+        if any(map(is_sums, judged)):
+            return self._open_sums(session, judged)
+        seen = _previews(judged[:1])
+        updates: Updates = {self.preview: draw.previews(seen), self.example: None}
+        names = next(iter(seen.values())).names if seen else ()
+        for role, component in self.roles.items():
+            kept = roles[list(ROLES).index(role)]
+            choices = [STANDARD, *(["none"] if role in ("group", "id", "weight", "cluster") else []), *names[:1000]]
+            updates[component] = gr.update(choices=choices, value=kept if kept in choices else STANDARD)
+        try:
+            analysis = open_files(judged, fitted, _columns(roles, names))
+        except InputError as error:
+            session.analysis = None
+            question = bool(names) and not _unreadable(error)
+            return {
+                **updates,
+                self.verdict: draw.problem(error, question=question),
+                self.columns: gr.update(open=True),
+                **dict.fromkeys((self.diagram, self.rows, self.cost, self.downloads, self.code, self.report), ""),
+            }
+        return updates | self._open(request, analysis, view, low, high, given[8:], is_upload=True)
+
+    def _open_sums(self, session: Session, judged: list[Path]) -> Updates:
+        if len(judged) > 1:
+            fix = "drop one state, or the rows of several models"
+            raise InputError("files", expected="one state of sums", got=f"{len(judged)} files", fix=fix)
+        session.analysis, report = None, report_sums(judged[0])
+        address = session.offer("report", "report.html", page(report).encode())
+        nothing = dict.fromkeys((self.diagram, self.rows, self.cost, self.code, self.preview), "")
+        return {
+            **nothing,
+            self.example: None,
+            self.verdict: draw.report_verdict(report),
+            self.downloads: draw.part("downloads", [("report.html", address, "the whole report, one file")]),
+            self.report: draw.part("frame", address, report.title),
+        }
+
+    def _open(
+        self,
+        request: Any,
+        analysis: Analysis,
+        view: View,
+        low: float,
+        high: float,
+        rule: Any,
+        *,
+        is_upload: bool = False,
+    ) -> Updates:
+        """Everything but the report: the first verdict must not wait for it."""
+        session = self.sessions.of(request)
+        with session.lock:
+            session.analysis, session.results = analysis, {}
+            view = analysis.check(view)
+            binary = analysis.first.task == "binary"
+            costs = ("a missed positive costs", "a false alarm costs") if binary else COSTS
+            updates: Updates = {
+                self.verdict: draw.first_verdict(analysis.assess(View(view.model)), analysis),
+                self.example: analysis.source.example,
+                self.model: gr.update(
+                    choices=list(analysis.models), value=view.model, visible=len(analysis.models) > 1
+                ),
+                self.calibrator: gr.update(
+                    choices=[(label(name), name) for name in analysis.calibrators], value=view.calibrator
+                ),
+                self.bins: view.bins,
+                self.scheme: view.scheme,
+                self.segment: gr.update(
+                    choices=analysis.segments, value=view.segment, visible=len(analysis.segments) > 1
+                ),
+                self.low: low,
+                self.high: high,
+                self.first_cost: gr.update(label=costs[0]),
+                self.second_cost: gr.update(label=costs[1]),
+                self.report: '<p class="cal note">The report is being written.</p>',
+            }
+            if not is_upload:
+                updates |= {self.preview: "", self.columns: gr.update(open=False)}
+            return updates | self._look(session, view, low, high, rule)
+
+    @tell
+    def look(self, *given: Any, request: gr.Request) -> Updates:
+        """The diagram, the rows and the costs of a view."""
+        session = self.sessions.of(request)
+        view, low, high = _view(given)
+        with session.lock:
+            return self._look(session, view, low, high, given[8:])
+
+    @tell
+    def brush(self, *given: Any, event: gr.EventData, request: gr.Request) -> Updates:
+        """The rows of a region that was drawn."""
+        session = self.sessions.of(request)
+        view, _, _ = _view(given)
+        low, high = _region(getattr(event, "low", 0), getattr(event, "high", 1))
+        with session.lock:
+            return {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])}
+
+    @tell
+    def write_report(self, *rule: Any, request: gr.Request, progress: Any = gr.Progress()) -> Updates:  # noqa: B008
+        """The whole report, and what can be downloaded with it."""
+        session = self.sessions.of(request)
+        analysis = session.analysis
+        if analysis is None:
+            return {}
+        report = analysis.build(
+            cost=_rule_text(analysis, rule) if rule[0] == "costs" else None, on_step=_steps(progress)
+        )
+        with session.lock:
+            if session.analysis is not analysis:  # another file was dropped meanwhile
+                return {}
+            address = session.offer("report", "report.html", page(report).encode())
+            session.offer("card", "card.png", card_png(report))
+            return {
+                self.report: draw.part("frame", address, report.title),
+                self.verdict: draw.report_verdict(report),
+                self.downloads: self._links(session),
+            }
+
+    def _look(self, session: Session, view: View, low: float, high: float, rule: Any) -> Updates:
+        analysis = session.analysis
+        if analysis is None:
+            return {}
+        view = analysis.check(view)
+        region = draw.region(analysis, view, low, high)
+        address = session.offer("rows", "rows.csv", region[3])
+        calibration = analysis.calibrated(view)[0]
+        session.results.pop("map", None)
+        if calibration is not None:
+            session.offer("map", "map.json", calibration.to_json().encode())
+        text = _rule_text(analysis, rule)
+        code = repeat(analysis, view, text if rule[0] == "costs" else None)
+        session.offer("code", "repeat.py", code.encode())
+        return {
+            self.diagram: draw.diagram(analysis, view, low, high),
+            self.rows: draw.rows_shown(region, address),
+            self.cost: draw.cost_table(analysis.cost(view, read_rule(text))),
+            self.downloads: self._links(session),
+            self.code: draw.part("code", code),
+        }
+
+    @staticmethod
+    def _links(session: Session) -> str:
+        notes = {
+            "map": "the calibration map, for calibrant apply or cal.load_map",
+            "report": "the whole report, one file",
+            "card": "the verdict as a picture",
+            "code": "the code below",
+        }
+        offered = {what: session.results[what] for what in notes if what in session.results}
+        links = [(r.name, f"/results/{key}/{r.name}", notes[what]) for what, (key, r) in offered.items()]
+        return draw.part("downloads", links)
+
+
+VIEW = ("example", "model", "with", "bins", "scheme", "segment", "low", "high")
+COSTS = ("a wrong prediction costs", "abstaining costs")
+
+
+def _view(given: Any) -> tuple[View, float, float]:
+    """What the components, or the address, say; the analysis replaces what it does not have."""
+    _, model, calibrator, bins, scheme, segment, low, high = given[:8]
+    try:
+        count = int(float(bins))
+    except (TypeError, ValueError, OverflowError):
+        count = 15
+    scheme_name: Any = str(scheme)
+    return View(str(model), str(calibrator), count, scheme_name, str(segment)), *_region(low, high)
+
+
+def _region(low: Any, high: Any) -> tuple[float, float]:
+    try:
+        ends = sorted(min(max(float(end), 0.0), 1.0) for end in (low, high))
+    except (TypeError, ValueError):
+        return SEEN_AT_FIRST
+    return (ends[0], ends[1]) if ends == ends and ends[0] <= ends[1] else SEEN_AT_FIRST
+
+
+def _rule_text(analysis: Analysis, rule: Any) -> str:
+    """The rule as the command line writes it: numbers only, so that it can never name a file."""
+    by, threshold, first, second = rule[:4]
+    if by != "costs":
+        return f"threshold={float(threshold):g}"
+    names = ("fn", "fp") if analysis.first.task == "binary" else ("wrong", "abstain")
+    return ",".join(f"{name}={float(value or 0):g}" for name, value in zip(names, (first, second), strict=True))
+
+
+def _columns(roles: Any, names: Any) -> Columns:
+    """Columns that were chosen and that the file has."""
+    known = {*names, "none"}
+    chosen = {role: str(value) for role, value in zip(ROLES, roles, strict=False) if value in known}
+    logits, positive, missing = roles[len(ROLES) :]
+    return Columns(
+        **chosen,
+        logits=bool(logits),
+        positive=str(positive).strip() or None if positive else None,
+        missing=missing,
+    )
+
+
+def _previews(files: list[Path]) -> dict[str, Preview]:
+    """The first rows of the first file, where it is a table or an archive."""
+    try:
+        return {file.name: preview(file) for file in files}
+    except InputError:
+        return {}
+
+
+def _unreadable(error: InputError) -> bool:
+    return "damaged" in str(error) or "empty file" in str(error)
+
+
+def _steps(progress: Any) -> Any:
+    return lambda what: progress(None, desc=f"Writing the report: {what}")
