@@ -20,6 +20,9 @@ collect_ignore_glob = ["src/calibrant/repairing/sklearn.py"] if find_spec("sklea
 if find_spec("torch") is None:
     rooms = ("losses", "models", "rescorers", "rescoring", "training", "studying", "nas", "core/torch")
     collect_ignore_glob += [f"src/calibrant/{room}/*" for room in rooms]
+collect_ignore_glob += [
+    f"src/calibrant/app/{name}.py" for name in ("*_tab", "page", "tell", "space/app")
+]  # load gradio
 
 
 @pytest.hookimpl(tryfirst=True)

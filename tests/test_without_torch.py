@@ -18,7 +18,7 @@ from calibrant.data import DEMO_TEST, DEMO_VAL
 TESTS = Path(__file__).parent
 REFUSED = (  # what only extras bring
     *("torch", "lightning_fabric", "pytorch_lightning", "safetensors", "transformers", "huggingface_hub", "accelerate"),
-    *("onnx", "onnxruntime", "sklearn", "PIL", "ray", "pandas", "html5lib", "playwright"),
+    *("onnx", "onnxruntime", "sklearn", "PIL", "ray", "pandas", "html5lib", "playwright", "gradio", "fastapi"),
 )
 CORE_ROOMS = [*sorted(room for room in LEVEL if room not in WITH_TORCH and not room.startswith("__")), "cli"]
 
@@ -76,7 +76,9 @@ def needy():
 def test_every_core_room_is_loaded(needy):
     assert {"calibrant.losses.focal", "calibrant.training.loop", "calibrant.core.torch.map_module"} <= set(needy)
     in_core = {name for name in needy if name.split(".")[1] in CORE_ROOMS and ".torch." not in name}
-    assert in_core == {"calibrant.repairing.sklearn"}
+    of_app = {name for name in in_core if name.startswith("calibrant.app.")}
+    assert in_core - of_app == {"calibrant.repairing.sklearn"}
+    assert {needy[name] for name in of_app} == {"gradio"}
 
 
 def test_every_public_name_is_there_but_those_of_rooms_that_need_an_extra(needy):

@@ -23,10 +23,10 @@ from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.build import build
 from calibrant.reporting.calibration_state import Assessment, assess
 from calibrant.reporting.calibrator_trials import apply_candidate, calibrators_for
-from calibrant.reporting.cost import Cost, CostRule, CostTable, check_rule, read_rule
+from calibrant.reporting.cost import CostRule, CostTable, check_rule, read_rule
 from calibrant.reporting.options import OnStep, check_class_names, check_fit_on, check_models
 from calibrant.reporting.provenance import source_of
-from calibrant.reporting.report import Report, SourceFile
+from calibrant.reporting.report import Cost, Report, SourceFile
 from calibrant.streaming.accumulator import Accumulator
 from calibrant.streaming.accumulators import Accumulators
 

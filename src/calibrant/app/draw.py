@@ -18,9 +18,8 @@ from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
 from calibrant.reporting.calibration_state import Assessment
 from calibrant.reporting.contents_by_task import refinement
-from calibrant.reporting.cost import Cost
 from calibrant.reporting.page import SHORT, label
-from calibrant.reporting.report import Report
+from calibrant.reporting.report import Cost, Report
 
 MOST_ROWS = 50  # of the table; the CSV has all
 GAP = 0.25  # between bars, of 100

@@ -1,4 +1,4 @@
-"""What may reach the app: known hosts and origins, open routes, the token, and what belongs to the browser that asks."""
+"""What may reach the app: known hosts and origins, open routes, the token, and files of the browser that asks."""
 
 import hashlib
 import hmac
@@ -117,7 +117,7 @@ class Owners:
             return self.sessions.setdefault(session, browser) == browser
 
 
-class Refused(Exception):
+class RequestError(Exception):
     """A request that is not served, with the reason for whoever sent it."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -138,25 +138,27 @@ class Guard:
             return await send({"type": "websocket.close", "code": 1008})
         try:
             await self._serve(scope, receive, send)
-        except Refused as refused:
-            await _answer(send, refused.status, refused.reason)
+        except RequestError as error:
+            await _answer(send, error.status, error.reason)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path, query = str(scope["path"]), parse_qs(scope["query_string"].decode("latin-1"))
         self._check_host(headers)
         if not any(pattern.fullmatch(path) for pattern in OPEN.get(scope["method"], ())) or ".." in unquote(path):
-            raise Refused(404, "There is nothing here.")
+            raise RequestError(404, "There is nothing here.")
         cookies = _cookies(headers.get("cookie", ""))
         browser = self.access.browser_of(cookies.get(self.access.cookie, ""))
         given = query.pop("token", [""])[0]
-        if self.access.token and browser is None:  # a browser has its cookie once it has shown the token
-            if not hmac.compare_digest(given.encode(), self.access.token.encode()):
-                raise Refused(401, "This app needs its token: open the address that `calibrant app` has printed.")
+        known = browser is not None or not self.access.token  # a browser has its cookie once it has shown the token
+        if not known and not hmac.compare_digest(given.encode(), (self.access.token or "").encode()):
+            raise RequestError(401, "This app needs its token: open the address that `calibrant app` has printed.")
         if path == "/" and (browser is None or given):
             return await self._welcome(send, query)
         if browser is None and not FILES.fullmatch(path):
-            raise Refused(403, "Open the page first, with cookies allowed: they keep your data apart from others'.")
+            raise RequestError(
+                403, "Open the page first, with cookies allowed: they keep your data apart from others'."
+            )
         scope["headers"] = [
             pair for pair in scope["headers"] if pair[0].decode("latin-1").lower() not in (BROWSER, *self._dropped())
         ] + [(BROWSER.encode(), (browser or "").encode())]
@@ -168,12 +170,14 @@ class Guard:
         """Refuse names that lead here by a trick of DNS, and pages of other sites."""
         host = headers.get("host", "")
         if self.access.hosts is not None and host not in self.access.hosts:
-            raise Refused(421, "This app answers to the address that `calibrant app` has printed, and to no other.")
+            raise RequestError(
+                421, "This app answers to the address that `calibrant app` has printed, and to no other."
+            )
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
-            raise Refused(403, "Pages of other sites may not use this app.")
+            raise RequestError(403, "Pages of other sites may not use this app.")
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("sec-fetch-mode") != "navigate":
-            raise Refused(403, "Pages of other sites may not use this app.")
+            raise RequestError(403, "Pages of other sites may not use this app.")
 
     def _dropped(self) -> tuple[str, ...]:
         """Headers of proxies, where there is none."""
@@ -209,17 +213,17 @@ class Guard:
                 asked = json.loads(body)
                 paths = list(_paths(asked))
             except (ValueError, RecursionError):
-                raise Refused(400, "This is no request of the page.") from None
+                raise RequestError(400, "This is no request of the page.") from None
             session = asked.get("session_hash") if isinstance(asked, dict) else None
             if not all(self.owners.has_upload(one, browser) for one in paths):
-                raise Refused(403, "This file was not uploaded from this browser.")
+                raise RequestError(403, "This file was not uploaded from this browser.")
             receive = _again(body)
         elif path == f"{API}/queue/data":
             session = query.get("session_hash", [""])[0]
         else:
             session = path.rpartition("/")[2]
         if not self.owners.claim(session, browser):
-            raise Refused(403, "This tab belongs to another browser.")
+            raise RequestError(403, "This tab belongs to another browser.")
         return receive, send
 
     def _remember_uploads(self, send: Send, browser: str) -> Send:
@@ -274,7 +278,7 @@ def _paths(value: object) -> Iterator[object]:
 
 def _limited(receive: Receive, most: int, announced: str) -> Receive:
     """The body as it comes, up to a number of bytes."""
-    too_large = Refused(413, f"This upload is larger than {most >> 20:,} MB: see --max-upload.")
+    too_large = RequestError(413, f"This upload is larger than {most >> 20:,} MB: see --max-upload.")
     if announced and (not announced.isdigit() or int(announced) > most):
         raise too_large
     size = 0
@@ -296,7 +300,7 @@ async def _read(receive: Receive) -> bytes:
         message = await receive()
         body += message.get("body", b"")
         if len(body) > MOST_JSON:
-            raise Refused(413, "This request is larger than any of the page.")
+            raise RequestError(413, "This request is larger than any of the page.")
         if message["type"] == "http.disconnect" or not message.get("more_body"):
             return bytes(body)
 

@@ -36,5 +36,9 @@ def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
             [predictions.report, predictions.verdict, predictions.downloads],
             concurrency_id="report",
         )
-        blocks.unload(lambda request: sessions.end(request))
+
+        def end(request: gr.Request) -> None:
+            sessions.end(request)
+
+        blocks.unload(end)
     return blocks

@@ -31,6 +31,7 @@ ROLES = {  # option of `Columns` -> what is asked
     "cluster": "cluster",
 }
 STANDARD = "by its standard name"
+PROGRESS = gr.Progress()
 SEEN_AT_FIRST = (0.9, 1.0)  # the region of the diagram
 # The address keeps the choices, so that a link shows the same view; data are never in it.
 KEEP = """(...all) => {
@@ -121,7 +122,7 @@ class PredictionsTab:
         roles = [*self.roles.values(), self.logits, self.positive, self.missing]
         shown = [self.diagram, self.rows, self.cost, self.downloads, self.code]
         everything = [
-            *view, *roles, *shown, self.verdict, self.preview, self.columns, self.report, self.first_cost, self.second_cost
+            *view, *roles, *shown, self.verdict, self.preview, self.columns, self.report, *rule[2:],
         ]  # fmt: skip
         slow = {"concurrency_id": "report", "concurrency_limit": 2}
         fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
@@ -143,7 +144,7 @@ class PredictionsTab:
         self.diagram.select(self.brush, [*view, *rule], [self.low, self.high, *shown], **fast)
 
     @tell
-    def begin(self, *given: Any, request: gr.Request) -> Updates:
+    def begin(self, request: gr.Request, *given: Any) -> Updates:
         """The view that the address names, of an example to begin with."""
         asked = dict(request.query_params)
         view, low, high = _view([asked.get(name, value) for name, value in zip(VIEW, given, strict=False)])
@@ -151,12 +152,12 @@ class PredictionsTab:
         return self._open(request, open_example(name if name in EXAMPLES else "fashion"), view, low, high, given[8:])
 
     @tell
-    def open_example(self, name: str, *given: Any, request: gr.Request) -> Updates:
+    def open_example(self, request: gr.Request, name: str, *given: Any) -> Updates:
         view, low, high = _view([None, *given[:7]])
         return self._open(request, open_example(str(name)), view, low, high, given[7:])
 
     @tell
-    def open_files(self, files: Any, fit_files: Any, *given: Any, request: gr.Request) -> Updates:
+    def open_files(self, request: gr.Request, files: Any, fit_files: Any, *given: Any) -> Updates:
         """Read the uploads; ask where it is not clear which column is what."""
         roles, given = given[: len(ROLES) + 3], given[len(ROLES) + 3 :]
         view, low, high = _view(given)
@@ -250,7 +251,7 @@ class PredictionsTab:
             return updates | self._look(session, view, low, high, rule)
 
     @tell
-    def look(self, *given: Any, request: gr.Request) -> Updates:
+    def look(self, request: gr.Request, *given: Any) -> Updates:
         """The diagram, the rows and the costs of a view."""
         session = self.sessions.of(request)
         view, low, high = _view(given)
@@ -258,7 +259,7 @@ class PredictionsTab:
             return self._look(session, view, low, high, given[8:])
 
     @tell
-    def brush(self, *given: Any, event: gr.EventData, request: gr.Request) -> Updates:
+    def brush(self, request: gr.Request, event: gr.EventData, *given: Any) -> Updates:
         """The rows of a region that was drawn."""
         session = self.sessions.of(request)
         view, _, _ = _view(given)
@@ -267,7 +268,7 @@ class PredictionsTab:
             return {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])}
 
     @tell
-    def write_report(self, *rule: Any, request: gr.Request, progress: Any = gr.Progress()) -> Updates:  # noqa: B008
+    def write_report(self, request: gr.Request, progress: Any = PROGRESS, *rule: Any) -> Updates:
         """The whole report, and what can be downloaded with it."""
         session = self.sessions.of(request)
         analysis = session.analysis
@@ -357,7 +358,7 @@ def _rule_text(analysis: Analysis, rule: Any) -> str:
 def _columns(roles: Any, names: Any) -> Columns:
     """Columns that were chosen and that the file has."""
     known = {*names, "none"}
-    chosen = {role: str(value) for role, value in zip(ROLES, roles, strict=False) if value in known}
+    chosen: Any = {role: str(value) for role, value in zip(ROLES, roles, strict=False) if value in known}
     logits, positive, missing = roles[len(ROLES) :]
     return Columns(
         **chosen,
