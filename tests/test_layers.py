@@ -20,7 +20,7 @@ LAYERS = (
     ("reporting", "rescoring"),
     ("plotting", "training"),
     ("monitoring", "repairing"),
-    ("streaming",),
+    ("streaming", "deciding"),
     ("measuring",),
     ("measures", "calibrators", "rescorers", "losses", "models", "datasets", "corruptions", "figures"),
     ("core",),

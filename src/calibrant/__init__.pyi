@@ -14,6 +14,11 @@ from .core.maps.map import Map as Map
 from .core.maps.map import load_map as load_map
 from .core.parallel import threads as threads
 from .core.predictions import Predictions as Predictions
+from .deciding.decide import Judgement as Judgement
+from .deciding.decide import decide as decide
+from .deciding.decide import judge as judge
+from .deciding.decision import Decision as Decision
+from .deciding.decision import load_decision as load_decision
 from .measuring.calibration_test import CalibrationTest as CalibrationTest
 from .measuring.calibration_test import calibration_test as calibration_test
 from .measuring.check import Check as Check

@@ -11,11 +11,12 @@ import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.io.missing import Missing
 from calibrant.core.predictions import Predictions
+from calibrant.deciding.costs import read_rule
 from calibrant.measures import make
 from calibrant.reporting import page
 from calibrant.reporting.build import build
 from calibrant.reporting.calibration_state import assess
-from calibrant.reporting.cost import CostTable, read_rule
+from calibrant.reporting.cost import CostTable
 from calibrant.reporting.curves import pack, unit
 from calibrant.reporting.markdown import markdown
 from calibrant.reporting.segments import chance_of_gap
@@ -206,7 +207,7 @@ def test_rare_events_are_counted_and_their_error_is_relative():
 
 
 def test_a_threshold_implies_costs_and_says_so():
-    from calibrant.reporting.cost import check_rule
+    from calibrant.deciding.costs import check_rule
 
     rule = check_rule(read_rule("threshold=0.02"), rare())
     assert (rule.fn, rule.fp) == (pytest.approx(49), 1)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import (  # noqa: F401  each adds its commands
+    deciding,
     demo,
     example,
     listing,

@@ -194,7 +194,7 @@ class Ruling:
         pair = " and ".join("no calibration" if c == UNCALIBRATED else c for c in (self.chosen, self.rival.calibrator))
         if self.rival.rows > TOO_MANY * self.n:
             return f"Between {pair} {self._rows} show no difference that matters."
-        more = fmt.count(max(_two_figures(self.rival.rows) - self.n, 1))
+        more = fmt.count(max(fmt.two_figures(self.rival.rows) - self.n, 1))
         return f"Between {pair} {self._rows} are inconclusive; about {more} more would decide."
 
     @property
@@ -316,9 +316,3 @@ def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
 def _change(c: Candidate, before: Candidate) -> str:
     low, high = fmt.apart([c.low, c.high], 4, sign=True)
     return f"NLL {fmt.from_to(before.nll, c.nll, 4)} (change {low} to {high})"
-
-
-def _two_figures(rows: int) -> int:
-    """Rounded up: more digits would promise too much."""
-    step = int(10 ** max(0, len(str(rows)) - 2))
-    return ceil(rows / step) * step

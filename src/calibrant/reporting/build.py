@@ -10,6 +10,7 @@ import numpy.typing as npt
 from calibrant.core.errors import LeakWarning, visible
 from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
+from calibrant.deciding.costs import CostRule, check_rule, cost_rule
 from calibrant.measures import make
 from calibrant.measuring.confidence_limits import affordable, find_limits
 from calibrant.measuring.paired_draws import CONFIDENCE, Draws
@@ -17,7 +18,7 @@ from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
 from calibrant.reporting import contents_by_task, meanings, pictures, verdict
 from calibrant.reporting.calibration_state import assess
 from calibrant.reporting.calibrator_trials import RESAMPLES, Trials, calibrators_for, candidates, try_all
-from calibrant.reporting.cost import CostRule, CostTable, check_rule, read_rule
+from calibrant.reporting.cost import CostTable
 from calibrant.reporting.from_sums import refuse_options, report_of_sums
 from calibrant.reporting.options import (
     OnStep,
@@ -99,7 +100,7 @@ def build(
         keep_argmax=keep_argmax,
         seed=seed,
         resamples=resamples,
-        rule=check_rule(read_rule(cost) if isinstance(cost, str) else cost, first),
+        rule=None if cost is None else check_rule(cost_rule(cost), first),
         groups=None if grouped is None else (grouped, group_name),
         on_step=on_step or (lambda what: None),
     )

@@ -13,8 +13,8 @@ from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text import number_format as fmt
+from calibrant.deciding.costs import CostRule
 from calibrant.measuring.matching_rows import match_rows
-from calibrant.reporting.cost import CostRule
 from calibrant.reporting.curves import FEWEST_BINS, MOST_BINS
 
 MOST_ROWS = 500_000  # of a model: its accuracy is then known to 0.14 points, and no sentence needs more

@@ -10,7 +10,8 @@ from rich.text import Text
 from calibrant.calibrators import Calibrator
 from calibrant.core.errors import visible
 from calibrant.core.maps.map import Map
-from calibrant.core.text.number_format import BETTER, bracket, level, number, p_value
+from calibrant.core.text.number_format import BETTER, bracket, level, number, p_value, percent
+from calibrant.deciding.results import AnsweredShare, CostLine
 from calibrant.measures import Measure, make
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
@@ -215,6 +216,28 @@ def candidates(rows: Sequence[Candidate]) -> Table:
         change = number(c.difference, sign=True), bracket(c.low, c.high, sign=True)
         numbers = ("", "") if c.calibrator == UNCALIBRATED else change
         table.add_row(c.calibrator, number(c.nll), *numbers, "kept" if c.keeps_argmax else "may change")
+    return table
+
+
+def costs(lines: Sequence[CostLine], confidence: float) -> Table:
+    """What ways of deciding cost per row; where rows may be handed over, their share in place of the threshold."""
+    over = any(line.handed_over for line in lines)
+    some = ("acted", "handed over") if over else ("threshold", "acted")
+    table = table_of("decision", *some, "expected", "cost", f"{level(confidence)} interval")
+    for line in lines:
+        threshold = "" if line.threshold is None else f"{100 * line.threshold:.3g} %"
+        shown = (percent(line.acted), percent(line.handed_over)) if over else (threshold, percent(line.acted))
+        ends = bracket(max(line.low, 0.0), line.high)
+        table.add_row(visible(line.label), *shown, number(line.expected), number(line.cost), ends)
+    return table
+
+
+def answered_shares(rows: Sequence[AnsweredShare]) -> Table:
+    """What can be answered at several error rates, before and after a map."""
+    table = table_of("error rate at most", *(["share answered"] if rows[0].after is None else ["before", "after"]))
+    for row in rows:
+        shares = [row.before] if row.after is None else [row.before, row.after]
+        table.add_row(f"{100 * row.max_error:g} %", *(percent(share) if share else "none" for share in shares))
     return table
 
 

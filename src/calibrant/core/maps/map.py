@@ -75,7 +75,7 @@ class Map:
         row), gives an array of calibrated probabilities: no labels are needed.
         """
         if not isinstance(p, Predictions):
-            q = self.apply(self._without_labels(p))
+            q = self.apply(self.without_labels(p))
             return q.score if self.task in ("binary", "confidence") else q.probs
         q = self.apply(p)
         seen = self.fingerprint.seen(p) if self.fingerprint and p.labelled else 0.0
@@ -110,7 +110,7 @@ class Map:
             p = step(p)
         return p
 
-    def _without_labels(self, scores: npt.ArrayLike) -> Predictions:
+    def without_labels(self, scores: npt.ArrayLike) -> Predictions:
         """Predictions of this map's task from bare scores."""
         values, logits = np.asarray(scores, dtype=np.float64), self.score_type == "logits"
         expected = "one score per row" if self.task in ("binary", "confidence") else f"rows of {self.k} scores"

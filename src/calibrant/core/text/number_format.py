@@ -169,6 +169,16 @@ def count(number: int, what: str = "", many: str | None = None) -> str:
     return f"{number:,} {word}" if what else f"{number:,}"
 
 
+def two_figures(rows: int) -> int:
+    """A number of rows that would be needed, rounded up: more digits would promise too much.
+
+    >>> two_figures(7), two_figures(437)
+    (7, 440)
+    """
+    step = int(10 ** max(0, len(str(rows)) - 2))
+    return -(-rows // step) * step
+
+
 def listed(names: Sequence[str], most: int = 4) -> str:
     """
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"], most=3)
