@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 import typer
 
 import calibrant as cal
@@ -15,8 +16,10 @@ from calibrant.cli._app import (
     progress,
 )
 from calibrant.cli._inputs import Inputs, reads_predictions
+from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError, visible
 from calibrant.core.json import plain
+from calibrant.deciding.decision import load_map_or_decision
 from calibrant.repairing.apply_table import add_calibrated
 from calibrant.reporting import tables
 
@@ -103,27 +106,45 @@ def _fit_all(
 @app.command()
 @reads_predictions
 def apply(
-    map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
+    map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit, or a decision by calibrant decide")],
     file: File,
-    out: Annotated[Path, typer.Option(help="write the calibrated predictions here (.npz, .parquet, .csv, .jsonl)")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="write the calibrated predictions here (.npz, .parquet, .csv, .jsonl)")
+    ],
     as_json: Json = False,
     *,
     inputs: Inputs,
 ) -> None:
-    """Calibrate predictions with a fitted map; labels are not needed.
+    """Calibrate predictions with a fitted map, or decide; labels are not needed.
 
-    A table gets the calibrated probabilities as new columns (calibrated, or calibrated_0, calibrated_1, ...); its other
-    columns stay as they are.
+    A table gets the calibrated probabilities as new columns (calibrated, or calibrated_0, calibrated_1, ...), and of a
+    decision the column decision: a class, or -1 where the row is handed over. Its other columns stay as they are.
     """
-    made = cal.load_map(map_file)
+    loaded = load_map_or_decision(map_file)
+    made = loaded if isinstance(loaded, cal.Map) else loaded.map
     q = made(inputs.load(file, labels="optional"))
-    if not add_calibrated(q, file, out):
+    decided = None if isinstance(loaded, cal.Map) else loaded.policy(q)
+    if not add_calibrated(q, file, out, decided):
+        if decided is not None:
+            fix = "give a table and write a table: .csv, .parquet or .jsonl"
+            raise InputError(
+                str(out), expected="a table for the decisions", got=f"{file.suffix} to {out.suffix}", fix=fix
+            )
         q.save(out)
     if as_json:
         facts = {"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.row_data.seen, "out": str(out)}
-        return print_json(facts | inputs.facts(q))
+        return print_json(facts | ({} if decided is None else {"decisions": _count(decided)}) | inputs.facts(q))
     typer.echo(f"{q.n:,} predictions calibrated by {visible(made.calibrator)}, written to {visible(str(out))}.")
+    if decided is not None:
+        said = [f"{n:,} {'handed over' if c == '-1' else f'as {c}'}" for c, n in _count(decided).items()]
+        typer.echo(f"Decided: {', '.join(said)}.")
     inputs.show_notes(q)
+
+
+def _count(decided: Ints) -> dict[str, int]:
+    """How often each class was decided for; -1 is handing over."""
+    values, counts = np.unique(decided, return_counts=True)
+    return {str(value): int(count) for value, count in zip(values, counts, strict=True)}
 
 
 @app.command()

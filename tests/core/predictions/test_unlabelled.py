@@ -74,3 +74,15 @@ def test_a_map_is_applied_without_labels():
 
 def cal_like(logits):
     return Predictions.from_logits(logits, np.zeros(len(logits), dtype=int))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+def test_saved_weights_are_those_that_were_given(tmp_path, suffix):
+    given = np.array([0.2, 0.4, 0.6, 0.1])
+    p = Predictions.binary([0.1, 0.2, 0.9, 0.3], None, weights=given)
+    p.save(tmp_path / f"p{suffix}")
+    if suffix == ".npz":
+        saved = np.load(tmp_path / "p.npz")["weights"]
+    else:
+        saved = np.genfromtxt(tmp_path / "p.csv", delimiter=",", names=True)["weight"]
+    assert saved == pytest.approx(given, rel=1e-12)

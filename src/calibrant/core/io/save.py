@@ -42,7 +42,7 @@ def save_predictions(p: "Predictions", path: str | Path) -> None:
 
 def _arrays(p: "Predictions") -> dict[str, Any]:
     """What an npz file holds."""
-    row_data = p.row_data.arrays()
+    row_data = _row_arrays(p)
     exists = row_data.pop("exists", None)
     if p.task in ("binary", "confidence"):
         score, truth = _one_score(p, plural=True)
@@ -65,9 +65,15 @@ def _arrays(p: "Predictions") -> dict[str, Any]:
     return arrays | row_data
 
 
+def _row_arrays(p: "Predictions") -> dict[str, npt.NDArray[Any]]:
+    """Data of rows as they were given: weights that are shares in the user's own unit."""
+    arrays = p.row_data.arrays()
+    return arrays | ({"weights": arrays["weights"] * p.row_data.unit} if "weights" in arrays else {})
+
+
 def _columns(p: "Predictions", file: Path, *, lists: bool) -> dict[str, Any]:
     """What a table holds: one column per class, or one list of them."""
-    row_data = p.row_data.arrays()
+    row_data = _row_arrays(p)
     columns: dict[str, Any] = {column: row_data[array] for array, column in COLUMNS.items() if array in row_data}
     if p.task in ("binary", "confidence"):
         score, truth = _one_score(p, plural=False)
