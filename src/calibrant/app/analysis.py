@@ -17,13 +17,14 @@ from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.load import load_predictions
 from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
+from calibrant.deciding.costs import CostRule, check_rule, read_rule
 from calibrant.figures.reliability import Reliability
 from calibrant.measuring.example import EXAMPLES, example
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.build import build
 from calibrant.reporting.calibration_state import Assessment, assess
 from calibrant.reporting.calibrator_trials import apply_candidate, calibrators_for
-from calibrant.reporting.cost import CostRule, CostTable, check_rule, read_rule
+from calibrant.reporting.cost import CostTable
 from calibrant.reporting.options import OnStep, check_class_names, check_fit_on, check_models
 from calibrant.reporting.provenance import source_of
 from calibrant.reporting.report import Cost, Report, SourceFile
@@ -164,9 +165,7 @@ class Analysis:
 
     def cost(self, view: View, rule: CostRule) -> Cost:
         """What decisions by a rule cost, uncalibrated and with the calibrator of the view."""
-        checked = check_rule(rule, self.first)
-        assert checked is not None
-        table = CostTable(checked)
+        table = CostTable(check_rule(rule, self.first))
         table.add(UNCALIBRATED, self.models[view.model])
         if view.calibrator != UNCALIBRATED:
             table.add(view.calibrator, self.calibrated(view)[1])

@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import Columns
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.io.preview import Preview, preview
-from calibrant.reporting.cost import read_rule
+from calibrant.deciding.costs import read_rule
 from calibrant.reporting.page import label, page
 
 Updates = dict[Any, Any]
