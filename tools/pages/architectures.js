@@ -3,7 +3,8 @@
   const state = { box: null, chosen: null, plot: null, start: null };
   const NODES = [0, 1, 2, 3];
 
-  const shownRows = () => all.filter((i) => table.data[i] === chosen("data") && table.space[i] === chosen("space"));
+  const rowsOfSpace = () => all.filter((i) => table.data[i] === chosen("data") && table.space[i] === chosen("space"));
+  const shownRows = () => rowsOfSpace().filter((i) => $("constant").checked || !table.constant[i]);
   const place = (i) => [columns.accuracy[i], columns[chosen("error")][i]];
   const inBox = (i) => {
     if (!state.box) return true;
@@ -23,13 +24,16 @@
     return `color-mix(in srgb, var(--r${i}) ${(100 * (1 - at + i)).toFixed(1)}%, var(--r${i + 1}))`;
   };
   const drawScatter = () => {
+    const constant = rowsOfSpace().filter((i) => table.constant[i]);
+    $("constant-line").hidden = !constant.length;
+    $("constant-says").textContent = `Show the ${constant.length} constant networks, which ignore the image: hollow dots at an accuracy of 10 %. Their small ECE means nothing.`;
     const rows = shownRows(), xs = rows.map((i) => place(i)[0]), ys = rows.map((i) => place(i)[1]), column = columns[$("colour").value];
     const widen = (values) => { const low = Math.min(...values), high = Math.max(...values), more = 0.04 * (high - low); return [Math.max(0, low - more), high + more]; };
     const wide = widen(xs), tall = [0, Math.max(...ys) * 1.05];
     const plot = makePlot($("scatter"), { label: `Accuracy against ECE of ${rows.length} networks`, xs: wide, ys: tall, xTitle: "accuracy, %", yTitle: "ECE, 15 bins, %",
       ticks: { x: ticksOf(...wide), y: ticksOf(...tall) }, tall: 0.74 });
     const { svg, x, y } = plot;
-    const known = rows.map((i) => column[i]).filter((v) => v !== null).sort((a, b) => a - b);
+    const known = rows.filter((i) => !table.constant[i]).map((i) => column[i]).filter((v) => v !== null).sort((a, b) => a - b);
     const low = known.length ? c.quantile(known, 0.02) : 0, high = known.length ? c.quantile(known, 0.98) : 0;
     show({ "ramp-low": known.length ? short(low) : "no values here", "ramp-high": known.length ? short(high) : "" });
     if (chosen("error") === "pre_ECE_15") {
@@ -224,6 +228,10 @@
   /* -- controls -------------------------------------------------------------------------------- */
 
   const best = () => shownRows().reduce((one, i) => (columns.accuracy[i] > columns.accuracy[one] ? i : one));
+  $("constant").addEventListener("change", () => {
+    setBox(state.box);
+    choose(shownRows().includes(state.chosen) ? state.chosen : best());
+  });
   for (const one of document.querySelectorAll("[name=data], [name=space]")) one.addEventListener("change", () => {
     const same = shownRows().find((i) => state.chosen !== null && table.arch[i] === table.arch[state.chosen]);
     setBox(null);

@@ -65,12 +65,11 @@
 
   const rowsOf = (answers) => c.sortRows(answers.map((a) => a.said), answers.map((a) => Number(a.right)));
   const judge = (rows) => ({ n: rows.scores.length, says: c.mean(rows.scores), right: c.mean(rows.outcomes), binned: c.makeBins(rows, BINS),
-    ece: c.ece(c.makeBins(rows, BINS)), chance: byChance(rows.scores) });
+    ece: c.ece(c.makeBins(rows, BINS)), ...byChance(rows.scores) });
   const byChance = (scores) => {
     const next = c.random(7);
-    let sum = 0;
-    for (let i = 0; i < 1000; i++) sum += c.ece(c.makeBins({ scores, outcomes: scores.map((s) => (next() < s ? 1 : 0)) }, BINS));
-    return sum / 1000;
+    const draws = Array.from({ length: 1000 }, () => c.ece(c.makeBins({ scores, outcomes: scores.map((s) => (next() < s ? 1 : 0)) }, BINS)));
+    return { chance: c.mean(draws), upper: c.quantile(draws.sort((a, b) => a - b), 0.95) };
   };
   const dots = (host, bins, label) => {
     const { svg, x, y } = makePlot(host, { label, xs: [0.45, 1], ys: [0, 1], xTitle: "what is said (confidence)", yTitle: "how often it is right, %",
@@ -96,8 +95,8 @@
     $("question").hidden = true;
     $("result").hidden = false;
     $("verdict").textContent = sentence(now);
-    const few = now.ece > 2 * now.chance ? "more than chance alone would show" : "about what chance alone would show";
-    $("verdict-more").textContent = `Your ECE is ${percent(now.ece)} on ten pictures, ${few} (${percent(now.chance)}). ` +
+    const few = now.ece > now.upper ? "more than chance alone shows" : "no more than chance alone may show";
+    $("verdict-more").textContent = `Your ECE is ${percent(now.ece)} on ten pictures, ${few} (${percent(now.chance)} on average, up to ${percent(now.upper)}). ` +
       (all.n > TEN ? `The diagram shows all your ${all.n} answers.` : "Ten answers are few: play again, and the diagram gathers them.");
     $("your-count").textContent = `${all.n} answers`;
     dots($("yours"), all.binned.bins, sentence(all));

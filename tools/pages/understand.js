@@ -32,6 +32,7 @@
     $("draw-says").textContent = sample.low > 0
       ? "The interval leaves out 0: these rows show that the model is miscalibrated."
       : "The interval reaches 0: these rows cannot tell this model from a calibrated one.";
+    if (state.dragging !== null) document.querySelector(`[data-point="${state.dragging}"]`).focus({ preventScroll: true });
     clearTimeout(waiting);
     waiting = setTimeout(drawSamples, state.dragging === null ? 0 : 150);
   };
@@ -116,7 +117,7 @@
   const codes = new Int16Array(bytes.buffer), logits = Float64Array.from(codes, (code) => code / network.scale);
   const atTemperature = (kind, T) => {
     if (kind === "network") {
-      const made = c.applyTemperature(logits, network.labels, network.classes, T);
+      const made = c.applyTemperature(logits, network.labels, network.classes.length, T);
       return { ...made, noisy: true };
     }
     const truth = c.through(XS, kind === "drawn" ? state.ys : PRESETS[kind]), all = c.population(chosen("shape"), truth);
@@ -133,14 +134,33 @@
     show({ "T-shown": T.toFixed(2), "T-now": T.toFixed(2), "ece-before": percent(eces[0]), "ece-after": percent(eces[1]),
       "nll-before": before.nll.toFixed(3), "nll-after": after.nll.toFixed(3), "right-after": `${percent(after.accuracy)}, as before`,
       "auroc-before": percent(orders[0]), "auroc-after": percent(orders[1]) });
+    $("one-prediction").hidden = kind !== "network";
+    if (kind === "network") drawClasses(T);
     const best = bestTemperature(kind), at = atTemperature(kind, best), least = c.ece(c.makeBins(at.rows, 15));
     const found = `The lowest loss is at T = ${best.toFixed(2)}, with an ECE of ${percent(least)}`;
     $("temperature-says").textContent =
-      kind === "network" ? `${found} for ${percent(eces[0])} at T = 1. It is overconfident at all levels, and one number lowers them all.`
+      kind === "network" ? `${found} for ${percent(eces[0])} at T = 1. It says too much at nearly all levels, and one number lowers them all.`
         : least < 0.5 * eces[0] ? `${found} for ${percent(eces[0])}: the error has one direction, and one number takes most of it away.`
           : kind === "flat" ? `${found}. The order is missing: the best that is left is to say hardly anything, and AUROC stays at 50 %.`
             : `${found} for ${percent(eces[0])}: what errs in two directions needs more than one number.`;
   };
+  /* The probabilities of one row: flatter or steeper, never in another order. */
+  let one = 0;
+  const drawClasses = (T) => {
+    const k = network.classes.length, host = $("classes"), width = Math.min(host.clientWidth || 600, 620), step = 22, left = 96;
+    const probs = c.softmax(logits.subarray(one * k, one * k + k), T), top = probs.indexOf(Math.max(...probs));
+    const svg = put(document.createDocumentFragment(), "svg", { viewBox: `0 0 ${width} ${step * k}`, role: "img", "aria-label": "Probability of each class" });
+    probs.forEach((p, j) => {
+      const wide = p * (width - left - 62);
+      put(svg, "text", { x: left - 8, y: step * j + 15, class: "axis end" }, network.classes[j]);
+      put(svg, "rect", { x: left, y: step * j + 4, width: Math.max(wide, 0.5), height: step - 7, class: j === top ? "one" : "rows" });
+      put(svg, "text", { x: left + wide + 6, y: step * j + 15, class: "axis" }, percent(p));
+    });
+    host.replaceChildren(svg);
+    $("classes-say").textContent = `It says ${network.classes[top]}, ${percent(probs[top])}. ` +
+      (top === network.labels[one] ? "That is right." : `It is in truth: ${network.classes[network.labels[one]]}.`);
+  };
+  $("other").addEventListener("click", () => { one = (one + 1) % network.labels.length; drawHeat(); });
   const setTemperature = (T) => { $("T").value = Math.log(T); drawHeat(); };
   $("best").addEventListener("click", () => setTemperature(bestTemperature(chosen("heat"))));
   $("reset").addEventListener("click", () => setTemperature(1));
