@@ -1,6 +1,6 @@
 """What the pages take from the code, so that nothing on them is kept by hand.
 
-python docs/build.py             writes the pages of measures and calibrators from the catalogues (`make docs` runs it)
+python docs/build.py             writes the pages of the catalogues, and copies those that need no server (`make docs` runs it)
 python docs/build.py --outputs   runs every `$ calibrant` line of the pages again and writes below it what it prints
 """
 
@@ -35,6 +35,7 @@ from calibrant.measuring.standard import STANDARD, STANDARD_BINARY
 from calibrant.repairing.choose import CANDIDATES
 
 DOCS = Path(__file__).parent
+WITHOUT_SERVER = DOCS.parent / "src" / "calibrant" / "app" / "pages"  # written by tools/make_pages.py
 PLAIN = {  # pages of the other catalogues: file -> (room, title, what it says first)
     "rescorers.md": (
         "rescorers",
@@ -420,6 +421,9 @@ def main() -> None:
     pages = {"measures.md": measures_page(), "calibrators.md": calibrators_page()}
     for name, text in (pages | {name: plain_page(*about) for name, about in PLAIN.items()}).items():
         write_whole(DOCS / name, lambda stream, text=text: stream.write(text.encode()))
+    for page in sorted(WITHOUT_SERVER.glob("*.html")):
+        (DOCS / "pages").mkdir(exist_ok=True)
+        write_whole(DOCS / "pages" / page.name, lambda stream, page=page: stream.write(page.read_bytes()))
     if "--outputs" in sys.argv[1:]:
         for page in PAGES:
             refresh(page)
