@@ -1,4 +1,4 @@
-"""One server in a process of its own and one browser for all tests of the app."""
+"""One server in a process of its own for all tests of the app, and a browser for each file."""
 
 import re
 import shutil
@@ -68,7 +68,7 @@ def server(start):
     return start()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # a second one in the same process is refused, and other modules start their own
 def browser():
     if CHROMIUM is None:
         pytest.skip(f"NO BROWSER: the app was NOT tested; install one of {', '.join(BROWSERS)}")

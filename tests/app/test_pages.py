@@ -8,7 +8,6 @@ import base64
 import importlib.util
 import json
 import re
-import shutil
 import struct
 from pathlib import Path
 
@@ -23,13 +22,10 @@ from calibrant.core.statistics.wilson import wilson
 from calibrant.measures import make
 from calibrant.nas.pictures import cell_svg
 from calibrant.nas.table import open_table
-from calibrant.reporting.pdf import BROWSERS
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "src" / "calibrant" / "app" / "pages"
 NAMES = ("understand", "quiz", "architectures")
-CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 EXACT = {"rel": 1e-9, "abs": 1e-9}
 
 
@@ -62,17 +58,6 @@ def test_a_page_names_no_other_host(name):
 
 
 # -- in a browser -------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip(f"NO BROWSER: the pages were NOT tested; install one of {', '.join(BROWSERS)}")
-    api = pytest.importorskip("playwright.sync_api", reason="NO PLAYWRIGHT: the pages were NOT tested; pip install it")
-    with api.sync_playwright() as running:
-        launched = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
