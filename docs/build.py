@@ -1,6 +1,6 @@
 """What the pages take from the code, so that nothing on them is kept by hand.
 
-python docs/build.py             writes the pages of the catalogues, copies those that need no server (`make docs` runs it)
+python docs/build.py             writes the pages of the catalogues and copies those without a server (for `make docs`)
 python docs/build.py --outputs   runs every `$ calibrant` line of the pages again and writes below it what it prints
 """
 
