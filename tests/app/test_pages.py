@@ -21,6 +21,7 @@ import calibrant as cal
 from calibrant.core.statistics.wilson import wilson
 from calibrant.measures import make
 from calibrant.nas.pictures import cell_svg
+from calibrant.nas.search import pareto
 from calibrant.nas.table import open_table
 
 ROOT = Path(__file__).parents[2]
@@ -484,6 +485,14 @@ def test_a_box_selects_its_networks(visit, table):
     assert float(row[1]) == pytest.approx(100 * np.mean(edge), abs=0.501)
     tab.click("#clear")
     assert shown_rows(tab, faint=True) == []
+
+
+@pytest.mark.parametrize("data", ["cifar10", "fashion_mini"])
+@pytest.mark.parametrize("space", ["topology", "size"])
+def test_the_front_is_that_of_the_networks_in_view(table, data, space):
+    own = in_view(table, data, space)
+    front = [own["row"][i] for i in pareto(own["accuracy"].to_list(), own["pre_ECE_15"].to_list())]
+    assert sorted(front) == sorted(set(embedded("architectures", "table")["front"]) & set(own["row"]))
 
 
 def test_a_box_can_be_typed(visit, table):

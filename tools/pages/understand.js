@@ -34,7 +34,7 @@
       : "The interval reaches 0: these rows cannot tell this model from a calibrated one.";
     if (state.dragging !== null) document.querySelector(`[data-point="${state.dragging}"]`).focus({ preventScroll: true });
     clearTimeout(waiting);
-    waiting = setTimeout(drawSamples, state.dragging === null ? 0 : 150);
+    waiting = setTimeout(takeSamples, state.dragging === null ? 0 : 150);
   };
 
   const makeHandle = ({ svg, x, y }, at, i) => {
@@ -74,16 +74,26 @@
 
   /* -- many samples ---------------------------------------------------------------------------- */
 
-  const drawSamples = () => {
-    const { n, bins, scheme, shape, accuracy } = settings(), { truth, sample } = last;
-    const next = c.random(1000 + state.seed), values = [], chance = [];
+  /* In slices of 40 ms, so that a slider answers at once; another model or sample begins again. */
+  const takeSamples = () => {
+    const { n, bins, scheme, shape, accuracy } = settings(), { truth } = last, next = c.random(1000 + state.seed);
+    const values = [], chance = [];
     let held = 0;
-    for (let i = 0; i < SAMPLES; i++) {
-      const one = judge(c.sampleRows(shape, accuracy, n, next), bins, scheme, 250);
-      values.push(one.value);
-      if (one.low <= truth && truth <= one.high) held++;
-      chance.push(c.ece(c.makeBins(c.sampleRows(shape, (x) => x, n, next), bins, scheme)));
-    }
+    const slice = () => {
+      const begun = performance.now();
+      while (values.length < SAMPLES && performance.now() - begun < 40) {
+        const one = judge(c.sampleRows(shape, accuracy, n, next), bins, scheme, 250);
+        values.push(one.value);
+        if (one.low <= truth && truth <= one.high) held++;
+        chance.push(c.ece(c.makeBins(c.sampleRows(shape, (x) => x, n, next), bins, scheme)));
+      }
+      if (values.length < SAMPLES) waiting = setTimeout(slice, 0); else drawSamples(values, chance, held);
+    };
+    slice();
+  };
+
+  const drawSamples = (values, chance, held) => {
+    const { truth, sample } = last;
     chance.sort((a, b) => a - b);
     const floor = c.quantile(chance, 0.95), average = c.mean(values), sorted = [...values].sort((a, b) => a - b);
     const most = Math.max(...values, floor, sample.high, truth) * 1.05, columns = 50, tall = new Array(columns + 1).fill(0);
