@@ -43,6 +43,9 @@ from .monitoring.watch import Watch as Watch
 from .monitoring.watch import watch as watch
 from .plotting.plot import Plot as Plot
 from .plotting.plot import plot as plot
+from .repairing.adapt import BaseRates as BaseRates
+from .repairing.adapt import adapt as adapt
+from .repairing.adapt import base_rates as base_rates
 from .repairing.choose import Choice as Choice
 from .repairing.choose import choose as choose
 from .repairing.export.export import export as export

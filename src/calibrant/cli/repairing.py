@@ -12,6 +12,8 @@ from calibrant.cli._app import (
     Json,
     Seed,
     app,
+    bar,
+    numbers,
     print_json,
     progress,
 )
@@ -145,6 +147,54 @@ def _count(decided: Ints) -> dict[str, int]:
     """How often each class was decided for; -1 is handing over."""
     values, counts = np.unique(decided, return_counts=True)
     return {str(value): int(count) for value, count in zip(values, counts, strict=True)}
+
+
+@app.command()
+@reads_predictions
+def adapt(
+    map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
+    from_rates: Annotated[
+        str, typer.Option("--from", help="base rate that the map was fitted for: 0.02, or one for each class")
+    ] = "",
+    to_rates: Annotated[str, typer.Option("--to", help="base rate of the data to come")] = "",
+    fit_on: Annotated[Path | None, typer.Option(help="labelled rows, on which the map was fitted")] = None,
+    unlabelled: Annotated[Path | None, typer.Option(help="rows of today, to estimate the new base rate from")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write the adapted map to this JSON file")] = None,
+    resamples: Annotated[int, typer.Option(min=20, help="resamples of the interval and of the test")] = 200,
+    seed: Seed = 0,
+    as_json: Json = False,
+    *,
+    inputs: Inputs,
+) -> None:
+    """Adapt a map to another base rate, known or estimated from unlabelled rows."""
+    from calibrant.repairing.adapt import adapt as run
+    from calibrant.repairing.adapt import base_rates, with_estimate
+
+    m = cal.load_map(map_file)
+    if fit_on is None or unlabelled is None or from_rates or to_rates:
+        known = [numbers(name, text) or None for name, text in (("--from", from_rates), ("--to", to_rates))]
+        old, new = (one[0] if one is not None and len(one) == 1 else one for one in known)
+        rows = [None if file is None else inputs.load(file, labels="optional") for file in (fit_on, unlabelled)]
+        adapted, estimate = run(m, from_rates=old, to_rates=new, fit_on=rows[0], unlabelled=rows[1]), None
+    else:
+        val, today = inputs.load(fit_on), inputs.load(unlabelled, labels="optional")
+        with bar("resampling", resamples, quiet=as_json) as step:
+            estimate = base_rates(m, val, today, resamples=resamples, seed=seed, on_done=step)
+        adapted = with_estimate(m, estimate)
+    if out is not None:
+        adapted.save(out)
+    told = adapted.parameters["base_rates"]
+    if as_json:
+        return print_json({"calibrator": adapted.calibrator} | told | {"out": None if out is None else str(out)})
+    if estimate is not None:
+        tables.show(estimate.words)
+        if m.k > 2:
+            tables.show("", tables.base_rates(estimate))
+    else:
+        tables.show(f"The map now gives probabilities for the base rates {told['to']} instead of {told['from']}.")
+    tables.show(f"Assumed: {told['assumed']}.")
+    if out is not None:
+        typer.echo(f"\nWritten to {visible(str(out))}.")
 
 
 @app.command()

@@ -20,6 +20,7 @@ from calibrant.measuring.measure import Measurement
 from calibrant.measuring.table import Results
 from calibrant.measuring.table_formats import heads, mark
 from calibrant.measuring.table_formats import number as cell_number
+from calibrant.repairing.adapt import BaseRates
 from calibrant.repairing.judge import Entry, Repair
 from calibrant.repairing.rule import UNCALIBRATED, Candidate
 
@@ -238,6 +239,14 @@ def answered_shares(rows: Sequence[AnsweredShare]) -> Table:
     for row in rows:
         shares = [row.before] if row.after is None else [row.before, row.after]
         table.add_row(f"{100 * row.max_error:g} %", *(percent(share) if share else "none" for share in shares))
+    return table
+
+
+def base_rates(rates: BaseRates) -> Table:
+    """Of every class, before and now."""
+    table = table_of("class", "before", "now", "95 % interval")
+    for c, (old, new) in enumerate(zip(rates.old, rates.new, strict=True)):
+        table.add_row(str(c), percent(old), percent(new), f"{percent(rates.low[c])} to {percent(rates.high[c])}")
     return table
 
 

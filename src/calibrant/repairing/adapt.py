@@ -1,0 +1,271 @@
+"""`adapt`: a map for data with another base rate, known or estimated from unlabelled rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.calibrators import names as calibrator_names
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError
+from calibrant.core.json import plain
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Linear
+from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.tasks import task_words
+from calibrant.core.statistics.base_rates import ScoreOrder, estimate_rates, mixture
+from calibrant.core.statistics.bootstrap import OnDone, check_confidence, resample_counts
+from calibrant.core.text import number_format as fmt
+from calibrant.repairing.chain import fit_chain, parse_chain
+
+ASSUMED = "only the class frequencies have changed; within each class the scores are distributed as before"
+LEVEL = 0.05  # of the test that may refute it
+RESAMPLES = 200
+ROUGH = 1e-6  # tolerance of the estimates on resamples, far below their spread
+FITTED = 0.9  # share of the labelled rows that the map knows: it was fitted on them
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseRates:
+    """Class frequencies of unlabelled rows, how sure they are, and whether they explain the scores."""
+
+    old: tuple[float, ...]  # of the labelled rows
+    new: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    gap: float  # largest distance between the distribution of scores and the one that base rates explain
+    p_value: float | None  # of "only the base rates have changed"; None where rows come in clusters
+    n: int  # unlabelled rows
+    notes: tuple[str, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the scores say that more than the base rate has changed."""
+        return self.p_value is not None and self.p_value < LEVEL
+
+    @property
+    def words(self) -> str:
+        rates = f"{_named(self.old)} to {_named(self.new)}"
+        if len(self.new) == 2:
+            rates += f" (95 % interval {fmt.percent(self.low[1])} to {fmt.percent(self.high[1])})"
+        text = f"The base rate changes from {rates}, estimated from {fmt.count(self.n, 'unlabelled row')}."
+        if self.p_value is None:
+            return f"{text} Whether this explains the scores was not tested: rows come in clusters."
+        told = f"largest gap {self.gap:.3f}, {fmt.chance(self.p_value)}"
+        if self.refuted:
+            return (
+                f"{text} A change of the base rate does NOT explain these scores ({told}): more has changed, and a "
+                "base-rate correction is not enough. Label some of these rows and fit a new map."
+            )
+        return f"{text} The scores are as a change of the base rate alone explains them ({told})."
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(plain(self)) | {"refuted": self.refuted}
+
+
+def adapt(
+    m: Map,
+    *,
+    from_rates: npt.ArrayLike | None = None,
+    to_rates: npt.ArrayLike | None = None,
+    fit_on: Predictions | None = None,
+    unlabelled: Predictions | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Map:
+    """The map for data in which only the class frequencies differ: a constant is added to each logit.
+
+    Give both base rates (of the positive class, or one for each class), or the labelled rows of the fit and unlabelled
+    rows of today, from which the new rates are estimated. Undersampled training data: `from_rates` is their rate.
+
+    >>> m = Map("identity", 2, (), task="binary", score_type="probs")
+    >>> adapt(m, from_rates=0.2, to_rates=0.5)([0.3]).round(8)
+    array([0.63157895])
+    """
+    known, unknown = (from_rates, to_rates), (fit_on, unlabelled)
+    if all(one is not None for one in known) and unknown == (None, None):
+        _check_task(m)
+        old, new = check_rates("from_rates", from_rates, m.k), check_rates("to_rates", to_rates, m.k)
+        return with_rates(m, old, new)
+    if fit_on is not None and unlabelled is not None and known == (None, None):
+        return with_estimate(m, base_rates(m, fit_on, unlabelled, resamples=resamples, seed=seed))
+    raise InputError(
+        "adapt",
+        expected="both base rates, or labelled and unlabelled rows",
+        got="neither, or a part of each",
+        fix="give from_rates and to_rates (--from, --to), or fit_on and unlabelled (--fit-on, --unlabelled)",
+    )
+
+
+def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
+    """The map with a step behind it that changes the base rates."""
+    step = Linear(np.array(1.0), np.log(new) - np.log(old))
+    told = {"base_rates": {"from": old.tolist(), "to": new.tolist(), "assumed": ASSUMED, **more}}
+
+    def adapted(one: Map) -> Map:
+        name = f"{one.calibrator}+base_rate"
+        return replace(
+            one, calibrator=name, steps=(*one.steps, step), parameters=one.parameters | told, keeps_argmax=False
+        )
+
+    groups = None if m.groups is None else {name: adapted(one) for name, one in m.groups.items()}
+    return replace(adapted(m), groups=groups)
+
+
+def with_estimate(m: Map, rates: BaseRates) -> Map:
+    """The map for estimated base rates; its parameters hold the interval and the test."""
+    told = {name: value for name, value in rates.to_dict().items() if name not in ("old", "new")}
+    return with_rates(m, np.array(rates.old), np.array(rates.new), **told)
+
+
+def base_rates(
+    m: Map,
+    fit_on: Predictions,
+    unlabelled: Predictions,
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    on_done: OnDone | None = None,
+) -> BaseRates:
+    """Class frequencies of unlabelled rows by EM, with a bootstrap interval and a test of what they assume.
+
+    Weights count; whole clusters are resampled. The interval counts the noise of both sets: where the map was fitted on
+    `fit_on`, its calibrator is fitted anew on every resample. The test compares the scores of the unlabelled rows with
+    those of labelled rows mixed by the new rates: largest gap of the distribution functions, over all classes, and as
+    often as it is as large when both sets are drawn from that mixture and the rates are estimated anew.
+    """
+    _check_task(m)
+    check_confidence(confidence)
+    p, q = m.apply(fit_on), m.apply(unlabelled)
+    old = _frequencies(p)
+    labelled, today, w, v = p.probs, q.probs, _shares(p), _shares(q)
+    new = estimate_rates(today, old, v)
+    draws = _bootstrap(m, fit_on, q, unlabelled, new, resamples, seed, on_done)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    gap = ScoreOrder(labelled, today).gap(mixture(p.labels, w, new), v)
+    clustered = fit_on.clusters is not None or unlabelled.clusters is not None
+    p_value = None if clustered else _p_value(p, old, new, gap, q.effective, resamples, seed)
+    return BaseRates(
+        old=_plain(old),
+        new=_plain(new),
+        low=_plain(np.minimum(low, new)),
+        high=_plain(np.maximum(high, new)),
+        gap=gap,
+        p_value=p_value,
+        n=q.n,
+    )
+
+
+def _bootstrap(
+    m: Map,
+    fit_on: Predictions,
+    q: Predictions,
+    unlabelled: Predictions,
+    new: Array,
+    resamples: int,
+    seed: int,
+    on_done: OnDone | None,
+) -> Array:
+    """Estimates on resamples of both sets, (resamples, k)."""
+    refit, draws = _refit(m, fit_on), []
+    counts = resample_counts(q.n, resamples, seed, q.clusters)
+    other = resample_counts(fit_on.n, resamples, seed + 1, fit_on.clusters)
+    v = _shares(q)
+    rows = (one for batch in other for one in batch)
+    for batch in counts:
+        for count in batch:
+            drawn = np.repeat(np.arange(fit_on.n), next(rows))
+            sample = fit_on.take(drawn)
+            if len(np.unique(sample.labels)) < m.k:  # a class is missing: nothing can be estimated
+                continue
+            probs = q.probs if refit is None else refit(sample).apply(unlabelled).probs
+            old = _frequencies(sample)
+            weights = v * count / (v @ count)
+            draws.append(estimate_rates(probs, old, weights, start=new, tolerance=ROUGH))
+        if on_done:
+            on_done(len(batch))
+    return np.array(draws)
+
+
+def _refit(m: Map, fit_on: Predictions) -> Callable[[Predictions], Map] | None:
+    """How the map is fitted on other rows: only a calibrator of the package, and only if these rows fitted it."""
+    if m.fingerprint is None or m.groups is not None or m.fingerprint.seen(fit_on) < FITTED:
+        return None
+    if any(part.partition(":")[0] not in calibrator_names() for part in m.calibrator.split("+")):
+        return None
+    chain = parse_chain(m.calibrator)
+    return lambda rows: fit_chain(rows, chain)
+
+
+def _p_value(p: Predictions, old: Array, new: Array, gap: float, n: float, resamples: int, seed: int) -> float:
+    """How often the gap is as large when only the base rates differ: both sets drawn anew, rates estimated anew."""
+    rng = np.random.default_rng(seed + 2)
+    probs, labels, w = p.probs, p.labels, _shares(p)
+    order = ScoreOrder(probs, probs[:0])
+    mixed, size, larger = mixture(labels, w, new), round(p.effective), 0
+    for _ in range(resamples):
+        one = rng.multinomial(size, w / w.sum()) / size
+        two = rng.multinomial(round(n), mixed / mixed.sum()) / round(n)
+        rates = estimate_rates(probs, old, two, start=new, tolerance=ROUGH)
+        larger += order.gap(mixture(labels, one, rates) - two, probs[:0, 0]) >= gap
+    return (1 + larger) / (1 + resamples)
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def check_rates(name: str, rates: npt.ArrayLike | None, k: int) -> Array:
+    """Base rates of all classes: one number is that of the positive class of two."""
+    given = np.asarray(rates, dtype=np.float64)
+    if given.ndim == 0 and k == 2:
+        given = np.array([1 - float(given), float(given)])
+    if given.shape != (k,):
+        got = "one number" if given.ndim == 0 else f"{given.size} of them"
+        expected = "the rate of the positive class, or two" if k == 2 else f"{k} base rates, one for each class"
+        raise InputError(name, expected=expected, got=got, fix="give them in the order of the classes")
+    outside = ~((given > 0) & (given < 1))
+    if outside.any():
+        expected, fix = "base rates strictly between 0 and 1", "use shares: 0.02 for 2 %"
+        raise InputError(name, expected=expected, got=f"{given[outside][-1]:g}", fix=fix)
+    if abs(given.sum() - 1) > 1e-6:
+        got, fix = f"a sum of {given.sum():g}", "give the rates of all classes"
+        raise InputError(name, expected="base rates that sum to one", got=got, fix=fix)
+    return np.asarray(given / given.sum())
+
+
+def _check_task(m: Map) -> None:
+    if m.task not in ("binary", "multiclass"):
+        raise InputError(
+            "adapt",
+            expected="a map of scores of classes, which have base rates",
+            got=f"{m.task} ({task_words(m.task)})",
+            fix="fit a new map on rows of today",
+        )
+
+
+def _frequencies(p: Predictions) -> Array:
+    """Of every class among the labelled rows, by weight."""
+    rates = np.bincount(p.labels, _shares(p), p.k)
+    if (rates == 0).any():
+        missing = fmt.listed([p.classes[c] if p.classes else str(c) for c in np.flatnonzero(rates == 0)])
+        raise InputError(
+            "fit_on", expected="labelled rows of every class", got=f"none of {missing}", fix="add rows of each class"
+        )
+    return np.asarray(rates, dtype=np.float64)
+
+
+def _shares(p: Predictions) -> Array:
+    """Weights that sum to one."""
+    return np.full(p.n, 1 / p.n) if p.weights is None else np.asarray(p.weights / p.weights.sum())
+
+
+def _plain(values: Array) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def _named(rates: tuple[float, ...]) -> str:
+    return fmt.percent(rates[1]) if len(rates) == 2 else "(" + ", ".join(fmt.percent(rate) for rate in rates[:10]) + ")"
