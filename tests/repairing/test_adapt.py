@@ -79,7 +79,7 @@ def test_the_base_rate_of_today_is_estimated():
     m = cal.fit(val, "platt")
     rates = cal.base_rates(m, val, today, resamples=60)
     assert rates.new[1] == pytest.approx(0.4, abs=0.05)
-    assert 0.04 < rates.high[1] - rates.low[1] < 0.12  # how often it holds the truth: tests/repairing/test_simulations.py
+    assert 0.04 < rates.high[1] - rates.low[1] < 0.12  # its coverage is measured by `make slow`
     assert not rates.refuted
     assert "alone explains" in rates.words
     adapted = cal.adapt(m, fit_on=val, unlabelled=today, resamples=60)
