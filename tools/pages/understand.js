@@ -112,6 +112,7 @@
     put(svg, "line", { x1: x(sample.low), x2: x(sample.high), y1: view.top + 12, y2: view.top + 12, class: "held" });
     put(svg, "circle", { cx: x(sample.value), cy: view.top + 12, r: 5.5, class: "one" });
     $("samples").replaceChildren(svg);
+    $("samples").dataset.rows = ROWS[$("n").value];
     show({ chance: `${percent(c.mean(chance))}, up to ${percent(floor)}` });
     const off = average - truth;
     $("samples-say").textContent = `The true error is ${percent(truth)}. ECE is ${percent(average)} on average` +
