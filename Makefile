@@ -3,7 +3,8 @@ PYTHON ?= python3
 ORDER ?= -p no:randomly
 BIN := .venv/bin
 INSTALL := python -m pip install -q --disable-pip-version-check -c constraints.txt
-NEEDS := pyproject.toml constraints.txt
+NATIVE := src/calibrant/core/curves/native
+NEEDS := pyproject.toml constraints.txt hatch_build.py $(NATIVE)/passes.c $(NATIVE)/kernels.h
 export PYTHONDONTWRITEBYTECODE :=  # empty: tests start many processes, which share what is compiled
 TEST = python -m pytest -n auto --maxprocesses 8 --dist worksteal $(ORDER)
 

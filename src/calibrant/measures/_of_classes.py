@@ -56,6 +56,8 @@ class ClassMeasure(Binned):
     def class_bins(self, p: Predictions) -> Bins:
         """The bins of all classes, (k, bins)."""
         check_bins(self.bins, p.k)
+        if self.scheme == "width" and self.above < 0 and (fast := p.width_bins(self.bins, self.closed)) is not None:
+            return fast
         none = np.zeros((1, self.bins))
         made = [Bins(none, none, none, 0) if c.empty else self.make_bins(c) for c in self.curves(p)]
         count, score_sum, outcome_sum = (

@@ -39,6 +39,8 @@ class Classwise(ClassMeasure):
     def __call__(self, p: Predictions) -> float:
         self.check_shape(p)
         check_bins(self.bins, p.k)
+        if self.scheme == "width" and (bins := p.width_bins(self.bins, self.closed)) is not None:
+            return self.of_classes(bins)
         if self.scheme == "width" and self.norm == 1:
             return float(self.resampled(p, np.ones((1, p.n), dtype=np.int64))[0])  # needs no sort
         return self.on_curves(p)

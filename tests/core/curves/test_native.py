@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.calibrators._objective import mean_nll
 from calibrant.core.curves import native
 from calibrant.core.curves.softmax import softmax_of, top_of
 from calibrant.core.statistics.temperature import find_temperature
@@ -65,7 +66,7 @@ def test_half_precision_is_read_as_it_is():
     z[0, :4] = 0, -0.0, 6e-8, 65504
     rows = [np.empty(50) for _ in range(3)]
     predicted = np.empty(50, dtype=np.int64)
-    assert native.softmax_rows(z, None, rows[0], predicted, rows[1], rows[2], None) == -1
+    assert native.softmax_rows(z, None, rows[0], predicted, rows[1], rows[2], None)[0] == -1
     wide = z.astype(np.float64)
     np.testing.assert_array_equal(rows[1], wide.max(axis=1))
     np.testing.assert_allclose(rows[2], np.exp(wide - rows[1][:, None]).sum(axis=1), rtol=1e-14)
@@ -78,7 +79,7 @@ def test_the_first_row_that_is_not_finite_is_named(value, column):
     z = np.zeros((9, 17))
     z[4, column] = z[7, 2] = value
     arrays = [np.empty(9) for _ in range(3)]
-    assert native.softmax_rows(z, None, arrays[0], np.empty(9, dtype=np.int64), arrays[1], arrays[2], None) == 4
+    assert native.softmax_rows(z, None, arrays[0], np.empty(9, dtype=np.int64), arrays[1], arrays[2], None)[0] == 4
 
 
 @built
@@ -111,6 +112,85 @@ def test_the_temperature_is_the_same(k, weighted, monkeypatch):
     assert ours.stderr == pytest.approx(twin.stderr, rel=1e-6)
 
 
+@pytest.fixture
+def level():
+    """The kind of processor that the passes run for, the highest again afterwards."""
+    library = native._library()
+    yield library.calibrant_level
+    library.calibrant_level(512)
+
+
+@built
+@pytest.mark.parametrize("up_to", [0, 256])
+def test_every_kind_of_processor_gets_the_same_numbers(up_to, level):
+    z = (9 * np.random.default_rng(5).normal(size=(60, 37))).astype(np.float32)
+    labels = np.arange(60) % 37
+
+    def numbers():
+        top = top_of(z, True, None, 9)
+        bins = native.class_bins(z, (top.largest, top.total), labels, np.arange(6) / 5, True)
+        sums = native.temperature_sums(z, top.largest, np.zeros(60), None, 0.7)
+        return [*top, *bins, *native.vector_sums(z, labels, None, np.ones(37), np.zeros(37)), *sums]
+
+    best = level(512)
+    wanted = numbers()
+    if level(up_to) == best:
+        pytest.skip("this machine has no higher level")
+    for one, other in zip(numbers(), wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+    if up_to == 256:  # both fuse multiplications with additions
+        np.testing.assert_array_equal(numbers()[3], wanted[3])
+
+
+@built
+@pytest.mark.parametrize("closed", ["right", "left"])
+@pytest.mark.parametrize("k", [2, 5, 19])
+def test_bins_without_a_sort_are_those_of_sorted_curves(k, closed, monkeypatch):
+    rng = np.random.default_rng(k)
+    probs = rng.dirichlet(np.full(k, 0.3), size=500)
+    probs[:40] = rng.multinomial(10, np.full(k, 1 / k), size=40) / 10  # on edges
+    labels = rng.integers(0, k, 500)
+    for p in (cal.Predictions.from_probs(probs, labels), cal.Predictions.from_logits(np.log(probs + 1e-9), labels)):
+        for count in (1, 2, 10, 15):
+            m = cal.measures.make(f"classwise:bins={count},closed={closed}")
+            found = m.class_bins(p)
+            with monkeypatch.context() as off:
+                off.setenv(native.VARIABLE, "0")
+                sorted_ = m.class_bins(cal.Predictions(p.values, p.labels, p.score_type))
+            np.testing.assert_array_equal(found.count, sorted_.count)
+            np.testing.assert_array_equal(found.outcome_sum, sorted_.outcome_sum)
+            np.testing.assert_allclose(found.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)
+
+
+@built
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", ["vector", "matrix"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_linear_fits_have_the_same_value_and_gradients(shape, weighted, dtype, monkeypatch):
+    rng = np.random.default_rng(8)
+    z, labels = (4 * rng.normal(size=(203, 21))).astype(dtype), rng.integers(0, 21, 203)
+    weight = rng.normal(size=21) if shape == "vector" else rng.normal(size=(21, 21))
+    weigh, bias = rng.random(203) if weighted else None, rng.normal(size=21)
+    ours, twin = both(monkeypatch, lambda: mean_nll(z, labels, weight, bias, np.float64, weigh))
+    for one, other in zip(ours, twin, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+@built
+def test_running_sums_have_the_bits_of_numpy():
+    values = np.random.default_rng(4).random((7, 50))
+    np.testing.assert_array_equal(native.prefix_sums(values)[:, 1:], values.cumsum(axis=1))
+
+
+@built
+def test_arrays_of_another_type_are_refused():
+    z = np.zeros((4, 3))
+    with pytest.raises(ValueError, match="float32"):
+        native.probs_of(z, np.zeros(4, dtype=np.float32), np.ones(4))
+    with pytest.raises(ValueError, match="in one piece"):
+        native.probs_of(z, np.zeros(8)[::2], np.ones(4))
+
+
 def test_without_the_library_numpy_runs(monkeypatch):
     monkeypatch.setattr(native, "_library", lambda: None)
     assert native.backend() == "numpy"
@@ -141,17 +221,29 @@ def test_it_compiles_without_warnings_and_runs_clean_under_sanitizers(compiler, 
 DRIVER = """
 #include <stdlib.h>
 int main(void) {
-    for (ptrdiff_t k = 2; k < 40; k++) {
-        float *z = malloc(5 * k * sizeof *z);
-        for (ptrdiff_t i = 0; i < 5 * k; i++) z[i] = (float)((i * 7919) % 31) - 15;
-        double *c = malloc(5 * sizeof *c), *l = malloc(5 * sizeof *l), *t = malloc(5 * sizeof *t);
-        double *p = malloc(5 * k * sizeof *p), *room = malloc(k * sizeof *room), sums[2];
-        int64_t *y = malloc(5 * sizeof *y);
-        if (calibrant_softmax((char *)z, FLOAT32, 5, k, 4 * k, 4, 0, c, y, l, t, p, room) != -1) return 1;
-        calibrant_probs((char *)z, FLOAT32, 5, k, 4 * k, 4, l, t, p, room);
-        calibrant_temperature((char *)z, FLOAT32, 5, k, 4 * k, 4, l, c, t, 0.7, room, sums);
-        free(z); free(c); free(l); free(t); free(p); free(room); free(y);
-    }
+    for (int up_to = 0; up_to <= 512; up_to += 256)
+        for (ptrdiff_t k = 2; k < 40; k++) {
+            const ptrdiff_t wide = whole_vectors(k);
+            calibrant_level(up_to);
+            float *z = malloc(5 * k * sizeof *z);
+            for (ptrdiff_t i = 0; i < 5 * k; i++) z[i] = (float)((i * 7919) % 31) - 15;
+            double *c = malloc(5 * sizeof *c), *l = malloc(5 * sizeof *l), *t = malloc(5 * sizeof *t);
+            double *p = malloc(5 * k * sizeof *p), *room = malloc(ROWS_OF_ROOM * wide * sizeof *room), sums[2];
+            double *w = calloc(4 * wide, sizeof *w), *bins = calloc(9 * k, sizeof *bins), *runs = malloc(5 * (k + 1) * 8);
+            int64_t *y = malloc(5 * sizeof *y);
+            const double edges[4] = {0, 1.0 / 3, 2.0 / 3, 1};
+#define Z (char *)z, FLOAT32, 5, k, 4 * k, 4
+            if (calibrant_softmax(Z, 0, c, y, l, t, p, sums, room) != -1) return 1;
+            calibrant_prefix(p, 5, k, runs);
+            calibrant_class_bins(Z, l, t, y, edges, 3, 1, bins, bins + 3 * k, bins + 6 * k, w, room);
+            calibrant_probs(Z, l, t, p, 0, room);
+            calibrant_probs(Z, l, t, p, 5, room);
+            calibrant_vector_fit(Z, y, t, w, w + wide, w + 2 * wide, w + 3 * wide, room);
+            calibrant_levels(Z, y, t, l, c, sums, room);
+            calibrant_temperature(Z, l, c, t, 0.7, sums, room);
+            calibrant_residuals((char *)z, FLOAT32, 5, k, y, t, room);
+            free(z), free(c), free(l), free(t), free(p), free(room), free(y), free(w), free(bins), free(runs);
+        }
     return 0;
 }
 """

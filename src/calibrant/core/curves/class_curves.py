@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves import native
 from calibrant.core.curves.curve import Bins, Closed, MassRule, Scheme, bin_edges, equal_chunks
 
 
@@ -19,6 +20,8 @@ class ClassCurves:
 
     @cached_property
     def score_sum(self) -> Array:
+        if native.is_available() and self.scores.flags.c_contiguous:
+            return native.prefix_sums(self.scores)
         b, n = self.scores.shape
         sums = np.empty((b, n + 1))  # (b, n + 1)
         sums[:, 0] = 0.0

@@ -8,8 +8,10 @@ import numpy as np
 from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
+from calibrant.core.curves.curve import Bins, Closed, equal_width_edges
 from calibrant.core.parallel import pieces, run_pieces
 
+MOST_TABLES = 1 << 20  # bins x classes up to which each thread counts in a table of its own
 SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
 
 
@@ -22,22 +24,27 @@ class Top(NamedTuple):
     total: Array  # sum of exp(logit - largest); one for probabilities
 
 
+class Scan(NamedTuple):
+    """What one compiled pass over logits finds: each row, the first that is not finite (or -1), the range of all."""
+
+    top: Top
+    broken: int
+    low: float
+    high: float
+
+
 def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, probs: Array | None = None) -> Top:
     """One pass over the rows, `chunk` at a time; `given` are predictions that are not the class of the largest score.
 
     Probabilities go into `probs` when it is given: measures of all classes then need no second pass.
     """
+    if are_logits and native.is_available():
+        return scan_logits(values, given, probs).top
     n = len(values)
     confidence, predicted = np.empty(n), np.empty(n, dtype=np.int64)
     largest, total = np.empty(n), np.ones(n)
-    compiled = are_logits and native.is_available()
 
     def work(rows: slice) -> None:
-        if compiled:
-            carried = None if given is None else given[rows]
-            into = confidence[rows], predicted[rows], largest[rows], total[rows]
-            native.softmax_rows(values[rows], carried, *into, None if probs is None else probs[rows])
-            return
         block = values[rows]
         top = block.argmax(axis=1)
         most = block[np.arange(len(top)), top]
@@ -59,6 +66,24 @@ def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, pro
     run_pieces(work, pieces(n, chunk), values.size)
     lock(confidence, predicted)
     return Top(confidence, predicted, largest, total)
+
+
+def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None = None) -> Scan:
+    """The compiled pass, which also says whether the logits are valid."""
+    n = len(values)
+    top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n))
+    parts = native.shares(n)
+    found: list[tuple[int, float, float]] = [(-1, np.inf, -np.inf)] * len(parts)
+
+    def work(rows: slice) -> None:
+        carried, into = None if given is None else given[rows], (of[rows] for of in top)
+        broken, low, high = native.softmax_rows(values[rows], carried, *into, None if probs is None else probs[rows])
+        found[parts.index(rows)] = broken + rows.start if broken >= 0 else -1, low, high
+
+    run_pieces(work, parts, values.size)
+    lock(top.confidence, top.predicted)
+    broken = next((row for row, _, _ in found if row >= 0), -1)
+    return Scan(top, broken, min(low for _, low, _ in found), max(high for _, _, high in found))
 
 
 def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
@@ -103,10 +128,32 @@ def shared_out(
     return made
 
 
+def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed: Closed) -> Bins | None:
+    """Equal-width bins of every class (k, count), without a sort; None where numpy has to sort.
+
+    `top` is that of logits; values are probabilities without it.
+    """
+    n, k = values.shape
+    if not native.is_available() or count * k > MOST_TABLES:
+        return None
+    edges, parts = equal_width_edges(count), native.shares(n)
+    found: list[tuple[Array, Array, Array]] = [(edges, edges, edges)] * len(parts)
+
+    def work(rows: slice) -> None:
+        softmax = None if top is None else (top.largest[rows], top.total[rows])
+        found[parts.index(rows)] = native.class_bins(values[rows], softmax, labels[rows], edges, closed == "right")
+
+    run_pieces(work, parts, values.size)
+    return Bins(*(np.sum(of, axis=0) for of in zip(*found, strict=True)), n)
+
+
 def curves_of(
-    labels: Ints, k: int, probs: Callable[[slice], Array], classes: int, columns_at_once: int
+    labels: Ints, k: int, columns_into: Callable[[slice, Array], None], classes: int, columns_at_once: int
 ) -> Iterator[ClassCurves]:
-    """Sorted class columns in blocks of so many `classes`; two threads sort the halves of a block."""
+    """Sorted class columns in blocks of so many `classes`; two threads sort the halves of a block.
+
+    `columns_into` writes the probabilities of some classes into columns (classes, n).
+    """
     n = len(labels)
     by_class = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[by_class], np.arange(k + 1))
@@ -121,7 +168,7 @@ def curves_of(
             positives: list[Array] = positives,
         ) -> None:
             first = block.start
-            columns[part] = probs(slice(first + part.start, first + part.stop)).T
+            columns_into(slice(first + part.start, first + part.stop), columns[part])
             for row in range(part.start, part.stop):
                 members = by_class[starts[first + row] : starts[first + row + 1]]
                 positives[row] = np.sort(columns[row, members])

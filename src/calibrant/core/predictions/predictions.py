@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
+from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Curve
-from calibrant.core.curves.softmax import Top, curves_of, entropy_of, shared_out, softmax_of, top_of
+from calibrant.core.curves.curve import Bins, Closed, Curve
+from calibrant.core.curves.softmax import Top, curves_of, entropy_of, shared_out, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import Columns, LabelRule
@@ -283,14 +284,18 @@ class Predictions:
         labels: Ints | npt.NDArray[np.bool_] | None,
         score_type: ScoreType,
         row_data: RowData | None = None,
+        top: Top | None = None,
     ) -> None:
         """For internal use: takes valid arrays without checking them. Users call `from_logits` or `from_probs`.
 
-        One score per row, (n,) in float64, comes with booleans for labels. `labels` is None for unlabelled rows.
+        One score per row, (n,) in float64, comes with booleans for labels. `labels` is None for unlabelled rows. `top`
+        is what the pass that checked the logits has computed.
         """
         row_data = row_data or RowData()
         self.__dict__.update(_given_labels=labels, score_type=score_type, row_data=row_data)
         self.__dict__.update({"_score_only": values} if values.ndim == 1 else {"_score_only": None, "values": values})
+        if top is not None:
+            self.__dict__["_top"] = top
         lock(values, *(() if labels is None else (labels,)), *row_data.arrays().values())
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -598,6 +603,12 @@ class Predictions:
             return iter(self._kept_curves)
         return self._make_curves()
 
+    def width_bins(self, count: int, closed: Closed) -> Bins | None:
+        """Equal-width bins of every class without a sort, (k, count); None where sorted curves are needed."""
+        if self.row_data.weights is not None or self._score_only is not None:
+            return None
+        return width_bins(self.values, self._top if self.score_type == "logits" else None, self.labels, count, closed)
+
     # -- cached views ---------------------------------------------------------------------------
 
     def release(self) -> None:
@@ -655,10 +666,17 @@ class Predictions:
 
     def _make_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
         """Blocks of at most KEEP_ELEMENTS."""
-        _ = self._kept_probs, self._top  # computed here once, not by the first thread that needs them
+        _ = self._top if native.is_available() else (self._kept_probs, self._top)  # here once, not in every thread
         block, at_once = max(1, KEEP_ELEMENTS // self.n), max(1, 4 * CHUNK_ELEMENTS // self.n)
         if self.row_data.weights is not None:
             for classes in pieces(self.k, block):
                 yield WeightedCurves.of(self._probs(slice(None), classes), self.labels, classes, self.row_data.weights)
             return
-        yield from curves_of(self.labels, self.k, lambda some: self._probs(slice(None), some), block, at_once)
+        yield from curves_of(self.labels, self.k, self._columns_into, block, at_once)
+
+    def _columns_into(self, classes: slice, columns: Array) -> None:
+        """Probabilities of some classes, (classes, n)."""
+        if self.score_type == "logits" and native.is_available():
+            native.prob_columns(self.values[:, classes], self._top.largest, self._top.total, columns)
+        else:
+            columns[:] = self._probs(slice(None), classes).T

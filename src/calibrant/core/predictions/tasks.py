@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.curves import native
+from calibrant.core.curves.softmax import Scan, Top, scan_logits
 from calibrant.core.errors import InputError, ProbabilitiesAsLogitsWarning, unknown_name
 from calibrant.core.io.missing import Missing, MissingPolicy, apply_policy, check_policy
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import hold, without_absent
+from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absent
 from calibrant.core.predictions.row_data import RowArguments, RowData, ScoreType, Task
 from calibrant.core.predictions.validation import (
     check_labels,
@@ -28,6 +30,8 @@ from calibrant.core.predictions.validation import (
     to_numpy,
 )
 
+FEWEST_SCANNED = 8  # classes from which on what the pass finds of a row is small beside the row
+
 Ignore = int | Sequence[int]
 Values = npt.NDArray[Any]
 
@@ -39,6 +43,7 @@ class PredictionArrays(NamedTuple):
     labels: Ints | npt.NDArray[np.bool_] | None
     score_type: ScoreType
     row_data: RowData
+    top: Top | None = None
 
 
 def from_scores(
@@ -74,13 +79,18 @@ def from_scores(
             got = f"{len(names)} names for {values.shape[1]} columns"
             raise InputError("classes", expected="one name for each column", got=got, fix="name them all, in order")
     check_row_number(score_type, values, classes=True, allow_few_rows=allow_few_rows or truth is None, known=rows_known)
-    exists = _existing_options(score_type, values, options)
+    scan = _scan(score_type, values, options)
+    exists = None if scan is not None else _existing_options(score_type, values, options)
     if exists is not None:
         logits, valid = _check_choices(score_type, values, truth, exists)
         row_data = replace(check_row_data(len(logits), rows), task="choice", exists=exists, classes=names)
         return PredictionArrays(logits, valid, "logits", row_data)
-    checked = check_logits(values) if score_type == "logits" else check_probs(values)
-    if score_type == "logits" and look_like_probabilities(checked):
+    if scan is not None:
+        checked: Floats = values.view()
+    else:
+        checked = check_logits(values) if score_type == "logits" else check_probs(values)
+    small = scan is None or (scan.low >= 0 and scan.high <= 1)
+    if score_type == "logits" and small and look_like_probabilities(checked):
         warnings.warn(
             "every row of these logits lies in [0, 1] and sums to one, as probabilities do: if they are probabilities, "
             "use from_probs (a column or array named probs)",
@@ -88,7 +98,20 @@ def from_scores(
             stacklevel=4,
         )
     valid = None if truth is None else check_labels(truth, *checked.shape)
-    return PredictionArrays(checked, valid, score_type, replace(check_row_data(len(checked), rows), classes=names))
+    row_data = replace(check_row_data(len(checked), rows), classes=names)
+    return PredictionArrays(checked, valid, score_type, row_data, None if scan is None else scan.top)
+
+
+def _scan(score_type: ScoreType, values: Values, options: Values | None) -> Scan | None:
+    """One compiled pass over plain logits that are valid; None where the separate checks have to look."""
+    if not (score_type == "logits" and options is None and native.is_available()):
+        return None
+    if values.ndim != 2 or values.dtype not in (np.float32, np.float64) or values.shape[1] < 2:
+        return None
+    if not values.flags.c_contiguous or values.size < len(values) * FEWEST_SCANNED:
+        return None
+    scan = scan_logits(values)
+    return scan if scan.broken < 0 and -FARTHEST <= scan.low and scan.high <= FARTHEST else None
 
 
 def from_binary(
@@ -138,6 +161,7 @@ def from_table(table: ScoreTable, *, allow_few_rows: bool = False) -> Prediction
             k = 2 if arrays.values.ndim == 1 else arrays.values.shape[1]
             predicted = check_labels(table.predicted, len(arrays.values), k, "predicted")
             row_data = replace(row_data, predicted=predicted)
+            arrays = arrays._replace(top=None)  # the confidence is that of this prediction
         if table.seen is not None:
             row_data = replace(row_data, seen=check_seen(table.seen))
         return arrays._replace(row_data=row_data)

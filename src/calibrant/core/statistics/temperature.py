@@ -107,8 +107,9 @@ class _Scores:
         if self.exists is not None:
             largest = p.logits.max(axis=1, keepdims=True)
             self.z = np.where(self.exists, p.logits, largest - p.logits.dtype.type(NOWHERE))
-        self.parts = pieces(self.n, max(1, CHUNK_ELEMENTS // self.k))
-        self.top = np.empty(self.n, dtype=self.z.dtype)
+        compiled = native.is_available() and self.z.dtype in native.TYPES
+        self.parts = native.shares(self.n) if compiled else pieces(self.n, max(1, CHUNK_ELEMENTS // self.k))
+        self.top = np.empty(self.n, dtype=np.float64 if compiled else self.z.dtype)
         self.true = np.empty(self.n)  # logit of the label, minus the largest
         keep = self.z.size <= KEEP_ELEMENTS and not native.is_available()
         self.shifted = np.empty((self.n, self.k), dtype=np.float32) if keep else None
@@ -116,6 +117,11 @@ class _Scores:
 
         def work(rows: slice) -> None:
             z = self.z[rows]
+            if compiled and self.exists is None:
+                weights = None if self.weights is None else self.weights[rows]
+                found = native.levels(z, self.labels[rows], weights, self.top[rows], self.true[rows])
+                sums[rows.start // self.parts[0].stop] = found
+                return
             top, bottom, mean = self._levels(z, rows)
             true = z[np.arange(len(z)), self.labels[rows]]
             self.top[rows], self.true[rows] = top, true.astype(np.float64) - top
@@ -128,7 +134,7 @@ class _Scores:
             run_pieces(work, self.parts, self.z.size)
         self.away = float(sums[:, 0].sum())
         self.reach = float(sums[:, 1].max())
-        self.wide_top = self.top.astype(np.float64)
+        self.wide_top = self.top.astype(np.float64, copy=False)
 
     def _levels(self, z: Floats, rows: slice) -> tuple[Floats, Floats, Floats]:
         """Of each row the largest and smallest logit, and the mean counted from the largest, of options it has."""

@@ -14,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.parallel import pieces
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 1  # of the functions in passes.c
-TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2}
+VERSION = 2  # of the functions in passes.c
+TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
+WIDTH, ROWS_OF_ROOM = 8, 9  # as in passes.c
+SHARES = 8  # parts of the rows, each one call: few enough, and the same for every number of threads
 
 
 def backend() -> str:
@@ -30,6 +33,11 @@ def is_available() -> bool:
     return os.environ.get(VARIABLE) != "0" and _library() is not None
 
 
+def shares(n: int) -> list[slice]:
+    """Rows in the parts that one call each works on."""
+    return pieces(n, max(1, -(-n // SHARES)))
+
+
 def softmax_rows(
     values: Floats,
     carried: Ints | None,
@@ -38,37 +46,90 @@ def softmax_rows(
     largest: Array,
     total: Array,
     probs: Array | None,
-) -> int:
-    """Fill the arrays of these rows; the first row with a number that is not finite, or -1.
+) -> tuple[int, float, float]:
+    """Fill the arrays of these rows; the first row with a number that is not finite (or -1), the range of all numbers.
 
-    `carried` are classes whose probability is the confidence, where that is not the largest.
+    `carried` are classes whose probability is the confidence, where that is not the largest. The range says nothing
+    where a number is NaN.
     """
-    room = np.empty(values.shape[1])
-    return int(
-        _loaded().calibrant_softmax(
-            *_matrix(values),
-            _address(carried),
-            *map(_address, (confidence, predicted, largest, total, probs, room)),
-        )
-    )
+    limits = np.empty(2)
+    out = confidence, predicted, largest, total, probs, limits
+    broken = _call("softmax", *_matrix(values), carried, *out, _room(values))
+    return int(broken), float(limits[0]), float(limits[1])
 
 
 def probs_of(values: Floats, largest: Array, total: Array) -> Array:
     """Probabilities of some classes, by the largest logit and the sum of exp of their whole rows."""
-    probs, room = np.empty(values.shape), np.empty(values.shape[1])
-    _loaded().calibrant_probs(*_matrix(values), *map(_address, (largest, total, probs, room)))
+    probs = np.empty(values.shape)
+    _call("probs", *_matrix(values), largest, total, probs, 0, _room(values))
     return probs
+
+
+def prob_columns(values: Floats, largest: Array, total: Array, columns: Array) -> None:
+    """The same, into columns (k, n) in which every class lies in one piece."""
+    _call("probs", *_matrix(values), largest, total, columns, columns.shape[1], _room(values))
+
+
+def levels(values: Floats, labels: Ints, weights: Array | None, top: Array, label: Array) -> tuple[float, float]:
+    """Fill the largest logit of every row and the logit of its label minus that.
+
+    The sum over rows of the mean logit minus that of the label, and the widest range of a row.
+    """
+    sums = np.empty(2)
+    _call("levels", *_matrix(values), labels, weights, top, label, sums, _room(values))
+    return float(sums[0]), float(sums[1])
 
 
 def temperature_sums(
     values: Floats, top: Array, label: Array, weights: Array | None, beta: float
 ) -> tuple[float, float]:
     """Sums over these rows of the first derivative of the NLL by ln(1 / T) and of the variance of the scaled logits."""
-    sums, room = np.empty(2), np.empty(values.shape[1])
-    _loaded().calibrant_temperature(
-        *_matrix(values), *map(_address, (top, label, weights)), beta, *map(_address, (room, sums))
-    )
+    sums = np.empty(2)
+    _call("temperature", *_matrix(values), top, label, weights, beta, sums, _room(values))
     return float(sums[0]), float(sums[1])
+
+
+def vector_sums(
+    values: Floats, labels: Ints, rows_weigh: Array | None, weight: Array, bias: Array
+) -> tuple[float, Array, Array]:
+    """The NLL of softmax(weight z + bias), summed over these rows, and its gradients by weight and bias."""
+    k = values.shape[1]
+    wide = np.zeros((4, _whole_vectors(k)))
+    wide[0, :k], wide[1, :k] = weight, bias
+    value = _call("vector_fit", *_matrix(values), labels, rows_weigh, *wide, _room(values))
+    return float(value), wide[2, :k], wide[3, :k]
+
+
+def residuals(scores: Floats, labels: Ints, rows_weigh: Array | None) -> float:
+    """Turn scores (n, k), in one piece, into probabilities minus labels, weighed; the sum of the NLL."""
+    if not scores.flags.c_contiguous:
+        raise ValueError("these scores do not lie in one piece")
+    where, type_, n, k, _, _ = _matrix(scores)
+    return float(_call("residuals", where, type_, n, k, labels, rows_weigh, _room(scores)))
+
+
+def class_bins(
+    values: Floats, softmax: tuple[Array, Array] | None, labels: Ints, edges: Array, right: bool
+) -> tuple[Array, Array, Array]:
+    """Rows, sum of scores and positives in the bins of every class, each (k, bins).
+
+    `softmax` holds the largest logit and the sum of exp of every row; values are probabilities without it.
+    """
+    (n, k), bins = values.shape, len(edges) - 1
+    sums = np.zeros((3, k, bins))
+    low = np.zeros(_whole_vectors(k))
+    about = *(softmax or (None, None)), labels, edges, bins, int(right)
+    _call("class_bins", *_matrix(values), *about, *sums, low, _room(values))
+    sums[0, :, 0], sums[1, :, 0] = n - sums[0, :, 1:].sum(axis=1), low[:k]
+    return sums[0], sums[1], sums[2]
+
+
+def prefix_sums(values: Array) -> Array:
+    """Running sums of every row (b, n), from 0, (b, n + 1)."""
+    b, n = values.shape
+    sums = np.empty((b, n + 1))
+    _call("prefix", values, b, n, sums)
+    return sums
 
 
 def _matrix(values: Floats) -> tuple[int, int, int, int, int, int]:
@@ -76,14 +137,27 @@ def _matrix(values: Floats) -> tuple[int, int, int, int, int, int]:
     return (values.ctypes.data, TYPES[values.dtype], *values.shape, *values.strides)
 
 
-def _address(array: npt.NDArray[Any] | None) -> int | None:
-    return None if array is None else array.ctypes.data
+def _room(values: Floats) -> Array:
+    return np.empty(ROWS_OF_ROOM * _whole_vectors(values.shape[1]))
 
 
-def _loaded() -> Any:
+def _whole_vectors(k: int) -> int:
+    return -(-k // WIDTH) * WIDTH
+
+
+def _call(name: str, *arguments: npt.NDArray[Any] | float | None) -> Any:
+    """Call a pass with the addresses of arrays, which live until it ends because `arguments` holds them."""
     library = _library()
     assert library is not None
-    return library
+    return getattr(library, f"calibrant_{name}")(
+        *(_address(one) if isinstance(one, np.ndarray) else one for one in arguments)
+    )
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64):
+        raise ValueError(f"an array of {array.dtype}, in one piece or not, is not what the compiled passes read")
+    return array.ctypes.data
 
 
 @cache
@@ -98,13 +172,20 @@ def _library() -> Any | None:
                 return None  # built from another version of the source
         except (OSError, AttributeError):  # for another machine
             return None
-        size, pointer = ctypes.c_ssize_t, ctypes.c_void_p
+        size, pointer, number = ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_double
         matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
-        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 7]
+        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 8]
         library.calibrant_softmax.restype = size
-        library.calibrant_probs.argtypes = [*matrix, *[pointer] * 4]
-        library.calibrant_probs.restype = None
-        library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, ctypes.c_double, pointer, pointer]
-        library.calibrant_temperature.restype = None
+        library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
+        library.calibrant_levels.argtypes = [*matrix, *[pointer] * 6]
+        library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
+        library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]
+        library.calibrant_residuals.argtypes = [pointer, ctypes.c_int, size, size, *[pointer] * 3]
+        library.calibrant_class_bins.argtypes = [*matrix, *[pointer] * 4, size, ctypes.c_int, *[pointer] * 5]
+        library.calibrant_prefix.argtypes = [pointer, size, size, pointer]
+        for sums in (library.calibrant_vector_fit, library.calibrant_residuals):
+            sums.restype = number
+        for nothing in ("probs", "levels", "temperature", "class_bins", "prefix"):
+            getattr(library, f"calibrant_{nothing}").restype = None
         return library
     return None
