@@ -9,19 +9,11 @@ from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, equal_width_edges
+from calibrant.core.curves.native import Top
 from calibrant.core.parallel import pieces, run_pieces
 
 MOST_TABLES = 1 << 20  # bins x classes up to which each thread counts in a table of its own
 SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
-
-
-class Top(NamedTuple):
-    """What one pass over the scores finds of every row, (n,)."""
-
-    confidence: Array
-    predicted: Ints
-    largest: Array  # score
-    total: Array  # sum of exp(logit - largest); one for probabilities
 
 
 class Scan(NamedTuple):
@@ -76,8 +68,12 @@ def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None =
     found: list[tuple[int, float, float]] = [(-1, np.inf, -np.inf)] * len(parts)
 
     def work(rows: slice) -> None:
-        carried, into = None if given is None else given[rows], (of[rows] for of in top)
-        broken, low, high = native.softmax_rows(values[rows], carried, *into, None if probs is None else probs[rows])
+        broken, low, high = native.softmax_rows(
+            values[rows],
+            None if given is None else given[rows],
+            top.part(rows),
+            None if probs is None else probs[rows],
+        )
         found[parts.index(rows)] = broken + rows.start if broken >= 0 else -1, low, high
 
     run_pieces(work, parts, values.size)
@@ -144,7 +140,8 @@ def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed
         found[parts.index(rows)] = native.class_bins(values[rows], softmax, labels[rows], edges, closed == "right")
 
     run_pieces(work, parts, values.size)
-    return Bins(*(np.sum(of, axis=0) for of in zip(*found, strict=True)), n)
+    counts, scores, positives = (np.sum(of, axis=0) for of in zip(*found, strict=True))
+    return Bins(counts, scores, positives, n)
 
 
 def curves_of(

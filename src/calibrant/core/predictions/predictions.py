@@ -13,7 +13,8 @@ from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, Curve
-from calibrant.core.curves.softmax import Top, curves_of, entropy_of, shared_out, softmax_of, top_of, width_bins
+from calibrant.core.curves.native import Top
+from calibrant.core.curves.softmax import curves_of, entropy_of, shared_out, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import Columns, LabelRule

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.curves import native
-from calibrant.core.curves.softmax import Scan, Top, scan_logits
+from calibrant.core.curves.native import Top
+from calibrant.core.curves.softmax import Scan, scan_logits
 from calibrant.core.errors import InputError, ProbabilitiesAsLogitsWarning, unknown_name
 from calibrant.core.io.missing import Missing, MissingPolicy, apply_policy, check_policy
 from calibrant.core.io.score_table import ScoreTable
@@ -111,7 +112,7 @@ def _scan(score_type: ScoreType, values: Values, options: Values | None) -> Scan
     if not values.flags.c_contiguous or values.size < len(values) * FEWEST_SCANNED:
         return None
     scan = scan_logits(values)
-    return scan if scan.broken < 0 and -FARTHEST <= scan.low and scan.high <= FARTHEST else None
+    return scan if scan.broken < 0 and scan.low >= -FARTHEST and scan.high <= FARTHEST else None
 
 
 def from_binary(

@@ -8,7 +8,7 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,18 @@ TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16):
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
 WIDTH, ROWS_OF_ROOM = 8, 9  # as in passes.c
 SHARES = 8  # parts of the rows, each one call: few enough, and the same for every number of threads
+
+
+class Top(NamedTuple):
+    """What one pass over the scores finds of every row, (n,)."""
+
+    confidence: Array
+    predicted: Ints
+    largest: Array  # score
+    total: Array  # sum of exp(logit - largest); one for probabilities
+
+    def part(self, rows: slice) -> "Top":
+        return Top(self.confidence[rows], self.predicted[rows], self.largest[rows], self.total[rows])
 
 
 def backend() -> str:
@@ -38,23 +50,14 @@ def shares(n: int) -> list[slice]:
     return pieces(n, max(1, -(-n // SHARES)))
 
 
-def softmax_rows(
-    values: Floats,
-    carried: Ints | None,
-    confidence: Array,
-    predicted: Ints,
-    largest: Array,
-    total: Array,
-    probs: Array | None,
-) -> tuple[int, float, float]:
+def softmax_rows(values: Floats, carried: Ints | None, top: Top, probs: Array | None) -> tuple[int, float, float]:
     """Fill the arrays of these rows; the first row with a number that is not finite (or -1), the range of all numbers.
 
     `carried` are classes whose probability is the confidence, where that is not the largest. The range says nothing
     where a number is NaN.
     """
     limits = np.empty(2)
-    out = confidence, predicted, largest, total, probs, limits
-    broken = _call("softmax", *_matrix(values), carried, *out, _room(values))
+    broken = _call("softmax", *_matrix(values), carried, *top, probs, limits, _room(values))
     return int(broken), float(limits[0]), float(limits[1])
 
 
