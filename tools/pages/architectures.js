@@ -11,7 +11,7 @@
     const [x, y] = place(i), { x0, x1, y0, y1 } = state.box;
     return x0 <= x && x <= x1 && y0 <= y && y <= y1;
   };
-  const short = (v) => (v === null || v === undefined ? "none" : Math.abs(v) >= 1000 ? counted(v) : `${Number(v.toPrecision(4))}`);
+  const short = (v) => (v === null || v === undefined ? "none" : Math.abs(v) >= 1000 ? counted(Math.round(v)) : `${Number(v.toPrecision(4))}`);
 
   /* -- the scatter ----------------------------------------------------------------------------- */
 

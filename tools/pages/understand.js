@@ -188,11 +188,11 @@
     drawDiagram($("groups-diagram"), binned, { label: `ECE ${percent(error)}`, whiskers: false });
     const columns = 40, counts = [new Array(columns).fill(0), new Array(columns).fill(0)];
     rows.scores.forEach((x, i) => { counts[rows.outcomes[i]][Math.min(columns - 1, Math.floor(x * columns))]++; });
-    const most = Math.max(...counts.flat());
+    const [mostWrong, mostRight] = counts.map((group) => Math.max(...group, 1)); // each group has its own scale: of a good model few rows are wrong
     const { svg, x, y } = makePlot($("groups-density"), { label: `AUROC ${percent(order)}`, xs: [0, 1], ys: [-1, 1], xTitle: "confidence", yTitle: "wrong | right",
       ticks: { y: [] }, low: 54 });
-    counts[1].forEach((count, i) => put(svg, "rect", { x: x(i / columns) + 0.5, width: x(1 / columns) - x(0) - 1, y: y(count / most), height: y(0) - y(count / most), class: "of-right" }));
-    counts[0].forEach((count, i) => put(svg, "rect", { x: x(i / columns) + 0.5, width: x(1 / columns) - x(0) - 1, y: y(0), height: y(0) - y(count / most), class: "of-wrong" }));
+    counts[1].forEach((count, i) => put(svg, "rect", { x: x(i / columns) + 0.5, width: x(1 / columns) - x(0) - 1, y: y(count / mostRight), height: y(0) - y(count / mostRight), class: "of-right" }));
+    counts[0].forEach((count, i) => put(svg, "rect", { x: x(i / columns) + 0.5, width: x(1 / columns) - x(0) - 1, y: y(0), height: y(0) - y(count / mostWrong), class: "of-wrong" }));
     put(svg, "line", { x1: x(0), x2: x(1), y1: y(0), y2: y(0), class: "base" });
     $("groups-density").replaceChildren(svg);
     const calibrated = error < 0.1, refined = order > 0.85;
