@@ -209,10 +209,10 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Export a map to ONNX, torch, or a Python file without dependencies."""
+    """Export a map, or a decision with its map, to ONNX, torch, or a Python file without dependencies."""
     from calibrant.repairing.export.export import export as run
 
-    done = run(cal.load_map(map_file), to, out, append_to=append_to, output=output, scores=scores)
+    done = run(load_map_or_decision(map_file), to, out, append_to=append_to, output=output, scores=scores)
     if as_json:
         return print_json(
             {"path": str(done.path), "format": done.format, "largest_difference": done.largest_difference}

@@ -22,10 +22,13 @@ from calibrant.core.maps.export_check import (
 )
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.repairing.export.onnx_nodes import nodes_of
+from calibrant.deciding.decision import Decision
+from calibrant.repairing.export.decision_check import compare_decisions, trial_scores
+from calibrant.repairing.export.onnx_nodes import decision_nodes, nodes_of
 
 OPSET, OLDEST_OPSET, IR_VERSION = 17, 13, 8
 INPUT, OUTPUT, PROBS_OUTPUT = "logits", "calibrated_logits", "calibrated_probs"
+SCORES, DECISION = "scores", "decision"  # of a decision
 BATCH = 32  # rows of the trial run of a whole classifier
 SUMS_TO_ONE = 0.02  # how far sums of rounded probabilities may be from one
 
@@ -71,6 +74,33 @@ def to_onnx(
     return Exported(Path(path), "onnx", largest, rows)
 
 
+def decision_to_onnx(d: Decision, path: str | Path) -> Exported:
+    """Write a graph: `scores` in, `calibrated_probs` and `decision` out (int64: a class, or -1 for handing over).
+
+    Scores are what the decision takes: logits or probabilities, (batch,) or (batch, k). Inside it computes in float64.
+    Nothing is written unless onnxruntime gives the numbers and decisions of the decision itself.
+    """
+    onnx, m = needed("onnx", ONNX_INSTALL), d.map
+    check_exportable(m)
+    helper, types = needed("onnx.helper", ONNX_INSTALL), onnx.TensorProto
+    nodes = decision_nodes(d, SCORES, PROBS_OUTPUT, DECISION)
+    sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
+    kinds = [(SCORES, types.FLOAT, sizes), (PROBS_OUTPUT, types.FLOAT, sizes), (DECISION, types.INT64, ["batch"])]
+    taken, *given_back = (helper.make_tensor_value_info(*kind) for kind in kinds)
+    model = _model(helper.make_graph(nodes.made, "calibrant", [taken], given_back, nodes.constants))
+    _describe(model, m)
+    told = {name: value for name, value in d.to_dict().items() if name in ("aim", "words", "policy", "settings")}
+    model.metadata_props.add(key="calibrant.decision", value=json.dumps(told))
+    scores, p = trial_scores(m)
+    probs, said = _run(model, {SCORES: scores}, PROBS_OUTPUT, DECISION)
+    largest, rows = compared(m, p, np.reshape(probs, (p.n, -1)), "onnx")
+    compare_decisions(d, p, said, "onnx")
+    data = model.SerializeToString()
+    onnx.checker.check_model(data)
+    write_whole(path, lambda stream: stream.write(data))
+    return Exported(Path(path), "onnx", largest, rows)
+
+
 # -- models -------------------------------------------------------------------------------------
 
 
@@ -80,15 +110,20 @@ def _alone(m: Map) -> Any:
     sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
     taken, made = (helper.make_tensor_value_info(name, types.FLOAT, sizes) for name in (INPUT, OUTPUT))
     graph = helper.make_graph(nodes.made, "calibrant", [taken], [made], nodes.constants)
-    model = helper.make_model(
+    model = _model(graph)
+    _describe(model, m)
+    return model
+
+
+def _model(graph: Any) -> Any:
+    helper = needed("onnx.helper", ONNX_INSTALL)
+    return helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="calibrant",
         producer_version=version("calibrant"),
     )
-    _describe(model, m)
-    return model
 
 
 @dataclass(frozen=True)

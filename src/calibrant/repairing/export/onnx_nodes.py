@@ -9,6 +9,8 @@ from calibrant.core.maps.export_check import ONNX_INSTALL, Knots, has_one_score,
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
+from calibrant.core.statistics.error_guarantee import lowered
+from calibrant.deciding.decision import Decision
 
 
 @dataclass
@@ -103,6 +105,55 @@ def nodes_of(
         z = nodes("Transpose", nodes("Reshape", z, shape), perm=first)
     nodes("Cast", z, to=types.FLOAT, result=result)
     return nodes
+
+
+def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes:
+    """The graph of a decision: scores as its map takes them, calibrated probabilities and decisions."""
+    m, nodes, types = d.map, Nodes("calibrant_"), needed("onnx", ONNX_INSTALL).TensorProto
+    z, are_probs, second, exists = nodes("Cast", scores, to=types.DOUBLE), m.score_type == "probs", None, None
+    if has_one_score(m):
+        column = nodes("Reshape", z, nodes.whole(-1, 1))
+        first = nodes("Sub", 1.0, column) if are_probs else nodes("Mul", column, 0.0)
+        second = nodes("Cast", nodes("Add", nodes("Mul", column, 0.0), 1.0), to=types.INT64)  # (n, 1) of ones
+        z = nodes("Concat", first, column, axis=1)
+    elif m.task == "choice":
+        exists = nodes("Not", nodes("IsInf", z))
+    state = Handed(nodes, z, are_probs, top=second, exists=exists)
+    for step in m.steps:
+        state = replace(_step(state, step, m.k), exists=exists)
+        state = state if second is None else replace(state, top=second)
+    both, top = state.probs(), None if second is not None else state.predicted()
+    calibrated = both if second is None else nodes("Gather", both, nodes.constant(1, np.int64), axis=1)
+    nodes("Cast", calibrated, to=types.FLOAT, result=probs)
+    chosen = _chosen(nodes, d, both, top)  # (n, 1)
+    nodes("Reshape", chosen, nodes.whole(-1), result=decision)
+    return nodes
+
+
+def _chosen(nodes: Nodes, d: Decision, probs: str, top: str | None) -> str:
+    """The decision of each row, (n, 1), from probabilities (n, k) and the prediction, where it is not the likelier."""
+    policy = d.policy
+    second = "" if top is not None else nodes("Gather", probs, nodes.whole(1), axis=1)
+
+    def reaches(score: str, threshold: float | None) -> str:
+        return nodes("GreaterOrEqual", score, np.inf if threshold is None else lowered(threshold))
+
+    if policy.acts == "positive":
+        rest = nodes.whole(0)
+        if policy.lower is not None:
+            rest = nodes("Where", reaches(second, policy.lower), nodes.whole(-1), rest)
+        return nodes("Where", reaches(second, policy.threshold), nodes.whole(1), rest)
+    if policy.acts == "answer":
+        if d.map.task == "confidence":
+            sure, answer = second, nodes.whole(1)
+        elif top is None:
+            sure = nodes("ReduceMax", probs, axes=[1], keepdims=1)
+            answer = nodes("Cast", nodes("Greater", second, 0.5), to=_int64())
+        else:
+            sure, answer = nodes("GatherElements", probs, top, axis=1), top
+        return nodes("Where", reaches(sure, policy.threshold), answer, nodes.whole(-1))
+    least = nodes("ArgMin", nodes("MatMul", probs, policy.matrix), axis=1, keepdims=1)
+    return nodes("Where", nodes("Less", least, nodes.whole(d.map.k)), least, nodes.whole(-1))
 
 
 def _logits_of_probs(nodes: Nodes, probs: str, *, odds: bool) -> str:

@@ -21,6 +21,10 @@ from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
+from calibrant.core.statistics.error_guarantee import lowered
+from calibrant.deciding.decision import Decision
+from calibrant.deciding.policy import Policy
+from calibrant.repairing.export.decision_check import compare_decisions
 
 TRIAL_WORK = 2_000_000  # multiplications in plain Python that the self-test may cost
 LEAST_ROWS = 12  # of the self-test, whatever they cost
@@ -57,8 +61,29 @@ def _tried(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
     return p, said
 
 
-def source(m: Map) -> str:
-    """The text of the file."""
+def decision_to_python(d: Decision, path: str | Path) -> Exported:
+    """Write a file with `decide`, for one row: what `calibrate` of its map gives, and the decision."""
+    check_exportable(d.map)
+    text = source(d.map, d.policy)
+    room: dict[str, Any] = {"__name__": "calibrant_snippet"}
+    exec(compile(text, str(path), "exec"), room)  # our own text, as above
+    logits = trial_logits(d.map)[:: max(1, 240 * d.map.k**2 // TRIAL_WORK)]
+    said: list[int] = []
+
+    def calibrate(row: Any) -> Any:
+        calibrated, decision = room["decide"](row)
+        said.append(decision)
+        return calibrated
+
+    p, probs = _tried(d.map, calibrate, logits)
+    found = compared(d.map, p, probs, "python")
+    compare_decisions(d, p, said, "python")
+    write_whole(path, lambda stream: stream.write(text.encode()))
+    return Exported(Path(path), "python", *found)
+
+
+def source(m: Map, policy: Policy | None = None) -> str:
+    """The text of the file, with `decide` where a policy is given."""
     writer = PythonLines(m)
     for number, step in enumerate(m.steps, 1):
         writer.step(step, number)
@@ -66,6 +91,8 @@ def source(m: Map) -> str:
     functions = "\n\n".join(FUNCTIONS[name] for name in FUNCTIONS if name in writer.used)
     constants = "".join(f"{name} = {value}\n" for name, value in writer.constants.items())
     frame = ONE_SCORE if has_one_score(m) else OPTIONS if m.task == "choice" else CLASSES
+    with_class = policy is not None and policy.acts == "answer" and not has_one_score(m)
+    decide = "" if policy is None else _decide_lines(m, policy)
     return frame.format(
         map=ascii(m.calibrator),
         version=version("calibrant"),
@@ -74,8 +101,50 @@ def source(m: Map) -> str:
         constants=f"\n{constants}" if constants else "",
         body="\n".join(f"    {line}" for line in writer.lines),
         probs=probs,
-        functions=f"\n\n{functions}" if functions else "",
+        functions=decide + (f"\n\n{functions}" if functions else ""),
+        name="calibrate_and_predict" if with_class else "calibrate",
+        kind="tuple[list[float], int]" if with_class else "list[float]",
+        predicted=f", {writer.predicted()}" if with_class else "",
     )
+
+
+def _decide_lines(m: Map, policy: Policy) -> str:
+    """The function `decide` of a policy."""
+    t, lower = (None if one is None else repr(lowered(one)) for one in (policy.threshold, policy.lower))
+    take, kind = ("score: float", "float") if has_one_score(m) else ("logits: list[float]", "list[float]")
+    lines = [f"def decide({take}) -> tuple[{kind}, int]:"]
+    if policy.acts == "positive":
+        over = f"-1 if s >= {lower} else 0" if lower else "0"
+        lines += [
+            '    """The calibrated probability, and 1 for positive, 0 for negative or -1 for handing over."""',
+            "    s = calibrate(score)",
+            f"    return s, {over if t is None else f'1 if s >= {t} else {over}'}",
+        ]
+    elif policy.acts == "answer" and has_one_score(m):
+        sure, answer = ("s", "1") if m.task == "confidence" else ("max(s, 1 - s)", "int(s > 0.5)")
+        lines += [
+            '    """The calibrated probability, and the class (1 of a confidence) or -1 for handing over."""',
+            "    s = calibrate(score)",
+            "    return s, -1" if t is None else f"    return s, {answer} if {sure} >= {t} else -1",
+        ]
+    elif policy.acts == "answer":
+        lines += [
+            '    """The calibrated probabilities, and the class or -1 for handing over."""',
+            "    probs, top = calibrate_and_predict(logits)",
+            "    return probs, -1" if t is None else f"    return probs, top if probs[top] >= {t} else -1",
+        ]
+    else:
+        costs = [] if policy.matrix is None else policy.matrix.T.tolist()
+        said = "    s = calibrate(score)" if has_one_score(m) else "    probs = calibrate(logits)"
+        lines += [
+            '    """The calibrated probabilities, and the class of least expected cost or -1 for handing over."""',
+            said,
+            *(["    probs = [1 - s, s]"] if has_one_score(m) else []),
+            f"    costs = [sum(c * v for c, v in zip(row, probs)) for row in {_literal(costs, 4)}]",
+            "    least = costs.index(min(costs))",
+            f"    return {'s' if has_one_score(m) else 'probs'}, least if least < {m.k} else -1",
+        ]
+    return "\n\n\n" + "\n".join(lines)
 
 
 WIDTH = 110  # of a line of numbers
@@ -161,6 +230,10 @@ class PythonLines:
         else:
             self.prob_line(f"normal([{function}(s, *{rows}[0]) for s in {scores}])")
 
+    def predicted(self) -> str:
+        values = "probs" if self.are_probs else "z"
+        return "top" if self.has_top else f"{values}.index(max({values}))"
+
     def logits(self) -> str:
         if not self.are_probs:
             return "z"
@@ -200,7 +273,7 @@ def _literal(value: Any, indent: int = 0) -> str:
 
 CLASSES = '''"""Calibrated probabilities from the logits of a classifier of {k} classes. Needs nothing but Python.
 
-calibrate(logits) takes one row of logits and gives one row of probabilities.
+{name}(logits) takes one row of logits and gives one row of probabilities.
 """
 
 # Written by calibrant {version} from the map {map}, and compared with it before it was written.
@@ -208,13 +281,13 @@ calibrate(logits) takes one row of logits and gives one row of probabilities.
 import math
 {constants}
 
-def calibrate(logits: list[float]) -> list[float]:
+def {name}(logits: list[float]) -> {kind}:
     """The calibrated probability of every class."""
     z = [float(v) for v in logits]
     if len(z) != {k} or not all(map(math.isfinite, z)):
         raise ValueError("expected {k} finite logits")
 {body}
-    return {probs}{functions}
+    return {probs}{predicted}{functions}
 '''
 
 ONE_SCORE = '''"""A calibrated probability of {of} from a probability of it. Needs nothing but Python."""
@@ -236,7 +309,7 @@ def calibrate(score: float) -> float:
 
 OPTIONS = '''"""Calibrated probabilities of the options of a question from their logits. Needs nothing but Python.
 
-calibrate(logits) takes the logits of the options that a question has, two or more, and gives their probabilities.
+{name}(logits) takes the logits of the options that a question has, two or more, and gives their probabilities.
 """
 
 # Written by calibrant {version} from the map {map}, and compared with it before it was written.
@@ -244,13 +317,13 @@ calibrate(logits) takes the logits of the options that a question has, two or mo
 import math
 {constants}
 
-def calibrate(logits: list[float]) -> list[float]:
+def {name}(logits: list[float]) -> {kind}:
     """The calibrated probability of every option."""
     z = [float(v) for v in logits]
     if len(z) < 2 or not all(map(math.isfinite, z)):
         raise ValueError("expected two or more finite logits")
 {body}
-    return {probs}{functions}
+    return {probs}{predicted}{functions}
 '''
 
 FUNCTIONS = {
