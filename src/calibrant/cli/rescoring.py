@@ -45,7 +45,7 @@ def clamp(
     by: Annotated[str, typer.Option(help="lbfgs, sgd (the paper's recipe) or efficient (three passes)")] = "lbfgs",
     what: Annotated[str, typer.Option(help="fit both, delta or T")] = "both",
     lambda_rule: Annotated[str, typer.Option(help="loss, term, ece or cv (held-out calibration images)")] = "loss",
-    passes: Annotated[int, typer.Option(help="most passes over the calibration images")] = 25,
+    passes: Annotated[int, typer.Option(help="most passes over the calibration images")] = 60,
     batch: Annotated[int, typer.Option(min=1, help="images at a time, and in each step of sgd")] = 512,
     override: Annotated[
         list[str] | None,
@@ -73,7 +73,7 @@ def clamp(
     assert isinstance(options, NeuralClamping)
     images = Images(data, root, part, split_seed, numbers("--mean", mean), numbers("--std", std), batch)
     out = _out(out, run, "clamp")
-    with bar("passes (at most)", options.most_passes, quiet=as_json) as step, _interrupted("nothing was written"):
+    with bar("passes (at most)", options.most_passes + 2, quiet=as_json) as step, _interrupted("nothing was written"):
         made = clamped_by(
             run,
             options,

@@ -4,7 +4,7 @@ from calibrant.datasets._base import Bytes, Dataset, Part, Window
 from calibrant.datasets._image_cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
 from calibrant.datasets._published import Published
-from calibrant.datasets._splits import Splits, halves, split, split_sizes
+from calibrant.datasets._splits import Splits, half_rows, halves, split, split_sizes
 from calibrant.datasets._unpickle import StoredTensor, read_pickled
 
 names, find = CATALOGUE.names, CATALOGUE.find
@@ -19,6 +19,7 @@ __all__ = [
     "StoredTensor",
     "Window",
     "find",
+    "half_rows",
     "halves",
     "make",
     "names",

@@ -92,6 +92,16 @@ def halves(part: Part, seed: int) -> tuple[Part, Part]:
     >>> len(one), len(other), len(set(one.ids) & set(other.ids))
     (2000, 2000, 0)
     """
-    order = np.random.default_rng(seed).permutation(len(part))
-    by_class = order[np.argsort(part.labels[order], kind="stable")]
-    return part.take(np.sort(by_class[::2])), part.take(np.sort(by_class[1::2]))
+    one, other = half_rows(part.labels, seed)
+    return part.take(one), part.take(other)
+
+
+def half_rows(labels: Ints, seed: int) -> tuple[Ints, Ints]:
+    """The rows of two halves with as many of every class, one at most more or less.
+
+    >>> [rows.tolist() for rows in half_rows(np.array([0, 0, 1, 1, 1]), 0)]
+    [[1, 2, 3], [0, 4]]
+    """
+    order = np.random.default_rng(seed).permutation(len(labels))
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    return np.sort(by_class[::2]), np.sort(by_class[1::2])

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from calibrant.core.text.number_format import percent
 from calibrant.core.torch.focal import focal_rows
 from calibrant.rescorers._clamp_passes import Look, Passes
 from calibrant.rescorers._focal_temperature import best_temperature, focal_mean
@@ -91,7 +92,7 @@ def descend(
     """
     # scipy's L-BFGS-B takes as many passes (14 to 18, ours 14 to 20, in three fits of 64 numbers), but forgets the
     # curvature between fits, cannot stop at a number of passes, and leaves the device.
-    point, before = start, None
+    point, before, share = start, None, 1.0
     while passes.count + 2 <= limit:
         slope = objective.slope(passes, point)
         if before is not None:
@@ -106,9 +107,10 @@ def descend(
             break
         before, lower = (point.delta, slope), point.objective - found.objective
         point = found
-        if lower <= tolerance * abs(point.objective):
+        share = lower / abs(point.objective) if point.objective else 0.0
+        if share <= tolerance:
             return point, "it has converged"
-    return point, f"it was stopped after {passes.count} passes, still falling"
+    return point, f"it was stopped after {passes.count} passes, when a step still lowered it by {percent(share, 2)}"
 
 
 @dataclass(frozen=True)

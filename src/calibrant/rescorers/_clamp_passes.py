@@ -15,6 +15,7 @@ from calibrant.core.torch.loader import NO_ITERATOR, Loader, Rows, pairs
 from calibrant.rescorers._clamped import check_inputs
 
 OnPass = Callable[[int], None]
+CPU_ROWS = 100  # images at a time on a CPU: what a network makes of more of them does not fit its caches
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Passes:
         held = delta.to(self.device, self.dtype)
         logits, labels = [], []
         with torch.no_grad():
-            for x, y in self.batches(at):
+            for x, y in _pieces(self.batches(at)):
                 logits.append(wide(self.network(x + held)).cpu())
                 labels.append(y.cpu())
         return Look(held.cpu().double(), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
@@ -65,7 +66,7 @@ class Passes:
         """Forward and backward: one pass. The gradient by delta of the mean over rows of `of(logits, labels)` (B,)."""
         held = delta.to(self.device, self.dtype, copy=True).requires_grad_()
         total, n = torch.zeros(self.shape, dtype=torch.float64), 0
-        for x, y in self.batches():
+        for x, y in _pieces(self.batches()):
             with torch.enable_grad():
                 value = of(wide(self.network(x + held)), y).sum()
             (part,) = torch.autograd.grad(value, held)
@@ -94,7 +95,7 @@ class Passes:
         """The pass without a perturbation, which learns shapes and ranges and refuses what cannot be calibrated."""
         logits: list[Tensor] = []
         labels: list[Tensor] = []
-        for x, y in pairs(self.loader, self.network):
+        for x, y in _pieces(pairs(self.loader, self.network)):
             if not logits:
                 self.low = torch.full(x.shape[1:], torch.inf, dtype=torch.float64)
                 self.high = -self.low
@@ -113,6 +114,17 @@ class Passes:
             got = f"only class {seen[0]} in {len(look.labels)} rows"
             raise InputError("labels", expected="at least two classes", got=got, fix="calibrate on rows of every class")
         return look
+
+
+def _pieces(batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches in the pieces that are fastest: images on a CPU few at a time, with their channels last."""
+    for x, y in batches:
+        if x.device.type != "cpu" or x.ndim != 4:
+            yield x, y
+            continue
+        for start in range(0, len(x), CPU_ROWS):
+            rows = slice(start, start + CPU_ROWS)
+            yield x[rows].contiguous(memory_format=torch.channels_last), y[rows]
 
 
 def _checked(logits: object, labels: Tensor) -> Tensor:

@@ -4,15 +4,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import percent, sentence
+from calibrant.core.torch.loader import Loader
 from calibrant.rescorers._clamp_fit import Objective, Point
-from calibrant.rescorers._focal_temperature import HIGH, LOW, focal_mean
+from calibrant.rescorers._focal_temperature import HIGH, LOW, best_temperature, focal_mean, row_losses
 
 if TYPE_CHECKING:
     from calibrant.rescorers._clamp_passes import Passes
     from calibrant.rescorers._clamp_search import Fitted
     from calibrant.rescorers.clamping import NeuralClamping
+
+
+NORMAL_95 = 1.959964  # standard errors to either side of a mean of many rows
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,46 @@ class ClampReport:
     n: int
     k: int
     passes: int  # over the calibration rows
-    helped: bool  # whether the perturbation lowered the objective
+    helped: bool | None  # on held-out rows, beyond plain temperature scaling; None where there were none
     diagnosis: str
     options: dict[str, Any]  # of NeuralClamping
     rows: tuple[ClampRow, ...] = ()  # where several gammas or weights were tried
     held_out: tuple[HeldOut, ...] = ()  # the weights that lambda_rule="cv" compared
+    judged: "Judged | None" = None  # on held-out rows, if there were any
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A clamp and plain temperature scaling, fitted on the same rows, on rows that neither has seen."""
+
+    n: int
+    nll: float
+    nll_temperature: float
+    low: float  # 95 % interval of the difference, clamp minus temperature, paired by row
+    high: float
+
+    @property
+    def helped(self) -> bool:
+        return self.high < 0
+
+    @property
+    def words(self) -> str:
+        said = "it helped" if self.helped else "it did harm" if self.low > 0 else "no difference can be told"
+        numbers = f"NLL {self.nll:.4f}, plain temperature scaling {self.nll_temperature:.4f}"
+        return (
+            f"On {self.n:,} rows that no fit has seen: {numbers} (change {self.low:+.4f} to {self.high:+.4f}): {said}."
+        )
+
+
+def judge(passes: "Passes", found: Point, held_out: Loader) -> Judged:
+    """The clamp against plain temperature scaling (cross-entropy, no perturbation): two passes over held-out rows."""
+    T = best_temperature(passes.zero.logits, passes.zero.labels, 0.0)
+    clamped, plain = passes.look(found.delta, held_out), passes.look(passes.zero.delta, held_out)
+    ours, theirs = (row_losses(look.logits / by, look.labels) for look, by in ((clamped, found.T), (plain, T)))
+    change = ours - theirs
+    mean, error = float(change.mean()), float(change.std(ddof=1)) / len(change) ** 0.5 if len(change) > 1 else np.inf
+    reach = NORMAL_95 * error
+    return Judged(len(change), float(ours.mean()), float(theirs.mean()), mean - reach, mean + reach)
 
 
 def chosen(fits: Sequence["Fitted"]) -> "Fitted":
@@ -70,8 +111,15 @@ def chosen(fits: Sequence["Fitted"]) -> "Fitted":
     return min(fits, key=lambda fit: ece(predicted(fit.point)))
 
 
-def report(options: "NeuralClamping", passes: "Passes", fits: Sequence["Fitted"], best: "Fitted") -> ClampReport:
+def report(
+    options: "NeuralClamping",
+    passes: "Passes",
+    fits: Sequence["Fitted"],
+    best: "Fitted",
+    held_out: Loader | None = None,
+) -> ClampReport:
     z, labels = passes.zero.logits, passes.zero.labels
+    judged = None if held_out is None else judge(passes, best.point, held_out)
     row, found = row_of(best), best.point
     alone = Objective(row.gamma, 0.0, options.norm, True).point(passes.zero)
     return ClampReport(
@@ -89,11 +137,12 @@ def report(options: "NeuralClamping", passes: "Passes", fits: Sequence["Fitted"]
         n=len(labels),
         k=z.shape[1],
         passes=passes.count,
-        helped=row.delta_norm > 0 and found.objective < row.objective_temperature,
-        diagnosis=diagnosis(options, row, best),
+        helped=None if judged is None else judged.helped,
+        diagnosis=diagnosis(options, row, best) + ("" if judged is None else f" {judged.words}"),
         options={key: list(v) if isinstance(v, tuple) else v for key, v in asdict(options).items()},
         rows=tuple(row_of(fit) for fit in fits) if len(fits) > 1 else (),
         held_out=tuple(one for fit in fits for one in fit.held_out),
+        judged=judged,
     )
 
 

@@ -22,6 +22,11 @@ def focal_mean(logits: npt.NDArray[np.float64], labels: Ints, gamma: float, T: f
     return float(np.mean(-((-np.expm1(log_p)) ** gamma) * log_p))
 
 
+def row_losses(logits: npt.NDArray[np.float64], labels: Ints) -> Array:
+    """-ln p of the true class, row by row."""
+    return -_log_p(logits, labels, 1.0)[0]
+
+
 def best_temperature(logits: npt.NDArray[np.float64], labels: Ints, gamma: float) -> float:
     """The T in 0.01 .. 100 with the smallest focal loss.
 

@@ -54,7 +54,7 @@ class NeuralClamping(Rescorer):
     low: float | tuple[float, ...] | None = None  # feasible inputs, one number or one a channel, after normalisation
     high: float | tuple[float, ...] | None = None
     seed: int = 0
-    passes: int = 25  # over the calibration batches, at most
+    passes: int = 60  # over the calibration batches, at most
     tolerance: float = 1e-4  # stop when a step lowers the objective by less than this share
     epochs: int = 100  # of "sgd", over rows shuffled by the seed
     rate: float = 0.001
@@ -95,20 +95,33 @@ class NeuralClamping(Rescorer):
         """Of a later fit of several, which starts where the last one ended."""
         return max(2, self.passes // NEXT)
 
-    def fit(self, network: nn.Module, loader: Loader, *, on_pass: OnPass | None = None) -> Clamped:
-        """Learn on batches (inputs, labels) that the network was not trained on; each pass calls `on_pass(count)`."""
+    def fit(
+        self,
+        network: nn.Module,
+        loader: Loader,
+        *,
+        held_out: Loader | None = None,
+        on_pass: OnPass | None = None,
+    ) -> Clamped:
+        """Learn on batches (inputs, labels) that the network was not trained on; each pass calls `on_pass(count)`.
+
+        With batches `held_out`, which nothing is learnt from, `report.helped` says whether the NLL there is lower than
+        that of plain temperature scaling; without them it is None.
+        """
         with frozen(network):
             passes = Passes(network, loader, on_pass)
             fits = list(Search(self, passes, feasible(self, passes)).fits())
-        best = chosen(fits)
+            best = chosen(fits)
+            told = report(self, passes, fits, best, held_out)
         delta = best.point.delta.to(passes.device, passes.dtype)
-        made = Clamped(network, delta, best.point.T, report=report(self, passes, fits, best))
+        made = Clamped(network, delta, best.point.T, report=told)
         return made if self.keep == "both" else made.only(self.keep)
 
     def rescore(self, run: TrainedRun) -> Predictions:
         """Fitted on the part val, inside the range of inputs; the clamp and val.npz are written beside test.npz."""
         low, high = run.input_range
-        clamped = replace(self, low=low, high=high).fit(run.network(), run.batches("val", self.batch))
+        val, test = run.batches("val", self.batch), run.batches("test", self.batch)
+        clamped = replace(self, low=low, high=high).fit(run.network(), val, held_out=test)
         clamped.save(run.out)
         predictions = {part: clamped.predict(run.batches(part, self.batch)) for part in run.judged}
         rescored = {

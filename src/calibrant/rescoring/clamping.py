@@ -74,7 +74,9 @@ def clamp(
     is_run = Path(subject).is_dir() or ":" not in subject
     found = _run(subject, images, where, allow_code) if is_run else _other(subject, images, weights, where)
     low, high = (tuple((x - m) / s for m, s in zip(*found.scale, strict=True)) for x in (0, 1))
-    clamped = replace(options, low=low, high=high).fit(found.network, found.calibration, on_pass=on_pass)
+    clamped = replace(options, low=low, high=high).fit(
+        found.network, found.calibration, held_out=found.judged["test"], on_pass=on_pass
+    )
     return _judged(clamped, found)
 
 

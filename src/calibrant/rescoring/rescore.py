@@ -8,14 +8,23 @@ from calibrant.rescoring.run import RunToRescore
 
 
 def rescore(
-    run: str | Path, method: str | Rescorer, out: str | Path, *, device: str = "auto", allow_code: bool = False
+    run: str | Path,
+    method: str | Rescorer,
+    out: str | Path,
+    *,
+    train: str | Path | None = None,
+    device: str = "auto",
+    allow_code: bool = False,
 ) -> Predictions:
     """Test predictions of the run in a folder with another confidence, also written to `out`/test.npz.
 
     `method` is an entry of the rescorers such as `clamping:gamma=0`, fitted on the run's validation part (ConfidNet and
-    TrustScore: on training images). `allow_code`: see `open_run`.
+    TrustScore: on training images). `train` are predictions of the training images that are known already; else they
+    are made where a method needs them. `allow_code`: see `open_run`.
     """
     rescorer = make(method) if isinstance(method, str) else method
-    predictions = rescorer.rescore(RunToRescore(Path(run), Path(out), device=device, allow_code=allow_code))
+    known = None if train is None else Path(train)
+    source = RunToRescore(Path(run), Path(out), train=known, device=device, allow_code=allow_code)
+    predictions = rescorer.rescore(source)
     predictions.save(Path(out) / "test.npz")
     return predictions

@@ -30,6 +30,7 @@ class RunToRescore:
     device: str = "auto"
     allow_code: bool = False
     bar: Bar = no_bar
+    train: Path | None = None  # predictions of the training images, where there are any already
 
     @cached_property
     def run(self) -> Run:
@@ -52,6 +53,8 @@ class RunToRescore:
     def predictions(self, part: str) -> Predictions:
         if part == "val":
             return held_out_of(self.folder, None)
+        if part == "train" and self.train is not None:
+            return Predictions.load(self.train)
         return predictions_of(self.folder, part, device=self.device, allow_code=self.allow_code, bar=self.bar)
 
     def network(self) -> Any:

@@ -2,6 +2,9 @@
 
 A cell is one place of the grid without its seed: a data set and a network. Every cell has a variance of its own, so the
 mean over cells has Welch and Satterthwaite's degrees of freedom (docs/studies.md, verdicts).
+
+Where seeds are random halves of the same test images (`after.halves`), values of two seeds share images, and so do
+cells: variances have Nadeau and Bengio's correction, and cells are averaged seed by seed.
 """
 
 from collections.abc import Sequence
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # the probability that any verdict of a plan is wrong by chance
 POWER = 0.8
+OVERLAP = 1.0  # of halves: images to judge by over images to fit on (Nadeau and Bengio 2003)
 MOST_SEEDS = 1_000_000  # beyond it nobody looks for the number that would settle a claim
 
 Verdict = Literal["held", "did not hold", "depends on the data set", "inconclusive", "not run"]
@@ -47,7 +51,7 @@ class Finding:
     claims: int  # how many claims of the plan have rows: the level is corrected for them
     overall: Interval | None = None
     cells: tuple[tuple[str, Interval], ...] = ()  # "cifar10, resnet18" and its difference
-    seeds_to_settle: int | None = None  # of an inconclusive claim, in every cell; None: no number is known to
+    seeds_to_settle: int | None = None  # of an inconclusive claim, in every cell; None: no number would
 
     def to_dict(self) -> dict[str, Any]:
         overall = vars(self.overall) if self.overall else dict.fromkeys(Interval.__dataclass_fields__)
@@ -62,13 +66,13 @@ def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
     A claim is two one-sided hypotheses (lower, higher), and a decided claim has rejected one of them. So after `r`
     decisions of `m` claims, 2 m - r hypotheses are left, whatever the dependence between claims.
     """
-    count = judged_claims(plan)
+    count, overlap = judged_claims(plan), _overlap(plan)
     differences = [_differences(claim, plan, rows) for claim in plan.claim]
     decided: dict[int, Finding] = {}
     while True:
         level = LEVEL / max(1.0, count - len(decided) / 2)
         findings = [
-            decided.get(number) or judge_cells(claim, cells, level, count)
+            decided.get(number) or judge_cells(claim, cells, level, count, overlap)
             for number, (claim, cells) in enumerate(zip(plan.claim, differences, strict=True))
         ]
         now = {number: finding for number, finding in enumerate(findings) if finding.verdict in DECIDED}
@@ -86,19 +90,28 @@ def judged_claims(plan: Plan) -> int:
 
 def judge(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:
     """One claim at a level. Cells are taken as given: the interval is about other seeds, not about other data sets."""
-    return judge_cells(claim, _differences(claim, plan, rows), level, 1)
+    return judge_cells(claim, _differences(claim, plan, rows), level, 1, _overlap(plan))
 
 
-def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int) -> Finding:
-    """A claim by its paired differences: for each cell an array of seeds and rivals."""
+def _overlap(plan: Plan) -> float:
+    return OVERLAP if plan.after.halves else 0.0
+
+
+def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int, overlap: float = 0.0) -> Finding:
+    """A claim by its paired differences: for each cell an array of seeds and rivals.
+
+    With an overlap, seeds are halves of the same images: see `standard_error`.
+    """
     if not cells:
         return Finding(claim, "not run", level, claims)
-    overall = interval_of(claim, list(cells.values()), level)
-    each = tuple((name, interval_of(claim, [one], level / len(cells))) for name, one in cells.items())
+    shared = min(len(one) for one in cells.values())
+    together = [np.mean([one[:shared] for one in cells.values()], axis=0)] if overlap else list(cells.values())
+    overall = interval_of(claim, together, level, overlap)
+    each = tuple((name, interval_of(claim, [one], level / len(cells), overlap)) for name, one in cells.items())
     verdicts = {verdict_of(claim, interval) for interval in (overall, *(interval for _, interval in each))}
     opposite = {"held", "did not hold"} <= verdicts
     verdict: Verdict = "depends on the data set" if opposite else verdict_of(claim, overall)
-    needed = settling_seeds(claim, list(cells.values()), level) if verdict == "inconclusive" else None
+    needed = settling_seeds(claim, list(cells.values()), level) if verdict == "inconclusive" and not overlap else None
     return Finding(
         claim=claim,
         verdict=verdict,
@@ -136,7 +149,7 @@ def agrees(claim: Claim, difference: float) -> bool:
     return difference < 0 if claim.is_ == "lower" else difference > 0
 
 
-def interval_of(claim: Claim, cells: Sequence[Array], level: float) -> Interval:
+def interval_of(claim: Claim, cells: Sequence[Array], level: float, overlap: float = 0.0) -> Interval:
     """The difference between an entry and its rival, or the rival at the claimed rank, averaged over cells.
 
     "Among the best r of m rivals" is about the r-th best rival. Its difference is an order statistic of m differences,
@@ -150,7 +163,7 @@ def interval_of(claim: Claim, cells: Sequence[Array], level: float) -> Interval:
     difference = sign * _ranked(means, claim.rank)
     if any(len(one) < 2 for one in cells):
         return Interval(difference, pairs=pairs)
-    errors = [standard_error(column) for column in columns]
+    errors = [standard_error(column, overlap) for column in columns]
     lows, highs = [], []
     for mean, (error, freedom) in zip(means, errors, strict=True):
         lows.append(mean - _reach(level / (rivals - claim.rank + 1), freedom) * error)
@@ -201,13 +214,16 @@ def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | 
     return many
 
 
-def standard_error(cells: Sequence[Array]) -> tuple[float, float]:
+def standard_error(cells: Sequence[Array], overlap: float = 0.0) -> tuple[float, float]:
     """Of the mean over cells of the mean over seeds, and Welch and Satterthwaite's degrees of freedom.
+
+    Seeds that split the same rows again and again are not independent: with n of them the variance of their mean is
+    taken as that of a value times 1/n + `overlap`, the rows to judge by over the rows to fit on (Nadeau and Bengio).
 
     >>> standard_error([np.array([1.0, 3.0]), np.array([2.0, 4.0])])  # variances 2 and 2, of two seeds each
     (0.7071067811865476, 2.0)
     """
-    variances = np.array([float(one.var(ddof=1)) / len(one) for one in cells])
+    variances = np.array([float(one.var(ddof=1)) * (1 / len(one) + overlap) for one in cells])
     freedoms = np.array([len(one) - 1 for one in cells])
     total = float(variances.sum())
     largest = float(variances.max())

@@ -102,7 +102,7 @@ def _run(
                 progress.blocked += _blocked({outcome.key}, after)
             else:
                 progress.done += 1
-                for job in after.pop(outcome.key, []):
+                for job in reversed(after.pop(outcome.key, [])):  # taken from the end: in the order of the plan
                     missing[job.key] -= 1
                     if not missing[job.key]:
                         ready.append(job)

@@ -132,7 +132,7 @@ class _Clock:
     def seconds(self, job: Job, recipe: Recipe) -> float:
         if job.kind == "shift":
             self._look_for(job.options["set"])
-        if job.kind == "judge" or (size := self._size(recipe)) is None:
+        if job.kind in ("judge", "halve") or (size := self._size(recipe)) is None:
             return 0.0
         step = self._step(recipe, size.shape) / recipe.batch  # of one image
         match job.kind:
@@ -142,6 +142,8 @@ class _Clock:
             case "rescore":
                 passes = getattr(rescorers.make(job.options["rescorer"]), "most_passes", 1)
                 return step * (passes * size.val + LOOK * size.test)
+            case "predict":
+                return step * LOOK * {"train": size.train, "val": size.val}.get(job.options["part"], size.test)
             case _:
                 return step * LOOK * size.test
 

@@ -1,7 +1,7 @@
 """From a plan to jobs: a training for every cell, then shifts, rescorers and the judging of everything."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.core.config import code_trust
 from calibrant.core.config.inheritance import Found, choose, combinations, load
 from calibrant.core.config.toml import Table
-from calibrant.core.errors import unknown_name
+from calibrant.core.errors import InputError, unknown_name
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Label, Plan, among
 from calibrant.training.recipe import Recipe, named, recipe_of, recipes_folder
@@ -133,20 +133,31 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
 
 
 def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> Cell:
-    after = plan.after
-    options = {key: value for key, value in unusual(recipe).items() if key not in NOT_DECISIVE}
+    after, trained_by = plan.after, recipe
+    if after.halves:
+        if recipe.epochs:
+            fix = "say epochs = 0 in [recipe], or leave halves out"
+            raise InputError("after.halves", expected="no training", got=f"{recipe.epochs} epochs", fix=fix)
+        seed, recipe = recipe.seed, replace(recipe, seed=0)
+        trained_by = replace(recipe, data=replace(recipe.data, split="none", split_seed=0))
+        recipe = replace(recipe, data=replace(recipe.data, split="half test", split_seed=seed))
+    options = {key: value for key, value in unusual(trained_by).items() if key not in NOT_DECISIVE}
     trained = Job("train", options)
-    shifted = {
+    whole = {
         name: Job("shift", {"set": one.set}, (trained,))
         for name, one in after.shifted.items()
         if among({**place, "method": method}, one.only)
     }
     asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
-    rescored = {
-        name: Job("rescore", {"rescorer": _filled(spec, place)}, (trained,))
-        for name, spec in after.rescorers.items()
-        if name in asked
-    }
+    specs = {name: _filled(spec, place) for name, spec in after.rescorers.items() if name in asked}
+    run, shifted, before = trained, whole, [trained, *whole.values()]
+    rescored = {name: Job("rescore", {"rescorer": spec}, (trained,)) for name, spec in specs.items()}
+    if after.halves:
+        run = _half(trained, seed)
+        shifted = {name: _half(job, seed) for name, job in whole.items()}
+        chains = {name: _rescored_half(trained, run, spec, seed) for name, spec in specs.items()}
+        before += [run, *shifted.values(), *(job for chain in chains.values() for job in chain[:-1])]
+        rescored = {name: chain[-1] for name, chain in chains.items()}
     judge = Job(
         "judge",
         {
@@ -155,9 +166,27 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
             "shifts": list(shifted),
             "rescorers": list(rescored),
         },
-        (trained, *shifted.values(), *rescored.values()),
+        (run, *shifted.values(), *rescored.values()),
     )
-    return Cell(method, place, recipe, (trained, *shifted.values(), *rescored.values(), judge), judge)
+    return Cell(method, place, recipe, (*before, *rescored.values(), judge), judge)
+
+
+def _half(job: Job, seed: int) -> Job:
+    return Job("halve", {"seed": seed}, (job,))
+
+
+def _rescored_half(trained: Job, half: Job, spec: str, seed: int) -> tuple[Job, ...]:
+    """Jobs of a rescorer, in order: one that learns from no test images is fitted once for all halves."""
+    from calibrant import rescorers
+
+    parts = rescorers.make(spec).fitted_on
+    if "val" not in parts:
+        once = Job("rescore", {"rescorer": spec}, (trained,))
+        return once, _half(once, seed)
+    if "train" not in parts:
+        return (Job("rescore", {"rescorer": spec}, (half,)),)
+    seen = Job("predict", {"part": "train"}, (trained,))
+    return seen, Job("rescore", {"rescorer": spec}, (half, seen))
 
 
 def _filled(spec: str, place: dict[str, Label]) -> str:

@@ -36,7 +36,11 @@ class Shift:
 
 @dataclass(frozen=True)
 class After:
-    """What is done with trained networks: calibrators and rescorers fitted on val, all judged on every test set."""
+    """What is done with trained networks: calibrators and rescorers fitted on val, all judged on every test set.
+
+    Networks that others trained have seen all but the test images. `halves` is for them: the seed of a cell draws the
+    half of the test images that is fitted on, the other half judges, and all seeds share what the network predicts.
+    """
 
     calibrators: list[str] = field(default_factory=lambda: ["identity", "temperature"])
     rescorers: dict[str, str] = field(default_factory=dict)  # name -> "clamping:gamma=0"
@@ -44,6 +48,7 @@ class After:
     shifts: dict[str, str | Shift] = field(
         default_factory=dict
     )  # name -> another data set, or "corrupt fog:severity=3"; a table says for which trainings
+    halves: bool = False  # only where nothing is trained: epochs = 0
 
     @property
     def shifted(self) -> dict[str, Shift]:
@@ -227,7 +232,7 @@ def _check_calibrators(specs: list[str]) -> None:
 
     for i, spec in enumerate(specs):
         name = spec.partition(":")[0]
-        if name.isidentifier() and name != "identity" and name not in names():
+        if name.isidentifier() and name not in ("identity", "auto") and name not in names():
             raise unknown_name(f"after.calibrators.{i}", name, names())
 
 

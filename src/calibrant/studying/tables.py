@@ -8,7 +8,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.claims import MOST_SEEDS, Finding, Interval, Verdict
+from calibrant.studying.claims import Finding, Interval, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,7 +95,7 @@ def settled_by(finding: Finding) -> str:
     """
     if finding.verdict != "inconclusive" or finding.overall is None or finding.overall.low is None:
         return ""
-    return f"{finding.seeds_to_settle:,}" if finding.seeds_to_settle else f"more than {MOST_SEEDS:,}"
+    return f"{finding.seeds_to_settle:,}" if finding.seeds_to_settle else "no number of"
 
 
 def claims_in_words(study: "Study") -> str:

@@ -12,6 +12,8 @@ from calibrant.studying.expand_plan import AXES, cells_of, check_code, recipe_in
 from calibrant.studying.plan import Label, Names, Only, Plan
 from calibrant.studying.plan_files import plan_table, scales_of
 
+BY_FIT = ("identity", "auto")  # calibrators that `fit` knows and the catalogue does not make
+
 Named = Iterator[tuple[Keys, Callable[[str], object], str]]  # where it stands, what makes it, its name
 
 
@@ -50,7 +52,7 @@ def _named(plan: Plan) -> Named:
         "measures": (measures.make, after.measures),
     }
     for key, (make, names) in lists.items():
-        yield from ((("after", key, number), make, name) for number, name in enumerate(names) if name != "identity")
+        yield from ((("after", key, number), make, name) for number, name in enumerate(names) if name not in BY_FIT)
     for key, shift in after.shifted.items():
         kind, _, corruption = shift.set.partition(" ")
         corrupt = kind == "corrupt"

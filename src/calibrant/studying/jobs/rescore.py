@@ -1,16 +1,23 @@
 """Test predictions of a trained network with another confidence, by an entry of the rescorers."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from calibrant.studying.job import Row
 
-VERSION = 1
+VERSION = 2
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """`rescorer` is the name of one with its options, for instance `clamping:gamma=0`."""
+    """`rescorer` is the name of one with its options, for instance `clamping:gamma=0`.
+
+    The second of the needed folders, if there is one, has the predictions of the training images.
+    """
     from calibrant.rescoring.rescore import rescore
 
-    return [{"n": rescore(needs[0], options["rescorer"], folder).n}]
+    began = time.process_time()
+    train = needs[1] / "train.npz" if len(needs) > 1 else None
+    p = rescore(needs[0], options["rescorer"], folder, train=train)
+    return [{"n": p.n, "cpu_seconds": time.process_time() - began}]

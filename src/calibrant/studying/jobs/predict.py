@@ -1,0 +1,18 @@
+"""Predictions of a network on a part of its own images, with features."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.studying.job import Row
+
+VERSION = 1
+
+
+def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
+    """`part` is train, val or test; the file has its name."""
+    from calibrant.training.predict import predict_run
+
+    p = predict_run(needs[0], part=options["part"])
+    p.save(folder / f"{options['part']}.npz")
+    return [{"n": p.n}]
