@@ -6,8 +6,8 @@ from time import monotonic
 
 from benchmarks._page import Section, Target, show, table
 from calibrant.core.nats import BEST
-from calibrant.nas.build_table import scaled, train_job
-from calibrant.studying.engine import Standing, run_jobs
+from calibrant.nas.build_table import scale_space, train_job
+from calibrant.studying.engine import StudyProgress, run_jobs
 from calibrant.studying.pool import LocalPool
 from calibrant.studying.store import Store
 
@@ -32,13 +32,13 @@ def _rate(count: int, scale: str, workers: int) -> float:
     """Networks a second after the warm-up; every worker count trains the same ones."""
     ends: list[float] = []
 
-    def note(p: Standing) -> None:
+    def note(p: StudyProgress) -> None:
         if p.last is not None:
             ends.append(monotonic())
 
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place))
-        space = scaled("topology", scale)
+        space = scale_space("topology", scale)
         jobs = [train_job(space, BEST, DATA, scale, seed=seed) for seed in range(count)]
         run_jobs(jobs, store, LocalPool(store.folder, workers), on_progress=note)
     return (len(ends) - workers) / (ends[-1] - ends[workers - 1])

@@ -80,5 +80,5 @@ def _bare(name: str, x: torch.Tensor, labels: torch.Tensor) -> Callable[[], None
 def _images(part: Part, data: Data, pixels: Pixels) -> float:
     batches = Batches(part, BATCH, pixels)
     start = perf_counter()
-    made = sum(1 for _ in batches.shuffled(0, data))
+    made = sum(1 for _ in batches.shuffle(0, data))
     return (perf_counter() - start) / made

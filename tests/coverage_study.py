@@ -112,9 +112,9 @@ def coverage(found, kind, n, count):
 def _resampled(found, p, seed):
     """Every measure on the same resamples; measures of the curve read the same resampled curves."""
     counts = np.concatenate(list(resample_counts(p.n, RESAMPLES, seed)))
-    of_curve = [m for m in found if type(m).resampled is CurveMeasure.resampled]
+    of_curve = [m for m in found if type(m).resample is CurveMeasure.resample]
     values = [[m.on(curve) for m in of_curve] for curve in map(p.curve.repeat, counts)]
-    own = {m: m.resampled(p, counts) for m in found if m not in of_curve}
+    own = {m: m.resample(p, counts) for m in found if m not in of_curve}
     return own | dict(zip(of_curve, np.array(values).T, strict=True))
 
 

@@ -20,7 +20,7 @@ from calibrant.studying.expand_plan import Cell, cells_of
 from calibrant.studying.plan import Claim, Entry, Plan, among
 from calibrant.studying.plan_files import read_plan
 from calibrant.studying.printed import difference_in_paper, same_direction
-from calibrant.studying.study import Study, filtered, open_plan
+from calibrant.studying.study import Study, filter_rows, open_plan
 from calibrant.studying.tables import cells_in_words, detectable, difference, settled_by
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class StudyWithRows(Study):
     known: "pl.DataFrame"
 
     def rows(self, where: str = "") -> "pl.DataFrame":
-        return filtered(self.known, where)
+        return filter_rows(self.known, where)
 
 
 def collect(store: Path, out: Path) -> None:
@@ -94,7 +94,7 @@ def _all_plans(counted: list[tuple[Plan, Finding]]) -> str:
     open_ = sum(f.verdict == "inconclusive" for _, f in run)
     ways = [(_direction(f, plan), f) for plan, f in run]
     numbers, words = ([way.startswith("yes") for way, _ in ways if way.endswith(end)] for end in ("numbers", "words"))
-    came_out = fmt.listed([f"{n} {v}" for n, v in counts if n])
+    came_out = fmt.list_words([f"{n} {v}" for n, v in counts if n])
     return (
         f"Of the {len(run)} different claims that these runs can judge: {came_out}. "
         f"Inconclusive are {open_ / max(1, len(run)):.0%}. Our mean difference points where the paper's printed "
@@ -119,7 +119,7 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding
     corrected = findings[0].claims if findings else 0
     twice = [f"{shared.count(other)} of `{other}`" for other in dict.fromkeys(shared)]
     also = (
-        f" {len(shared)} of them are about the same trainings as {fmt.listed(twice)}: count them once."
+        f" {len(shared)} of them are about the same trainings as {fmt.list_words(twice)}: count them once."
         if shared
         else ""
     )
@@ -131,7 +131,7 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding
         "",
         *seeds(plan, rows),
         "",
-        f"Of {len(findings)} claims: {fmt.listed([f'{n} {v}' for n, v in counts if n])}. "
+        f"Of {len(findings)} claims: {fmt.list_words([f'{n} {v}' for n, v in counts if n])}. "
         f"Levels are corrected for the {corrected} that have rows.{also}",
         "",
         "| claim | published | ours | direction as the paper's | could see | pairs | | seeds to settle |",
@@ -210,7 +210,7 @@ def seeds(plan: Plan, rows: "pl.DataFrame") -> list[str]:
         whole = [seed for seed, n in found.items() if n == methods]
         part = [f"seed {seed} with {n} of {methods} methods" for seed, n in found.items() if n < methods]
         line = f"- {', '.join(map(str, place))}: {len(whole)} of {len(plan.grid['seed'])} seeds"
-        lines.append(line + (f"; in part {fmt.listed(part)}" if part else ""))
+        lines.append(line + (f"; in part {fmt.list_words(part)}" if part else ""))
     return lines
 
 

@@ -9,7 +9,7 @@ from . import nas as nas
 from . import rescorers as rescorers
 from .core.errors import InputError as InputError
 from .core.errors import LeakWarning as LeakWarning
-from .core.maps.export_check import Exported as Exported
+from .core.maps.export_check import ExportedFile as ExportedFile
 from .core.maps.map import Map as Map
 from .core.maps.map import load_map as load_map
 from .core.parallel import threads as threads
@@ -54,7 +54,7 @@ from .repairing.proximity_groups import ProximityGroups as ProximityGroups
 from .repairing.sklearn import CalibratedClassifier as CalibratedClassifier
 from .reporting.build import report as report
 from .reporting.report import Report as Report
-from .rescorers.clamping import Clamped as Clamped
+from .rescorers.clamping import ClampedNetwork as ClampedNetwork
 from .rescorers.clamping import NeuralClamping as NeuralClamping
 from .rescorers.clamping import load_clamped as load_clamped
 from .rescorers.confidnet import ConfidNet as ConfidNet

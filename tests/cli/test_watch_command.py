@@ -9,7 +9,7 @@ import pytest
 from commands import run
 
 import calibrant as cal
-from calibrant.core.lock import locked_file
+from calibrant.core.lock import lock_file
 
 
 def frame(n, *, off=0.0, seed=0):
@@ -114,7 +114,7 @@ def test_two_processes_do_not_use_one_state(tmp_path):
     file, state = tmp_path / "day.csv", tmp_path / "watch.json"
     frame(500).write_csv(file)
     for command in (("watch", file), ("measure", file, "--stream")):
-        with locked_file(state):
+        with lock_file(state):
             err = " ".join(run(*command, "--state", state, code=2).stderr.split())
         assert "a file in which no other process is at work" in err
         assert not state.exists()

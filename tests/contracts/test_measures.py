@@ -113,7 +113,7 @@ def test_definition_names_every_option(name):
         values, scheme = values_of(find(name), option), {"mass_rule": "mass", "closed": "width"}.get(option)
         where = {"scheme": scheme} if scheme else {}  # in which the option matters
         made = [find(name)(**{option: value}, **where) for value in values]
-        words = {m.defined(BINARY) if option == "scope" else m.definition for m in made}
+        words = {m.definition_for(BINARY) if option == "scope" else m.definition for m in made}
         assert len(words) == len(values), option
 
 
@@ -282,7 +282,7 @@ def bootstrap_counts(n, resamples, seed):
 @pytest.mark.parametrize("measure", EVERY)
 def test_the_resample_with_every_row_once_is_the_data(measure, p, tied):
     for data in (suited(measure, p), suited(measure, tied)):
-        (value,) = measure.resampled(data, np.ones((1, data.n), dtype=np.int64))
+        (value,) = measure.resample(data, np.ones((1, data.n), dtype=np.int64))
         assert same(float(value), measure(data))
 
 
@@ -290,7 +290,7 @@ def test_the_resample_with_every_row_once_is_the_data(measure, p, tied):
 def test_a_resample_is_the_measure_on_the_repeated_rows(measure, p, tied):
     for data in (suited(measure, p), suited(measure, tied)):
         counts = bootstrap_counts(data.n, 4, seed=3)
-        fast = measure.resampled(data, counts)
+        fast = measure.resample(data, counts)
         assert fast.shape == (4,)
         for value, c in zip(fast.tolist(), counts, strict=True):
             assert same(value, measure(data.take(np.repeat(np.arange(data.n), c))))
@@ -301,24 +301,24 @@ def test_a_resample_of_another_size_too(p):
     counts = np.random.default_rng(4).integers(0, 4, size=p.n)
     repeated = p.take(np.repeat(np.arange(p.n), counts))
     measures = [make(name) for name in OF_ANY if refits(name)]
-    wrong = [spec_of(m) for m in measures if not same(m.resampled(p, counts[None])[0], m(repeated))]
+    wrong = [spec_of(m) for m in measures if not same(m.resample(p, counts[None])[0], m(repeated))]
     assert wrong == []
 
 
 @pytest.mark.parametrize("name", [name for name in OF_ANY if refits(name)])
 def test_a_resample_of_blocks_is_the_same(name, p, monkeypatch):
     counts = bootstrap_counts(p.n, 2, seed=5)
-    whole = make(name).resampled(p, counts)
+    whole = make(name).resample(p, counts)
     monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 100)
     monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 32)
-    blocks = make(name).resampled(Predictions.from_logits(p.values, p.labels), counts)
+    blocks = make(name).resample(Predictions.from_logits(p.values, p.labels), counts)
     assert blocks == pytest.approx(whole, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_simulation_is_seeded_and_finite(name, p):
     p = suited(make(name), p)
-    draws = [make(name).simulated(p, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    draws = [make(name).simulate(p, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     assert all(math.isfinite(value) for value in draws)
     assert draws[0] == draws[1]
     other = Predictions(p.values, (p.labels + 1) % p.k, p.score_type)
@@ -331,7 +331,7 @@ def test_simulation_is_seeded_and_finite(name, p):
 def test_simulated_labels_follow_the_probabilities(name, p):
     """On average over simulations the gap is zero, accuracy is mean confidence and the NLL is the entropy."""
     rng = np.random.default_rng(6)
-    average = np.mean([make(name).simulated(p, rng) for _ in range(200)])
+    average = np.mean([make(name).simulate(p, rng) for _ in range(200)])
     if name == "gap":
         assert abs(average) < 0.02
     elif name == "accuracy":

@@ -158,11 +158,11 @@ def test_own_file_may_import_measures_without_being_taken_for_them(folder, p):
 def test_a_spec_out_of_a_file_never_runs_code(folder, spec):
     (folder / "mine.py").write_text("open('it ran', 'w')")
     with pytest.raises(InputError, match=r"would have run the Python code in .*mine\.py"):
-        CATALOGUE.named(spec)
+        CATALOGUE.make_named(spec)
     assert not (folder / "it ran").exists()
 
 
 def test_a_spec_out_of_a_file_may_name_entries():
-    assert CATALOGUE.named("ece:bins=30") == ECE(bins=30)
+    assert CATALOGUE.make_named("ece:bins=30") == ECE(bins=30)
     with pytest.raises(InputError, match="did you mean 'ece'"):
-        CATALOGUE.named("eec")
+        CATALOGUE.make_named("eec")

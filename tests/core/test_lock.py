@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.core.lock import NAME, locked
+from calibrant.core.lock import NAME, lock_folder
 
 HOLD = """
 import os, sys
@@ -23,30 +23,30 @@ with locked(sys.argv[1]):
 def test_a_second_holder_is_told_who_the_first_one_is(tmp_path):
     folder = tmp_path / "a" / "run"
     folder.mkdir(parents=True)
-    with locked(folder):
+    with lock_folder(folder):
         assert (folder / NAME).read_text().startswith(f"process {os.getpid()} on ")
         with pytest.raises(InputError, match=rf"no other process is at work, got one that process {os.getpid()} on"), \
-                locked(folder):  # fmt: skip
+                lock_folder(folder):  # fmt: skip
             pass
-        with locked(tmp_path / "another"):
+        with lock_folder(tmp_path / "another"):
             pass
     assert list(folder.iterdir()) == []
-    with locked(folder):
+    with lock_folder(folder):
         pass
 
 
 def test_a_new_folder_stays_if_something_is_in_it(tmp_path):
-    with locked(tmp_path / "empty"):
+    with lock_folder(tmp_path / "empty"):
         pass
-    with locked(tmp_path / "used"):
+    with lock_folder(tmp_path / "used"):
         (tmp_path / "used" / "file").write_text("")
     assert [folder.name for folder in tmp_path.iterdir()] == ["used"]
 
 
 def test_an_error_inside_frees_the_folder(tmp_path):
-    with pytest.raises(KeyError), locked(tmp_path):
+    with pytest.raises(KeyError), lock_folder(tmp_path):
         raise KeyError
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
@@ -55,11 +55,11 @@ def test_a_process_that_was_killed_holds_nothing(tmp_path):
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(InputError, match=rf"process {holder.pid} on .*choose another folder"), locked(tmp_path):
+    with pytest.raises(InputError, match=rf"process {holder.pid} on .*choose another folder"), lock_folder(tmp_path):
         pass
     holder.communicate("end\n", timeout=30)
     assert (tmp_path / NAME).exists()
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         assert f"process {os.getpid()} " in (tmp_path / NAME).read_text()
 
 
@@ -70,7 +70,7 @@ def test_many_at_once_one_at_a_time(tmp_path):
     def work():
         for _ in range(50):
             try:
-                with locked(tmp_path):
+                with lock_folder(tmp_path):
                     inside.append(1)
                     most.append(len(inside))
                     entered.append(1)
@@ -96,11 +96,11 @@ def test_a_file_system_without_locks_gives_a_warning(tmp_path, monkeypatch):
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(fcntl, "flock", none)
-    with pytest.warns(UserWarning, match="has no locks"), locked(tmp_path):
+    with pytest.warns(UserWarning, match="has no locks"), lock_folder(tmp_path):
         pass
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="a folder that can be written"), locked(tmp_path / "file"):
+    with pytest.raises(InputError, match="a folder that can be written"), lock_folder(tmp_path / "file"):
         pass

@@ -45,7 +45,7 @@ class Halved(Calibrator):
     reference: ClassVar[str] = "-"
     keeps_argmax: ClassVar[bool] = True
     def fit(self, p):
-        return self.made(p, Linear(np.array(0.5), np.array(0.0)))
+        return self.build_map(p, Linear(np.array(0.5), np.array(0.0)))
 '''
 
 

@@ -104,7 +104,7 @@ def test_a_pipe_among_the_images_does_not_hang(tmp_path):
     (tmp_path / "cat").mkdir()
     os.mkfifo(tmp_path / "cat" / "a.png")
     with pytest.raises(InputError, match=r"a.png: expected a regular file, got a pipe or device"):
-        decode_many(listing(tmp_path, ["cat"]).encoded(), Picture(3, 3, 3))
+        decode_many(listing(tmp_path, ["cat"]).read_encoded(), Picture(3, 3, 3))
 
 
 def test_many_keep_their_order():

@@ -108,7 +108,7 @@ def test_the_band_narrows_with_more_rows():
 def test_the_band_is_the_spread_of_real_resamples(p):
     """A multinomial over cells is the row bootstrap: the quantiles of rows drawn one by one are nearly the same."""
     from calibrant.core.curves.kernels import smooth_error
-    from calibrant.figures._kernel import smoothed
+    from calibrant.figures._kernel import smooth
 
     rows = make("smooth_reliability:resamples=400,seed=1").data({"m": p})
     curve = p.top_label
@@ -117,7 +117,7 @@ def test_the_band_is_the_spread_of_real_resamples(p):
     for _ in range(400):
         again = curve.repeat(np.bincount(rng.integers(curve.n, size=curve.n), minlength=curve.n))
         ones = np.ones(curve.n)
-        density, residual = smoothed(again.scores, [ones, again.scores - again.outcomes], sigma)
+        density, residual = smooth(again.scores, [ones, again.scores - again.outcomes], sigma)
         gaps.append((residual / np.maximum(density, 1e-9))[-len(rows) :])
     middle = len(rows) // 2
     width = np.subtract(*np.quantile([gap[middle] for gap in gaps], [0.975, 0.025]))

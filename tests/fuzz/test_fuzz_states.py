@@ -26,7 +26,7 @@ import calibrant as cal
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.predictions import Predictions
-from calibrant.rescorers.clamping import Clamped, ClampReport, ClampRow, load_clamped
+from calibrant.rescorers.clamping import ClampedNetwork, ClampReport, ClampRow, load_clamped
 from calibrant.rescorers.density_ratio import DensityRatio, FittedDensityRatio
 from calibrant.rescorers.trust_score import FittedTrustScore, TrustScore
 
@@ -83,7 +83,7 @@ def whole_clamp() -> tuple[str, bytes]:
     known = {"n": 60, "k": 3, "passes": 4, "helped": True, "diagnosis": "it helped", "options": {"passes": 8}}
     report = ClampReport(**numbers | {"lam": 0.1} | known, rows=(row,))
     with tempfile.TemporaryDirectory() as folder:
-        Clamped(network(), torch.zeros(4), 1.5, report=report).save(folder)
+        ClampedNetwork(network(), torch.zeros(4), 1.5, report=report).save(folder)
         return (Path(folder) / "clamp.json").read_text(), (Path(folder) / "clamp.safetensors").read_bytes()
 
 

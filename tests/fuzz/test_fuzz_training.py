@@ -32,7 +32,7 @@ from calibrant.studying.store import Journal, Store
 from calibrant.studying.study import open_study
 from calibrant.studying.validate_plan import check_plan
 from calibrant.training.loop import train
-from calibrant.training.recipe import Data, Optimizer, Recipe, named, read_recipe
+from calibrant.training.recipe import Data, Optimizer, Recipe, name_entries, read_recipe
 from calibrant.training.run import open_run
 
 # -- folders of trainings -------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def open_a_run(rng, folder):
         for p in (found.val, found.test):
             assert is_valid(p)
         assert Recipe.from_dict(found.recipe.to_dict()) == found.recipe
-        assert not any(would_run(spec, model=key == "model") for key, spec in named(found.recipe).items())
+        assert not any(would_run(spec, model=key == "model") for key, spec in name_entries(found.recipe).items())
         network = found.network()
         x = torch.zeros(
             2, found.shape.channels, found.shape.size, found.shape.size, dtype=next(network.parameters()).dtype
@@ -148,7 +148,9 @@ def read_a_recipe(rng, folder):
         assert 0 <= made.epochs <= 1_000_000
         assert np.isfinite(made.optimizer.lr)
         assert not any(
-            would_run(spec, model=key == "model") for key, spec in named(made).items() if "model=" not in str(changes)
+            would_run(spec, model=key == "model")
+            for key, spec in name_entries(made).items()
+            if "model=" not in str(changes)
         )
 
     how = ended(look)

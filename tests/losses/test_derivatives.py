@@ -147,7 +147,7 @@ def test_nothing_is_made_on_another_device_and_nothing_waits(name):
         part.remember(z, y, y)
         values = [part.value(z, y, y)]
     if isinstance(part, ClosedLoss):
-        values += part.closed(z.detach(), y, 0.5)
+        values += part.closed_form(z.detach(), y, 0.5)
     loss.start_epoch(1)
     assert all(value.device.type == "meta" for value in values)
 

@@ -162,7 +162,7 @@ def test_the_difference_of_two_errors_is_covered_where_one_is_almost_calibrated(
         good = calibrated(500, seed=seed)
         sharp = cal.Predictions.from_logits(1.25 * good.logits, good.labels)
         c = cal.compare(sharp, good, "ece", seed=seed)
-        drawn = draw(lambda w, a=sharp, b=good: ece.resampled(b, w) - ece.resampled(a, w), 500, 100, seed)
+        drawn = draw(lambda w, a=sharp, b=good: ece.resample(b, w) - ece.resample(a, w), 500, 100, seed)
         basic = basic_interval(c.difference, drawn, 0.95)
         held += c.low <= -0.0572 <= c.high  # from 500,000 rows
         bootstrap += basic.low <= -0.0572 <= basic.high

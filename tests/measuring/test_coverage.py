@@ -21,7 +21,7 @@ def test_the_interval_of_the_ece_covers_at_a_thousand_rows(kind):
     true = truth(ece, kind)
     for seed, p in enumerate(sets(kind, 1000, count)):
         m = cal.measure(p, ece, seed=seed)
-        drawn = draw(lambda counts, p=p: ece.resampled(p, counts), p.n, 100, seed)
+        drawn = draw(lambda counts, p=p: ece.resample(p, counts), p.n, 100, seed)
         basic = basic_interval(m.value, drawn, 0.95, (0, 1))
         ours += m.low <= true <= m.high
         bootstrap += basic.low <= true <= basic.high

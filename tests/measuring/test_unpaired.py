@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.measuring.check import passed
+from calibrant.measuring.check import all_pass
 
 
 def rows(n, *, off=0.0, seed=0, **extras):
@@ -49,7 +49,7 @@ def test_worse_than_a_reference():
     assert broken.low <= broken.value <= broken.high
     assert kept.value == pytest.approx(before.outcome.mean() - rows(3000, seed=3).outcome.mean())
     assert "worse than on 3,000 reference rows" in broken.definition
-    assert [passed([kept]), passed([kept, unsure]), passed([kept, unsure], strict=True), passed([broken])] == [
+    assert [all_pass([kept]), all_pass([kept, unsure]), all_pass([kept, unsure], strict=True), all_pass([broken])] == [
         True,
         True,
         False,

@@ -217,7 +217,7 @@ def test_search_commands_print_and_draw(file, tmp_path):
     assert done.exit_code == 0, done.output
     assert "evolution" in done.stdout
     assert out.stat().st_size > 1000
-    [one] = json.loads(run("search", *options, "--json").stdout)["found"]
+    [one] = json.loads(run("search", *options, "--json").stdout)["results"]
     assert one["seeds"] == 5
     assert run("search", *options, "--json").stdout == run("search", *options, "--json").stdout
 

@@ -130,7 +130,7 @@ def test_jobs_are_seeded_and_differ_by_network_and_data(jobs):
 def test_out_of_distribution_images_fit_the_network():
     like = datasets.make("fashion_mini:shrink=2").load("test")
     colour = Part(np.zeros((5, 32, 32, 3), dtype=np.uint8) + 200, np.zeros(5, dtype=np.int64), ("a",))
-    made = columns._fitted(colour, like)
+    made = columns._fit_images(colour, like)
     assert made.images.shape == (5, 14, 14, 1)
     assert np.unique(made.images).tolist() == [200]
     assert made.classes == like.classes

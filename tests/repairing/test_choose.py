@@ -66,7 +66,7 @@ def test_identity_is_always_a_candidate_and_the_map_is_fitted_on_all_rows():
     choice = cal.choose(p, ("temperature",))
     assert [c.calibrator for c in choice.candidates] == ["identity", "temperature"]
     assert choice.map.parameters == cal.fit(p, "temperature").parameters
-    assert choice.map.fingerprint.seen(p) == 1.0
+    assert choice.map.fingerprint.share_seen(p) == 1.0
 
 
 def test_keep_argmax_restricts_the_candidates():

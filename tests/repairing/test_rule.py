@@ -7,7 +7,7 @@ import calibrant as cal
 from calibrant.core.predictions import Predictions
 from calibrant.data import DEMO_TEST, DEMO_VAL
 from calibrant.repairing.choose import judge
-from calibrant.repairing.rule import Judged, decide
+from calibrant.repairing.rule import CandidateLosses, decide
 from calibrant.reporting.build import build
 
 N = 400
@@ -18,10 +18,10 @@ def judged(name, mean, spread, complexity=1, keeps_argmax=True, seed=1):
     """Losses that differ from the base by this mean exactly, with this spread."""
     noise = np.random.default_rng(seed).normal(size=N)
     noise = spread * (noise - noise.mean()) / noise.std()
-    return Judged(name, BASE + mean + noise, complexity, keeps_argmax)
+    return CandidateLosses(name, BASE + mean + noise, complexity, keeps_argmax)
 
 
-IDENTITY = Judged("identity", BASE, 0, True)
+IDENTITY = CandidateLosses("identity", BASE, 0, True)
 
 
 def test_a_lower_loss_within_noise_does_not_win():
@@ -50,7 +50,7 @@ def test_a_few_rows_that_weigh_much_win_without_an_interval():
     gain = np.full(N, -0.001)
     gain[[3, 300]] = 24.0
     folds = np.arange(N) % 5
-    calmer = Judged("beta", BASE - gain, 1, True, folds=folds)
+    calmer = CandidateLosses("beta", BASE - gain, 1, True, folds=folds)
     ruling = decide([IDENTITY, calmer])
     assert (ruling.chosen, ruling.of("beta").significant) == ("beta", "neither")
     assert "Use beta: the labels are far likelier under it, NLL" in ruling.words
@@ -61,7 +61,7 @@ def test_the_likelihood_counts_rows_clusters_and_shares_for_what_they_are():
     one, two = BASE[:6], BASE[:6] - np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
 
     def likelier(**facts):
-        return Judged("beta", two, 1, True, **facts).likelier_than(Judged("identity", one, 0, True))
+        return CandidateLosses("beta", two, 1, True, **facts).likelier_than(CandidateLosses("identity", one, 0, True))
 
     assert likelier() == pytest.approx(6)
     assert likelier(weights=np.array([2.0, 1, 1, 1, 1, 1])) == pytest.approx(7)  # a row that occurs twice

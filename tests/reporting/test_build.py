@@ -13,7 +13,7 @@ from calibrant.core.statistics.wilson import wilson
 from calibrant.data import FOLDER
 from calibrant.deciding.costs import CostRule, read_rule
 from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, choose, fit_candidate
-from calibrant.repairing.rule import Judged, decide
+from calibrant.repairing.rule import CandidateLosses, decide
 from calibrant.reporting.build import build
 from calibrant.reporting.calibrator_trials import SLOW, calibrators_for
 from calibrant.reporting.cost import CostTable
@@ -341,7 +341,7 @@ def test_more_rows_are_asked_for_until_they_are_enough():
     from calibrant.reporting.precision import certainty
     from calibrant.reporting.report import Noise, Number
 
-    ruling = decide([Judged("identity", np.ones(5), 0, True)])
+    ruling = decide([CandidateLosses("identity", np.ones(5), 0, True)])
     gap = Number(measure="gap", title="", value=0.02, low=0.01, high=0.03, better="", definition="", meaning="")
     noise = Noise(0.02, 0.015, 0.02, 0.5, 0.5)
     assert certainty(1000, gap, noise, "calibrated", ruling).rows_wanted == 4000

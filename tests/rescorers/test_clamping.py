@@ -20,7 +20,7 @@ from calibrant.repairing.fit import fit as fit_map
 from calibrant.rescorers._clamp_fit import Box, Objective, data_driven
 from calibrant.rescorers._clamp_passes import Passes
 from calibrant.rescorers._focal_temperature import best_temperature, focal_mean
-from calibrant.rescorers.clamping import Clamped, NeuralClamping, load_clamped
+from calibrant.rescorers.clamping import ClampedNetwork, NeuralClamping, load_clamped
 
 K = 4
 
@@ -581,7 +581,7 @@ def test_save_and_load(tmp_path):
     assert facts["report"]["options"]["gamma_pool"] == [0.0, 1.0]
     clamped.only("T").save(tmp_path / "T")
     assert load_clamped(tmp_path / "T", network).report == clamped.report
-    Clamped(network, clamped.delta, 2.0).save(tmp_path / "plain")
+    ClampedNetwork(network, clamped.delta, 2.0).save(tmp_path / "plain")
     assert load_clamped(tmp_path / "plain", network).report is None
     assert load_clamped(tmp_path / "T", network.double()).delta.dtype == torch.float64
 
@@ -590,15 +590,15 @@ def test_files_that_are_not_whole(tmp_path):
     network, _ = case()
     with pytest.raises(InputError, match=r"expected a clamp\.json"):
         load_clamped(tmp_path, network)
-    Clamped(network, torch.zeros(6), 2.0).save(tmp_path)
+    ClampedNetwork(network, torch.zeros(6), 2.0).save(tmp_path)
     (tmp_path / "clamp.safetensors").write_bytes(b"nothing")
     with pytest.raises(InputError, match="expected delta and T"):
         load_clamped(tmp_path, network)
     (tmp_path / "clamp.safetensors").unlink()
     with pytest.raises(InputError, match="no such file"):
         load_clamped(tmp_path, network)
-    Clamped(network, torch.zeros(6), 2.0).save(tmp_path)
-    Clamped(network, torch.zeros(5), 3.0).save(tmp_path / "other")
+    ClampedNetwork(network, torch.zeros(6), 2.0).save(tmp_path)
+    ClampedNetwork(network, torch.zeros(5), 3.0).save(tmp_path / "other")
     (tmp_path / "other" / "clamp.json").rename(tmp_path / "clamp.json")
     with pytest.raises(InputError, match="expected two files of one fit"):
         load_clamped(tmp_path, network)
@@ -609,7 +609,7 @@ def test_files_that_are_not_whole(tmp_path):
 
 
 def test_inputs_of_another_shape_are_refused_by_the_clamped_network():
-    clamped = Clamped(nn.Flatten(), torch.zeros(3, 2, 2), 1.0)
+    clamped = ClampedNetwork(nn.Flatten(), torch.zeros(3, 2, 2), 1.0)
     with pytest.raises(InputError, match=r"expected inputs of the shape \(3, 2, 2\), got \(1, 2, 2\)"):
         clamped(torch.zeros(5, 1, 2, 2))
     with pytest.raises(InputError, match="as the perturbation has"):
@@ -640,13 +640,13 @@ def test_onnx_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
             return torch.from_numpy(np.asarray(x.detach().numpy() > 0, dtype=np.float32))
 
     with pytest.raises(InputError, match="expected a network that ONNX can hold"):
-        Clamped(Branching(), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
+        ClampedNetwork(Branching(), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
     monkeypatch.setattr("calibrant.rescorers._clamped_onnx._run", lambda data, x: np.zeros((len(x), 2)))
     with pytest.raises(InputError, match="within 1e-05, got a difference of"):
-        Clamped(nn.Linear(2, 2), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
-    monkeypatch.setattr("calibrant.rescorers._clamped_onnx.needed", refuse)
+        ClampedNetwork(nn.Linear(2, 2), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
+    monkeypatch.setattr("calibrant.rescorers._clamped_onnx.require_module", refuse)
     with pytest.raises(InputError, match="expected the package onnx"):
-        Clamped(nn.Linear(2, 2), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
+        ClampedNetwork(nn.Linear(2, 2), torch.zeros(2), 1.0).export_onnx(tmp_path / "net.onnx")
     assert not list(tmp_path.iterdir())
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.core.lock import locked
+from calibrant.core.lock import lock_folder
 from calibrant.studying import on_ray
 from calibrant.studying.engine import run_jobs
 from calibrant.studying.executors import executor_for, shard
@@ -103,7 +103,10 @@ def test_a_job_that_hangs_is_stopped_and_said(store):
 
 
 def test_two_drivers_on_one_store_meet_a_lock(store):
-    with locked(store.folder / "journal" / "driver"), pytest.raises(InputError, match="no other process is at work"):
+    with (
+        lock_folder(store.folder / "journal" / "driver"),
+        pytest.raises(InputError, match="no other process is at work"),
+    ):
         run(jobs(), store)
 
 

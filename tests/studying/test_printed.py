@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("torch")
 
 from calibrant.studying.plan_files import plan_names, read_plan
-from calibrant.studying.printed import printed_number, printed_place
+from calibrant.studying.printed import find_number, find_place
 from calibrant.studying.published import lookup, names
 
 QUOTED = "quoted by the paper from others; their training is not ours to repeat"
@@ -25,10 +25,10 @@ def beside(table, scale):
                 continue
             printed = lookup(table)
             for data, model, method in places:
-                there = printed_place(plan, layout, {"data": str(data), "model": str(model)}, printed)
+                there = find_place(plan, layout, {"data": str(data), "model": str(model)}, printed)
                 for entry in (one for one in plan.entries_of(layout) if plan.rows[one].method == method):
                     for measure in layout.measures or plan.after.measures:
-                        if (number := printed_number(plan, layout, printed, there, entry, measure)) is not None:
+                        if (number := find_number(plan, layout, printed, there, entry, measure)) is not None:
                             found |= {key for key, one in printed.items() if one is number}
     return found
 

@@ -24,7 +24,7 @@ from calibrant.studying.plan import Drawing
 from calibrant.studying.plan_files import read_plan
 from calibrant.studying.run_job import do
 from calibrant.studying.study import _check_judged, open_plan, open_study, study
-from calibrant.studying.tables import claims_in_words, written
+from calibrant.studying.tables import claims_in_words, render_table
 
 PLAN = """
 title = "Tiny"
@@ -132,12 +132,12 @@ def test_the_table_and_its_formats(finished, tmp_path):
     table = finished.table("ece")
     assert table["entry"].to_list() == ["CE", "CE (TS)", "CE (trust)", "focal"]
     assert table["runs"].to_list() == [2] * 4
-    assert written(table, "markdown").startswith("| entry | data | mean |")
-    assert written(table, "latex").splitlines()[0] == r"\begin{tabular}{llrrr}"
-    assert len(written(table, "csv").splitlines()) == 5
-    assert "Written" in written(table, "parquet", tmp_path / "t.parquet")
+    assert render_table(table, "markdown").startswith("| entry | data | mean |")
+    assert render_table(table, "latex").splitlines()[0] == r"\begin{tabular}{llrrr}"
+    assert len(render_table(table, "csv").splitlines()) == 5
+    assert "Written" in render_table(table, "parquet", tmp_path / "t.parquet")
     with pytest.raises(InputError, match="name a file"):
-        written(table, "parquet")
+        render_table(table, "parquet")
     with pytest.raises(InputError, match="name a column"):
         finished.table("ece", by=("dta",))
 

@@ -43,26 +43,26 @@ def test_pixels_are_normalised_channels_first():
 
 def test_an_epoch_shows_every_image_once():
     batches = Batches(part(), 4, pixels(), seed=3)
-    seen = [ids for _, _, ids in batches.shuffled(0, PLAIN)]
+    seen = [ids for _, _, ids in batches.shuffle(0, PLAIN)]
     assert [len(ids) for ids in seen] == [4, 4, 2]
     assert sorted(torch.cat(seen).tolist()) == list(range(10))
     assert batches.steps() == 3
-    again, other = ([i.tolist() for _, _, i in batches.shuffled(e, PLAIN)] for e in (0, 1))
+    again, other = ([i.tolist() for _, _, i in batches.shuffle(e, PLAIN)] for e in (0, 1))
     assert again == [ids.tolist() for ids in seen]
     assert other != again
 
 
 def test_labels_and_images_belong_to_the_rows():
     p = part()
-    for x, labels, ids in Batches(p, 4, pixels()).shuffled(0, PLAIN):
+    for x, labels, ids in Batches(p, 4, pixels()).shuffle(0, PLAIN):
         torch.testing.assert_close(x, pixels()(torch.from_numpy(p.images[ids.numpy()])))
         assert labels.tolist() == p.labels[ids.numpy()].tolist()
 
 
 def test_any_step_can_be_made_again():
     batches = Batches(part(20, 8, 3), 4, pixels(), seed=1)
-    whole = list(batches.shuffled(2, Data()))
-    rest = list(batches.shuffled(2, Data(), start=3))
+    whole = list(batches.shuffle(2, Data()))
+    rest = list(batches.shuffle(2, Data(), start=3))
     assert len(rest) == 2
     for a, b in zip(whole[3:], rest, strict=True):
         for one, two in zip(a, b, strict=True):
@@ -71,12 +71,12 @@ def test_any_step_can_be_made_again():
 
 def test_a_last_batch_of_one_is_left_out():
     assert Batches(part(9), 4, pixels()).steps() == 2
-    assert len(list(Batches(part(9), 4, pixels()).shuffled(0, PLAIN))) == 2
+    assert len(list(Batches(part(9), 4, pixels()).shuffle(0, PLAIN))) == 2
 
 
 def test_processes_share_every_batch():
     ids = [
-        [i.tolist() for *_, i in Batches(part(11), 4, pixels(), rank=r, processes=2).shuffled(0, PLAIN)] for r in (0, 1)
+        [i.tolist() for *_, i in Batches(part(11), 4, pixels(), rank=r, processes=2).shuffle(0, PLAIN)] for r in (0, 1)
     ]
     assert [len(a) for a in ids[0]] == [len(a) for a in ids[1]] == [2, 2]  # 3 left over: fewer than two for each
     assert not {i for a in ids[0] for i in a} & {i for a in ids[1] for i in a}
@@ -162,13 +162,13 @@ def test_a_training_cuts_windows_out_of_the_original(tmp_path):
     data = make(f"imagenet:root={tmp_path},size=32,complete=false").load("train").take(np.array([1, 0]))
     batches = Batches(data, 2, Pixels((0.0,), (1.0,), torch.device("cpu")), seed=1)
     plain, resized = (
-        torch.cat([x for epoch in range(30) for x, _, _ in batches.shuffled(epoch, Data(augment=augment))])
+        torch.cat([x for epoch in range(30) for x, _, _ in batches.shuffle(epoch, Data(augment=augment))])
         for augment in ("none", "resized")
     )
     assert plain.amax() == 0  # the centre is black
     assert (resized.amax((0, 2, 3))[:2] > 0.9).all()
     assert resized.shape == (60, 3, 32, 32)
-    again = torch.cat([x for x, _, _ in batches.shuffled(7, Data(augment="resized"))])
+    again = torch.cat([x for x, _, _ in batches.shuffle(7, Data(augment="resized"))])
     assert torch.equal(again, resized[14:16])
 
 

@@ -7,7 +7,7 @@ import torch
 from torch.func import functional_call, jvp
 
 from calibrant import models
-from calibrant.training.forward_mode import Given, Remembered, slope_along
+from calibrant.training.forward_mode import OutputRecorder, OutputReplay, slope_along
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 
@@ -35,7 +35,7 @@ def made(name, size, kind=torch.float64):
 @pytest.mark.parametrize(("name", "size"), NETWORKS)
 def test_with_and_without_what_was_kept(name, size):
     call, weights, v = made(name, size)
-    with Remembered() as remembered:
+    with OutputRecorder() as remembered:
         call(weights)
     assert remembered.kept
     expected = jvp(call, (weights,), (v,))[1]
@@ -48,11 +48,11 @@ def test_with_and_without_what_was_kept(name, size):
 
 def test_what_was_kept_is_not_computed_again():
     call, weights, v = made(*NETWORKS[0])
-    with Remembered() as remembered:
+    with OutputRecorder() as remembered:
         call(weights)
     wrong = [(torch.full_like(kept, torch.nan), 0) for kept, _ in remembered.kept]
     assert slope_along(call, weights, v, wrong).isnan().any()  # they are believed
-    with Given(wrong):
+    with OutputReplay(wrong):
         assert call(weights).isnan().any()
 
 
@@ -60,10 +60,10 @@ def test_what_was_kept_is_not_computed_again():
 def test_what_was_kept_has_its_gradients(name, size):
     call, weights, _ = made(name, size)
     leaves = {n: w.clone().requires_grad_() for n, w in weights.items()}
-    with Remembered() as remembered:
+    with OutputRecorder() as remembered:
         logits = call(leaves)
     expected = torch.autograd.grad((logits**2).sum(), list(leaves.values()))
-    with Given(remembered.kept):
+    with OutputReplay(remembered.kept):
         again = call(leaves)
     assert torch.equal(again, logits)
     for found, slope in zip(torch.autograd.grad((again**2).sum(), list(leaves.values())), expected, strict=True):
@@ -78,10 +78,10 @@ def test_what_was_changed_in_place_is_computed_again():
     def call(w):
         return functional_call(network, w, (x,)).flatten(1)
 
-    with Remembered() as remembered:
+    with OutputRecorder() as remembered:
         logits = call(weights)
     torch.testing.assert_close(slope_along(call, weights, v, remembered.kept), jvp(call, (weights,), (v,))[1])
-    with Given(remembered.kept):
+    with OutputReplay(remembered.kept):
         torch.testing.assert_close(call(weights), logits)
 
 
@@ -92,9 +92,9 @@ def test_convolutions_called_in_every_way(padding):
     def call(w):
         return torch.nn.functional.conv2d(x, w["w"], None, 1, padding, 1, 2).flatten(1)
 
-    with Remembered() as remembered:
+    with OutputRecorder() as remembered:
         out = call({"w": weight})
-    with Given(remembered.kept):
+    with OutputReplay(remembered.kept):
         again = call({"w": weight})
     slopes = [torch.autograd.grad((z**2).sum(), weight)[0] for z in (out, again)]
     torch.testing.assert_close(*slopes)
@@ -102,7 +102,7 @@ def test_convolutions_called_in_every_way(padding):
 
 def test_what_was_kept_in_another_precision_is_not_used():
     call, weights, v = made(*NETWORKS[0])
-    with Remembered() as remembered:
+    with OutputRecorder() as remembered:
         call(weights)
     half = [(kept.bfloat16(), 0) for kept, _ in remembered.kept]
     assert torch.equal(slope_along(call, weights, v, half), slope_along(call, weights, v, []))

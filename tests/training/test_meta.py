@@ -350,7 +350,7 @@ def test_a_run_learns_a_gamma(tmp_path, capsys):
     assert table.columns == ["id", "label", "predicted", "correct", "confidence", "gamma"]
     best = open_run(run.folder)
     with torch.no_grad():
-        gamma = best.learned()(torch.tensor(best.test.features))
+        gamma = best.load_learned()(torch.tensor(best.test.features))
     assert np.array_equal(table["gamma"].to_numpy(), gamma.numpy())
     assert table["gamma"].mean() == pytest.approx(run.log["gamma_mean"][int(json.loads(
         (run.folder / "run.json").read_text())["selected_epoch"]) - 1], rel=1e-5)  # fmt: skip
@@ -435,7 +435,7 @@ def test_the_run_is_the_step_of_the_papers(tmp_path):
         optimizer.step()
     for name, weight in run.network().state_dict().items():
         torch.testing.assert_close(weight, network.state_dict()[name], rtol=1e-4, atol=1e-5)
-    for name, weight in run.learned().state_dict().items():
+    for name, weight in run.load_learned().state_dict().items():
         torch.testing.assert_close(weight, learned.state_dict()[name], rtol=1e-3, atol=1e-5)
 
 
@@ -494,7 +494,7 @@ def test_without_a_part_to_learn_from(tmp_path):
         train(change(TINY, **(META | {"data.split": "9:1"})), tmp_path / "run")
     plain = train(change(TINY, epochs=1), tmp_path / "plain")
     with pytest.raises(InputError, match="a run that learned a regulariser"):
-        plain.learned()
+        plain.load_learned()
 
 
 def test_meta_batches_go_on_without_end_and_from_anywhere():

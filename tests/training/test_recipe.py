@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from calibrant import datasets, losses, models
-from calibrant.core.config.inheritance import Found
+from calibrant.core.config.inheritance import ConfigSource
 from calibrant.core.config.toml import read_toml
 from calibrant.core.errors import InputError
 from calibrant.training.recipe import Recipe, change, find_recipe, read_recipe, recipe_names, recipes_folder
@@ -250,7 +250,7 @@ def test_whatever_a_file_holds_it_is_a_recipe_or_refused(tmp_path):
         (tmp_path / "r.toml").write_bytes(mutated(text, rng))
         scale = rng.choice(("paper", "smoke"))
         try:
-            recipe = read_recipe(Found(tmp_path / "r.toml", choice), [f"scale={scale}"])
+            recipe = read_recipe(ConfigSource(tmp_path / "r.toml", choice), [f"scale={scale}"])
             assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
             fates["read"] += 1
         except InputError:

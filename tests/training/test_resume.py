@@ -14,7 +14,7 @@ import torch
 from test_loop import TINY, same
 
 from calibrant.core.errors import InputError
-from calibrant.core.lock import locked
+from calibrant.core.lock import lock_folder
 from calibrant.core.torch import checkpoint
 from calibrant.models import Shape
 from calibrant.training.loop import train
@@ -93,7 +93,7 @@ def test_a_folder_with_brackets_in_its_name(tmp_path):
 
 
 def test_a_second_training_of_the_same_folder_is_refused(tmp_path):
-    with locked(tmp_path / "run"):
+    with lock_folder(tmp_path / "run"):
         with pytest.raises(InputError, match=r"run: expected a folder in which no other process is at work"):
             train(TINY, tmp_path / "run")
         assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]

@@ -228,7 +228,7 @@ def report_sums(file: Path) -> Report:
             sums = Accumulators.load(file)
         return build(sums, title=f"Calibration of {visible(file.stem)}")
     except InputError as error:
-        raise InputError.renamed(error, str(file), file.name) from None
+        raise InputError.with_name(error, str(file), file.name) from None
 
 
 def _load(file: Path, columns: Columns) -> Predictions:
@@ -237,7 +237,7 @@ def _load(file: Path, columns: Columns) -> Predictions:
         with READING:
             return load_predictions(file, columns)
     except InputError as error:
-        raise InputError.renamed(error, str(file), file.name) from None
+        raise InputError.with_name(error, str(file), file.name) from None
 
 
 def _names(files: Sequence[Path]) -> list[str]:

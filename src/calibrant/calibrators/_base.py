@@ -62,7 +62,7 @@ class Calibrator:
     def fit(self, p: Predictions) -> Map:
         raise TypeError(f"{type(self).__name__} does not say how it learns: define fit")
 
-    def made(self, p: Predictions, *steps: Step, fit: Fit | None = None, **parameters: object) -> Map:
+    def build_map(self, p: Predictions, *steps: Step, fit: Fit | None = None, **parameters: object) -> Map:
         """The map of these steps, with this recipe's name and promises."""
         self.check_shape(p)
         return Map(
@@ -77,6 +77,6 @@ class Calibrator:
         )
 
 
-def scaled(T: float) -> Linear:
+def build_scaling(T: float) -> Linear:
     """The step that divides logits by T."""
     return Linear(np.array(1.0 / T), np.array(0.0))

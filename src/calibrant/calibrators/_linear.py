@@ -8,14 +8,14 @@ import numpy as np
 
 from calibrant.calibrators._lbfgs import lbfgs
 from calibrant.calibrators._newton import LARGEST, newton
-from calibrant.calibrators._objective import Remembered, largest_entry, mean_nll
+from calibrant.calibrators._objective import CachedObjective, largest_entry, mean_nll
 from calibrant.calibrators._scaling import Ridge, scaling
 from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Fit
 from calibrant.core.parallel import one_blas_thread, pieces
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS
-from calibrant.core.text.number_format import named_classes
+from calibrant.core.text.number_format import name_classes
 
 GRADIENT_ROUGH, GRADIENT_ENOUGH = 5e-6, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
@@ -65,7 +65,7 @@ def fit_linear(
         weight, bias = begin.weight, begin.bias
     present = np.unique(labels)
     if len(present) == 1:
-        words = f"converged; all labels are {named_classes(present)}: there is nothing to fit"
+        words = f"converged; all labels are {name_classes(present)}: there is nothing to fit"
         return LinearFit(weight, bias, 0.0, Fit(diagnosis=words))
     with one_blas_thread():
         if len(present) == k:
@@ -110,7 +110,7 @@ def _fit_linear(
 ) -> LinearFit:
     """The fit where every class has a row, from this weight and bias."""
     w, b, steps = _solve(rows, weight, bias, penalty, iterations, polish)
-    objective = Remembered(_Objective(rows, penalty))
+    objective = CachedObjective(_Objective(rows, penalty))
     report = _report(largest_entry(objective, w, b), steps, w, b)
     if penalty is None and _separates(rows.z, rows.labels, w, b):
         why = "separable: every row can be predicted right, so sharper is always better; stopped at a small gradient"
@@ -140,7 +140,7 @@ def _solve(
     """The best weight and bias, and the steps to them."""
     z, whole = rows.z, _Objective(rows, penalty)
     k = z.shape[1]
-    objective = Remembered(whole)
+    objective = CachedObjective(whole)
     if weight.ndim == 2 and k * (k + 1) <= LARGEST:
         ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
         w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH, rows.weigh)
@@ -149,7 +149,7 @@ def _solve(
         return w, b, steps
     scale = scaling(z, weight, penalty)
     short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
-    rough = Remembered(partial(whole, rough=short))  # cheap steps first: the end does not depend on them
+    rough = CachedObjective(partial(whole, rough=short))  # cheap steps first: the end does not depend on them
     w, b, first = lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH, TRIES)
     w, b, steps = lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
     return w, b, steps + first
@@ -176,7 +176,7 @@ def _with_absent(fitted: LinearFit, present: Ints, k: int) -> LinearFit:
         weight[absent, absent] = own
     one = len(absent) == 1
     moves = "its logit moves" if one else "their logits move"
-    who = f"{named_classes(absent)} {'is' if one else 'are'} not among the labels"
+    who = f"{name_classes(absent)} {'is' if one else 'are'} not among the labels"
     report = replace(fitted.fit, diagnosis=f"{fitted.fit.diagnosis}; {who}: {moves} like the mean of the others")
     return LinearFit(weight, bias, fitted.objective, report)
 

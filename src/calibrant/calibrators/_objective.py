@@ -87,17 +87,17 @@ def _mean_nll_of_vector(
     return float(total.sum()) / whole, gw, gb
 
 
-class Remembered:
+class CachedObjective:
     """An objective that is not computed again where it was computed last."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.at: tuple[Array, Array] | None = None
+        self.point: tuple[Array, Array] | None = None
 
     def __call__(self, w: Array, b: Array) -> tuple[float, Array, Array]:
-        if self.at is None or not (np.array_equal(w, self.at[0]) and np.array_equal(b, self.at[1])):
-            self.at, self.found = (w.copy(), b.copy()), self.objective(w, b)
-        return self.found
+        if self.point is None or not (np.array_equal(w, self.point[0]) and np.array_equal(b, self.point[1])):
+            self.point, self.value = (w.copy(), b.copy()), self.objective(w, b)
+        return self.value
 
 
 def largest_entry(objective: Objective, w: Array, b: Array) -> float:

@@ -28,9 +28,9 @@ def fit_odir(p: Predictions, select: Select, grid: bool) -> tuple[LinearFit, dic
     pairs = [(s, m) for s in STRENGTHS[::-1] for m in (STRENGTHS[::-1] if grid else (s,))]
     scores = _eces(p, z, pairs) if select == "cal_ece" else _held_out_nlls(p, z, pairs)
     best = min(pairs, key=lambda pair: scores[pair])
-    found = fit_linear(z, p.labels, "matrix", penalty=odir(*best, k), rows_weigh=p.weights)
+    linear = fit_linear(z, p.labels, "matrix", penalty=odir(*best, k), rows_weigh=p.weights)
     chosen = {"strength": best[0], "bias_strength": best[1]}
-    return found, chosen | ({"score": scores[best]} if np.isfinite(scores[best]) else {})  # of one row there is none
+    return linear, chosen | ({"score": scores[best]} if np.isfinite(scores[best]) else {})  # of one row there is none
 
 
 Pair = tuple[float, float]
@@ -44,27 +44,27 @@ def _held_out_nlls(p: Predictions, z: Array, pairs: list[Pair]) -> dict[Pair, fl
     fold, weigh = folds_by_confidence(p, folds), np.ones(p.n) if p.weights is None else p.weights
     totals = dict.fromkeys(pairs, 0.0)
     for f in range(folds):
-        inside, outside, found = fold == f, fold != f, None
+        inside, outside, linear = fold == f, fold != f, None
         few = None if p.weights is None else p.weights[outside]
         for pair in pairs:
             ridge = odir(*pair, p.k)
-            found = fit_linear(
-                z[outside], p.labels[outside], "matrix", penalty=ridge, begin=found, polish=False, rows_weigh=few
+            linear = fit_linear(
+                z[outside], p.labels[outside], "matrix", penalty=ridge, begin=linear, polish=False, rows_weigh=few
             )
-            totals[pair] -= float(weigh[inside] @ _applied(found, z[inside], p.labels[inside]).true_log_prob)
+            totals[pair] -= float(weigh[inside] @ _apply(linear, z[inside], p.labels[inside]).true_log_prob)
     return {pair: total / weigh.sum() for pair, total in totals.items()}
 
 
 def _eces(p: Predictions, z: Array, pairs: list[Pair]) -> dict[Pair, float]:
     """The ECE of each pair on the rows it was fitted on: what the paper says literally."""
     scores: dict[Pair, float] = {}
-    found = None
+    linear = None
     for pair in pairs:
         ridge = odir(*pair, p.k)
-        found = fit_linear(z, p.labels, "matrix", penalty=ridge, begin=found, rows_weigh=p.weights)
-        scores[pair] = _applied(found, z, p.labels, p.row_data).top_label.bins(15).ece
+        linear = fit_linear(z, p.labels, "matrix", penalty=ridge, begin=linear, rows_weigh=p.weights)
+        scores[pair] = _apply(linear, z, p.labels, p.row_data).top_label.bins(15).ece
     return scores
 
 
-def _applied(found: LinearFit, z: Array, labels: Ints, row_data: RowData | None = None) -> Predictions:
-    return Predictions(z @ found.weight.T + found.bias, labels, "logits", row_data)
+def _apply(linear: LinearFit, z: Array, labels: Ints, row_data: RowData | None = None) -> Predictions:
+    return Predictions(z @ linear.weight.T + linear.bias, labels, "logits", row_data)

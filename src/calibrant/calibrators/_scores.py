@@ -16,7 +16,7 @@ from calibrant.core.maps.map import Fit
 from calibrant.core.maps.steps import Scope
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.text.number_format import named_classes
+from calibrant.core.text.number_format import name_classes
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
@@ -101,7 +101,7 @@ def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
             yield Pool(x, size, hits)
 
 
-def shared_pool(p: Predictions) -> Pool:
+def pool_classes(p: Predictions) -> Pool:
     """All n * k probabilities together."""
     hits = np.arange(p.k) == p.labels[:, None]
     weights = None if p.weights is None else np.repeat(p.weights, p.k)
@@ -141,7 +141,7 @@ def isotonic_knots(pool: Pool) -> tuple[Array, Array]:
     return pool.x[place[keep]], np.repeat(value, 2)[keep]
 
 
-def nudged(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
+def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
     """The same line plus `by` times the score, from 0 to 1: ties become differences."""
     low, high = ([0.0], y[:1]) if x[0] > 0 else ([], []), ([1.0], y[-1:]) if x[-1] < 1 else ([], [])
     wide = np.concatenate([low[0], x, high[0]])
@@ -176,6 +176,6 @@ def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
     else:
         absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
         if len(absent):
-            return Fit(diagnosis=f"converged; {named_classes(absent)} not among the labels")
+            return Fit(diagnosis=f"converged; {name_classes(absent)} not among the labels")
     spread = p.curve.scores if scope == "top" else p.values
     return Fit(diagnosis="converged; all scores are equal") if np.ptp(spread) == 0 else Fit()

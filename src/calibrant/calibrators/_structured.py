@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.calibrators._base import scaled
+from calibrant.calibrators._base import build_scaling
 from calibrant.core.maps.steps import LogProbs, Mix, Step
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import Predictions
@@ -10,11 +10,11 @@ from calibrant.core.predictions.constants import CHUNK_ELEMENTS
 from calibrant.core.statistics.temperature import find_temperature
 
 
-def smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
+def fit_smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
     """The steps, the temperature, and the log-probabilities they give: those that structured scaling acts on."""
     T = find_temperature(p).T
     share = 1 / (p.effective + 1)
-    steps = (scaled(T), Mix(1.0, np.array([0.0, 1 - share, share])), LogProbs())
+    steps = (build_scaling(T), Mix(1.0, np.array([0.0, 1 - share, share])), LogProbs())
     logs = np.empty((p.n, p.k))
 
     def work(rows: slice) -> None:  # one array of results, whatever the steps need inside

@@ -36,4 +36,4 @@ class Affine(Calibrator):
         fitted = platt_of(z[:, 1] - z[:, 0], (p.labels == 1).astype(np.float64), p.counts)
         a, b = float(fitted.slopes[0]), fitted.offset
         step = Linear(np.array([[0.0, 0.0], [-a, a]]), np.array([0.0, b]))
-        return self.made(p, step, fit=report([fitted]), a=a, b=b)
+        return self.build_map(p, step, fit=report([fitted]), a=a, b=b)

@@ -37,7 +37,7 @@ class BBQ(OfScores):
         counts = bin_counts(round(p.effective))
         stairs = [self._stair(pool, [pool.begins(count) for count in counts]) for pool in pools(p, self.scope)]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
-        return self.made(p, step, fit=free_fit(p, self.scope), binnings=len(counts))
+        return self.build_map(p, step, fit=free_fit(p, self.scope), binnings=len(counts))
 
     def _stair(self, pool: Pool, begins: list[Array]) -> tuple[Array, Array]:
         """All binnings at once: their bins in one long row, each binning ending with the edge 1."""

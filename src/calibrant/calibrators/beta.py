@@ -10,7 +10,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Sigmoid
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.logistic import Logistic, fit_logistic, report, separated, smoothed
+from calibrant.core.statistics.logistic import Logistic, explain_separation, fit_logistic, report, smooth_targets
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,22 @@ class Beta(OfScores):
         step = Sigmoid(coefficients, "probs", STEP_SCOPE[self.scope])
         columns = coefficients.T[:3].tolist()
         given = dict(zip("abc", ([v for (v,) in columns] if self.scope == "top" else columns), strict=True))
-        return self.made(p, step, fit=report(fits), **given)
+        return self.build_map(p, step, fit=report(fits), **given)
 
 
 def _beta_of(pool: Pool) -> Logistic:
     """The constrained optimum; of smoothed targets where there is none. Equal scores keep a = b = 1 and fit c."""
     s = np.clip(pool.x, SCORE_FLOOR, 1 - SCORE_FLOOR)
     features = np.stack([np.log(s), -np.log1p(-s)], axis=1)  # (m, 2)
-    why = separated(s, pool.rate, rising=True)
-    aims = smoothed(pool.rate, pool.size) if why else pool.rate
+    why = explain_separation(s, pool.rate, rising=True)
+    aims = smooth_targets(pool.rate, pool.size) if why else pool.rate
     if s[0] == s[-1]:
         flat = fit_logistic(features, aims, pool.size)
         return replace(flat, slopes=np.ones(2), offset=flat.offset - float(features[0].sum()), separable=why)
-    return replace(_constrained(features, aims, pool.size), separable=why)
+    return replace(_fit_constrained(features, aims, pool.size), separable=why)
 
 
-def _constrained(features: Array, targets: Array, weights: Array) -> Logistic:
+def _fit_constrained(features: Array, targets: Array, weights: Array) -> Logistic:
     """Both slopes free if that keeps them from below 0; else the best with one or both of them 0.
 
     The loss is convex, so with one slope below 0 the optimum has that slope 0: the rule of the paper. With both

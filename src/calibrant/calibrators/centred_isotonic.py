@@ -30,7 +30,7 @@ class CentredIsotonic(OfScores):
     def fit(self, p: Predictions) -> Map:
         lines = [_line(pool) for pool in pools(p, self.scope)]
         step = Curves([x for x, _ in lines], [y for _, y in lines], "line", STEP_SCOPE[self.scope])
-        return self.made(p, step, fit=free_fit(p, self.scope))
+        return self.build_map(p, step, fit=free_fit(p, self.scope))
 
 
 def _line(pool: Pool) -> tuple[Array, Array]:

@@ -34,5 +34,5 @@ class Dirichlet(Calibrator):
 
     def fit(self, p: Predictions) -> Map:
         logs = LogProbs()
-        found, chosen = fit_odir(logs(p), self.select, self.grid)
-        return self.made(p, logs, Linear(found.weight, found.bias), fit=found.fit, **chosen)
+        linear, chosen = fit_odir(logs(p), self.select, self.grid)
+        return self.build_map(p, logs, Linear(linear.weight, linear.bias), fit=linear.fit, **chosen)

@@ -44,7 +44,7 @@ class ETS(Calibrator):
         weights = _nll_weights(p, T) if self.loss == "nll" else _brier_weights(p, T)
         if weights[2] > 1 - TRACE:  # all flat: a trace of the model keeps its order, and so its predictions
             weights = np.array([TRACE, 0.0, 1 - TRACE])
-        return self.made(p, Mix(T, weights), T=T, weights=weights.tolist())
+        return self.build_map(p, Mix(T, weights), T=T, weights=weights.tolist())
 
 
 def _brier(p: Predictions) -> float:
@@ -61,8 +61,8 @@ def _brier_temperature(p: Predictions) -> float:
     grid = np.geomspace(LOWEST, HIGHEST, 14)
     best = int(np.argmin([_brier(p.with_temperature(T)) for T in grid]))
     low, high = np.log(grid[max(best - 1, 0)]), np.log(grid[min(best + 1, len(grid) - 1)])
-    found = minimize_scalar(lambda s: _brier(p.with_temperature(np.exp(s))), bounds=(low, high), method="bounded")
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(lambda s: _brier(p.with_temperature(np.exp(s))), bounds=(low, high), method="bounded")
+    return float(np.exp(optimum.x))
 
 
 def _brier_weights(p: Predictions, T: float) -> Array:

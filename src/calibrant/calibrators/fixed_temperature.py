@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.calibrators._base import EVERY_TASK, Calibrator, scaled
+from calibrant.calibrators._base import EVERY_TASK, Calibrator, build_scaling
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
@@ -37,4 +37,4 @@ class FixedTemperature(Calibrator):
             raise InputError("T", expected="a number above 0", got=f"{self.T:g}", fix="use for instance 1.5")
 
     def fit(self, p: Predictions) -> Map:
-        return self.made(p, scaled(self.T), T=self.T)
+        return self.build_map(p, build_scaling(self.T), T=self.T)

@@ -45,7 +45,7 @@ class Histogram(OfScores):
     def fit(self, p: Predictions) -> Map:
         stairs = [self._stair(pool) for pool in pools(p, self.scope)]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
-        return self.made(p, step, fit=free_fit(p, self.scope))
+        return self.build_map(p, step, fit=free_fit(p, self.scope))
 
     def _stair(self, pool: Pool) -> tuple[Array, Array]:
         edges = equal_mass_edges(pool, self.bins)

@@ -28,4 +28,4 @@ class Identity(Calibrator):
     learns: ClassVar[bool] = False
 
     def fit(self, p: Predictions) -> Map:
-        return self.made(p)
+        return self.build_map(p)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
-from calibrant.calibrators._scores import free_fit, isotonic_knots, nudged, shared_pool
+from calibrant.calibrators._scores import free_fit, isotonic_knots, pool_classes, tilt
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
@@ -31,5 +31,5 @@ class IRM(Calibrator):
     says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        x, y = nudged(*isotonic_knots(shared_pool(p)))
-        return self.made(p, Curves([x], [y], "line", "shared"), fit=free_fit(p, "shared"))
+        x, y = tilt(*isotonic_knots(pool_classes(p)))
+        return self.build_map(p, Curves([x], [y], "line", "shared"), fit=free_fit(p, "shared"))

@@ -32,4 +32,4 @@ class Isotonic(Calibrator):
 
     def fit(self, p: Predictions) -> Map:
         x, y = isotonic_knots(next(pools(p, "top")))
-        return self.made(p, Curves([x], [y], "line", "top"), fit=free_fit(p, "top"))
+        return self.build_map(p, Curves([x], [y], "line", "top"), fit=free_fit(p, "top"))

@@ -36,5 +36,5 @@ class MSODIR(Calibrator):
     picks: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        found, chosen = fit_odir(p, self.select, self.grid)
-        return self.made(p, Linear(found.weight, found.bias), fit=found.fit, **chosen)
+        linear, chosen = fit_odir(p, self.select, self.grid)
+        return self.build_map(p, Linear(linear.weight, linear.bias), fit=linear.fit, **chosen)

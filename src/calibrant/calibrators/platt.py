@@ -57,7 +57,7 @@ class Platt(OfScores):
             STEP_SCOPE[self.scope],
         )
         given = {"a": float(a[0]), "b": float(b[0])} if top else {"a": a.tolist(), "b": b.tolist()}
-        return self.made(p, step, fit=report(fits), **given)
+        return self.build_map(p, step, fit=report(fits), **given)
 
 
 def logit(scores: Array) -> Array:

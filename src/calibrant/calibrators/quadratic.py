@@ -11,7 +11,7 @@ from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Sigmoid
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.statistics.logistic import fit_logistic, report, separated, smoothed
+from calibrant.core.statistics.logistic import explain_separation, fit_logistic, report, smooth_targets
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Quadratic(Calibrator):
 
     def fit(self, p: Predictions) -> Map:
         x, targets = logit(p.probs[:, 1]), (p.labels == 1).astype(np.float64)
-        why = separated(x, targets)
-        aims = smoothed(targets, p.counts) if why else targets
+        why = explain_separation(x, targets)
+        aims = smooth_targets(targets, p.counts) if why else targets
         fitted = fit_logistic(np.stack([x, x**2], axis=1), aims, p.counts)
         a, c, b = float(fitted.slopes[0]), float(fitted.slopes[1]), fitted.offset
         step = Sigmoid(np.array([[a, a, -b, -c], [a, a, b, c]]), "probs", "classes")
-        return self.made(p, step, fit=report([replace(fitted, separable=why)]), a=a, b=b, c=c)
+        return self.build_map(p, step, fit=report([replace(fitted, separable=why)]), a=a, b=b, c=c)

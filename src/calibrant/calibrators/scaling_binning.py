@@ -43,7 +43,7 @@ class ScalingBinning(OfScores):
             fits.append(fitted)
             x.append(knots)
             y.append(values)
-        return self.made(p, Curves(x, y, "stair", STEP_SCOPE[self.scope]), fit=report(fits))
+        return self.build_map(p, Curves(x, y, "stair", STEP_SCOPE[self.scope]), fit=report(fits))
 
 
 def _stair(pool: Pool, fitted: Logistic, bins: int) -> tuple[Array, Array]:

@@ -61,4 +61,4 @@ class Spline(Calibrator):
         report = free_fit(p, "top")
         if knots < self.knots:
             report = Fit(diagnosis=f"{report.diagnosis}; {knots} knots only, for {n} rows")
-        return self.made(p, Curves([pool.x], [value], "line", "top"), fit=report)
+        return self.build_map(p, Curves([pool.x], [value], "line", "top"), fit=report)

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_TASK, Calibrator, scaled
+from calibrant.calibrators._base import EVERY_TASK, Calibrator, build_scaling
 from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
@@ -37,14 +37,16 @@ class Temperature(Calibrator):
     def fit(self, p: Predictions) -> Map:
         if self.solver == "gd1000":
             T, gradient = descend(p, steps=1000, rate=0.001)
-            return self.made(p, scaled(T), fit=Fit(False, "stopped after 1000 steps of 0.001", gradient, 1000), T=T)
+            return self.build_map(
+                p, build_scaling(T), fit=Fit(False, "stopped after 1000 steps of 0.001", gradient, 1000), T=T
+            )
         fitted = find_temperature(p)
         converged = fitted.diagnosis == "converged"
         with np.errstate(over="ignore"):  # of a few rows that say next to nothing
             half = float(np.exp(_quantile(p) * fitted.stderr / fitted.T)) if converged else np.inf  # normal in ln T
-        return self.made(
+        return self.build_map(
             p,
-            scaled(fitted.T),
+            build_scaling(fitted.T),
             fit=Fit(converged, fitted.diagnosis, abs(fitted.gradient) if converged else None),
             T=fitted.T,
             T_low=fitted.T / half,

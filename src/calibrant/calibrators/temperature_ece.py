@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._base import EVERY_TASK, Calibrator, scaled
+from calibrant.calibrators._base import EVERY_TASK, Calibrator, build_scaling
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
@@ -59,7 +59,7 @@ class TemperatureECE(Calibrator):
         exact = np.array([p.with_temperature(T).curve.bins(self.bins).ece for T in finalists])
         best = finalists[exact <= exact.min() + 1e-12]
         T = float(best[np.argmin(np.abs(best - 1))])
-        return self.made(p, scaled(T), T=T, ece=float(exact.min()))
+        return self.build_map(p, build_scaling(T), T=T, ece=float(exact.min()))
 
     def _scan(self, p: Predictions, grid: Array) -> Array:
         """The ECE at every temperature, in float32 and without sorting; all temperatures for a chunk of rows."""

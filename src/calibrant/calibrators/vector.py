@@ -38,8 +38,8 @@ class Vector(Calibrator):
 
     def fit(self, p: Predictions) -> Map:
         if self.solver == "gd1000":
-            found = descend_linear(p.logits, p.labels, "vector", steps=1000, rate=0.001, rows_weigh=p.weights)
+            linear = descend_linear(p.logits, p.labels, "vector", steps=1000, rate=0.001, rows_weigh=p.weights)
         else:
             start = 1 / find_temperature(p).T
-            found = fit_linear(p.logits, p.labels, "vector", start=start, rows_weigh=p.weights)
-        return self.made(p, Linear(found.weight, found.bias), fit=found.fit, objective=found.objective)
+            linear = fit_linear(p.logits, p.labels, "vector", start=start, rows_weigh=p.weights)
+        return self.build_map(p, Linear(linear.weight, linear.bias), fit=linear.fit, objective=linear.objective)

@@ -36,7 +36,7 @@ class VennAbers(OfScores):
             y.append(values)
             width.append(float(pool.size @ (p1[:-1] - p0[1:])) / pool.n)
         step = Curves(x, y, "stair", STEP_SCOPE[self.scope])
-        return self.made(p, step, fit=free_fit(p, self.scope), width=float(np.mean(width)))
+        return self.build_map(p, step, fit=free_fit(p, self.scope), width=float(np.mean(width)))
 
 
 def pairs(pool: Pool) -> tuple[Array, Array]:

@@ -60,7 +60,7 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def shown(*columns: "str | ProgressColumn", quiet: bool = False) -> Iterator["RichProgress"]:
+def show_progress(*columns: "str | ProgressColumn", quiet: bool = False) -> Iterator["RichProgress"]:
     """A progress bar on the terminal, gone when it is done; silent in pipes."""
     from rich.console import Console
     from rich.progress import Progress as RichProgress
@@ -88,7 +88,7 @@ def bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator["OnDon
     """A function that moves a bar on the terminal; silent in pipes."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-    with shown(
+    with show_progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), quiet=quiet
     ) as drawn:
         task = drawn.add_task(what, total=total)

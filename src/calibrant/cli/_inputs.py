@@ -83,7 +83,7 @@ class Inputs:
         if reference is not None and reference.notes:
             tables.show("\nIn the reference: " + visible(" ".join(reference.notes)))
 
-    def grouped(self, column: str) -> "Inputs":
+    def with_group_column(self, column: str) -> "Inputs":
         """The same inputs with the groups in another column."""
         return replace(self, columns=replace(self.columns, group=column))
 

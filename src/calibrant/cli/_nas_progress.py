@@ -8,7 +8,7 @@ import typer
 from calibrant.cli._app import print_json
 
 if TYPE_CHECKING:
-    from calibrant.studying.engine import Standing
+    from calibrant.studying.engine import StudyProgress
     from calibrant.studying.job import Job
 
 
@@ -23,26 +23,26 @@ def run_shown(jobs: "list[Job]", out: Path, on: str, limit: float, retry: bool, 
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=quiet) as shown:
         task = shown.add_task("", total=None)
 
-        def on_progress(p: "Standing") -> None:
+        def on_progress(p: "StudyProgress") -> None:
             left = "" if p.left is None else f"about {p.left / 60:.0f} min left"
             words = f"{p.failed} failed, {left}" if p.failed else left
             shown.update(task, total=p.total, completed=p.done + p.failed, description=words)
 
         try:
-            made = run_networks(jobs, out, on=on, limit=limit, retry=retry, on_progress=on_progress)
+            build = run_networks(jobs, out, on=on, limit=limit, retry=retry, on_progress=on_progress)
         except KeyboardInterrupt:
             typer.echo(f"stopped; finished networks are kept: the same command continues ({out})", err=True)
             raise typer.Exit(130) from None
-    ended = made.standing
+    ended = build.standing
     facts = {"total": ended.total, "done": ended.done, "reused": ended.reused, "failed": ended.failed}
     if quiet:
-        print_json({**facts, "table": str(made.file), "rows": made.table.height, "failures": made.failures})
+        print_json({**facts, "table": str(build.file), "rows": build.table.height, "failures": build.failures})
     else:
         typer.echo(
             f"{ended.done:,} of {ended.total:,} networks done ({ended.reused:,} before), {ended.failed:,} failed."
         )
-        for name, why in list(made.failures.items())[:10]:
+        for name, why in list(build.failures.items())[:10]:
             typer.echo(f"  skipped {name}: {why}", err=True)
-        typer.echo(f"{made.table.height:,} rows written to {made.file}.")
-        typer.echo(f'\n  calibrant nas query "select arch, accuracy, pre_ECE_15 from nas limit 5" --table {made.file}')
+        typer.echo(f"{build.table.height:,} rows written to {build.file}.")
+        typer.echo(f'\n  calibrant nas query "select arch, accuracy, pre_ECE_15 from nas limit 5" --table {build.file}')
     raise typer.Exit(1 if ended.failed else 0)

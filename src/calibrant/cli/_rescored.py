@@ -10,15 +10,15 @@ from calibrant.core.text.number_format import number, percent
 if TYPE_CHECKING:
     from calibrant.core.predictions import Predictions
     from calibrant.rescoring.clamping import ClampedRun
-    from calibrant.rescoring.rescored import Rescored
+    from calibrant.rescoring.rescored import RescoredPredictions
 
 
-def tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
-    r = made.clamped.report
+def tell_clamp(result: "ClampedRun", out: Path, onnx: Path | None) -> None:
+    r = result.clamped.report
     assert r is not None
-    columns = next(iter(made.measures.values()))
+    columns = next(iter(result.measures.values()))
     typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
-    for name, values in made.measures.items():
+    for name, values in result.measures.items():
         shown = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
         typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
     typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
@@ -27,7 +27,7 @@ def tell_clamp(made: "ClampedRun", out: Path, onnx: Path | None) -> None:
     typer.echo(f"Written to {out}{'' if onnx is None else f' and {onnx}'}.")
 
 
-def told_confidnet(facts: dict[str, Any]) -> str:
+def describe_confidnet(facts: dict[str, Any]) -> str:
     chosen, where = facts["chosen"], f"held-out {facts['learned_from']} images"
     lines = [f"ConfidNet after {facts['epochs']} epochs; chosen: epoch {chosen['epoch']} of stage {chosen['stage']},"]
     if chosen["by"] == "aupr_error":
@@ -37,14 +37,14 @@ def told_confidnet(facts: dict[str, Any]) -> str:
     return "\n".join([*lines, f"There the network gives the true class {facts['mean_target']:.3f} on average."])
 
 
-def facts_of(made: "Rescored[Any]", file: Path, part: str) -> dict[str, Any]:
-    after: Predictions = made.after
+def facts_of(result: "RescoredPredictions[Any]", file: Path, part: str) -> dict[str, Any]:
+    after: Predictions = result.after
     counts = {"n": after.n, "k": after.k, "seen": after.row_data.seen}
-    return {"file": str(file), "part": part, **counts, "measures": made.measures()}
+    return {"file": str(file), "part": part, **counts, "measures": result.measures()}
 
 
-def show(made: "Rescored[Any]", file: Path) -> None:
+def show(result: "RescoredPredictions[Any]", file: Path) -> None:
     typer.echo(f"\n{'measure':14}{'before':>10}{'after':>10}")
-    for row in made.measures():
+    for row in result.measures():
         typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")
-    typer.echo(f"\n{made.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")
+    typer.echo(f"\n{result.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")

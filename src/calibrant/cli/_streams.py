@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.io.batch_rules import BatchLog, BatchRules, check_missing_label
 from calibrant.core.io.formats import STDIN, file_format
 from calibrant.core.io.missing import Missing, total_missing
-from calibrant.core.lock import locked_file
+from calibrant.core.lock import lock_file
 from calibrant.core.predictions import Predictions
 from calibrant.streaming.cursor import Cursor, NewRows, find_renamed
 
@@ -64,7 +64,7 @@ def choose_format(form: str | None, as_json: bool) -> Format:
 def lock_state(state: Path | None) -> AbstractContextManager[None]:
     """Keep other processes from using the state while it is read, updated and saved."""
     special = state is not None and state.exists() and not state.is_file()  # such as /dev/null
-    return nullcontext() if state is None or special else locked_file(state)
+    return nullcontext() if state is None or special else lock_file(state)
 
 
 def read_stream(

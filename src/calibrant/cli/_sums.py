@@ -12,7 +12,7 @@ from calibrant.cli._streams import Format, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.missing import Missing
 from calibrant.core.json import read_json
-from calibrant.measuring.check import Check, passed
+from calibrant.measuring.check import Check, all_pass
 from calibrant.reporting import tables
 
 Limits = list[tuple[Literal["max", "min"], str, float]]
@@ -25,8 +25,8 @@ def is_state(file: Path) -> bool:
 
 def load_state(file: Path) -> States:
     """What an accumulator, or accumulators by key, have saved."""
-    found = read_json(file, expected="a state of an accumulator", fix="write it with --stream --state")
-    if isinstance(found, dict) and "calibrant_accumulators" in found:
+    document = read_json(file, expected="a state of an accumulator", fix="write it with --stream --state")
+    if isinstance(document, dict) and "calibrant_accumulators" in document:
         return cal.Accumulators.load(file)
     return cal.Accumulator.load(file)
 
@@ -67,7 +67,7 @@ def measure_stream(
     """Add the rows of a file to sums, which continue from `state` if it exists, and print the measures."""
     with lock_state(state):
         sums = _begin(state, measures, by)
-        columns = inputs if by is None else inputs.grouped(by)
+        columns = inputs if by is None else inputs.with_group_column(by)
         reading = read_stream(
             sums,
             file,
@@ -133,8 +133,8 @@ def check_state(
     as_json: bool,
 ) -> bool:
     """Whether the sums keep their limits, each key by itself; printed."""
-    found, reference = load_state(file), None if against is None else load_state(against)
-    each = _by_name(found)
+    states, reference = load_state(file), None if against is None else load_state(against)
+    each = _by_name(states)
     others = {} if reference is None else _by_name(reference)
 
     def of(name: str, one: cal.Accumulator) -> list[Check]:
@@ -146,17 +146,17 @@ def check_state(
             ]
         return rows
 
-    made = {name: of(name, one) for name, one in each.items()}
-    ok = passed([row for rows in made.values() for row in rows], strict=strict)
-    _show_checks(made, ok, strict, confidence, as_json)
+    checks = {name: of(name, one) for name, one in each.items()}
+    ok = all_pass([row for rows in checks.values() for row in rows], strict=strict)
+    _show_checks(checks, ok, strict, confidence, as_json)
     return ok
 
 
-def _show_checks(made: dict[str, list[Check]], ok: bool, strict: bool, confidence: float, as_json: bool) -> None:
+def _show_checks(checks: dict[str, list[Check]], ok: bool, strict: bool, confidence: float, as_json: bool) -> None:
     if as_json:
-        rows = [({"key": name} if name else {}) | row.to_dict() for name, some in made.items() for row in some]
+        rows = [({"key": name} if name else {}) | row.to_dict() for name, some in checks.items() for row in some]
         return print_json({"passed": ok, "strict": strict, "checks": rows})
-    _blocks(made, lambda rows: tables.show(tables.checks(rows, confidence)))
+    _blocks(checks, lambda rows: tables.show(tables.checks(rows, confidence)))
     tables.show("\npass" if ok else "\nfail")
 
 
@@ -164,31 +164,35 @@ def _show_each(each: cal.Accumulators, confidence: float, seed: int, as_json: bo
     rows = {key: one.measure_all(confidence=confidence, seed=seed) for key, one in each.items()}
     if as_json:
         return print_json(
-            [dict(zip(each.by, key, strict=True)) | m.to_dict() for key, found in rows.items() for m in found]
+            [
+                dict(zip(each.by, key, strict=True)) | m.to_dict()
+                for key, measurements in rows.items()
+                for m in measurements
+            ]
         )
     parts = tables.by_key(each.by, rows)
     for i, table in enumerate(parts):
         tables.show(*([""] if i else []), table)
 
 
-def _blocks(made: dict[str, list[Check]], show: Callable[[list[Check]], None]) -> None:
-    for i, (name, rows) in enumerate(made.items()):
+def _blocks(checks: dict[str, list[Check]], show: Callable[[list[Check]], None]) -> None:
+    for i, (name, rows) in enumerate(checks.items()):
         if name:
             tables.show(f"{'' if i == 0 else chr(10)}{visible(name)}")
         show(rows)
 
 
-def _by_name(found: States) -> dict[str, cal.Accumulator]:
+def _by_name(states: States) -> dict[str, cal.Accumulator]:
     """Accumulators by the names of their keys; one alone needs none."""
-    if isinstance(found, cal.Accumulator):
-        return {"": found}
-    return {", ".join(key): one for key, one in found.items()}
+    if isinstance(states, cal.Accumulator):
+        return {"": states}
+    return {", ".join(key): one for key, one in states.items()}
 
 
 def _reference(place: str, others: dict[str, cal.Accumulator], name: str) -> cal.Accumulator:
     """The same key of the reference, or the one that it has for all."""
-    found = others.get(name, others.get(""))
-    if found is None:
+    reference = others.get(name, others.get(""))
+    if reference is None:
         got = ", ".join(list(others)[:5]) or "none"
         raise InputError(place, expected=f"the key {name} there too", got=got, fix="give the sums of the same keys")
-    return found
+    return reference

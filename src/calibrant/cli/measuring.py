@@ -25,7 +25,7 @@ from calibrant.cli._streams import FormatOption, MissingLabelOption, SaveEvery, 
 from calibrant.cli._sums import SumsOutput, check_state, is_state, measure_state, measure_stream
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.text.number_format import count
-from calibrant.measuring.check import passed
+from calibrant.measuring.check import all_pass
 from calibrant.reporting import tables
 
 
@@ -222,7 +222,7 @@ def check(
     reference = None if against is None else inputs.load(against)
     if reference is not None:
         rows += [cal.check_against(p, reference, spec, limit=limit, **options) for spec, limit in worse]
-    ok = passed(rows, strict=strict)
+    ok = all_pass(rows, strict=strict)
     if as_json:
         print_json(
             {"passed": ok, "strict": strict, "checks": [v.to_dict() for v in rows]}

@@ -64,11 +64,11 @@ def show(
     from calibrant.nas import spaces
     from calibrant.nas.pictures import cell_svg, cell_text, size_text
 
-    made = spaces.make(space or _space_of(arch))
-    text = made.find(arch)
+    chosen_space = spaces.make(space or _space_of(arch))
+    text = chosen_space.find(arch)
     cell = text if text.startswith("|") else BEST
-    facts = _network_facts(made, text, classes, size)
-    facts["rows"] = _numbers(made, text, table)
+    facts = _network_facts(chosen_space, text, classes, size)
+    facts["rows"] = _numbers(chosen_space, text, table)
     if svg is not None:
         write_whole(svg, lambda stream: stream.write(cell_svg(cell).encode()))
     if as_json:
@@ -138,19 +138,21 @@ def accuracy(
     from calibrant.nas.files import accuracies, network_files
 
     with bar("files", len(network_files(folder)), quiet=as_json) as step:
-        made = accuracies(folder, on_file=step)
-    if made.table.height == 0:
-        why = next(iter(made.skipped.values()), "none")
+        result = accuracies(folder, on_file=step)
+    if result.table.height == 0:
+        why = next(iter(result.skipped.values()), "none")
         raise InputError(str(folder), expected="files of NATS-Bench", got=why, fix="get the folder again")
-    write_whole(out, made.table.write_parquet)
-    facts = {"out": str(out), "files": made.files, "rows": made.table.height, "skipped": made.skipped}
+    write_whole(out, result.table.write_parquet)
+    facts = {"out": str(out), "files": result.files, "rows": result.table.height, "skipped": result.skipped}
     if as_json:
         return print_json(facts)
-    typer.echo(f"{made.table.height:,} trainings of {made.files - len(made.skipped):,} networks written to {out}.")
-    for name, why in list(made.skipped.items())[:10]:
+    typer.echo(
+        f"{result.table.height:,} trainings of {result.files - len(result.skipped):,} networks written to {out}."
+    )
+    for name, why in list(result.skipped.items())[:10]:
         typer.echo(f"  skipped {name}: {why}", err=True)
-    if made.skipped:
-        typer.echo(f"{len(made.skipped):,} of {made.files:,} files were skipped.", err=True)
+    if result.skipped:
+        typer.echo(f"{len(result.skipped):,} of {result.files:,} files were skipped.", err=True)
 
 
 @commands.command()
@@ -221,11 +223,11 @@ def _numbers(space: "Space", arch: str, table: Path | None) -> list[dict[str, An
 
     if table is None and not NAS.exists():
         return []
-    found = open_table(table)
-    if "arch" not in found.columns:
+    networks = open_table(table)
+    if "arch" not in networks.columns:
         raise InputError(str(table), expected="a column arch", got="none", fix="give a table that calibrant nas wrote")
-    rows = found.filter(found["arch"] == arch)
-    return rows.select([name for name in SHOWN if name in found.columns]).to_dicts()
+    rows = networks.filter(networks["arch"] == arch)
+    return rows.select([name for name in SHOWN if name in networks.columns]).to_dicts()
 
 
 def _print_facts(facts: dict[str, Any], classes: int, size: int) -> None:

@@ -41,7 +41,7 @@ def ask(
     for answer in answers:
         typer.echo(as_text(answer, short=question == "all"))
     if not table:
-        typer.echo(_wrapped(ABOUT))
+        typer.echo(_wrap(ABOUT))
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 
@@ -90,7 +90,7 @@ def search(
         return _live(live, {**options, "scale": scale, "on": on}, data or LIVE_DATA, out, as_json)
     networks = read_networks(table or ())
     seeds = seeds or 100
-    found = search_table(
+    results = search_table(
         networks,
         by=chosen,
         goal=goal,  # type: ignore[arg-type]  # checked there
@@ -104,10 +104,10 @@ def search(
     if out is not None:
         draw_front(networks, out, space=space, data=data)
     if as_json:
-        return print_json({"found": [asdict(one) for one in found], "front": best})
+        return print_json({"results": [asdict(one) for one in results], "front": best})
     typer.echo(f"{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)\n")
     index = spaces.make(space).index
-    for one in found:
+    for one in results:
         interval = f"{one.mean:.4f} ({one.low:.4f} to {one.high:.4f})"
         typer.echo(f"{one.search:12}{interval}  best of all {one.best.value:.4f}, network {index(one.best.arch)}")
     _print_front(best, index)
@@ -130,25 +130,25 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
             step(done - before)
             before = done
 
-        found = search_live(folder, **options, data=data, on_progress=on_progress)
-    goal, networks = options["goal"], read_networks([found.file])
+        results = search_live(folder, **options, data=data, on_progress=on_progress)
+    goal, networks = options["goal"], read_networks([results.file])
     space = options["space"].partition(":")[0]
     best = front(networks, space=space)
     if out is not None:
         draw_front(networks, out, space=space)
-    facts = {"trained": found.trained, "failed": found.failed, "table": str(found.file)}
+    facts = {"trained": results.trained, "failed": results.failed, "table": str(results.file)}
     if as_json:
-        return print_json({**facts, "walks": [asdict(walk) for walk in found.walks], "front": best})
+        return print_json({**facts, "walks": [asdict(walk) for walk in results.walks], "front": best})
     typer.echo(f"{'search':12}{'seed':>6}  best {goal} of {options['budget']} networks")
     index = spaces.make(options["space"]).index
-    for walk in found.walks:
+    for walk in results.walks:
         top = walk.best(goal)
         typer.echo(f"{walk.search:12}{walk.seed:6}  {top.value:.4f}, network {index(top.arch)}")
     _print_front(best, index)
     typer.echo(
-        _wrapped(
-            f"{found.table.height:,} networks in {visible(str(found.file))}, {found.trained:,} of them trained now, "
-            f"{found.failed:,} failed. One training each: differences of a percent may be luck."
+        _wrap(
+            f"{results.table.height:,} networks in {visible(str(results.file))}, {results.trained:,} of them trained "
+            f"now, {results.failed:,} failed. One training each: differences of a percent may be luck."
         )
     )
     if out is not None:
@@ -164,7 +164,7 @@ def _print_front(best: list[dict[str, Any]], index: Callable[[str], int]) -> Non
     typer.echo("What a network is: calibrant nas show NUMBER; their names: --json.")
 
 
-def _wrapped(words: str, indent: str = "", more: str = "") -> str:
+def _wrap(words: str, indent: str = "", more: str = "") -> str:
     return fill(words, WIDTH, initial_indent=indent, subsequent_indent=indent + more, break_on_hyphens=False)
 
 

@@ -36,27 +36,32 @@ def plot(
     inputs: Inputs,
 ) -> None:
     """Draw a figure; without --out, print it in words and numbers."""
-    made = figures.make(figure if bins is None else f"{figure}{',' if ':' in figure else ':'}bins={bins}")
+    chosen_figure = figures.make(figure if bins is None else f"{figure}{',' if ':' in figure else ':'}bins={bins}")
     if out is not None:
         check_out(out)
     if theme not in ("light", "dark"):
         raise unknown_name("theme", theme, ["light", "dark"])
-    source = source_of(made, _named(files, names), inputs.load, resamples, seed)
+    source = source_of(chosen_figure, _name_files(files, names), inputs.load, resamples, seed)
     if out is not None:
-        words = draw(made, source, out, theme=theme)  # type: ignore[arg-type]  # checked above
+        words = draw(chosen_figure, source, out, theme=theme)  # type: ignore[arg-type]  # checked above
         if not as_json:
             return typer.echo(f"{visible(words)}\nWritten to {visible(str(out))}.")
-    rows = compute(made, source)
-    words = made.words(rows)
+    rows = compute(chosen_figure, source)
+    words = chosen_figure.words(rows)
     if as_json:
-        facts = {"figure": spec_of(made), "title": made.title, "words": words, "out": None if out is None else str(out)}
+        facts = {
+            "figure": spec_of(chosen_figure),
+            "title": chosen_figure.title,
+            "words": words,
+            "out": None if out is None else str(out),
+        }
         return print_json(facts | {"rows": rows})
     tables.show(visible(words), "", _table(rows))
     if len(rows) > SHOWN:
         typer.echo(f"... and {len(rows) - SHOWN:,} more rows: --json prints them all.")
 
 
-def _named(files: list[Path], names: str | None) -> dict[str, Path]:
+def _name_files(files: list[Path], names: str | None) -> dict[str, Path]:
     """The files by name: as told, else by their stems, else by their paths."""
     given = [name.strip() for name in names.split(",")] if names is not None else [file.stem for file in files]
     if names is None and len(set(given)) < len(given):

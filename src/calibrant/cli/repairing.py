@@ -54,8 +54,8 @@ def fit(
     if by_group and (what == "auto" or cross_fit):
         raise InputError("--by-group", expected="one calibrator and no --cross-fit", got="more", fix="use --test FILE")
     choice = cal.choose(val, keep_argmax=keep_argmax, seed=seed) if what == "auto" else None
-    made = choice.map if choice else cal.fit(val, what, by_group=by_group)
-    if keep_argmax and not made.keeps_argmax:
+    fitted_map = choice.map if choice else cal.fit(val, what, by_group=by_group)
+    if keep_argmax and not fitted_map.keeps_argmax:
         raise InputError(
             f"--with {what}",
             expected="a map that changes no prediction",
@@ -64,16 +64,16 @@ def fit(
         )
     from calibrant.repairing.judge import repair
 
-    judged = repair(made, val, test=other, folds=5 if cross_fit else 0, resamples=resamples, seed=seed)
+    judged = repair(fitted_map, val, test=other, folds=5 if cross_fit else 0, resamples=resamples, seed=seed)
     if out is not None:
-        made.save(out)
+        fitted_map.save(out)
     if as_json:
         extra = {"verdict": choice.verdict, **plain(choice.ruling)} if choice else {}
         return print_json(judged.to_dict() | extra | inputs.facts(val))
 
     if choice:
         tables.show(tables.candidates(choice.candidates), f"\n{choice.verdict}\n")
-    tables.show(f"{tables.fitted(made)}\nChanges on {ROWS[judged.judged_on]}:\n", tables.repair(judged))
+    tables.show(f"{tables.describe_map(fitted_map)}\nChanges on {ROWS[judged.judged_on]}:\n", tables.repair(judged))
     if judged.judged_on == "fitting_rows":
         tables.show("\nThe map was fitted on these rows, so numbers are optimistic: give --test FILE or --cross-fit.")
     inputs.show_notes(val)
@@ -123,8 +123,8 @@ def apply(
     decision the column decision: a class, or -1 where the row is handed over. Its other columns stay as they are.
     """
     loaded = load_map_or_decision(map_file)
-    made = loaded if isinstance(loaded, cal.Map) else loaded.map
-    q = made(inputs.load(file, labels="optional"))
+    fitted_map = loaded if isinstance(loaded, cal.Map) else loaded.map
+    q = fitted_map(inputs.load(file, labels="optional"))
     decided = None if isinstance(loaded, cal.Map) else loaded.policy(q)
     if not add_calibrated(q, file, out, decided):
         if decided is not None:
@@ -134,9 +134,9 @@ def apply(
             )
         q.save(out)
     if as_json:
-        facts = {"calibrator": made.calibrator, "n": q.n, "k": q.k, "seen": q.row_data.seen, "out": str(out)}
+        facts = {"calibrator": fitted_map.calibrator, "n": q.n, "k": q.k, "seen": q.row_data.seen, "out": str(out)}
         return print_json(facts | ({} if decided is None else {"decisions": _count(decided)}) | inputs.facts(q))
-    typer.echo(f"{q.n:,} predictions calibrated by {visible(made.calibrator)}, written to {visible(str(out))}.")
+    typer.echo(f"{q.n:,} predictions calibrated by {visible(fitted_map.calibrator)}, written to {visible(str(out))}.")
     if decided is not None:
         said = [f"{n:,} {'handed over' if c == '-1' else f'as {c}'}" for c, n in _count(decided).items()]
         typer.echo(f"Decided: {', '.join(said)}.")

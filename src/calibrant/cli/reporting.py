@@ -68,8 +68,8 @@ def report(
             refuse_options([name for name, value in needs_rows.items() if value is not None])
             result = _report_sums(files, settings, seed, command)
         else:
-            named = _named(files, names)
-            plain = inputs if inputs.columns.group is None else inputs.grouped("none")
+            named = _name_files(files, names)
+            plain = inputs if inputs.columns.group is None else inputs.with_group_column("none")
             models = {name: (plain if i else inputs).load(file) for i, (name, file) in enumerate(named.items())}
             fits = _fits(fit_on or [], list(named))
             others = {name: plain.load(file) for name, file in fits.items()}
@@ -125,7 +125,7 @@ def _report_sums(files: list[Path], settings: Settings, seed: int, command: str)
     return report_of_sums(sums, title=title, seed=seed, sources=[source], command=command)
 
 
-def _named(files: list[Path], names: str | None) -> dict[str, Path]:
+def _name_files(files: list[Path], names: str | None) -> dict[str, Path]:
     """Each file by its name: as given, or the file's own."""
     given = [visible(name) for name in ([f.stem for f in files] if names is None else names.split(","))]
     given = [name.strip() for name in given]

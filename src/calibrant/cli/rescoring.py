@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, numbers, print_json
-from calibrant.cli._rescored import facts_of, show, tell_clamp, told_confidnet
+from calibrant.cli._rescored import describe_confidnet, facts_of, show, tell_clamp
 from calibrant.core.errors import InputError
 from calibrant.core.io.formats import SUFFIXES
 
@@ -73,8 +73,11 @@ def clamp(
     assert isinstance(options, NeuralClamping)
     images = Images(data, root, part, split_seed, numbers("--mean", mean), numbers("--std", std), batch)
     out = _out(out, run, "clamp")
-    with bar("passes (at most)", options.most_passes + 2, quiet=as_json) as step, _interrupted("nothing was written"):
-        made = clamped_by(
+    with (
+        bar("passes (at most)", options.most_passes + 2, quiet=as_json) as step,
+        _explain_interrupt("nothing was written"),
+    ):
+        result = clamped_by(
             run,
             options,
             images,
@@ -83,12 +86,12 @@ def clamp(
             allow_code=allow_code,
             on_pass=lambda _: step(1),
         )
-    exported = None if onnx is None else made.clamped.export_onnx(onnx)
-    made.save(out)
+    exported = None if onnx is None else result.clamped.export_onnx(onnx)
+    result.save(out)
     if as_json:
         facts = {"folder": str(out), "onnx": None if exported is None else str(exported.path)}
-        return print_json(facts | {"measures": made.measures, "report": asdict(made.clamped.report)})  # type: ignore[arg-type]
-    tell_clamp(made, out, onnx)
+        return print_json(facts | {"measures": result.measures, "report": asdict(result.clamped.report)})  # type: ignore[arg-type]
+    tell_clamp(result, out, onnx)
 
 
 @app.command()
@@ -123,8 +126,8 @@ def confidnet(
         raise InputError("--out", expected="a folder", got=str(out), fix=f"use for instance {out.with_suffix('')}")
     most = epochs + (clone_epochs if stages == 2 else 0)
     continues = f"run the same command again to continue from the last epoch saved in {out}"
-    with bar("epochs, at most", most, quiet=as_json) as step, _interrupted(continues):
-        made = rescore_by_confidnet(
+    with bar("epochs, at most", most, quiet=as_json) as step, _explain_interrupt(continues):
+        result = rescore_by_confidnet(
             run,
             options,
             out,
@@ -135,12 +138,12 @@ def confidnet(
             allow_code=allow_code,
             on_epoch=lambda _: step(1),
         )
-    facts = {name: made.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
-    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(made.fitted.facts["log"])}
+    facts = {name: result.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
+    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(result.fitted.facts["log"])}
     if as_json:
-        return print_json(facts | facts_of(made, out / "test.npz", "test"))
-    typer.echo(told_confidnet(facts))
-    show(made, out / "test.npz")
+        return print_json(facts | facts_of(result, out / "test.npz", "test"))
+    typer.echo(describe_confidnet(facts))
+    show(result, out / "test.npz")
 
 
 @app.command()
@@ -164,7 +167,7 @@ def trust_score(
     out = _out(out, run, "trust-score.npz")
     options = TrustScore(neighbour=neighbour, alpha=alpha)  # type: ignore[arg-type]  # it checks the word
     with needs_train():
-        made = rescore_by_trust_score(
+        result = rescore_by_trust_score(
             run,
             options,
             part=part,
@@ -175,17 +178,17 @@ def trust_score(
             allow_code=allow_code,
             bar=partial(bar, quiet=as_json),
         )
-    made.after.save(out)
-    slope, offset = made.fitted.slope, made.fitted.offset
+    result.after.save(out)
+    slope, offset = result.fitted.slope, result.fitted.offset
     if as_json:
         facts = {"probability": not raw, "neighbour": neighbour, "alpha": alpha, "slope": slope, "offset": offset}
-        return print_json(facts | facts_of(made, out, _name(run, part)))
-    typer.echo(f"TrustScore from {len(made.fitted.known):,} training rows, {neighbour} neighbours")
+        return print_json(facts | facts_of(result, out, _name(run, part)))
+    typer.echo(f"TrustScore from {len(result.fitted.known):,} training rows, {neighbour} neighbours")
     if raw:
         typer.echo("The score only ranks. It is not a probability: ECE and NLL mean nothing here.")
     else:
         typer.echo(f"confidence = sigmoid({slope:.3g} ln(score) {offset:+.3g}), from held-out rows")
-    show(made, out)
+    show(result, out)
 
 
 @app.command()
@@ -206,15 +209,15 @@ def density_ratio(
     out = _out(out, run, "density-ratio.npz")
     options, shown = DensityRatio(neighbours=neighbours), partial(bar, quiet=as_json)
     with needs_train():
-        made = rescore_by_density_ratio(
+        result = rescore_by_density_ratio(
             run, options, part=part, fit=fit, device=device, allow_code=allow_code, bar=shown
         )
-    made.after.save(out)
+    result.after.save(out)
     if as_json:
-        facts = {"neighbours": neighbours, "fitted_on": made.fitted.n}
-        return print_json(facts | facts_of(made, out, _name(run, part)))
-    typer.echo(f"Density ratio from {made.fitted.n:,} held-out rows, {neighbours} neighbours")
-    show(made, out)
+        facts = {"neighbours": neighbours, "fitted_on": result.fitted.n}
+        return print_json(facts | facts_of(result, out, _name(run, part)))
+    typer.echo(f"Density ratio from {result.fitted.n:,} held-out rows, {neighbours} neighbours")
+    show(result, out)
 
 
 def _out(out: Path | None, run: str | Path, name: str) -> Path:
@@ -230,7 +233,7 @@ def _name(run: Path, part: str) -> str:
 
 
 @contextmanager
-def _interrupted(then: str) -> Iterator[None]:
+def _explain_interrupt(then: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from calibrant.cli._app import AllowCode, Json, app, needs_train, print_json
 from calibrant.core.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from calibrant.studying.engine import Standing
+    from calibrant.studying.engine import StudyProgress
     from calibrant.studying.study import Study
 
 FORMATS = ("text", "markdown", "latex", "csv", "parquet")
@@ -54,18 +54,18 @@ def plan(
     """Show what a plan would run, what is shared, and how long it would take, before anything starts."""
     with needs_train():
         from calibrant.studying.estimate import estimate
-        from calibrant.studying.expand_plan import needed_code
+        from calibrant.studying.expand_plan import needs_code
         from calibrant.studying.plan_files import find_plan, plans_folder, read_plan
         from calibrant.studying.validate_plan import check_plan
 
-    made = read_plan(name, scale=scale)
+    study_plan = read_plan(name, scale=scale)
     file = find_plan(name)
-    own = file.parent == plans_folder() and not needed_code(made)
-    check_plan(made, file, allow=allow_code, code=not own)  # to tell how long it takes, its networks are built
-    found = estimate(made, None if out is None else out.parent / "jobs")
+    own = file.parent == plans_folder() and not needs_code(study_plan)
+    check_plan(study_plan, file, allow=allow_code, code=not own)  # to tell how long it takes, its networks are built
+    forecast = estimate(study_plan, None if out is None else out.parent / "jobs")
     if as_json:
-        return print_json(found.to_dict())
-    typer.echo(found.words())
+        return print_json(forecast.to_dict())
+    typer.echo(forecast.words())
 
 
 @commands.command()
@@ -121,17 +121,19 @@ def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
     """Show how far a study is, and what failed."""
     with needs_train():
         from calibrant.studying.study import open_study
-        from calibrant.studying.tables import wrapped
+        from calibrant.studying.tables import wrap
 
-    found = open_study(folder, allow_code=allow_code).status()
+    progress = open_study(folder, allow_code=allow_code).status()
     if as_json:
-        return print_json(vars(found))
-    state = "running" if found.running else "finished" if found.done == found.total else "not running"
-    counts = f"{found.done} of {found.total} jobs done, {found.failed} failed, {found.missing} missing; {state}."
-    typer.echo(wrapped(counts))
-    for name, why in found.failures.items():
-        typer.echo(wrapped(f"{name}: {why}", "  "))
-    if found.failures:
+        return print_json(vars(progress))
+    state = "running" if progress.running else "finished" if progress.done == progress.total else "not running"
+    counts = (
+        f"{progress.done} of {progress.total} jobs done, {progress.failed} failed, {progress.missing} missing; {state}."
+    )
+    typer.echo(wrap(counts))
+    for name, why in progress.failures.items():
+        typer.echo(wrap(f"{name}: {why}", "  "))
+    if progress.failures:
         typer.echo(f"\n  calibrant study retry {folder}")
 
 
@@ -152,7 +154,7 @@ def table(
     """Means and standard deviations over seeds, or all rows."""
     with needs_train():
         from calibrant.studying.study import open_study
-        from calibrant.studying.tables import written
+        from calibrant.studying.tables import render_table
 
     if form not in FORMATS:
         raise unknown_name("--format", form, FORMATS)
@@ -167,7 +169,7 @@ def table(
         values = study.table(measure or "ece", columns or ("entry", "data"), where)
     if as_json:
         return print_json(values.to_dicts())
-    text = written(values, form, out)
+    text = render_table(values, form, out)
     if text:
         typer.echo(text)
 
@@ -205,9 +207,9 @@ def page(
 
 def _print_latex(study: "Study", measure: str, where: str, out: Path | None) -> None:
     from calibrant.studying.latex import latex_table
-    from calibrant.studying.tables import written_text
+    from calibrant.studying.tables import render_text
 
-    typer.echo(written_text(latex_table(study, measure, where), out))
+    typer.echo(render_text(latex_table(study, measure, where), out))
 
 
 def _sizes(on: str, cpus: float | None, gpus: float | None) -> dict[str, float]:
@@ -229,7 +231,7 @@ def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry
     with Progress(*columns, TimeElapsedColumn(), console=error, transient=True, disable=quiet) as shown:
         task = shown.add_task("", total=None)
 
-        def on_progress(p: "Standing") -> None:
+        def on_progress(p: "StudyProgress") -> None:
             left = "" if p.left is None else f"about {_time(p.left)} left"
             words = f"{p.failed} failed, {left}" if p.failed else left
             shown.update(task, total=p.total, completed=p.done + p.failed + p.blocked, description=words)

@@ -35,7 +35,7 @@ def table(
     if len(forms) + as_json > 1:
         raise InputError("table", expected="one format", got="several", fix="drop all but one")
     runs = read_runs(files, by, inputs.load)
-    results = cal.table(runs, _listed(measures), by=by, alpha=alpha, seed=seed)
+    results = cal.table(runs, _split_specs(measures), by=by, alpha=alpha, seed=seed)
     if as_json:
         return print_json(results.to_dict())
     if forms:
@@ -45,16 +45,16 @@ def table(
     tables.show(f"\n{results.note}")
 
 
-def _listed(text: str) -> list[str]:
+def _split_specs(text: str) -> list[str]:
     """Names at commas; a comma inside options stays: "ece:bins=10,scheme=mass,nll" is two measures.
 
-    >>> _listed("ece:bins=10,scheme=mass,nll")
+    >>> _split_specs("ece:bins=10,scheme=mass,nll")
     ['ece:bins=10,scheme=mass', 'nll']
     """
-    made: list[str] = []
+    specs: list[str] = []
     for part in text.split(","):
-        if made and ":" in made[-1] and "=" in part and ":" not in part:
-            made[-1] += f",{part}"
+        if specs and ":" in specs[-1] and "=" in part and ":" not in part:
+            specs[-1] += f",{part}"
         else:
-            made.append(part.strip())
-    return [name for name in made if name]
+            specs.append(part.strip())
+    return [name for name in specs if name]

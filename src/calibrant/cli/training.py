@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._app import AllowCode, Device, Json, Seed, app, needs_train, numbers, print_json, shown
+from calibrant.cli._app import AllowCode, Device, Json, Seed, app, needs_train, numbers, print_json, show_progress
 from calibrant.core.errors import InputError
 from calibrant.core.io.formats import SUFFIXES
 from calibrant.core.text.number_format import percent, whole_percent
@@ -44,8 +44,8 @@ def train(
     """Train a network by a recipe. After an interruption, the same command continues."""
     short = {"loss": loss, "model": model, "data.name": data, "mixup": mixup, "seed": seed}
     typed = [*(changes or []), *(f"{key}={value}" for key, value in short.items() if value is not None)]
-    made = _recipe(recipe, typed, allow_code)
-    run = train_with_bar(made, out, device=device, processes=processes, restart=restart, quiet=as_json)
+    full_recipe = _recipe(recipe, typed, allow_code)
+    run = train_with_bar(full_recipe, out, device=device, processes=processes, restart=restart, quiet=as_json)
     if os.environ.get("LOCAL_RANK", "0") == "0":  # of several processes, one tells
         print_json(_facts(run)) if as_json else _tell(run)
 
@@ -222,7 +222,7 @@ def _progress(quiet: bool) -> Iterator[Callable[["TrainingProgress"], None]]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(None), TimeElapsedColumn(), "left", TimeRemainingColumn())
-    with shown(*columns, quiet=quiet) as bar:
+    with show_progress(*columns, quiet=quiet) as bar:
         task = bar.add_task("training", total=None)
 
         def show(now: "TrainingProgress") -> None:
@@ -253,22 +253,22 @@ def _ahead(log: "pl.DataFrame") -> str:
 
 
 def _facts(run: "Run") -> dict[str, Any]:
-    from calibrant.training.log import measured
+    from calibrant.training.log import measure_part
 
     parts = {name: getattr(run, name) for name in ("val", "test") if (run.folder / f"{name}.npz").exists()}
     return {
         "folder": str(run.folder),
         "reduced": run.recipe.reduced,
         "recipe": run.recipe.to_dict(),
-        "measures": {key: value for name, p in parts.items() for key, value in measured(p, name).items()},
+        "measures": {key: value for name, p in parts.items() for key, value in measure_part(p, name).items()},
         "log": run.log.to_dicts(),
     }
 
 
 def _tell(run: "Run") -> None:
-    from calibrant.training.log import measured
+    from calibrant.training.log import measure_part
 
-    row = measured(run.test, "test")
+    row = measure_part(run.test, "test")
     auroc = f"{row['test_auroc_correct']:.3f}" if row["test_auroc_correct"] is not None else "-"
     error, ece = percent(row["test_error"], 1), percent(row["test_ece"], 2)
     typer.echo(f"test error {error}  ECE {ece}  NLL {row['test_nll']:.3f}  AUROC {auroc}")

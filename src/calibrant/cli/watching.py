@@ -44,7 +44,7 @@ def watch(
         "mode": mode,
         "segments": None if by is None else True if segments is None else segments.split(","),
     }
-    columns = inputs if by is None else inputs.grouped(by)
+    columns = inputs if by is None else inputs.with_group_column(by)
     with lock_state(state):
         stream = _begin(state, options)
         reading = read_stream(

@@ -74,12 +74,12 @@ class Catalogue(Generic[T]):
         """The class of a name, or of a user's own file given as a path (`./mine.py`)."""
         if name.endswith(".py"):
             return self._class_in(load_file(Path(name), self.kind), name)
-        known = self.called(name)
+        known = self.find_name(name)
         if known in self._names:
             return self._class_in(importlib.import_module(f"{self.package}.{known}"), known)
-        return self._plugged(known)
+        return self._load_plugin(known)
 
-    def called(self, name: str) -> str:
+    def find_name(self, name: str) -> str:
         """The name of the entry with this name or alias (`aliases` in its class)."""
         if name in self._names:
             return name
@@ -114,7 +114,7 @@ class Catalogue(Generic[T]):
             got, fix = f"{type(error).__name__}: {error}", "correct or uninstall the package"
             raise InputError(f"{self.kind} {name}", expected="a class that can be built", got=got, fix=fix) from error
 
-    def named(self, spec: str) -> T:
+    def make_named(self, spec: str) -> T:
         """An instance from a spec in a file, which may come from anybody: names of the catalogue only, never code."""
         name = spec.partition(":")[0].strip()
         if name.endswith(".py"):
@@ -126,7 +126,7 @@ class Catalogue(Generic[T]):
             )
         return self.make(spec)
 
-    def _plugged(self, name: str) -> type[T]:
+    def _load_plugin(self, name: str) -> type[T]:
         """The class that an installed package adds, as `package.module:Class` or as a module that holds one."""
         self._check_single(name)
         entry = self._plugins[name]

@@ -14,7 +14,7 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[2J\n")
     'a\\x1b[2J\\n'
     """
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 class InputError(ValueError):
@@ -35,7 +35,7 @@ class InputError(ValueError):
         return cls._with_text(f"{_short(visible(place))}: {error}", error)
 
     @classmethod
-    def renamed(cls, error: "InputError", old: str, new: str) -> "InputError":
+    def with_name(cls, error: "InputError", old: str, new: str) -> "InputError":
         """The same error with another name in its text, for instance that of the file that a copy was made from."""
         return cls._with_text(str(error).replace(visible(old), visible(new)), error)
 

@@ -59,7 +59,7 @@ def fault_point() -> None:
 _passed = 0
 
 
-def damaged(file: Path, expected: str, got: object) -> InputError:
+def damage_error(file: Path, expected: str, got: object) -> InputError:
     """The error for a file with wrong content."""
     reason = (str(got).strip() or type(got).__name__).splitlines()[0]
     return InputError(
@@ -80,7 +80,7 @@ def read_bytes(file: Path) -> bytes:
     except (OSError, EOFError, ValueError, zlib.error) as error:
         if isinstance(error, InputError):
             raise
-        raise damaged(file, "a whole file", error) from error
+        raise damage_error(file, "a whole file", error) from error
 
 
 def read_regular(file: Path) -> bytes:
@@ -146,10 +146,10 @@ def _clean(folder: Path) -> None:
     if os.name != "posix":  # elsewhere asking whether a process lives would end it
         return
     with os.scandir(folder) as entries:
-        left = [(entry.path, found) for entry in entries if (found := _OURS.fullmatch(entry.name))]
-    for path, found in left:
+        left = [(entry.path, match) for entry in entries if (match := _OURS.fullmatch(entry.name))]
+    for path, match in left:
         try:
-            os.kill(int(found[1]), 0)
+            os.kill(int(match[1]), 0)
         except ProcessLookupError:
             with suppress(OSError):
                 os.unlink(path)
@@ -161,8 +161,8 @@ def _number_of(error: Exception) -> int | None:
     """The number of the system's error, which Polars has in its sentence alone."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return int(found[1]) if found else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match[1]) if match else None
 
 
 def _unwritable(path: str | Path, number: int) -> InputError:

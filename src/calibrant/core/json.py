@@ -62,9 +62,9 @@ def whole(what: str, *, fix: str) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        raise _damaged(what, f"{error} is missing", fix) from error
+        raise _damage_error(what, f"{error} is missing", fix) from error
     except (TypeError, ValueError, AttributeError, OverflowError, IndexError, RuntimeError) as error:
-        raise _damaged(what, str(error).partition("\n")[0][:200], fix) from error
+        raise _damage_error(what, str(error).partition("\n")[0][:200], fix) from error
 
 
 def read_json(path: str | Path, *, expected: str, fix: str) -> Any:
@@ -88,7 +88,7 @@ def parse_json(text: str) -> Any:
     return document
 
 
-def typed(state: Any, name: str, kind: type) -> Any:
+def read_typed(state: Any, name: str, kind: type) -> Any:
     """A field of a document, which must be of exactly this type (true is not a number)."""
     value = state[name]
     if type(value) is not kind:
@@ -96,7 +96,7 @@ def typed(state: Any, name: str, kind: type) -> Any:
     return value
 
 
-def checked(kind: type, values: Any) -> dict[str, Any]:
+def read_fields(kind: type, values: Any) -> dict[str, Any]:
     """The fields of a dataclass from JSON: no unknown names, and values of the annotated types.
 
     The contents of nested objects and lists are not checked.
@@ -143,5 +143,5 @@ def _check_depth(value: Any, left: int) -> None:
         _check_depth(one, left - 1)
 
 
-def _damaged(what: str, why: str, fix: str) -> InputError:
+def _damage_error(what: str, why: str, fix: str) -> InputError:
     return InputError(what, expected="a whole one", got=f"a damaged one ({why})", fix=fix)

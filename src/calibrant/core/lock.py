@@ -19,7 +19,7 @@ Kind = Literal["folder", "file"]
 
 
 @contextmanager
-def locked(folder: str | Path) -> Iterator[None]:
+def lock_folder(folder: str | Path) -> Iterator[None]:
     """Hold a folder, which is made if need be; where another process holds it, an InputError says which one.
 
     The system keeps the lock and drops it when the process ends, so a killed one leaves no lock, only the small file
@@ -27,9 +27,9 @@ def locked(folder: str | Path) -> Iterator[None]:
     without locks (some clusters) gives a warning instead.
 
     >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder, locked(folder):
+    >>> with TemporaryDirectory() as folder, lock_folder(folder):
     ...     try:
-    ...         with locked(folder):
+    ...         with lock_folder(folder):
     ...             pass
     ...     except InputError as error:
     ...         print("no other process" in str(error))
@@ -47,13 +47,13 @@ def locked(folder: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked_file(path: str | Path) -> Iterator[None]:
-    """Hold a file that is read, changed and written again, as `locked` holds a folder; `.NAME.lock` lies beside it.
+def lock_file(path: str | Path) -> Iterator[None]:
+    """Hold a file that is read, changed and written again, as `lock_folder` holds a folder; `.NAME.lock` is beside it.
 
     >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder, locked_file(Path(folder) / "state.json"):
+    >>> with TemporaryDirectory() as folder, lock_file(Path(folder) / "state.json"):
     ...     try:
-    ...         with locked_file(Path(folder) / "state.json"):
+    ...         with lock_file(Path(folder) / "state.json"):
     ...             pass
     ...     except InputError as error:
     ...         print("choose another file" in str(error))

@@ -19,13 +19,13 @@ def read_cell(cell: str) -> tuple[str, ...]:
     """The six operations of a cell, in the order of EDGES; a malformed one is refused where it goes wrong."""
     nodes = cell.split("+")
     if len(nodes) != 3:
-        raise _malformed("cell", "three nodes joined by +, as in |a~0|+|b~0|c~1|+|d~0|e~1|f~2|", f"{len(nodes)}")
+        raise _malformed_error("cell", "three nodes joined by +, as in |a~0|+|b~0|c~1|+|d~0|e~1|f~2|", f"{len(nodes)}")
     operations: list[str] = []
     for to, node in enumerate(nodes, 1):
         terms = node.split("|")[1:-1]
         if len(terms) != to or node != f"|{'|'.join(terms)}|":
             shape = "|".join(f"{letter}~{source}" for source, letter in zip(range(to), "abc", strict=False))
-            raise _malformed(f"cell, node {to}", f"|{shape}|", f"'{node}'")
+            raise _malformed_error(f"cell, node {to}", f"|{shape}|", f"'{node}'")
         operations += [_operation(term, source, to) for source, term in enumerate(terms)]
     return tuple(operations)
 
@@ -34,7 +34,7 @@ def _operation(term: str, source: int, to: int) -> str:
     name, tilde, number = term.partition("~")
     where = f"cell, edge {source} to {to}"
     if not tilde or number != str(source):
-        raise _malformed(where, f"operation~{source}", f"'{term}'")
+        raise _malformed_error(where, f"operation~{source}", f"'{term}'")
     if name not in OPERATIONS:
         raise unknown_name(where, name, OPERATIONS)
     return name
@@ -79,10 +79,10 @@ def read_widths(channels: str) -> tuple[int, ...]:
     """The five numbers of a text, joined by : or -; a malformed one is refused where it goes wrong."""
     parts = re.split("[-:]", channels)
     if len(parts) != LAYERS:
-        raise _malformed("channels", "five widths joined by : or -, as in 8:8:8:16:32", f"'{channels}'")
+        raise _malformed_error("channels", "five widths joined by : or -, as in 8:8:8:16:32", f"'{channels}'")
     for place, part in enumerate(parts, 1):
         if not part.isdecimal() or int(part) not in WIDTHS:
-            raise _malformed(f"channels, number {place}", f"one of {', '.join(map(str, WIDTHS))}", f"'{part}'")
+            raise _malformed_error(f"channels, number {place}", f"one of {', '.join(map(str, WIDTHS))}", f"'{part}'")
     return tuple(map(int, parts))
 
 
@@ -99,5 +99,5 @@ def _index(what: str, text: str, count: int) -> int:
     return int(text)
 
 
-def _malformed(what: str, expected: str, got: str) -> InputError:
+def _malformed_error(what: str, expected: str, got: str) -> InputError:
     return InputError(what, expected=expected, got=got, fix="correct it there")

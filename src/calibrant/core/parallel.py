@@ -37,13 +37,13 @@ def threads(n: int | None = None) -> int:
     """
     global _asked
     if n is not None:
-        _asked = _checked("threads", n)
+        _asked = _check_count("threads", n)
     elif _spread():
         return 1
     if _asked is not None:
         return _asked
     if os.environ.get(VARIABLE):
-        return _checked(VARIABLE, os.environ[VARIABLE])
+        return _check_count(VARIABLE, os.environ[VARIABLE])
     return 1 if multiprocessing.parent_process() is not None else cores()
 
 
@@ -96,7 +96,7 @@ def _spread() -> bool:
     return bool(getattr(_busy, "now", False))
 
 
-def _checked(what: str, value: object) -> int:
+def _check_count(what: str, value: object) -> int:
     try:
         n = int(str(value))
     except ValueError:

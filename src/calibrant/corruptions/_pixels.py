@@ -46,7 +46,7 @@ def zooms(x: Pixels, factor: float) -> tuple[Pixels, Pixels]:
     return between(rows, height), between(columns, width)
 
 
-def streaked(x: Pixels, radius: float, sigma: float, angles: npt.NDArray[np.float64]) -> Pixels:
+def streak(x: Pixels, radius: float, sigma: float, angles: npt.NDArray[np.float64]) -> Pixels:
     """Images (n, h, w, c) moved while they were taken: each in the direction of its angle, in degrees."""
     n, height, width = x.shape[:3]
     steps = np.arange(2 * round(radius) + 1)
@@ -63,10 +63,10 @@ def streaked(x: Pixels, radius: float, sigma: float, angles: npt.NDArray[np.floa
     return moved
 
 
-def sampled(x: Pixels, rows: Coordinates, columns: Coordinates) -> Pixels:
+def sample(x: Pixels, rows: Coordinates, columns: Coordinates) -> Pixels:
     """Images (n, h, w, c) read at other places, (n, h, w) each, by linear interpolation; edges are mirrored."""
     n, height, width = x.shape[:3]
-    y, x_ = _mirrored(rows, height), _mirrored(columns, width)
+    y, x_ = _mirror(rows, height), _mirror(columns, width)
     top, left = np.floor(y).astype(int), np.floor(x_).astype(int)
     low, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
     dy, dx = (y - top)[..., None], (x_ - left)[..., None]
@@ -96,6 +96,6 @@ def grey(x: Pixels) -> Pixels:
     return floats(x @ weights)[..., None]
 
 
-def _mirrored(positions: Coordinates, size: int) -> Coordinates:
+def _mirror(positions: Coordinates, size: int) -> Coordinates:
     folded = np.abs((positions + 0.5) % (2 * size))
     return floats(np.clip(np.where(folded > size, 2 * size - folded, folded) - 0.5, 0, size - 1))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.corruptions._base import Corruption, Pixels, floats
-from calibrant.corruptions._pixels import gaussian, sampled
+from calibrant.corruptions._pixels import gaussian, sample
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class ElasticTransform(Corruption):
         n, height, width = x.shape[:3]
         side = min(height, width)
         rows, columns = _affine(n, height, width, jitter * side, rng)
-        moved = sampled(x, rows, columns)
+        moved = sample(x, rows, columns)
         y, x_ = np.mgrid[:height, :width].astype(np.float32)
         shifts = rng.uniform(-1, 1, (2, n, height, width)).astype(np.float32)
         down, right = (gaussian(shift, smooth * side) * floats(moves * side) for shift in shifts)
-        return sampled(moved, y + down, x_ + right)
+        return sample(moved, y + down, x_ + right)
 
 
 def _affine(n: int, height: int, width: int, jitter: float, rng: np.random.Generator) -> tuple[Pixels, Pixels]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.corruptions._base import Corruption, Pixels, length
-from calibrant.corruptions._pixels import streaked
+from calibrant.corruptions._pixels import streak
 
 
 @dataclass(frozen=True)
@@ -25,4 +25,4 @@ class MotionBlur(Corruption):
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
         radius, sigma = self.pick((6, 1.0), (6, 1.5), (6, 2.0), (8, 2.0), (9, 2.5))
         scale = length(x)
-        return streaked(x, radius * scale, sigma * scale, rng.uniform(-45, 45, len(x)))
+        return streak(x, radius * scale, sigma * scale, rng.uniform(-45, 45, len(x)))

@@ -24,11 +24,11 @@ class Pixelate(Corruption):
 
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
         kept = self.pick(0.95, 0.9, 0.85, 0.75, 0.65)
-        rows, columns = (_repeated(size, max(int(size * kept), 1)) for size in x.shape[1:3])
+        rows, columns = (_build_repeat(size, max(int(size * kept), 1)) for size in x.shape[1:3])
         return stretch(x, rows, columns)
 
 
-def _repeated(size: int, fewer: int) -> Pixels:
+def _build_repeat(size: int, fewer: int) -> Pixels:
     """The matrix that averages a line into `fewer` values and repeats those to the old size: (size, size)."""
     pixels, step = np.arange(size), size / fewer
     offsets = pixels + 0.5 - (np.arange(fewer)[:, None] + 0.5) * step

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.corruptions._base import Corruption, Pixels, floats, length
-from calibrant.corruptions._pixels import grey, streaked, stretch, zooms
+from calibrant.corruptions._pixels import grey, streak, stretch, zooms
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,6 @@ class Snow(Corruption):
         flakes = floats(rng.normal(density, spread, (*x.shape[:3], 1)))
         flakes = stretch(flakes, *zooms(flakes, size * scale))
         flakes = np.clip(np.where(flakes < least, 0, flakes), 0, 1)
-        flakes = streaked(flakes, radius * scale, sigma * scale, rng.uniform(-135, -45, len(x)))
+        flakes = streak(flakes, radius * scale, sigma * scale, rng.uniform(-135, -45, len(x)))
         pale = np.maximum(x, 1.5 * grey(x) + 0.5)
         return floats(kept * x + (1 - kept) * pale + flakes + flakes[:, ::-1, ::-1])

@@ -49,13 +49,13 @@ class Part:
         return len(self.labels)
 
     def take(self, rows: Ints) -> "Part":
-        return Part(_Picked(self.images, rows), self.labels[rows], self.classes, self.ids[rows])
+        return Part(_RowSubset(self.images, rows), self.labels[rows], self.classes, self.ids[rows])
 
-    def shrunk(self, by: int) -> "Part":
+    def shrink(self, by: int) -> "Part":
         """Smaller images: every square of `by` x `by` pixels becomes its mean, rounded.
 
         >>> one = Part(np.array([[[[0], [1]], [[2], [5]]]], dtype=np.uint8), np.array([0]), ("a",))
-        >>> one.shrunk(2).images.tolist()  # the mean of 0, 1, 2, 5
+        >>> one.shrink(2).images.tolist()  # the mean of 0, 1, 2, 5
         [[[[2]]]]
         """
         n, height, width, channels = self.images.shape
@@ -75,17 +75,17 @@ class Part:
     @property
     def originals(self) -> Originals | None:
         """The images, where windows can be cut out of what they were read from."""
-        inner = self.images.images if isinstance(self.images, _Picked) else self.images
+        inner = self.images.images if isinstance(self.images, _RowSubset) else self.images
         return cast(Originals, self.images) if hasattr(inner, "cut") else None
 
 
-class _Picked:
+class _RowSubset:
     """Some rows of other rows; nothing is copied before it is asked for."""
 
     def __init__(self, images: Rows, rows: Ints) -> None:
         self.images: Rows = images
         self.rows = rows
-        if isinstance(images, _Picked):  # rows of rows are rows
+        if isinstance(images, _RowSubset):  # rows of rows are rows
             self.images, self.rows = images.images, images.rows[rows]
         self.shape = (len(rows), *images.shape[1:])
 
@@ -123,14 +123,14 @@ class Dataset:
     def load(self, part: str) -> Part:
         if part not in self.parts:
             raise unknown_name(f"part of {self.title}", part, self.parts)
-        found = verified(self.read(part), f"{self.title}, part {part}", every_class=part not in self.may_miss)
-        return found if self.shrink == 1 else found.shrunk(self.shrink)
+        whole = verify(self.read(part), f"{self.title}, part {part}", every_class=part not in self.may_miss)
+        return whole if self.shrink == 1 else whole.shrink(self.shrink)
 
     def read(self, part: str) -> Part:
         raise TypeError(f"{type(self).__name__} does not say how it is read: define read")
 
 
-def verified(part: Part, what: str, *, every_class: bool = True) -> Part:
+def verify(part: Part, what: str, *, every_class: bool = True) -> Part:
     """The part, if images and labels fit together and, unless told otherwise, every class occurs."""
     images, labels, k = part.images, part.labels, len(part.classes)
     fix = "get the files again; the set may be incomplete or corrupt"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from calibrant.core.arrays import Ints
-from calibrant.core.files import damaged, read_bytes
+from calibrant.core.files import damage_error, read_bytes
 from calibrant.datasets._base import Bytes, Dataset, Part
 from calibrant.datasets._decode import Picture
 from calibrant.datasets._files import absent, first_file, name_of, place
@@ -39,7 +39,7 @@ def read_cifar(dataset: Dataset, part: str, layout: Layout) -> Part:
     if (binary := first_file(folders, [f"{batches[0]}.bin"])) is not None:
         pairs = [_binary(_batch(dataset, binary, f"{name}.bin"), layout.label_bytes) for name in batches]
     elif (pickled := first_file(folders, [batches[0]])) is not None and pickled.is_file():
-        pairs = [_pickled(_batch(dataset, pickled, name), layout.key) for name in batches]
+        pairs = [_read_python(_batch(dataset, pickled, name), layout.key) for name in batches]
     elif files := files_of(where, part) if where.exists() else []:
         columns = columns_of(files[0], label=layout.column)
         labels = labels_of(files, columns)
@@ -65,25 +65,25 @@ def _binary(file: Path, label_bytes: int) -> tuple[Bytes, Ints]:
     content = np.frombuffer(read_bytes(file), dtype=np.uint8)
     record = label_bytes + PIXELS
     if len(content) == 0 or len(content) % record:
-        raise damaged(file, f"records of {record} bytes", f"{len(content)} bytes")
+        raise damage_error(file, f"records of {record} bytes", f"{len(content)} bytes")
     records = content.reshape(-1, record)
     return records[:, label_bytes:], records[:, label_bytes - 1].astype(np.int64)
 
 
-def _pickled(file: Path, key: str) -> tuple[Bytes, Ints]:
+def _read_python(file: Path, key: str) -> tuple[Bytes, Ints]:
     return pixels_and_labels(file, read_pickled(file), key, PIXELS)
 
 
-def pixels_and_labels(file: Path, found: Mapping[str, object], key: str, pixels: int) -> tuple[Bytes, Ints]:
+def pixels_and_labels(file: Path, content: Mapping[str, object], key: str, pixels: int) -> tuple[Bytes, Ints]:
     """The arrays of a pickled batch: `data`, a row an image, and its labels."""
-    if missing := [name for name in ("data", key) if name not in found]:
-        raise damaged(file, f"an entry {missing[0]}", f"only {', '.join(map(str, found))}")
+    if missing := [name for name in ("data", key) if name not in content]:
+        raise damage_error(file, f"an entry {missing[0]}", f"only {', '.join(map(str, content))}")
     try:
-        data, labels = np.asarray(found["data"]), np.asarray(found[key])
+        data, labels = np.asarray(content["data"]), np.asarray(content[key])
     except (ValueError, OverflowError) as error:  # lists of unequal length, numbers of any size
-        raise damaged(file, f"arrays data and {key}", str(error)) from None
+        raise damage_error(file, f"arrays data and {key}", str(error)) from None
     if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != pixels:
-        raise damaged(file, f"data of type uint8 and shape (n, {pixels})", f"{data.dtype} {data.shape}")
+        raise damage_error(file, f"data of type uint8 and shape (n, {pixels})", f"{data.dtype} {data.shape}")
     if labels.shape != (len(data),) or labels.dtype.kind not in "iu":
-        raise damaged(file, f"{len(data)} whole numbers in {key}", f"{labels.dtype} {labels.shape}")
+        raise damage_error(file, f"{len(data)} whole numbers in {key}", f"{labels.dtype} {labels.shape}")
     return data, labels.astype(np.int64)

@@ -46,9 +46,9 @@ class Picture:
 
 def decode(encoded: Encoded, picture: Picture, window: Window | None = None) -> Bytes:
     """One image, (height, width, channels), or a window of it resized to that."""
-    with _opened(encoded) as image:
-        whole = _channelled(image, picture.channels)
-        fitted = _fitted(whole, picture, encoded[0]) if window is None else _cut(whole, picture, window)
+    with _open_image(encoded) as image:
+        whole = _convert_channels(image, picture.channels)
+        fitted = _fit_size(whole, picture, encoded[0]) if window is None else _cut(whole, picture, window)
     return np.asarray(fitted, dtype=np.uint8).reshape(picture.shape)
 
 
@@ -93,18 +93,18 @@ class ImageFiles:
         self.shape = (len(names), *picture.shape)
 
     def __getitem__(self, rows: Ints) -> Bytes:
-        return decode_many([self.encoded(name) for name in self.names[rows]], self.picture)
+        return decode_many([self.read_encoded(name) for name in self.names[rows]], self.picture)
 
     def cut(self, rows: Ints, windows: Sequence[Window]) -> Bytes:
-        return decode_many([self.encoded(name) for name in self.names[rows]], self.picture, windows=windows)
+        return decode_many([self.read_encoded(name) for name in self.names[rows]], self.picture, windows=windows)
 
-    def encoded(self, name: bytes) -> Encoded:
+    def read_encoded(self, name: bytes) -> Encoded:
         file = self.folder / os.fsdecode(name)
         return str(file), partial(read_regular, file)
 
 
 @contextmanager
-def _opened(encoded: Encoded) -> Iterator[Any]:
+def _open_image(encoded: Encoded) -> Iterator[Any]:
     """The image of these bytes, while it is open; whatever is wrong with it is an InputError."""
     what, read = encoded
     pillow = _pillow()
@@ -127,7 +127,7 @@ def _opened(encoded: Encoded) -> Iterator[Any]:
         raise InputError(what, expected="an image", got=got, fix="get the file again") from error
 
 
-def _fitted(image: Any, picture: Picture, what: str) -> Any:
+def _fit_size(image: Any, picture: Picture, what: str) -> Any:
     width, height = image.size
     if (height, width) == (picture.height, picture.width):
         return image
@@ -154,7 +154,7 @@ def _cut(image: Any, picture: Picture, window: Window) -> Any:
     return image.resize((picture.width, picture.height), _pillow().Resampling.BILINEAR, box=box)
 
 
-def _channelled(image: Any, channels: int) -> Any:
+def _convert_channels(image: Any, channels: int) -> Any:
     if image.mode.startswith("I"):  # 16 bits a pixel, which pillow would clip instead of scale
         image = _pillow().fromarray((np.asarray(image) // 257).astype(np.uint8))
     if image.mode == "P" and "transparency" in image.info:
@@ -163,7 +163,7 @@ def _channelled(image: Any, channels: int) -> Any:
 
 
 def _size_and_mode(encoded: Encoded) -> tuple[tuple[int, int], str]:
-    with _opened(encoded) as image:
+    with _open_image(encoded) as image:
         return image.size, image.mode
 
 

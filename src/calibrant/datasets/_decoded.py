@@ -14,7 +14,7 @@ VERSION = 1  # of what decoding does: another number, and every cache is made ag
 AT_ONCE = 256
 
 
-def decoded(
+def decode_images(
     name: str,
     sources: Iterable[Path],
     options: str,
@@ -25,8 +25,8 @@ def decoded(
     """The images of these files, (n, height, width, channels), read with these options."""
 
     def make() -> tuple[tuple[int, int, int], Blocks]:
-        made = picture()
-        return made.shape, _blocks(made, images)
+        first = picture()
+        return first.shape, _blocks(first, images)
 
     return cached_images(name, sources, f"{VERSION} {options}", n, make)
 

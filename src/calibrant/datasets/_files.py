@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
-from calibrant.core.files import damaged, read_bytes
+from calibrant.core.files import damage_error, read_bytes
 from calibrant.core.io import npz
 from calibrant.datasets._base import Bytes, Dataset
 from calibrant.datasets._image_cache import cache_folder
@@ -72,30 +72,30 @@ def read_idx(file: Path, dimensions: int) -> Bytes:
     start = 4 + 4 * dimensions
     header = np.frombuffer(content[:start], dtype=">u4") if len(content) >= start else np.zeros(1, dtype=">u4")
     if header[0] != IDX_OF_BYTES + dimensions:
-        raise damaged(file, f"an idx file of bytes in {dimensions} dimensions", "another start of the file")
+        raise damage_error(file, f"an idx file of bytes in {dimensions} dimensions", "another start of the file")
     shape = tuple(int(size) for size in header[1:])
     if len(content) - start != np.prod(shape, dtype=np.int64):
         shown = " x ".join(map(str, shape))
-        raise damaged(file, f"{shown} bytes after its header", f"{len(content) - start}")
+        raise damage_error(file, f"{shown} bytes after its header", f"{len(content) - start}")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
 def read_npy(file: Path) -> npt.NDArray[Any]:
     """The array of a .npy file, read from disk when it is asked for."""
     try:
-        found: npt.NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+        array: npt.NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
     except npz.BROKEN as error:
-        raise damaged(file, "an array in a .npy file", error) from error
-    if not isinstance(found, np.ndarray):
-        raise damaged(file, "one array in a .npy file", "an archive")
-    return found
+        raise damage_error(file, "an array in a .npy file", error) from error
+    if not isinstance(array, np.ndarray):
+        raise damage_error(file, "one array in a .npy file", "an archive")
+    return array
 
 
 def read_npz(file: Path, names: Sequence[str]) -> list[npt.NDArray[Any]]:
     """The named arrays of a .npz file. Nothing is unpickled."""
     arrays, there = npz.read_npz(file, names)
     if missing := [name for name in names if name not in arrays]:
-        raise damaged(file, f"an array named {missing[0]}", f"only {', '.join(there) or 'nothing'}")
+        raise damage_error(file, f"an array named {missing[0]}", f"only {', '.join(there) or 'nothing'}")
     return [arrays[name] for name in names]
 
 

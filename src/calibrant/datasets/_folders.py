@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import read_regular
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import Encoded, ImageFiles, Picture
-from calibrant.datasets._decoded import decoded
+from calibrant.datasets._decoded import decode_images
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif")
 
@@ -30,14 +30,14 @@ class Listing:
     def files(self) -> list[Path]:
         return [self.folder / name for name in self.names]
 
-    def encoded(self) -> list[Encoded]:
+    def read_encoded(self) -> list[Encoded]:
         return [(str(file), partial(read_regular, file)) for file in self.files]
 
     def as_files(self, picture: Picture) -> ImageFiles:
         return ImageFiles(self.folder, self.names, picture)
 
     def as_array(self, name: str, picture: Picture) -> Bytes:
-        return decoded(name, self.files, str(picture), len(self.names), lambda: picture, self.encoded)
+        return decode_images(name, self.files, str(picture), len(self.names), lambda: picture, self.read_encoded)
 
 
 def class_folders(folder: Path) -> list[str]:

@@ -54,8 +54,8 @@ def cached_images(
     if n == 0:  # which cannot be mapped into memory
         return np.zeros((0, 1, 1, 1), dtype=np.uint8)
     file = cache_folder() / "decoded" / f"{name}-{_key(sources, options)}.npy"
-    if (found := _opened(file, n)) is not None:
-        return found
+    if (images := _open_cached(file, n)) is not None:
+        return images
     image, blocks = make()
     shape = (n, *image)
     try:
@@ -70,7 +70,7 @@ def cached_images(
             got=str(error),
             fix="make space, or set CALIBRANT_CACHE to another folder",
         ) from error
-    opened = _opened(file, n)
+    opened = _open_cached(file, n)
     assert opened is not None
     return opened
 
@@ -83,14 +83,14 @@ def _key(sources: Iterable[Path], options: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _opened(file: Path, n: int) -> Bytes | None:
+def _open_cached(file: Path, n: int) -> Bytes | None:
     """The cached images, or None when they are not there or not whole."""
     try:
-        found = np.load(file, mmap_mode="r", allow_pickle=False)
+        images = np.load(file, mmap_mode="r", allow_pickle=False)
     except BROKEN:
         return None
-    whole = isinstance(found, np.memmap) and found.dtype == np.uint8 and found.ndim == 4 and len(found) == n
-    return found if whole and found.offset + found.nbytes == file.stat().st_size else None
+    whole = isinstance(images, np.memmap) and images.dtype == np.uint8 and images.ndim == 4 and len(images) == n
+    return images if whole and images.offset + images.nbytes == file.stat().st_size else None
 
 
 def _write(stream: IO[bytes], shape: tuple[int, ...], blocks: Blocks) -> None:

@@ -13,5 +13,5 @@ def make(spec: str, root: str = "") -> Dataset:
     name, colon, options = spec.partition(":")
     if not name.endswith(".py"):
         name = name.lower().replace("cifar-", "cifar").replace(".", "_").replace("-", "_")
-    made = CATALOGUE.make(f"{name}{colon}{options}")
-    return dataclasses.replace(made, root=root) if root else made
+    dataset = CATALOGUE.make(f"{name}{colon}{options}")
+    return dataclasses.replace(dataset, root=root) if root else dataset

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._files import find_file, read_npz
 
@@ -19,9 +19,9 @@ def read_medmnist(dataset: Dataset, name: str, size: int, part: str, classes: tu
     if images.ndim == 3:
         images = images[..., None]
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:3] != (size, size):
-        raise damaged(file, f"uint8 images of {size} x {size} pixels", f"{images.dtype} {images.shape}")
+        raise damage_error(file, f"uint8 images of {size} x {size} pixels", f"{images.dtype} {images.shape}")
     if labels.ndim > 2 or labels.shape[1:] not in ((), (1,)) or labels.dtype.kind not in "iu":
-        raise damaged(file, "one label an image", f"{labels.dtype} {labels.shape}")
+        raise damage_error(file, "one label an image", f"{labels.dtype} {labels.shape}")
     return Part(images, labels.reshape(-1).astype(np.int64), classes)
 
 

@@ -13,11 +13,11 @@ import polars as pl
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.core.io.tables import readable
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import LOOKED_AT, Colour, Encoded, Fit, Picture, picture_of
-from calibrant.datasets._decoded import decoded
+from calibrant.datasets._decoded import decode_images
 
 WORDS = {
     "train": ("train", "training"),
@@ -28,11 +28,11 @@ WORDS = {
 
 def files_of(root: Path, part: str, config: str = "") -> list[Path]:
     """The Parquet files of a part, by the words in their names: `data/train-00000-of-00002.parquet` is for train."""
-    found = [root] if root.is_file() else sorted(root.rglob("*.parquet"))
+    files = [root] if root.is_file() else sorted(root.rglob("*.parquet"))
     base = root.parent.parent if root.is_file() else root  # the folder of a file may say its part: train/0000.parquet
     chosen = [
         file
-        for file in found
+        for file in files
         if _part_of(file.relative_to(base)) == part and config in ("", *file.relative_to(base).parts)
     ]
     folders = sorted({str(_outer(file.relative_to(base))) for file in chosen})
@@ -73,20 +73,22 @@ def labels_of(files: Sequence[Path], columns: Columns) -> Ints:
     frames = [_column(file, pl.col(columns.label)) for file in files]
     for file, series in zip(files, frames, strict=True):
         if series.null_count():
-            raise damaged(file, f"a label in every row of column {columns.label}", f"{series.null_count()} empty ones")
+            raise damage_error(
+                file, f"a label in every row of column {columns.label}", f"{series.null_count()} empty ones"
+            )
     return np.concatenate([series.to_numpy() for series in frames]).astype(np.int64)
 
 
 def images_of(name: str, files: Sequence[Path], columns: Columns, n: int, picture: "Picture | Guess") -> Bytes:
     """The images of these files, decoded once."""
     options = f"{columns.image} {picture}"
-    return decoded(
+    return decode_images(
         name,
         files,
         options,
         n,
         picture if isinstance(picture, Guess) else lambda: picture,
-        lambda: _encoded(files, columns),
+        lambda: _read_encoded(files, columns),
     )
 
 
@@ -101,19 +103,19 @@ class Guess:
     fit: Fit
 
     def __call__(self) -> Picture:
-        some = list(_encoded([self.file], self.columns, at_most=LOOKED_AT))
+        some = list(_read_encoded([self.file], self.columns, at_most=LOOKED_AT))
         return picture_of(some, self.size, self.colour, self.fit)
 
     def __str__(self) -> str:
         return f"{self.file} {self.size} {self.colour} {self.fit}"
 
 
-def _encoded(files: Sequence[Path], columns: Columns, at_most: int = 0) -> Iterator[Encoded]:
+def _read_encoded(files: Sequence[Path], columns: Columns, at_most: int = 0) -> Iterator[Encoded]:
     """All images of these files, or about as many of each as told."""
     for file in files:
-        found = _column(file, columns.encoded)
-        step = max(1, len(found) // at_most) if at_most else 1
-        for row, content in enumerate(found.gather_every(step)):
+        column = _column(file, columns.encoded)
+        step = max(1, len(column) // at_most) if at_most else 1
+        for row, content in enumerate(column.gather_every(step)):
             what = f"{file}, column {columns.image}, row {row * step}"
             if content is None:
                 raise InputError(

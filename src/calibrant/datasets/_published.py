@@ -10,7 +10,7 @@ from calibrant.datasets._files import name_of, place
 
 
 @dataclass(frozen=True)
-class Published(Dataset):
+class PublishedDataset(Dataset):
     """A data set whose parts have published sizes: half a download is refused."""
 
     complete: bool = True  # refuse a part whose size is not the published one

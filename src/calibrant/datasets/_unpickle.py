@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import damaged, read_bytes
+from calibrant.core.files import damage_error, read_bytes
 
 EXPECTED = "data in a pickle: numbers, texts, lists, dictionaries and arrays"
 NAMES = {  # what numpy of all ages calls itself, and how Python 3 writes bytes for Python 2
@@ -43,14 +43,14 @@ def read_pickled(file: Path) -> dict[str, Any]:
     """The dictionary in a pickle file; its keys as text."""
     content = read_bytes(file)
     try:
-        found = _Reader(str(file)).read(content)
+        document = _Reader(str(file)).read(content)
     except InputError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, EOFError, OverflowError, MemoryError) as error:
-        raise damaged(file, "a whole pickle file", error) from error
-    if not isinstance(found, dict):
-        raise damaged(file, "a dictionary", f"a {type(found).__name__}")
-    return {key.decode("latin-1") if isinstance(key, bytes) else str(key): value for key, value in found.items()}
+        raise damage_error(file, "a whole pickle file", error) from error
+    if not isinstance(document, dict):
+        raise damage_error(file, "a dictionary", f"a {type(document).__name__}")
+    return {key.decode("latin-1") if isinstance(key, bytes) else str(key): value for key, value in document.items()}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class _Reader:
                 self.stack.append(CONSTANTS[name])
             elif name not in IGNORED:
                 self._gather(name, value)
-        return _finished(self.stack.pop())
+        return _finish(self.stack.pop())
 
     def _gather(self, name: str, value: Any) -> None:
         stack = self.stack
@@ -116,53 +116,53 @@ class _Reader:
         elif name in EMPTY:
             stack.append(EMPTY[name]())
         elif name in TUPLES:
-            stack.append(tuple(_finished(item) for item in self._pop(TUPLES[name])))
+            stack.append(tuple(_finish(item) for item in self._pop(TUPLES[name])))
         elif name in ("TUPLE", "LIST"):
-            items = [_finished(item) for item in self._popped()]
+            items = [_finish(item) for item in self._pop_marked()]
             stack.append(tuple(items) if name == "TUPLE" else items)
         elif name in ("APPEND", "APPENDS"):
-            items = self._pop(1) if name == "APPEND" else self._popped()
-            stack[-1].extend(_finished(item) for item in items)
+            items = self._pop(1) if name == "APPEND" else self._pop_marked()
+            stack[-1].extend(_finish(item) for item in items)
         elif name == "ADDITEMS":
-            items = self._popped()
+            items = self._pop_marked()
             stack[-1].update(items)
         elif name == "DICT":
-            stack.append(_pairs(self._popped()))
+            stack.append(_pairs(self._pop_marked()))
         elif name in ("SETITEM", "SETITEMS"):
-            items = self._pop(2) if name == "SETITEM" else self._popped()
+            items = self._pop(2) if name == "SETITEM" else self._pop_marked()
             stack[-1].update(_pairs(items))
         elif name == "POP":
             stack.pop()
         elif name == "DUP":
             stack.append(stack[-1])
         elif name == "POP_MARK":
-            self._popped()
+            self._pop_marked()
         else:
             self._describe(name, value)
 
     def _describe(self, name: str, value: Any) -> None:
         """The instructions by which objects are made: numpy's arrays, and nothing else."""
         if name == "GLOBAL":
-            self.stack.append(self._known(*value.split(" ", 1)))
+            self.stack.append(self._look_up(*value.split(" ", 1)))
         elif name == "STACK_GLOBAL":
-            self.stack.append(self._known(*self._pop(2)))
+            self.stack.append(self._look_up(*self._pop(2)))
         elif name == "REDUCE":
             called, given = self._pop(2)
             if not isinstance(called, _Name):
-                raise self._refused(f"a call of a {type(called).__name__}")
-            self.stack.append(self._made(called.text, given))
+                raise self._refusal(f"a call of a {type(called).__name__}")
+            self.stack.append(self._build(called.text, given))
         elif name == "BUILD":
             state = self.stack.pop()
             self._fill(self.stack[-1], state)
         else:
-            raise self._refused(f"the instruction {name}")
+            raise self._refusal(f"the instruction {name}")
 
-    def _known(self, module: object, name: object) -> _Name:
+    def _look_up(self, module: object, name: object) -> _Name:
         if (module, name) not in NAMES:
-            raise self._refused(f"{module}.{name}")
+            raise self._refusal(f"{module}.{name}")
         return _Name(str(name))
 
-    def _made(self, name: str, given: tuple[Any, ...]) -> Any:
+    def _build(self, name: str, given: tuple[Any, ...]) -> Any:
         if name == "_reconstruct":
             return _Array()
         if name == "dtype":
@@ -184,20 +184,20 @@ class _Reader:
             return StoredTensor(given[0].content, int(given[1]), tuple(map(int, given[2])), tuple(map(int, given[3])))
         if name in ("bytes", "bytearray") and all(isinstance(one, bytes) for one in given):
             return b"".join(given)
-        raise self._refused(f"a call of {name}")
+        raise self._refusal(f"a call of {name}")
 
-    def _fill(self, made: object, state: Any) -> None:
-        if isinstance(made, _Array):
+    def _fill(self, target: object, state: Any) -> None:
+        if isinstance(target, _Array):
             _, shape, kind, fortran, content = state
-            made.array = np.frombuffer(_raw(content), dtype=kind.dtype).reshape(shape, order="F" if fortran else "C")
-        elif isinstance(made, _Type) and state[2] is None and state[3] is None and state[4] is None:
-            made.dtype = self._plain(made.dtype.newbyteorder(_text(state[1])))
-        elif not isinstance(made, dict):  # attributes of an ordered dictionary are no data
-            raise self._refused(f"a state for a {type(made).__name__.strip('_')}")
+            target.array = np.frombuffer(_raw(content), dtype=kind.dtype).reshape(shape, order="F" if fortran else "C")
+        elif isinstance(target, _Type) and state[2] is None and state[3] is None and state[4] is None:
+            target.dtype = self._plain(target.dtype.newbyteorder(_text(state[1])))
+        elif not isinstance(target, dict):  # attributes of an ordered dictionary are no data
+            raise self._refusal(f"a state for a {type(target).__name__.strip('_')}")
 
     def _plain(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         if dtype.kind not in "biufSU":
-            raise self._refused(f"an array of {dtype}")
+            raise self._refusal(f"an array of {dtype}")
         return dtype
 
     def _pop(self, count: int) -> list[Any]:
@@ -207,14 +207,14 @@ class _Reader:
         del self.stack[len(self.stack) - count :]
         return items
 
-    def _popped(self) -> list[Any]:
+    def _pop_marked(self) -> list[Any]:
         """Everything down to the last mark."""
         items = []
         while not isinstance(item := self.stack.pop(), _Mark):
             items.append(item)
         return items[::-1]
 
-    def _refused(self, got: str) -> InputError:
+    def _refusal(self, got: str) -> InputError:
         return InputError(
             self.what,
             expected=EXPECTED,
@@ -223,12 +223,12 @@ class _Reader:
         )
 
 
-def _finished(value: Any) -> Any:
+def _finish(value: Any) -> Any:
     return value.array if isinstance(value, _Array) else value
 
 
 def _pairs(items: list[Any]) -> dict[Any, Any]:
-    return {key: _finished(value) for key, value in zip(items[::2], items[1::2], strict=True)}
+    return {key: _finish(value) for key, value in zip(items[::2], items[1::2], strict=True)}
 
 
 def _raw(content: Any) -> bytes:

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._medmnist import check_size, read_medmnist
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 from calibrant.datasets.medmnist import CLASSES
 
 
 @dataclass(frozen=True)
-class BloodMNIST(Published):
+class BloodMNIST(PublishedDataset):
     """11,959 training, 1,712 validation and 3,421 test images, RGB, 8 classes: the file bloodmnist.npz.
 
     The classes are not equally common: the rarest has a third as many images as the commonest.

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD, Layout, read_cifar
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 LAYOUT = Layout(
     batches={"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)},
@@ -21,7 +21,7 @@ NATS_STD = (63.0 / 255, 62.1 / 255, 66.7 / 255)  # of single pixels; the usual o
 
 
 @dataclass(frozen=True)
-class CIFAR10(Published):
+class CIFAR10(PublishedDataset):
     """50,000 training and 10,000 test images, 32 x 32, RGB, 10 classes.
 
     Reads the binary version, the Python version (without unpickling) and the hub's Parquet files, in this order; a

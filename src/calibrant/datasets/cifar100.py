@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import Layout, read_cifar
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 WORDS = """
 apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
@@ -31,7 +31,7 @@ NATS_STD = (68.2 / 255, 65.4 / 255, 70.4 / 255)
 
 
 @dataclass(frozen=True)
-class CIFAR100(Published):
+class CIFAR100(PublishedDataset):
     """50,000 training and 10,000 test images, 32 x 32, RGB, 100 classes (not the 20 superclasses).
 
     Normalised by its own mean and spread in every part; published code often mixes in CIFAR-10's or ImageNet's.

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import absent, first_file, place, read_npy
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 SIZES = {"v6": 2000, "v4": 2021}
 
 
 @dataclass(frozen=True)
-class CIFAR101(Published):
+class CIFAR101(PublishedDataset):
     """Test images like CIFAR-10's: v6 has 2,000, as many of each class; v4 has 2,021. Two .npy files.
 
     A test set only: accuracy on it is lower than on CIFAR-10's own, and calibration usually worse.
@@ -40,7 +40,7 @@ class CIFAR101(Published):
             raise absent(self, " and ".join(names))
         images, numbers = read_npy(data), read_npy(labels)
         if images.shape[1:] != (32, 32, 3):
-            raise damaged(data, "images of shape (n, 32, 32, 3)", images.shape)
+            raise damage_error(data, "images of shape (n, 32, 32, 3)", images.shape)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise damaged(labels, "whole numbers", f"{numbers.dtype} {numbers.shape}")
+            raise damage_error(labels, "whole numbers", f"{numbers.dtype} {numbers.shape}")
         return Part(images, numbers.astype("int64"), CLASSES)

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import find_file, read_npz
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 
 @dataclass(frozen=True)
-class CIFAR102(Published):
+class CIFAR102(PublishedDataset):
     """2,000 test images like CIFAR-10's: the file cifar102_test.npz.
 
     A test set only; the 10,000 training images published with it are not used.
@@ -31,7 +31,7 @@ class CIFAR102(Published):
         file = find_file(self, "cifar102_test.npz")
         images, labels = read_npz(file, ["images", "labels"])
         if images.shape[1:] != (32, 32, 3):
-            raise damaged(file, "images of shape (n, 32, 32, 3)", images.shape)
+            raise damage_error(file, "images of shape (n, 32, 32, 3)", images.shape)
         if labels.ndim != 1 or labels.dtype.kind not in "iu":
-            raise damaged(file, "labels that are whole numbers", f"{labels.dtype} {labels.shape}")
+            raise damage_error(file, "labels that are whole numbers", f"{labels.dtype} {labels.shape}")
         return Part(images, labels.astype("int64"), CLASSES)

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import absent, first_file, place, read_npy
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 SEVERITIES = 5
 CorruptionName = Literal[
@@ -22,7 +22,7 @@ CorruptionName = Literal[
 
 
 @dataclass(frozen=True)
-class CIFAR10C(Published):
+class CIFAR10C(PublishedDataset):
     """10,000 test images of CIFAR-10 under one of 19 corruptions at a severity of 1 to 5: one .npy file a corruption.
 
     A test set only. The last four corruptions (speckle_noise, gaussian_blur, spatter, saturate) are meant for choosing
@@ -56,9 +56,9 @@ class CIFAR10C(Published):
             raise absent(self, " and ".join(names))
         images, labels = read_npy(images_in), read_npy(labels_in)
         if images.shape[1:] != (32, 32, 3):
-            raise damaged(images_in, "images of shape (n, 32, 32, 3)", images.shape)
+            raise damage_error(images_in, "images of shape (n, 32, 32, 3)", images.shape)
         if labels.shape != (len(images),) or len(labels) % SEVERITIES or labels.dtype.kind not in "iu":
-            raise damaged(
+            raise damage_error(
                 labels_in, f"{len(images)} labels, as many for each severity", f"{labels.dtype} {labels.shape}"
             )
         each = len(labels) // SEVERITIES

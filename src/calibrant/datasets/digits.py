@@ -42,7 +42,7 @@ class Digits(Dataset):
                 got="no such package",
                 fix='pip install "calibrant[sklearn]"',
             ) from error
-        found = load_digits()
-        rows = np.arange(TRAIN) if part == "train" else np.arange(TRAIN, len(found.target))
-        images = np.round(found.images[rows] * (255 / 16)).astype(np.uint8)  # published as 0..16
-        return Part(images[..., None], found.target[rows].astype(np.int64), tuple("0123456789"), rows)
+        bunch = load_digits()
+        rows = np.arange(TRAIN) if part == "train" else np.arange(TRAIN, len(bunch.target))
+        images = np.round(bunch.images[rows] * (255 / 16)).astype(np.uint8)  # published as 0..16
+        return Part(images[..., None], bunch.target[rows].astype(np.int64), tuple("0123456789"), rows)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
 
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.data import FASHION_MINI
 from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._files import no_root, read_npz
@@ -35,6 +35,6 @@ class FashionMini(Dataset):
     def read(self, part: str) -> Part:
         no_root(self, "calibrant")
         if not ARCHIVE.exists() or sha256(ARCHIVE.read_bytes()).hexdigest() != SHA256:
-            raise damaged(ARCHIVE, f"SHA-256 {SHA256}", "another file" if ARCHIVE.exists() else "no file")
+            raise damage_error(ARCHIVE, f"SHA-256 {SHA256}", "another file" if ARCHIVE.exists() else "no file")
         images, labels, ids = read_npz(ARCHIVE, [f"{part}_{what}" for what in ("images", "labels", "ids")])
         return Part(images[..., None], labels.astype("int64"), CLASSES, ids.astype("int64"))

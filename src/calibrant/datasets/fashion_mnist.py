@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._files import absent, first_file, place, read_idx
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 CLASSES = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
@@ -18,7 +18,7 @@ DEBIAN = Path("/usr/share/datasets/fashion-mnist")
 
 
 @dataclass(frozen=True)
-class FashionMNIST(Published):
+class FashionMNIST(PublishedDataset):
     """60,000 training and 10,000 test images, 28 x 28, grey, 10 classes: the four idx files, plain or .gz.
 
     Without a root it also looks where Debian's package dataset-fashion-mnist puts the files.

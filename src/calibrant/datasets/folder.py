@@ -42,17 +42,17 @@ class Folder(Dataset):
         train, asked = self._folder("train"), self._folder(part)
         classes = class_folders(train)
         by = listing(train, classes)
-        found = by if part == "train" else listing(asked, classes)
-        if not by.names or not found.names:
+        files = by if part == "train" else listing(asked, classes)
+        if not by.names or not files.names:
             raise absent(self, "images in one folder per class", train if not by.names else asked)
-        picture = picture_of(by.encoded(), self.size, self.colour, self.fit)
-        small = len(found.names) * np.prod(picture.shape) <= KEPT_BYTES
-        images = found.as_array("folder", picture) if small else found.as_files(picture)
-        return Part(images, found.labels, tuple(classes))
+        picture = picture_of(by.read_encoded(), self.size, self.colour, self.fit)
+        small = len(files.names) * np.prod(picture.shape) <= KEPT_BYTES
+        images = files.as_array("folder", picture) if small else files.as_files(picture)
+        return Part(images, files.labels, tuple(classes))
 
     def _folder(self, part: str) -> Path:
         where = place(self)
-        found = next((where / name for name in FOLDERS[part] if (where / name).is_dir()), None)
-        if found is None:
+        folder = next((where / name for name in FOLDERS[part] if (where / name).is_dir()), None)
+        if folder is None:
             raise absent(self, f"{FOLDERS[part][0]}/<class>/ with images")
-        return found
+        return folder

@@ -67,10 +67,10 @@ class HuggingFace(Dataset):
                 got=f"'{self.root}'",
                 fix="write hf:root=FOLDER or hf:root=ylecun/mnist",
             )
-        return _downloaded(self.root, self.revision)
+        return _download(self.root, self.revision)
 
 
-def _downloaded(name: str, revision: str) -> Path:
+def _download(name: str, revision: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:

@@ -8,14 +8,14 @@ from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
 from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import check_size, class_folders, listing
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MARGIN = 8 / 7  # 256 for 224
 
 
 @dataclass(frozen=True)
-class ImageNet(Published):
+class ImageNet(PublishedDataset):
     """1,281,167 training and 50,000 test images, RGB, 1,000 classes: train/<wnid>/*.JPEG and val/<wnid>/*.JPEG.
 
     `test` is the published validation part. Images are decoded when they are asked for: to the same pixels for testing,
@@ -49,6 +49,6 @@ class ImageNet(Published):
         if named_by is None or not (where / name).is_dir():
             raise absent(self, f"{name}/<wnid>/*.JPEG")
         classes = class_folders(named_by)
-        found = listing(where / name, classes)
+        files = listing(where / name, classes)
         picture = Picture(self.size, self.size, 3, self.fit, MARGIN)
-        return Part(found.as_files(picture), found.labels, tuple(classes))
+        return Part(files.as_files(picture), files.labels, tuple(classes))

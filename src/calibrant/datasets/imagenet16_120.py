@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import pixels_and_labels
 from calibrant.datasets._files import absent, first_file, place
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 from calibrant.datasets._unpickle import read_pickled
 
 SIDE, KEPT = 16, 120
@@ -18,7 +18,7 @@ BATCHES = {"train": tuple(f"train_data_batch_{i}" for i in range(1, 11)), "test"
 
 
 @dataclass(frozen=True)
-class ImageNet16120(Published):
+class ImageNet16120(PublishedDataset):
     """151,700 training and 6,000 test images, 16 x 16, RGB, 120 classes: the pickled batches of ImageNet16.
 
     Nothing is unpickled. The classes go by their numbers in the files, 1 to 120, which is not the order of the sorted

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
 from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import check_size, class_folders, listing
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 from calibrant.datasets.imagenet import MARGIN, MEAN, STD
 
 
 @dataclass(frozen=True)
-class ImageNetV2(Published):
+class ImageNetV2(PublishedDataset):
     """10,000 test images like ImageNet's, in one of three samplings: folders 0 to 999, one a class.
 
     A test set only. The folders are sorted as numbers; as text, 10 would come before 2 and nearly all labels be wrong.
@@ -44,8 +44,8 @@ class ImageNetV2(Published):
             raise absent(self, f"folders 0 to 999 in {folder}")
         names = class_folders(found_in)
         if sorted(names) != sorted(map(str, range(len(names)))):
-            raise damaged(found_in, f"folders 0 to {len(names) - 1}", f"folders {', '.join(names[:5])}, ...")
+            raise damage_error(found_in, f"folders 0 to {len(names) - 1}", f"folders {', '.join(names[:5])}, ...")
         classes = sorted(names, key=int)
-        found = listing(found_in, classes)
+        files = listing(found_in, classes)
         picture = Picture(self.size, self.size, 3, self.fit, MARGIN)
-        return Part(found.as_files(picture), found.labels, tuple(classes))
+        return Part(files.as_files(picture), files.labels, tuple(classes))

@@ -6,16 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.core.io.npz import BROKEN
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import MEAN, STD
 from calibrant.datasets._files import find_file
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 
 
 @dataclass(frozen=True)
-class SVHN(Published):
+class SVHN(PublishedDataset):
     """26,032 test images of digits, 32 x 32, RGB: the file test_32x32.mat.
 
     For out-of-distribution tests of networks trained on CIFAR, whose normalisation it has: its labels are digits, and
@@ -37,14 +37,14 @@ class SVHN(Published):
 
         file = find_file(self, "test_32x32.mat")
         try:
-            found = loadmat(file, variable_names=["X", "y"])
-            X, y = found["X"], found["y"]
+            arrays = loadmat(file, variable_names=["X", "y"])
+            X, y = arrays["X"], arrays["y"]
         except (MatReadError, *BROKEN) as error:
-            raise damaged(file, "a Matlab file with X and y", error) from error
+            raise damage_error(file, "a Matlab file with X and y", error) from error
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[:3] != (32, 32, 3):
-            raise damaged(file, "X of type uint8 and shape (32, 32, 3, n)", f"{X.dtype} {X.shape}")
+            raise damage_error(file, "X of type uint8 and shape (32, 32, 3, n)", f"{X.dtype} {X.shape}")
         labels = y.reshape(-1).astype(np.int64)
         if not ((labels >= 1) & (labels <= 10)).all():
-            raise damaged(file, "labels in 1..10, where 10 is the digit 0", f"{labels.min()} to {labels.max()}")
+            raise damage_error(file, "labels in 1..10, where 10 is the digit 0", f"{labels.min()} to {labels.max()}")
         images = np.ascontiguousarray(X.transpose(3, 0, 1, 2))
         return Part(images, labels % 10, tuple("0123456789"))

@@ -7,19 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Picture
 from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import Listing, class_folders, listing
-from calibrant.datasets._published import Published
+from calibrant.datasets._published import PublishedDataset
 from calibrant.datasets.imagenet import MEAN, STD
 
 PICTURE = Picture(64, 64, 3)
 
 
 @dataclass(frozen=True)
-class TinyImageNet(Published):
+class TinyImageNet(PublishedDataset):
     """100,000 training and 10,000 test images, 64 x 64, RGB, 200 classes: the folder tiny-imagenet-200.
 
     `test` is the published validation part, the only other one with labels. Some images are grey: they become RGB.
@@ -40,8 +40,8 @@ class TinyImageNet(Published):
         if folder is None:
             raise absent(self, "train/<wnid>/images/*.JPEG, val/images/*.JPEG and val/val_annotations.txt")
         classes = class_folders(folder / "train")
-        found = listing(folder / "train", classes, "images") if part == "train" else self._val(folder / "val", classes)
-        return Part(found.as_array("tiny_imagenet", PICTURE), found.labels, tuple(classes))
+        files = listing(folder / "train", classes, "images") if part == "train" else self._val(folder / "val", classes)
+        return Part(files.as_array("tiny_imagenet", PICTURE), files.labels, tuple(classes))
 
     def _val(self, folder: Path, classes: list[str]) -> Listing:
         notes = folder / "val_annotations.txt"
@@ -53,7 +53,9 @@ class TinyImageNet(Published):
             name, _, rest = line.partition("\t")
             wnid = rest.partition("\t")[0]
             if wnid not in number or not (folder / "images" / name).is_file():
-                raise damaged(notes, "the name of an image in images/, a tab and one of the training classes", line)
+                raise damage_error(
+                    notes, "the name of an image in images/, a tab and one of the training classes", line
+                )
             names.append(f"images/{name}")
             labels.append(number[wnid])
         return Listing(folder, names, np.array(labels, dtype=np.int64))

@@ -57,7 +57,7 @@ def decide(
     check_confidence(confidence)
     _check_rows(p, aim)
     q = p if map is None else map.apply(p)
-    seen = max(p.row_data.seen, map.fingerprint.seen(p) if map is not None and map.fingerprint else 0.0)
+    seen = max(p.row_data.seen, map.fingerprint.share_seen(p) if map is not None and map.fingerprint else 0.0)
     used = _unchanged(p) if map is None else replace(map, fingerprint=None)
     decision = Decision(
         aim=aim, policy=Policy(acts="answer"), map=used, settings={}, words="", n=p.n, fingerprint=Fingerprint.of(p)
@@ -259,7 +259,9 @@ def _aim(cost: object, max_error: float | None, min_precision: float | None) -> 
     given = {"cost": cost, "max_error": max_error, "min_precision": min_precision}
     names = [name for name, value in given.items() if value is not None]
     if len(names) != 1:
-        raise InputError("decide", expected=ONE_OF, got=fmt.listed(names) if names else "none", fix=f"give {ONE_OF}")
+        raise InputError(
+            "decide", expected=ONE_OF, got=fmt.list_words(names) if names else "none", fix=f"give {ONE_OF}"
+        )
     for name, value in (("max_error", max_error), ("min_precision", min_precision)):
         if value is not None and not 0 < value < 1:
             fix = "use 0.02 for 2 %" if name == "max_error" else "use 0.9 for 90 %"

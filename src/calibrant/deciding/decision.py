@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.json import plain, read_json, typed, whole
+from calibrant.core.json import plain, read_json, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
@@ -64,7 +64,7 @@ class Decision:
 
     def warn_of_leak(self, p: Predictions) -> None:
         """Warn where these rows are among those that it was decided on."""
-        seen = self.fingerprint.seen(p) if self.fingerprint and p.labelled else 0.0
+        seen = self.fingerprint.share_seen(p) if self.fingerprint and p.labelled else 0.0
         if seen:
             warnings.warn(
                 f"about {whole_percent(seen)} of these rows are among those this was decided on: they prove nothing.",
@@ -110,16 +110,16 @@ class Decision:
             answered = state["answered"]
             return cls(
                 aim=aim,
-                policy=_suited(Policy.from_dict(typed(state, "policy", dict), m.k), m),
+                policy=_suited(Policy.from_dict(read_typed(state, "policy", dict), m.k), m),
                 map=m,
-                settings=typed(state, "settings", dict),
-                words=typed(state, "words", str),
-                n=typed(state, "n", int),
-                costs=tuple(CostLine.from_dict(one) for one in typed(state, "costs", list)),
+                settings=read_typed(state, "settings", dict),
+                words=read_typed(state, "words", str),
+                n=read_typed(state, "n", int),
+                costs=tuple(CostLine.from_dict(one) for one in read_typed(state, "costs", list)),
                 answered=None if answered is None else Answered.from_dict(answered),
-                rows_needed=None if state["rows_needed"] is None else typed(state, "rows_needed", int),
-                shares=tuple(AnsweredShare.from_dict(one) for one in typed(state, "shares", list)),
-                notes=tuple(str(note) for note in typed(state, "notes", list)),
+                rows_needed=None if state["rows_needed"] is None else read_typed(state, "rows_needed", int),
+                shares=tuple(AnsweredShare.from_dict(one) for one in read_typed(state, "shares", list)),
+                notes=tuple(str(note) for note in read_typed(state, "notes", list)),
                 fingerprint=Fingerprint.from_dict(state["fingerprint"]),
             )
 

@@ -36,7 +36,7 @@ def require(figure: str, table: "pl.DataFrame", columns: Sequence[str], numeric:
             )
 
 
-def chosen(figure: str, table: "pl.DataFrame", of: str | None, not_of: Sequence[str] = ()) -> list[str]:
+def choose_columns(figure: str, table: "pl.DataFrame", of: str | None, not_of: Sequence[str] = ()) -> list[str]:
     """The numeric columns named in `of` ("ece+nll"), or all of them but those in `not_of`."""
     if of is not None:
         columns = [column.strip() for column in of.split("+")]

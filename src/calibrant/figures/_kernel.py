@@ -13,7 +13,7 @@ def grid() -> Array:
     return (np.arange(POINTS) + 0.5) / POINTS
 
 
-def smoothed(scores: Array, weights: list[Array], sigma: float) -> list[Array]:
+def smooth(scores: Array, weights: list[Array], sigma: float) -> list[Array]:
     """For each row of weights, sum of w_i K(t, c_i) at the grid, K a density in t."""
     modes = int(np.ceil(MODES_PER_SIGMA / sigma)) + 1
     points = POINTS

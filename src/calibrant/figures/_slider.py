@@ -17,7 +17,7 @@ from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
 from calibrant.figures._base import Row
 from calibrant.figures._layers import chart_of
-from calibrant.figures._task import OF_CLASSES, Called, count_of
+from calibrant.figures._task import OF_CLASSES, FigureTerms, count_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,7 +47,7 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     }
 
 
-def binned(row: Row, scheme: Scheme, level: float, words: Called = OF_CLASSES) -> Any:
+def bin_rows(row: Row, scheme: Scheme, level: float, words: FigureTerms = OF_CLASSES) -> Any:
     """The rows of `data` again, from cells, for the bin count that the slider stands at."""
     lists: list[Any] = ["at", "count", "hits"] + (["start"] if scheme == "mass" else [])
     values = [{name: row[name] for name in lists}]

@@ -13,7 +13,7 @@ from calibrant.figures._base import Row
 
 
 @dataclass(frozen=True)
-class Called:
+class FigureTerms:
     """How a figure speaks of scores, hits and the two sides of the diagonal."""
 
     score: str = "confidence"
@@ -24,8 +24,10 @@ class Called:
     over: str = "overconfident"
 
 
-OF_CLASSES = Called()
-OF_POSITIVES = Called("P(positive)", "share of positives", "positive", "negative", "score too low", "score too high")
+OF_CLASSES = FigureTerms()
+OF_POSITIVES = FigureTerms(
+    "P(positive)", "share of positives", "positive", "negative", "score too low", "score too high"
+)
 
 
 def task_of(models: Mapping[str, Predictions]) -> Task:
@@ -47,7 +49,7 @@ def require_task(figure: str, models: Mapping[str, Predictions], allowed: Sequen
         raise InputError(figure, expected=expected, got=task_words(task), fix="draw reliability instead")
 
 
-def called(rows: Sequence[Row]) -> Called:
+def terms_for(rows: Sequence[Row]) -> FigureTerms:
     """The words for rows that say their task."""
     return OF_POSITIVES if rows[0]["task"] == "binary" else OF_CLASSES
 

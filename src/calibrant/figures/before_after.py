@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.number_format import join_clauses, significant
 from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, plain, require, some, text
@@ -54,7 +54,7 @@ class BeforeAfter(TableFigure):
             values = ", ".join(f"{row['model']} {significant(row['value'])}" for row in own)
             better = f" ({own[0]['better']} is better)" if own[0]["better"] else ""
             said.append(f"{measure}{better}: {values}")
-        return f"Measures of {len(names_in(rows))} models, lines are intervals where known. {joined(said)}."
+        return f"Measures of {len(names_in(rows))} models, lines are intervals where known. {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         models, measures = names_in(rows), names_in(rows, "measure")

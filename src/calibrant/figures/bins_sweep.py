@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Curve, Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.number_format import joined
+from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in
@@ -64,7 +64,7 @@ class BinsSweep(PredictionFigure):
             for name in names_in(rows)
         ]
         drawn = f"ECE and MCE with {COUNTS[0]} to {COUNTS[-1]} equal-{self.scheme} bins"
-        return f"{drawn}; dotted, what a perfectly calibrated model would show. ECE goes for {joined(said)}."
+        return f"{drawn}; dotted, what a perfectly calibrated model would show. ECE goes for {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -10,7 +10,7 @@ from calibrant.core.config.bounds import at_least, at_most, share_inside
 from calibrant.core.curves.curve import Scheme
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.wilson import wilson
-from calibrant.core.text.number_format import joined
+from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._classes import class_bins, class_errors, worst
@@ -53,10 +53,10 @@ class ClasswiseReliability(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         require_task("classwise_reliability", models, ("multiclass", "binary"))
-        made = {name: class_bins(p, self.bins, self.scheme) for name, p in models.items()}
+        bins = {name: class_bins(p, self.bins, self.scheme) for name, p in models.items()}
         rows = []
-        for c in worst(made, self.classes):
-            for name, b in made.items():
+        for c in worst(bins, self.classes):
+            for name, b in bins.items():
                 error = float(class_errors(b)[c])
                 low, high = wilson(b.accuracy[c], np.maximum(b.count[c] * b.effective, 1e-9), self.level)
                 for m in np.flatnonzero(b.filled[c]):
@@ -84,7 +84,7 @@ class ClasswiseReliability(PredictionFigure):
             said.append(f"{name}: " + ", ".join(f"class {c} {error:.4f}" for c, error in errors.items()))
         shown = len(names_in(rows, "class"))
         drawn = f"Reliability of the {shown} worst classes" if shown > 1 else "Reliability of the worst class"
-        return f"{drawn} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {joined(said)}."
+        return f"{drawn} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, classes = names_in(rows), names_in(rows, "class")

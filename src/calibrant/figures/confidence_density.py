@@ -12,9 +12,9 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._kernel import grid, smoothed
+from calibrant.figures._kernel import grid, smooth
 from calibrant.figures._layers import chart_of, names_in, side_by_side, unit_x
-from calibrant.figures._task import called, task_of
+from calibrant.figures._task import task_of, terms_for
 
 if TYPE_CHECKING:
     import altair as alt
@@ -45,14 +45,14 @@ class ConfidenceDensity(PredictionFigure):
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         rows = []
         task = task_of(models)
-        words = called([{"task": task}])
+        words = terms_for([{"task": task}])
         for name, p in models.items():
             w = np.ones(p.n) if p.weights is None else p.weights
             for outcome, mask in ((words.outcome, p.outcome & (w > 0)), (words.miss, ~p.outcome & (w > 0))):
                 values, shares = p.score[mask], w[mask] / w[mask].sum()
                 if not len(values):
                     continue  # a model that is never wrong has one density
-                (density,) = smoothed(values, [shares], self._bandwidth(values))
+                (density,) = smooth(values, [shares], self._bandwidth(values))
                 known = {"task": task, "model": name, "outcome": outcome, "count": len(values)}
                 known["mean"] = float(shares @ values)
                 points = zip(grid().tolist(), np.maximum(density, 0).tolist(), strict=True)
@@ -60,7 +60,7 @@ class ConfidenceDensity(PredictionFigure):
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said, words = [], called(rows)
+        said, words = [], terms_for(rows)
         for name in names_in(rows):
             facts = {row["outcome"]: row for row in rows if row["model"] == name}
             each = [
@@ -86,7 +86,7 @@ def _panel(rows: list[Row], name: str, most: float) -> Any:
     import altair as alt
 
     base = chart_of(rows)
-    words = called(rows)
+    words = terms_for(rows)
     x = unit_x("confidence", words.score)
     outcome = alt.Color("outcome:N", scale=alt.Scale(domain=[words.outcome, words.miss]), legend=alt.Legend(title=None))
     tooltip = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.number_format import joined
+from calibrant.core.text.number_format import join_clauses
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import falling_threshold
 from calibrant.figures._thin import thin
@@ -40,9 +40,9 @@ class CorrectnessROC(PredictionFigure):
         known = [f"{name} {area:.4f}" for name, area in areas.items() if area is not None]
         unknown = [name for name, area in areas.items() if area is None]
         drawn = "Share of correct predictions kept against share of incorrect ones kept, as the threshold falls."
-        said = f" Area under the curve: {joined(known)}." if known else ""
+        said = f" Area under the curve: {join_clauses(known)}." if known else ""
         if unknown:
-            said += f" Undefined for {joined(unknown)}: no error, or nothing but errors."
+            said += f" Undefined for {join_clauses(unknown)}: no error, or nothing but errors."
         return drawn + said
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":

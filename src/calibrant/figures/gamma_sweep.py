@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.number_format import join_clauses, significant
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
-from calibrant.figures._checks import chosen, numbers, require, some, text
+from calibrant.figures._checks import choose_columns, numbers, require, some, text
 from calibrant.figures._layers import chart_of, colour, names_in, side_by_side
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class GammaSweep(TableFigure):
 
     def data(self, table: "pl.DataFrame") -> list[Row]:
         require("gamma_sweep", table, self.columns, numeric=self.columns)
-        measures = chosen("gamma_sweep", table, self.of, not_of=("gamma", "seed", "run"))
+        measures = choose_columns("gamma_sweep", table, self.of, not_of=("gamma", "seed", "run"))
         if len(measures) > MOST_PANELS:
             raise InputError(
                 "table of gamma_sweep",
@@ -78,7 +78,7 @@ class GammaSweep(TableFigure):
                 least = min(own, key=lambda row: row["value"])
                 several = f" of {model}" if len(names_in(rows)) > 1 else ""
                 said.append(f"{measure}{several} is lowest, {significant(least['value'])}, at gamma {least['gamma']:g}")
-        return f"Measures against gamma. In this sweep {joined(said)}."
+        return f"Measures against gamma. In this sweep {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, measures = names_in(rows), names_in(rows, "measure")

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import average_precision
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.number_format import joined, percent
+from calibrant.core.text.number_format import join_clauses, percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in, unit_x, unit_y
@@ -36,8 +36,8 @@ class PrecisionRecall(PredictionFigure):
     reference: ClassVar[str] = "Davis, Goadrich, ICML 2006"
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        made = positive_curves("precision_recall", models)
-        return [row for name, curve in made.items() for row in _curve(name, curve)]
+        curves = positive_curves("precision_recall", models)
+        return [row for name, curve in curves.items() for row in _curve(name, curve)]
 
     def words(self, rows: list[Row]) -> str:
         facts = {row["model"]: row for row in rows}
@@ -48,8 +48,10 @@ class PrecisionRecall(PredictionFigure):
         ]
         unknown = [name for name, row in facts.items() if row["average_precision"] is None]
         drawn = "Share of positives among the rows above a threshold (precision) against the share of positives found"
-        said = f" Average precision: {joined(known)}." if known else ""
-        return f"{drawn}.{said}" + (f" Undefined for {joined(unknown)}: all rows are of one kind." if unknown else "")
+        said = f" Average precision: {join_clauses(known)}." if known else ""
+        return f"{drawn}.{said}" + (
+            f" Undefined for {join_clauses(unknown)}: all rows are of one kind." if unknown else ""
+        )
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -77,8 +79,8 @@ def _curve(name: str, curve: Curve) -> list[Row]:
     if share in (0.0, 1.0):
         none = dict.fromkeys(("recall", "precision", "threshold"))
         return [{"model": name, "place": 0, **none, "positives": share, "average_precision": None}]
-    found, flagged = np.cumsum(hits), np.cumsum(hits + misses)
-    recall, precision = found / found[-1], found / flagged
+    positives, flagged = np.cumsum(hits), np.cumsum(hits + misses)
+    recall, precision = positives / positives[-1], positives / flagged
     threshold, area = curve.scores[curve.group_ends - 1][::-1], average_precision(hits, misses)
     return [
         {

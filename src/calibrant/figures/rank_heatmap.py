@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.curves.ranking import kendall, spearman
 from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
-from calibrant.figures._checks import chosen, numbers, plain
+from calibrant.figures._checks import choose_columns, numbers, plain
 from calibrant.figures._layers import chart_of, names_in
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class RankHeatmap(TableFigure):
     columns: ClassVar[tuple[str, ...]] = ()
 
     def data(self, table: "pl.DataFrame") -> list[Row]:
-        columns = chosen("rank_heatmap", table, self.of)
+        columns = choose_columns("rank_heatmap", table, self.of)
         values = {column: numbers(table[column]) for column in columns}
         correlation = kendall if self.method == "kendall" else spearman
-        found = {}
+        cells = {}
         for a, b in combinations_with_replacement(columns, 2):
             both = np.isfinite(values[a]) & np.isfinite(values[b])
             value = plain(correlation(values[a][both], values[b][both]))
-            found[a, b] = found[b, a] = {"value": value, "count": int(both.sum())}
-        return [{"x": a, "y": b, **found[a, b]} for a in columns for b in columns]
+            cells[a, b] = cells[b, a] = {"value": value, "count": int(both.sum())}
+        return [{"x": a, "y": b, **cells[a, b]} for a in columns for b in columns]
 
     def words(self, rows: list[Row]) -> str:
         pairs = [row for row in rows if row["x"] < row["y"] and row["value"] is not None]

@@ -14,8 +14,8 @@ from calibrant.core.text.number_format import level, percent, sentence, whole_pe
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._slider import binned, cells, slider
-from calibrant.figures._task import Called, called, count_of, task_of
+from calibrant.figures._slider import bin_rows, cells, slider
+from calibrant.figures._task import FigureTerms, count_of, task_of, terms_for
 
 if TYPE_CHECKING:
     import altair as alt
@@ -63,7 +63,7 @@ class Reliability(PredictionFigure):
 
     def words(self, rows: list[Row]) -> str:
         kind = "equal-width" if self.scheme == "width" else "equal-mass"
-        own, words = _only("bin", rows), called(rows)
+        own, words = _only("bin", rows), terms_for(rows)
         said = [_sentence(name, [row for row in own if row["model"] == name], words) for name in names_in(rows)]
         bins = f"{self.bins} {kind} bins{' to begin with' if self.slider else ''}"
         drawn = (
@@ -80,14 +80,14 @@ class Reliability(PredictionFigure):
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             kept = _only("cells", own)
-            words, most = called(rows), None if self.slider else max(row["share"] for row in rows)
-            base = binned(kept[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
+            words, most = terms_for(rows), None if self.slider else max(row["share"] for row in rows)
+            base = bin_rows(kept[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
             panels.append(_panel(base, name, fade, words, most, counts=self.scheme == "width"))
         drawn = side_by_side(panels)
         return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
 
     def _bins(self, name: str, curve: Curve, task: str) -> list[Row]:
-        b, words = curve.bins(self.bins, self.scheme), called([{"task": task}])
+        b, words = curve.bins(self.bins, self.scheme), terms_for([{"task": task}])
         ends = np.cumsum(b.count)
         first = curve.weight_sum.searchsorted(ends - b.count, "right")
         last = curve.weight_sum.searchsorted(ends, "left")
@@ -117,7 +117,7 @@ class Reliability(PredictionFigure):
         return rows
 
 
-def _panel(base: Any, name: str, fade: Any, words: Called, most: float | None, *, counts: bool) -> Any:
+def _panel(base: Any, name: str, fade: Any, words: FigureTerms, most: float | None, *, counts: bool) -> Any:
     import altair as alt
 
     bare = {"labels": False, "ticks": False} if counts else {}  # the counts below carry the axis
@@ -168,7 +168,7 @@ def _only(part: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["part"] == part]
 
 
-def _sentence(name: str, rows: list[Row], words: Called) -> str:
+def _sentence(name: str, rows: list[Row], words: FigureTerms) -> str:
     n = round(sum(row["count"] for row in rows))
     said, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
     ece = sum(row["share"] * abs(row["gap"]) for row in rows)

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.config.bounds import share_inside
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.number_format import joined, percent, whole_percent
+from calibrant.core.text.number_format import join_clauses, percent, whole_percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in, unit_x
@@ -56,7 +56,7 @@ class RiskCoverage(PredictionFigure):
         drawn = (
             "Error rate among the most confident predictions, against their share; dotted, the best possible ranking"
         )
-        return f"{drawn}. {joined(said)}."
+        return f"{drawn}. {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

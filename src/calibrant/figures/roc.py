@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import area_under_roc
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.number_format import joined
+from calibrant.core.text.number_format import join_clauses
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import falling_threshold
 from calibrant.figures._task import positive_curves
@@ -41,8 +41,8 @@ class ROC(PredictionFigure):
         known = [f"{name} {area:.4f}" for name, area in areas.items() if area is not None]
         unknown = [name for name, area in areas.items() if area is None]
         drawn = "Share of positive rows found against share of negative rows flagged, as the threshold falls."
-        said = f" Area under the curve: {joined(known)}." if known else ""
-        return drawn + said + (f" Undefined for {joined(unknown)}: all rows are of one kind." if unknown else "")
+        said = f" Area under the curve: {join_clauses(known)}." if known else ""
+        return drawn + said + (f" Undefined for {join_clauses(unknown)}: all rows are of one kind." if unknown else "")
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -67,7 +67,7 @@ def _curve(name: str, curve: Curve) -> list[Row]:
     if not positives or not negatives:
         none = dict.fromkeys(("false_alarms", "found", "threshold", "roc_auc"))
         return [{"model": name, "place": 0, **none}]
-    found = np.concatenate([[0.0], np.cumsum(hits) / positives])
+    recall = np.concatenate([[0.0], np.cumsum(hits) / positives])
     alarms = np.concatenate([[0.0], np.cumsum(misses) / negatives])
     threshold = np.concatenate([[1.0], curve.scores[curve.group_ends - 1][::-1]])
     area = area_under_roc(curve.group_blocks())
@@ -76,9 +76,9 @@ def _curve(name: str, curve: Curve) -> list[Row]:
             "model": name,
             "place": place,
             "false_alarms": float(alarms[i]),
-            "found": float(found[i]),
+            "found": float(recall[i]),
             "threshold": float(threshold[i]),
             "roc_auc": area,
         }
-        for place, i in enumerate(thin(found + alarms))
+        for place, i in enumerate(thin(recall + alarms))
     ]

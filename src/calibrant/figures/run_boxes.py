@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.number_format import join_clauses, significant
 from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._boxes import panel, rows_of
@@ -60,7 +60,7 @@ class RunBoxes(TableFigure):
             own = [row for row in rows if row["part"] == "box" and row["measure"] == measure]
             each = [f"{row['group']} {significant(row['median'])} ({row['count']} runs)" for row in own]
             said.append(f"{measure}: {', '.join(each)}")
-        return f"Box plots over runs; medians of {joined(said)}."
+        return f"Box plots over runs; medians of {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         measures, groups = names_in(rows, "measure"), names_in(rows, "group")

@@ -14,9 +14,9 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import level, sentence, whole_percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._kernel import grid, smoothed
+from calibrant.figures._kernel import grid, smooth
 from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
-from calibrant.figures._task import called, task_of
+from calibrant.figures._task import task_of, terms_for
 
 if TYPE_CHECKING:
     import altair as alt
@@ -57,7 +57,7 @@ class SmoothReliability(PredictionFigure):
         return [{"task": task, **row} for name, p in models.items() for row in self._curve(name, p.curve)]
 
     def words(self, rows: list[Row]) -> str:
-        words = called(rows)
+        words = terms_for(rows)
         band = f"with a {level(self.level)} bootstrap band"
         drawn = f"{sentence(words.rate)} against {words.score}, both smoothed, {band}"
         said = []
@@ -78,7 +78,7 @@ class SmoothReliability(PredictionFigure):
     def _curve(self, name: str, curve: Curve) -> list[Row]:
         ones = curve.weights / curve.total
         error, sigma = smooth_error(curve.scores, (curve.scores - curve.outcomes) * ones)
-        density, hits, scores = smoothed(curve.scores, [ones, ones * curve.outcomes, ones * curve.scores], sigma)
+        density, hits, scores = smooth(curve.scores, [ones, ones * curve.outcomes, ones * curve.scores], sigma)
         weight = 2 * np.sqrt(np.pi) * sigma * curve.total * curve.effective * density  # how many rows the kernel sees
         keep = np.flatnonzero(weight >= min(FEWEST, weight.max() / 2))
         density, hits, scores = density[keep], hits[keep], scores[keep]
@@ -118,7 +118,7 @@ class SmoothReliability(PredictionFigure):
 def _panel(rows: list[Row], name: str) -> Any:
     import altair as alt
 
-    words = called(rows)
+    words = terms_for(rows)
     tooltip = [
         alt.Tooltip("confidence:Q", format=".1%", title=words.score),
         alt.Tooltip("accuracy:Q", format=".1%", title=words.rate),

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.number_format import join_clauses, significant
 from calibrant.core.text.theme import dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._boxes import panel, rows_of
-from calibrant.figures._checks import chosen, numbers, require, some, text
+from calibrant.figures._checks import choose_columns, numbers, require, some, text
 from calibrant.figures._layers import names_in
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class StudyBoxes(TableFigure):
     columns: ClassVar[tuple[str, ...]] = ()
 
     def data(self, table: "pl.DataFrame") -> list[Row]:
-        columns = chosen("study_boxes", table, self.of, not_of=[self.by or ""])
+        columns = choose_columns("study_boxes", table, self.of, not_of=[self.by or ""])
         require("study_boxes", table, [self.by] if self.by else [])
         kinds = np.array(text(table[self.by])) if self.by else np.full(table.height, "all")
         if len(set(kinds.tolist())) > MOST_KINDS:
@@ -70,7 +70,7 @@ class StudyBoxes(TableFigure):
             for row in boxes
         ]
         most = max((row["count"] for row in boxes), default=0)
-        return f"Box plots of columns over up to {most:,} rows. Medians: {joined(each)}."
+        return f"Box plots of columns over up to {most:,} rows. Medians: {join_clauses(each)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.number_format import join_clauses, significant
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, require, shorten, some, text
@@ -48,9 +48,9 @@ class TrainingCurves(TableFigure):
     columns: ClassVar[tuple[str, ...]] = ("epoch",)
 
     def data(self, table: "pl.DataFrame") -> list[Row]:
-        found = [(c, *_parse(c)) for c in table.columns if _parse(c)[0] and table[c].dtype.is_numeric()]
-        require("training_curves", table, self.columns, numeric=(*self.columns, *(c for c, *_ in found)))
-        if not found:
+        series = [(c, *_parse(c)) for c in table.columns if _parse(c)[0] and table[c].dtype.is_numeric()]
+        require("training_curves", table, self.columns, numeric=(*self.columns, *(c for c, *_ in series)))
+        if not series:
             raise InputError(
                 "table of training_curves",
                 expected="columns such as train_loss, val_ece, val_nll or gamma_mean",
@@ -59,7 +59,7 @@ class TrainingCurves(TableFigure):
             )
         models = np.array(text(table["model"])) if "model" in table.columns else np.full(table.height, "model")
         epoch, rows = numbers(table["epoch"]), []
-        for column, measure, split in sorted(found, key=lambda f: (_rank(f[1]), SPLITS.index(f[2] or "train"))):
+        for column, measure, split in sorted(series, key=lambda f: (_rank(f[1]), SPLITS.index(f[2] or "train"))):
             value = numbers(table[column])
             spread = numbers(table["gamma_std"]) if measure == "gamma" and "gamma_std" in table.columns else 0 * value
             for model in dict.fromkeys(models.tolist()):
@@ -80,7 +80,7 @@ class TrainingCurves(TableFigure):
             name = " ".join(filter(None, (key[1], IN_WORDS.get(key[0], key[0]))))
             said.append(f"{name}{several} {significant(own[0]['value'])} to {significant(own[-1]['value'])}")
         last = max((row["epoch"] for row in rows), default=0)
-        return f"Training curves to epoch {last:g}, first value to last: {joined(said)}."
+        return f"Training curves to epoch {last:g}, first value to last: {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         measures, names = names_in(rows, "measure"), names_in(rows)

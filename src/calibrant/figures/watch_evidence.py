@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from calibrant.core.text.number_format import joined, significant
+from calibrant.core.text.number_format import join_clauses, significant
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import Row, TableFigure
 from calibrant.figures._checks import numbers, require, some, text
@@ -58,7 +58,7 @@ class WatchEvidence(TableFigure):
             end = f"{model} {significant(own[-1]['evidence'])} of {significant(own[-1]['limit'])}"
             said.append(end if over is None else f"{end}, over the limit by row {over['row']:,.0f}")
         last = max((row["row"] for row in rows), default=0)
-        return f"Evidence after {last:,.0f} rows, of the limit of an alarm: {joined(said)}."
+        return f"Evidence after {last:,.0f} rows, of the limit of an alarm: {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.config.bounds import at_least, at_most
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.number_format import joined
+from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._classes import class_bins, class_errors, worst
@@ -50,10 +50,10 @@ class WorstClasses(PredictionFigure):
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         require_task("worst_classes", models, ("multiclass", "binary"))
-        made = {name: class_bins(p, self.bins, "width") for name, p in models.items()}
+        bins = {name: class_bins(p, self.bins, "width") for name, p in models.items()}
         edges, rows = equal_width_edges(self.bins), []
-        for c in worst(made, self.classes):
-            for name, b in made.items():
+        for c in worst(bins, self.classes):
+            for name, b in bins.items():
                 error = float(class_errors(b)[c])
                 for m in np.flatnonzero(b.filled[c]):
                     rows.append(
@@ -80,7 +80,7 @@ class WorstClasses(PredictionFigure):
             said.append(f"for {name} class {first} has the largest error, {errors[first]:.4f}")
         shown = len(names_in(rows, "class"))
         drawn = f"Gap between probability and frequency by class and bin, for {shown} classes with the largest errors"
-        return f"{drawn}; bins of fewer than {self.few} rows are pale. Of these, {joined(said)}."
+        return f"{drawn}; bins of fewer than {self.few} rows are pale. Of these, {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, most = names_in(rows), max(row["error"] for row in rows)

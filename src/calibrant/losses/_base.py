@@ -40,8 +40,8 @@ class Loss(nn.Module):
 
         @wraps(own)
         def forward(self: Loss, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
-            made: Tensor = own(self, logits, labels)
-            return made
+            loss: Tensor = own(self, logits, labels)
+            return loss
 
         cls.forward = forward  # type: ignore[method-assign]
 

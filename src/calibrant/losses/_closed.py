@@ -18,7 +18,7 @@ class ClosedLoss(RowLoss):
     forward mode, torch.func, torch.compile.
     """
 
-    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         """The sum of the losses, each times `share`, and its derivatives with respect to the logits, (B, k)."""
         raise TypeError(f"{type(self).__name__} does not say its derivatives: define closed")
 
@@ -27,18 +27,18 @@ class ClosedLoss(RowLoss):
             return super().forward(logits, labels, ids)
         logits, labels = ready(logits, labels)
         with full_precision(logits):
-            value: Tensor = _Closed.apply(logits, labels, self)  # type: ignore[no-untyped-call]
+            value: Tensor = _ClosedForm.apply(logits, labels, self)  # type: ignore[no-untyped-call]
         return value
 
 
-class _Closed(torch.autograd.Function):
+class _ClosedForm(torch.autograd.Function):
     """It has no rule for forward mode or torch.func on purpose: they would miss the derivative of the slopes."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, loss: ClosedLoss) -> Tensor:
         ctx.loss = loss
         ctx.save_for_backward(logits, labels)
-        total, ctx.slopes = loss.closed(logits, labels, 1 / len(labels) if loss.reduction == "mean" else 1.0)
+        total, ctx.slopes = loss.closed_form(logits, labels, 1 / len(labels) if loss.reduction == "mean" else 1.0)
         return total
 
     @staticmethod
@@ -61,5 +61,5 @@ def _plain_backward(logits: Tensor) -> bool:
     )
 
 
-# Neither has a public name. Without the level, rows are used; without this, torch.func refuses _Closed with an error.
+# Neither has a public name. Without the level, rows are used; without this, torch.func raises an error for _ClosedForm.
 _in_transform = getattr(torch._C, "_are_functorch_transforms_active", bool)

@@ -44,7 +44,7 @@ class CPC(ClosedLoss):
         rows = cross_entropy(logits, labels, reduction="none") - self.bdc * logsigmoid(lead).mean(1)
         return rows + self.bec * _pairs(others) if self.bec else rows
 
-    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         others, lead = self._others(logits, labels)
         k, true = logits.shape[1], labels[:, None]
         part = torch.sigmoid(-lead) * (self.bdc / (k - 1))  # (B, k - 1): slopes of the others

@@ -48,7 +48,7 @@ class CRL(Term):
         self.epoch.fill_(epoch)
 
     def value(self, logits: Tensor, labels: Tensor, ids: Tensor | None) -> Tensor:
-        counts = self.counts[self._known(ids)].to(logits.dtype)
+        counts = self.counts[self._require_ids(ids)].to(logits.dtype)
         least = self.counts.amin().to(logits.dtype)
         past = (counts - least) / (self.epoch - least).clamp_min(1.0)  # (B,); no difference to divide if it is 0
         score = self._score(logits)
@@ -58,7 +58,7 @@ class CRL(Term):
     @torch.no_grad()
     def remember(self, logits: Tensor, labels: Tensor, ids: Tensor | None) -> None:
         correct = (logits.argmax(1) == labels).to(self.counts.dtype)
-        self.counts.index_add_(0, self._known(ids), correct)
+        self.counts.index_add_(0, self._require_ids(ids), correct)
 
     def _score(self, logits: Tensor) -> Tensor:
         if self.score == "entropy":
@@ -66,7 +66,7 @@ class CRL(Term):
         first, second = logits.softmax(1).topk(2).values.unbind(1)
         return first - second if self.score == "margin" else first
 
-    def _known(self, ids: Tensor | None) -> Tensor:
+    def _require_ids(self, ids: Tensor | None) -> Tensor:
         if len(self.counts) == 0:
             raise InputError("crl", expected="a start", got="a batch", fix="call loss.start(samples, epochs) first")
         if ids is None:

@@ -36,7 +36,7 @@ class ERL(ClosedLoss):
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         return cross_entropy(logits, labels, reduction="none") - self.beta * entropy(logits)
 
-    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
         probs, log_p = log_probs.exp(), log_probs.gather(1, true)
         parts = log_probs.mul_(probs)

@@ -42,7 +42,7 @@ class FLSD(ClosedLoss):
         log_p = logits.detach().log_softmax(1).gather(1, labels[:, None])
         return focal_rows(logits, labels, self._gamma(log_p).squeeze(1))
 
-    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
         log_p = log_probs.gather(1, true)
         return focal_closed(log_probs, log_p, true, self._gamma(log_p), share)

@@ -33,6 +33,6 @@ class Focal(ClosedLoss):
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
         return focal_rows(logits, labels, self.gamma)
 
-    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
         return focal_closed(log_probs, log_probs.gather(1, true), true, self.gamma, share)

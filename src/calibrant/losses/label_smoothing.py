@@ -32,19 +32,19 @@ class LabelSmoothing(ClosedLoss):
         require(0 <= self.epsilon < 1, "LabelSmoothing.epsilon", expected="0 or more and below 1", got=self.epsilon)
 
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return self._mixed(logits.log_softmax(1), labels[:, None]).squeeze(1).neg()
+        return self._mix(logits.log_softmax(1), labels[:, None]).squeeze(1).neg()
 
-    def closed(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        log_probs, true, given = logits.log_softmax(1), labels.unsqueeze(1), self._given(logits)
-        gains = self._mixed(log_probs, true)
+    def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
+        log_probs, true, given = logits.log_softmax(1), labels.unsqueeze(1), self._uniform_share(logits)
+        gains = self._mix(log_probs, true)
         slopes = log_probs.exp_().sub_(given / logits.shape[1])
         slopes.scatter_add_(1, true, torch.full_like(gains, given - 1.0))
         return gains.sum().mul_(-share), slopes.mul_(share)
 
-    def _mixed(self, log_probs: Tensor, true: Tensor) -> Tensor:
-        return torch.lerp(log_probs.gather(1, true), log_probs.mean(1, keepdim=True), self._given(log_probs))
+    def _mix(self, log_probs: Tensor, true: Tensor) -> Tensor:
+        return torch.lerp(log_probs.gather(1, true), log_probs.mean(1, keepdim=True), self._uniform_share(log_probs))
 
-    def _given(self, logits: Tensor) -> float:
+    def _uniform_share(self, logits: Tensor) -> float:
         """What all classes get: epsilon to the others is k / (k - 1) epsilon to all, of which one gets 1 / k."""
         k = logits.shape[1]
         return self.epsilon if self.form == "uniform" else self.epsilon * k / (k - 1)

@@ -2,8 +2,8 @@
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.measures._base import (
-    Binned,
     BinnedMeasure,
+    BinOptions,
     ClassMeasure,
     CurveMeasure,
     Direction,
@@ -19,7 +19,7 @@ make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
 __all__ = [
     "CATALOGUE",
-    "Binned",
+    "BinOptions",
     "BinnedMeasure",
     "ClassMeasure",
     "CurveMeasure",

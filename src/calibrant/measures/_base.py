@@ -1,13 +1,13 @@
 """What measures are built on: any number, or one of rows, of the curve, of its bins or of every class."""
 
 from calibrant.measures._measure import Direction, Measure, Streams, Unit, check_predictions
-from calibrant.measures._of_bins import Binned, BinnedMeasure
+from calibrant.measures._of_bins import BinnedMeasure, BinOptions
 from calibrant.measures._of_classes import ClassMeasure
 from calibrant.measures._of_curve import CurveMeasure, OfCurve
 from calibrant.measures._of_rows import RowMeasure
 
 __all__ = [
-    "Binned",
+    "BinOptions",
     "BinnedMeasure",
     "ClassMeasure",
     "CurveMeasure",

@@ -4,12 +4,12 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Curve
-from calibrant.core.statistics.residual_noise import Noisy, Sampling
+from calibrant.core.statistics.residual_noise import NoisyValues, Sampling
 
 CELLS = 500
 
 
-def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, Noisy]:
+def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, NoisyValues]:
     """Middles of cells of equal width, the share of rows in each, and the noisy residuals in each."""
     cell = np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1)
     share = np.bincount(cell, curve.weights, CELLS) / curve.total
@@ -17,21 +17,21 @@ def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, Noisy]:
     return middles, share, rows.gather(curve.order, cell, curve.scores - curve.outcomes, CELLS)
 
 
-def running(curve: Curve, rows: Sampling) -> Noisy:
+def running(curve: Curve, rows: Sampling) -> NoisyValues:
     """The running sum of residuals at up to CELLS places, equally many rows apart."""
     cells = min(CELLS, curve.n)
     sums = rows.gather(curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.outcomes, cells)
-    return Noisy(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
+    return NoisyValues(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
 
 
-def smoothed(curve: Curve, sigma: float, rows: Sampling) -> Noisy:
+def smooth(curve: Curve, sigma: float, rows: Sampling) -> NoisyValues:
     """Residuals smoothed by a Gaussian reflected at 0 and 1: the sum over points is the integral."""
     at, _, sums = narrow_cells(curve, rows)
     kernel = _gauss(at, at, sigma) + _gauss(at, -at, sigma) + _gauss(at, 2 - at, sigma)
     return sums.through(kernel / kernel.sum(axis=1, keepdims=True))
 
 
-def local_gaps(curve: Curve, h: float, rows: Sampling) -> Noisy:
+def local_gaps(curve: Curve, h: float, rows: Sampling) -> NoisyValues:
     """Residuals averaged over the neighbourhood of each cell by a Gaussian, weighed by the rows in the cell."""
     at, share, sums = narrow_cells(curve, rows)
     kernel = _gauss(at, at, h)

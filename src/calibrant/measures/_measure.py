@@ -76,7 +76,7 @@ class Measure:
         """The sums that the measure with these options is computed from."""
         return self.streams
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         """The definition for the task of these predictions."""
         words = self.definition
         for top, own in TASK_WORDS[p.task].items():
@@ -94,12 +94,12 @@ class Measure:
                 fix="ask for a measure that needs no more, for instance ece",
             )
 
-    def resampled(self, p: Predictions, counts: Ints) -> Array:
+    def resample(self, p: Predictions, counts: Ints) -> Array:
         """The measure on resamples: row i of the data occurs counts[r, i] times in resample r."""
         rows = np.arange(p.n)
         return np.array([self(p.take(np.repeat(rows, c))) for c in counts])
 
-    def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
+    def simulate(self, p: Predictions, rng: np.random.Generator) -> float:
         """The measure if the probabilities were exactly right: labels drawn from them."""
         return self(Predictions(p.values, _draw_labels(p, rng), p.score_type, p.row_data))
 
@@ -117,7 +117,7 @@ class Measure:
                 raise InputError(spec_of(self), expected=expected, got="rows in clusters", fix="use for instance ece")
             return spread.floor
         rng = np.random.default_rng(seed)
-        return np.array([self.simulated(p, rng) for _ in range(resamples)])
+        return np.array([self.simulate(p, rng) for _ in range(resamples)])
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         """The noise that sampling the rows gives the measure, where that is known without resampling them."""
@@ -127,18 +127,18 @@ class Measure:
         """Are there too few rows for normal noise, and so few that calibrated worlds are soon simulated?"""
         return False
 
-    def bootstrapped(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+    def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
         """The same from the measure on resampled rows, by the basic bootstrap.
 
         Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
         is ruled out only if models that are calibrated by construction rarely reach the value.
         """
         value = self(p)
-        found = basic_interval(value, drawn, 1 - 2 * tail, self.bounds)
-        suspect = self.of_calibration and found.low > 0 and np.mean(drawn) - value > SUSPECT_BIAS * value
+        interval = basic_interval(value, drawn, 1 - 2 * tail, self.bounds)
+        suspect = self.of_calibration and interval.low > 0 and np.mean(drawn) - value > SUSPECT_BIAS * value
         if suspect and np.mean(self.under_calibration(p, len(drawn), seed) >= value) > tail:
-            return Interval(self.bounds[0], found.high)
-        return found
+            return Interval(self.bounds[0], interval.high)
+        return interval
 
 
 def check_predictions(p: object) -> None:

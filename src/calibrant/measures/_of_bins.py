@@ -10,13 +10,13 @@ from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, Curve, MassRule, Scheme, check_bins
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Noisy, Sampling, Spread
+from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread
 from calibrant.measures._measure import Measure, Streams, Unit
 from calibrant.measures._of_curve import CurveMeasure
 
 
 @dataclass(frozen=True)
-class Binned(Measure):
+class BinOptions(Measure):
     """Every choice about bins, as options."""
 
     bins: int = 15
@@ -35,7 +35,7 @@ class Binned(Measure):
     def of(self, bins: Bins) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
         """From the noise of each bin's residuals (score minus outcome, over n); None where that is not known."""
         return None
 
@@ -63,7 +63,7 @@ class Binned(Measure):
 
 
 @dataclass(frozen=True)
-class BinnedMeasure(CurveMeasure, Binned):
+class BinnedMeasure(CurveMeasure, BinOptions):
     """A number read off the bins of the curve."""
 
     def on(self, curve: Curve) -> float:
@@ -73,11 +73,11 @@ class BinnedMeasure(CurveMeasure, Binned):
         curve = self.curve(p)
         bins = self.make_bins(curve)
         sums = rows.gather(curve.order, self._bin_of(curve), curve.scores - curve.outcomes, self.bins)
-        return self.spread_of(bins, Noisy((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise))
+        return self.spread_of(bins, NoisyValues((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise))
 
-    def resampled(self, p: Predictions, counts: Ints) -> Array:
+    def resample(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme != "width":
-            return super().resampled(p, counts)
+            return super().resample(p, counts)
         # Fixed bins: a row stays in its bin, so a resample is three weighted counts.
         curve = self.curve(p)
         bin_of = self._bin_of(curve)
@@ -85,11 +85,11 @@ class BinnedMeasure(CurveMeasure, Binned):
         def sums(weights: Array) -> Array:
             return np.bincount(bin_of, weights, minlength=self.bins).astype(np.float64)
 
-        def made(c: Ints) -> Bins:
+        def resample(c: Ints) -> Bins:
             w = c[curve.order].astype(np.float64) if p.weights is None else c[curve.order] * curve.weights
             return Bins(sums(w), sums(w * curve.scores), sums(w * curve.outcomes), float(w.sum()), curve.effective)
 
-        return np.array([self.of(made(c)) for c in counts])
+        return np.array([self.of(resample(c)) for c in counts])
 
     def _bin_of(self, curve: Curve) -> Ints:
         return curve.bin_of(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)

@@ -12,16 +12,16 @@ from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.statistics.residual_noise import Entries, Noisy, Sampling, Spread
+from calibrant.core.statistics.residual_noise import Entries, NoisyValues, Sampling, Spread
 from calibrant.measures._measure import Streams
-from calibrant.measures._of_bins import Binned
+from calibrant.measures._of_bins import BinOptions
 
 MOST_CELLS = 500_000  # bins x classes whose joint noise fits into memory
 FEW_ROWS, FEW_ELEMENTS = 100, 1_000_000  # rows a class that make noise normal; rows x classes that are soon simulated
 
 
 @dataclass(frozen=True)
-class ClassMeasure(Binned):
+class ClassMeasure(BinOptions):
     """A number read off the bins of every class's own curve."""
 
     resamples: ClassVar[int] = 200
@@ -33,7 +33,7 @@ class ClassMeasure(Binned):
         if cells > MOST_CELLS:
             return None
         sums, bins = rows.gather_jointly(self.entries(p), cells), self.class_bins(p)
-        return self.spread_of(bins, Noisy(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
+        return self.spread_of(bins, NoisyValues(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
 
     def rough(self, p: Predictions) -> bool:
         return p.n < FEW_ROWS * p.k and p.n * p.k <= FEW_ELEMENTS
@@ -59,9 +59,9 @@ class ClassMeasure(Binned):
         if self.scheme == "width" and self.above < 0 and (fast := p.width_bins(self.bins, self.closed)) is not None:
             return fast
         none = np.zeros((1, self.bins))
-        made = [Bins(none, none, none, 0) if c.empty else self.make_bins(c) for c in self.curves(p)]
+        bins = [Bins(none, none, none, 0) if c.empty else self.make_bins(c) for c in self.curves(p)]
         count, score_sum, outcome_sum = (
-            np.concatenate([getattr(b, name) for b in made]) for name in ("count", "score_sum", "outcome_sum")
+            np.concatenate([getattr(b, name) for b in bins]) for name in ("count", "score_sum", "outcome_sum")
         )
         whole = p.curve
         return Bins(count, score_sum, outcome_sum, whole.total, whole.effective)
@@ -69,8 +69,8 @@ class ClassMeasure(Binned):
     def inner_edges(self, p: Predictions) -> Array:
         """What parts the bins of each class, (k, bins - 1)."""
         none = np.ones((1, self.bins - 1))
-        made = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.mass_rule) for c in self.curves(p)]
-        return np.concatenate(made)
+        edges = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.mass_rule) for c in self.curves(p)]
+        return np.concatenate(edges)
 
     def entries(self, p: Predictions) -> Iterator[Entries]:
         """Row, cell (class and bin) and residual of every probability."""

@@ -25,11 +25,11 @@ class OfCurve(Measure):
     def __call__(self, p: Predictions) -> float:
         return self.on(self.curve(p))
 
-    def resampled(self, p: Predictions, counts: Ints) -> Array:
+    def resample(self, p: Predictions, counts: Ints) -> Array:
         curve = self.curve(p)
         return np.array([self.on(curve.repeat(c)) for c in counts])
 
-    def simulated(self, p: Predictions, rng: np.random.Generator) -> float:
+    def simulate(self, p: Predictions, rng: np.random.Generator) -> float:
         curve = self.curve(p)
         return self.on(curve.with_outcomes((rng.random(curve.n) < curve.scores).astype(np.float64)))
 
@@ -46,8 +46,8 @@ class CurveMeasure(OfCurve):
     def curve(self, p: Predictions) -> Curve:
         return p.top_label if self.scope == "top" else p.curve
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         if self.scope == "top" or p.task != "binary":
-            return super().defined(p) if p.task != "binary" else self.definition
-        made = super().defined(p)
-        return made if made != self.definition else f"{made}; by P(positive) against being positive"
+            return super().definition_for(p) if p.task != "binary" else self.definition
+        definition = super().definition_for(p)
+        return definition if definition != self.definition else f"{definition}; by P(positive) against being positive"

@@ -22,6 +22,6 @@ class RowMeasure(Measure):
     def __call__(self, p: Predictions) -> float:
         return p.mean(self.rows(p))
 
-    def resampled(self, p: Predictions, counts: Ints) -> Array:
+    def resample(self, p: Predictions, counts: Ints) -> Array:
         weights = counts if p.weights is None else counts * p.weights
         return np.asarray(weights @ self.rows(p) / weights.sum(axis=1))

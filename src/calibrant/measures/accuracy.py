@@ -36,7 +36,7 @@ class Accuracy(RowMeasure):
     def definition(self) -> str:
         return "share of rows predicted right, lowest index wins a tie"
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         if p.task == "confidence":
             return "share of predictions that were right"
         return f"{self.definition} (positive above 0.5)" if p.task == "binary" else self.definition

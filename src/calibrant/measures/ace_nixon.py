@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.core.curves.curve import Bins, Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_sum, per_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum, per_share
 from calibrant.measures._base import ClassMeasure
 
 
@@ -34,8 +34,8 @@ class ACENixon(ClassMeasure):
     def of_classes(self, bins: Bins) -> float:
         return float(np.abs(bins.gap).mean())
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        return of_sum(sums.scaled(per_share(bins) / bins.count.size))
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+        return of_sum(sums.scale(per_share(bins) / bins.count.size))
 
     @property
     def definition(self) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_sum, per_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum, per_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -27,8 +27,8 @@ class AvgCE(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(np.abs(bins.gap).sum() / max(bins.filled.sum(), 1))
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        return of_sum(sums.scaled(per_share(bins) / max(bins.filled.sum(), 1)))
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+        return of_sum(sums.scale(per_share(bins) / max(bins.filled.sum(), 1)))
 
     @property
     def definition(self) -> str:

@@ -48,7 +48,7 @@ class Brier(RowMeasure):
             "top": "squared error of the top-label confidence, (c - a)^2",
         }[self.form]
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         if self.form == "top" or p.task not in ("binary", "confidence"):
             return self.definition
         score = "P(positive) from whether the row is positive" if p.task == "binary" else "confidence from being right"

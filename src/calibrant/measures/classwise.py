@@ -9,7 +9,7 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, of_sum, per_root_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, of_sum, per_root_share
 from calibrant.measures._base import ClassMeasure, Streams
 
 
@@ -42,7 +42,7 @@ class Classwise(ClassMeasure):
         if self.scheme == "width" and (bins := p.width_bins(self.bins, self.closed)) is not None:
             return self.of_classes(bins)
         if self.scheme == "width" and self.norm == 1:
-            return float(self.resampled(p, np.ones((1, p.n), dtype=np.int64))[0])  # needs no sort
+            return float(self.resample(p, np.ones((1, p.n), dtype=np.int64))[0])  # needs no sort
         return self.on_curves(p)
 
     def on_curves(self, p: Predictions) -> float:
@@ -64,16 +64,16 @@ class Classwise(ClassMeasure):
     def _root(self, powers: Array) -> float:
         return float(powers.mean() ** (1 / self.norm))
 
-    def resampled(self, p: Predictions, counts: Ints) -> Array:
+    def resample(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme == "width" and self.norm == 1:
-            return _resampled_width(p, counts, equal_width_edges(self.bins)[1:-1], self.closed == "right")
-        return super().resampled(p, counts)
+            return _resample_width(p, counts, equal_width_edges(self.bins)[1:-1], self.closed == "right")
+        return super().resample(p, counts)
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
         if self.norm == 1:
-            return of_sum(sums.scaled(np.asarray(1 / len(bins.count))))
+            return of_sum(sums.scale(np.asarray(1 / len(bins.count))))
         if self.norm == 2:
-            return of_norm(sums.scaled(per_root_share(bins) / np.sqrt(len(bins.count))))
+            return of_norm(sums.scale(per_root_share(bins) / np.sqrt(len(bins.count))))
         return None
 
     @property
@@ -81,7 +81,7 @@ class Classwise(ClassMeasure):
         return f"class-wise calibration error, {self.bins_in_words} per class, mean over all classes, L{self.norm:g}"
 
 
-def _resampled_width(p: Predictions, counts: Ints, inner: Array, right_closed: bool) -> Array:
+def _resample_width(p: Predictions, counts: Ints, inner: Array, right_closed: bool) -> Array:
     """Fixed bins: only the few entries above the first bin are summed one by one, the rest is a product."""
     bins = len(inner) + 1
     residual = np.zeros((len(counts), p.k))  # sum of p - y per class over all bins

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins, Scheme
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, per_root_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -33,8 +33,8 @@ class Debiased(BinnedMeasure):
         squared = bins.gap[enough] ** 2 - a * (1 - a) / (rows[enough] - 1)
         return float(np.sqrt(np.maximum(bins.share[enough] @ squared, 0.0)))
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        return of_norm(sums.scaled(per_root_share(bins)))
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+        return of_norm(sums.scale(per_root_share(bins)))
 
     @property
     def definition(self) -> str:

@@ -10,7 +10,7 @@ from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Noisy, Sampling, Spread, of_norm, of_sum, per_root_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread, of_norm, of_sum, per_root_share
 from calibrant.measures._base import BinnedMeasure, CurveMeasure, Streams
 from calibrant.measures._dialects import DIALECTS, Dialect
 
@@ -55,10 +55,10 @@ class ECE(BinnedMeasure):
     def explain(self, task: str) -> str:
         return "The same with bins that hold equally many rows." if self.scheme == "mass" else super().explain(task)
 
-    def resampled(self, p: Predictions, counts: Ints) -> Array:
+    def resample(self, p: Predictions, counts: Ints) -> Array:
         if self.dialect is not None:
-            return CurveMeasure.resampled(self, p, counts)
-        return super().resampled(p, counts)
+            return CurveMeasure.resample(self, p, counts)
+        return super().resample(p, counts)
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         if self.dialect is None:
@@ -77,11 +77,11 @@ class ECE(BinnedMeasure):
             return bins.ece
         return float((bins.share @ np.abs(bins.gap) ** self.norm) ** (1 / self.norm))
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
         if self.norm == 1:
             return of_sum(sums)
         if self.norm == 2:
-            return of_norm(sums.scaled(per_root_share(bins)))
+            return of_norm(sums.scale(per_root_share(bins)))
         return None
 
     @property

@@ -37,7 +37,7 @@ class Gap(RowMeasure):
     def definition(self) -> str:
         return "mean confidence minus accuracy; positive = overconfident"
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         if p.task == "binary":
             return "mean P(positive) minus the share of positives; positive = too many promised"
         return self.definition

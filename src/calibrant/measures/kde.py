@@ -11,7 +11,7 @@ from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
 from calibrant.measures._base import CurveMeasure, Unit
-from calibrant.measures._fields import smoothed
+from calibrant.measures._fields import smooth
 
 LOW, HIGH, POINTS = -0.6, 1.6, 1 << 14
 STEP = (HIGH - LOW) / (POINTS - 1)
@@ -59,7 +59,7 @@ class KDE(CurveMeasure):
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         if self.norm != 1:
             return None
-        field = smoothed(self.curve(p), _bandwidth(self.curve(p)), rows)
+        field = smooth(self.curve(p), _bandwidth(self.curve(p)), rows)
         return of_sum(field).at(self(p))
 
     @property

@@ -44,6 +44,6 @@ class NLL(RowMeasure):
             return "mean of -ln p(true class), natural logarithm, exact from logits, probabilities floored at 1e-12"
         return f"mean of -ln p(true class), natural logarithm, p floored at {self.floor:g}"
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         event = {"binary": "the row being positive", "confidence": "the prediction being right"}.get(p.task)
         return self.definition if event is None else f"{self.definition}; of the event of {event}"

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_sum
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -27,8 +27,8 @@ class Overconfidence(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(bins.share @ (bins.confidence * np.maximum(bins.gap, 0.0)))
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        return of_sum(sums.scaled(bins.confidence), above_only=True)
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+        return of_sum(sums.scale(bins.confidence), above_only=True)
 
     @property
     def definition(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.cross_fit import By, recalibrated
+from calibrant.core.statistics.cross_fit import By, recalibrate
 from calibrant.measures._base import RowMeasure, Streams
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
@@ -41,7 +41,7 @@ class Refinement(RowMeasure):
         at_least("folds", self.folds, 2)
 
     def rows(self, p: Predictions) -> Array:
-        return self.loss_rows(recalibrated(p, self.by, folds=self.folds))
+        return self.loss_rows(recalibrate(p, self.by, folds=self.folds))
 
     def loss_rows(self, p: Predictions) -> Array:
         return NLL().rows(p) if self.loss == "nll" else Brier().rows(p)

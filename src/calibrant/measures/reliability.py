@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, per_root_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure, Unit
 
 
@@ -26,8 +26,8 @@ class Reliability(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(bins.share @ bins.gap**2)
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        return of_norm(sums.scaled(per_root_share(bins))).squared()
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+        return of_norm(sums.scale(per_root_share(bins))).square()
 
     @property
     def definition(self) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import Noisy, Spread, of_norm, per_root_share
+from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, per_root_share
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -27,8 +27,8 @@ class RMSCE(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(np.sqrt(bins.share @ bins.gap**2))
 
-    def spread_of(self, bins: Bins, sums: Noisy) -> Spread | None:
-        return of_norm(sums.scaled(per_root_share(bins)))
+    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+        return of_norm(sums.scale(per_root_share(bins)))
 
     @property
     def definition(self) -> str:

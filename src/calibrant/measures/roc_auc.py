@@ -36,5 +36,5 @@ class ROCAUC(PositiveMeasure):
     def definition(self) -> str:
         return "area under the ROC of P(positive) as a score for being positive, mid-ranks for ties"
 
-    def defined(self, p: Predictions) -> str:
+    def definition_for(self, p: Predictions) -> str:
         return self.definition

@@ -9,7 +9,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._dialects import RELPLOT_WORDS, relplot_smooth
-from calibrant.measures._fields import smoothed
+from calibrant.measures._fields import smooth
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Smooth(CurveMeasure):
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         value = self(p)
-        field = smoothed(self.curve(p), value, rows)
+        field = smooth(self.curve(p), value, rows)
         return of_sum(field).at(value)
 
     @property

@@ -127,8 +127,8 @@ def check_against(
     reason = why_no_interval(chosen, p) or why_no_interval(chosen, reference)
     low = high = None
     if reason is None:
-        found = find_difference(chosen, reference, p, 1 - confidence, resamples, seed, progress, paired=False)
-        low, high = sorted((sign * found.low, sign * found.high))
+        difference = find_difference(chosen, reference, p, 1 - confidence, resamples, seed, progress, paired=False)
+        low, high = sorted((sign * difference.low, sign * difference.high))
         low, high = min(low, worse), max(high, worse)
     return Check(
         measure=name,
@@ -153,7 +153,7 @@ def worsening_sign(m: Measure, name: str) -> float:
     return 1.0 if m.direction == "down" else -1.0
 
 
-def passed(rows: Sequence[Check], *, strict: bool = False) -> bool:
+def all_pass(rows: Sequence[Check], *, strict: bool = False) -> bool:
     """Whether no limit is broken; with `strict`, whether all significantly hold."""
     return all(row.state == "kept" or (row.state == "open" and not strict) for row in rows)
 

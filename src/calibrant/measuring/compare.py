@@ -119,10 +119,10 @@ def compare(
     a, b = rows.a, rows.b
     chosen.check_shape(a)
     reason = why_no_interval(chosen, a) or why_no_interval(chosen, b)
-    found = (
+    difference = (
         UNKNOWN if reason else find_difference(chosen, a, b, (1 - confidence) / 2, resamples, seed, progress, paired)
     )
-    result = compare_values(chosen, name, a, chosen(a), chosen(b), found, confidence)
+    result = compare_values(chosen, name, a, chosen(a), chosen(b), difference, confidence)
     return replace(
         result,
         paired=paired,
@@ -178,12 +178,12 @@ UNKNOWN = Difference(np.nan, np.nan, np.nan)
 
 
 def compare_values(
-    m: Measure, name: str, p: Predictions, a: float, b: float, found: Difference, confidence: float
+    m: Measure, name: str, p: Predictions, a: float, b: float, spread: Difference, confidence: float
 ) -> Comparison:
     """The comparison of two values of a measure on the rows of p, given the interval and test of their difference."""
     distance = m.direction == "zero"
     difference = abs(b) - abs(a) if distance else b - a
-    low, high, chance = min(found.low, difference), max(found.high, difference), found.p_value
+    low, high, chance = min(spread.low, difference), max(spread.high, difference), spread.p_value
     if not np.isfinite(difference) or not np.isfinite(chance):
         low = high = chance = np.nan
     return Comparison(
@@ -224,14 +224,14 @@ def find_difference(
         return difference_of(m, *values, *parts, tail, Difference.of_parts)
     size = affordable(m, max(a.n, b.n)) if resamples is None else resamples
 
-    def resampled(counts: Ints) -> Array:
-        return np.stack([m.resampled(a, counts), m.resampled(b, counts)], axis=1)
+    def resample(counts: Ints) -> Array:
+        return np.stack([m.resample(a, counts), m.resample(b, counts)], axis=1)
 
     def alone(p: Predictions, own_seed: int) -> Array:
-        return draw(lambda counts: m.resampled(p, counts), p.n, size, own_seed, progress, p.clusters)
+        return draw(lambda counts: m.resample(p, counts), p.n, size, own_seed, progress, p.clusters)
 
     if paired:
-        draws_a, draws_b = draw(resampled, a.n, size, seed, progress, a.clusters).T
+        draws_a, draws_b = draw(resample, a.n, size, seed, progress, a.clusters).T
     else:
         draws_a, draws_b = alone(a, seeds[0]), alone(b, seeds[1])
     return difference_of(m, *values, draws_a, draws_b, tail)

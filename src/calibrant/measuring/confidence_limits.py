@@ -51,17 +51,17 @@ def find_limits(
         return Limits(reason=reason)
     spread = m.spread(p, sampling(p, seed))
     if spread is not None:
-        found = spread.ends(tail)
-        if found.low > 0 and m.rough(p) and np.mean(m.under_calibration(p, m.resamples, seed) >= value) > tail:
-            found = Interval(0.0, found.high)
-        return _limits(m, value, found, f"normal noise of the residuals, {len(spread.floor):,} draws")
+        interval = spread.ends(tail)
+        if interval.low > 0 and m.rough(p) and np.mean(m.under_calibration(p, m.resamples, seed) >= value) > tail:
+            interval = Interval(0.0, interval.high)
+        return _limits(m, value, interval, f"normal noise of the residuals, {len(spread.floor):,} draws")
     if in_parts(m, p, resamples):
         half = half_width(values_on_parts(m, p, seed, progress), tail)
         return _limits(m, value, Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows")
     if drawn is None:
         size = affordable(m, p.n) if resamples is None else resamples
-        drawn = draw(lambda counts: m.resampled(p, counts), p.n, size, seed, progress, p.clusters)
-    return _limits(m, value, m.bootstrapped(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples")
+        drawn = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
+    return _limits(m, value, m.bootstrap(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples")
 
 
 def why_no_interval(m: Measure, p: Predictions) -> str | None:
@@ -84,9 +84,9 @@ def affordable(m: Measure, n: int) -> int:
     return max(min(m.resamples, WORK // n), min(m.resamples, FEWEST))
 
 
-def _limits(m: Measure, value: float, found: Interval, how: str) -> Limits:
+def _limits(m: Measure, value: float, interval: Interval, how: str) -> Limits:
     """Inside what the measure can be, and wide enough to hold the value."""
-    low, high = np.clip((found.low, found.high), *m.bounds)
+    low, high = np.clip((interval.low, interval.high), *m.bounds)
     return Limits(float(min(low, value)), float(max(high, value)), how)
 
 

@@ -45,7 +45,7 @@ def write_examples(folder: str | Path, name: str | None = None) -> dict[str, str
     if name is not None and name not in FILES:
         raise unknown_name("example", name, tuple(FILES))
     folder = Path(folder)
-    writers = {file: made for key, files in FILES.items() if name in (None, key) for file, made in files.items()}
+    writers = {file: writer for key, files in FILES.items() if name in (None, key) for file, writer in files.items()}
     if there := [file for file in writers if (folder / file).exists()]:
         expected, fix = "a folder without the files of the example", "name another folder"
         raise InputError(str(folder), expected=expected, got=f"one with {there[0]}", fix=fix)

@@ -94,22 +94,22 @@ def measure(
     chosen.check_shape(p)
     warn_of_leak(p)
     value, definition = chosen(p), definition_of(chosen, p)
-    found = Limits()
+    limits = Limits()
     if resamples != 0:
         tail = (1 - confidence) / 2
-        found = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
+        limits = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
     if p.n > KEEP_ELEMENTS:
         p.release()
     result = Measurement(
         measure=name,
         value=value,
-        low=found.low,
-        high=found.high,
+        low=limits.low,
+        high=limits.high,
         n=p.n,
         k=p.k,
         definition=definition,
-        interval=found.how,
-        reason=found.reason,
+        interval=limits.how,
+        reason=limits.reason,
     )
     warn_if_reversed(result)
     return result
@@ -139,7 +139,7 @@ def measure_all(
 def definition_of(chosen: Measure, p: Predictions) -> str:
     """What exactly the number is; where scores were made of something else, that too, because it changes the number."""
     notes = [note[:1].lower() + note[1:].rstrip(".") for note in p.row_data.notes]
-    return "; ".join([chosen.defined(p), *notes])
+    return "; ".join([chosen.definition_for(p), *notes])
 
 
 def warn_if_reversed(m: Measurement) -> None:
@@ -167,7 +167,7 @@ def resolve(what: What) -> tuple[Measure, str]:
     """The measure and the name of its results."""
     if isinstance(what, str):
         name, colon, options = what.partition(":")
-        known = name if name.endswith(".py") else CATALOGUE.called(name.strip())
+        known = name if name.endswith(".py") else CATALOGUE.find_name(name.strip())
         return CATALOGUE.make(what), f"{known}{colon}{options}"
     if isinstance(what, FunctionMeasure):
         return what, what.name

@@ -10,7 +10,7 @@ from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
-from calibrant.measures import CATALOGUE, Binned
+from calibrant.measures import CATALOGUE, BinOptions
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.classwise import Classwise
 from calibrant.measuring.harmonic_score import harmonic_score
@@ -83,16 +83,16 @@ def measure_set(
 def _benchmark(p: Predictions, ood: Mapping[str, Predictions], seed: int, *, others: bool) -> list[Measurement]:
     T, states = _states(p, seed)
     fitted = f"after temperature scaling (T = {T:.4f}, fitted on {p.n - states['post'].n} other rows): "
-    made = []
+    measurements = []
     for state, q in states.items():
         for column, value in _columns(q, others).items():
             words = (fitted if state == "post" else "") + CATALOGUE.make((BIN_BASED | OTHERS)[column]).definition
-            made.append(Measurement(f"{state}_{column}", value, None, None, q.n, q.k, words))
+            measurements.append(Measurement(f"{state}_{column}", value, None, None, q.n, q.k, words))
     for name, other in ood.items():
         words = f"AUROC of the confidence for telling these {p.n} rows from {other.n} rows of {name}"
         value = _ood_auroc(name, p, other)
-        made.append(Measurement(f"auc_{name}", value, None, None, p.n + other.n, p.k, words))
-    return made
+        measurements.append(Measurement(f"auc_{name}", value, None, None, p.n + other.n, p.k, words))
+    return measurements
 
 
 def _states(p: Predictions, seed: int) -> tuple[float, dict[str, Predictions]]:
@@ -110,30 +110,30 @@ def _columns(q: Predictions, others: bool) -> dict[str, float]:
     for stem, spec in BIN_FAMILIES.items():
         family = [CATALOGUE.make(spec.format(count)) for count in BIN_COUNTS]
         like = family[0]
-        assert isinstance(like, Binned)
+        assert isinstance(like, BinOptions)
         key = ("classes" if isinstance(like, Classwise) else "top", like.scheme, like.closed, like.mass_rule)
         if key not in shared:
             shared[key] = _class_bins(q, like) if isinstance(like, Classwise) else _top_bins(q, like)
         for count, m, bins in zip(BIN_COUNTS, family, shared[key], strict=True):
-            assert isinstance(m, Binned)
+            assert isinstance(m, BinOptions)
             values[f"{stem}_{count}"] = m.of(bins)
     return values | ({name: CATALOGUE.make(spec)(q) for name, spec in OTHERS.items()} if others else {})
 
 
-def _top_bins(q: Predictions, like: Binned) -> list[Bins]:
+def _top_bins(q: Predictions, like: BinOptions) -> list[Bins]:
     return [q.top_label.bins(count, like.scheme, closed=like.closed, mass_rule=like.mass_rule) for count in BIN_COUNTS]
 
 
-def _class_bins(q: Predictions, like: Binned) -> list[Bins]:
+def _class_bins(q: Predictions, like: BinOptions) -> list[Bins]:
     """Bins of all classes for each count, from curves that come in blocks of classes."""
     blocks = [
         curves.many_bins(BIN_COUNTS, like.scheme, closed=like.closed, mass_rule=like.mass_rule)
         for curves in q.class_curves()
     ]
-    return [_joined(same, q.n) for same in zip(*blocks, strict=True)]
+    return [_join(same, q.n) for same in zip(*blocks, strict=True)]
 
 
-def _joined(blocks: Sequence[Bins], n: int) -> Bins:
+def _join(blocks: Sequence[Bins], n: int) -> Bins:
     count, scores, outcomes = ([getattr(one, name) for one in blocks] for name in ("count", "score_sum", "outcome_sum"))
     return Bins(np.concatenate(count), np.concatenate(scores), np.concatenate(outcomes), n)
 

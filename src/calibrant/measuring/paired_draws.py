@@ -27,19 +27,19 @@ class Draws:
     @classmethod
     def of(cls, p: Predictions, sizes: Mapping[str, int], seed: int) -> "Draws":
         """Each measure on its number of resamples (none for 0); all of them see the same rows."""
-        made = {name: make(name) for name in sizes}
-        known = {name: m.spread(p, sampling(p, seed, paired=True)) for name, m in made.items() if sizes[name]}
+        measures = {name: make(name) for name in sizes}
+        known = {name: m.spread(p, sampling(p, seed, paired=True)) for name, m in measures.items() if sizes[name]}
         spreads = {name: spread for name, spread in known.items() if spread is not None}
         left = {name: 0 if name in spreads else size for name, size in sizes.items()}
-        found: dict[str, list[Array]] = {name: [] for name in sizes}
+        blocks: dict[str, list[Array]] = {name: [] for name in sizes}
         done, most = 0, max(left.values(), default=0)
         for counts in resample_counts(p.n, most, seed, p.clusters) if most else ():
-            for name, m in made.items():
+            for name, m in measures.items():
                 if done < left[name]:
-                    found[name].append(m.resampled(p, counts[: left[name] - done]))
+                    blocks[name].append(m.resample(p, counts[: left[name] - done]))
             done += len(counts)
-        drawn = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in found.items()}
-        return cls({name: m(p) for name, m in made.items()}, drawn, spreads)
+        drawn = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in blocks.items()}
+        return cls({name: m(p) for name, m in measures.items()}, drawn, spreads)
 
     def first(self, measures: Sequence[str], resamples: int) -> "Draws":
         """Some measures on the first resamples."""
@@ -50,17 +50,17 @@ class Draws:
         )
 
 
-def compared(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
+def compare_draws(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
     """b against a on the same rows, one comparison per measure."""
     rows, tail = [], (1 - CONFIDENCE) / 2
     for name, before in a.values.items():
         m, after = make(name), b.values[name]
         reason = why_no_interval(m, p)
         if reason is not None:
-            found = UNKNOWN
+            difference = UNKNOWN
         elif name in a.spreads and m.direction != "zero":
-            found = Difference.of_spreads(a.spreads[name], b.spreads[name], tail)
+            difference = Difference.of_spreads(a.spreads[name], b.spreads[name], tail)
         else:
-            found = difference_of(m, before, after, a.draws[name], b.draws[name], tail)
-        rows.append(replace(compare_values(m, name, p, before, after, found, CONFIDENCE), reason=reason))
+            difference = difference_of(m, before, after, a.draws[name], b.draws[name], tail)
+        rows.append(replace(compare_values(m, name, p, before, after, difference, CONFIDENCE), reason=reason))
     return tuple(rows)

@@ -72,8 +72,8 @@ def _recipe(file: Path, *, needed: bool) -> dict[str, Any]:
             return {}
         fix = "group by the names of folders: --by folder, or --by parent for runs/METHOD/SEED/test.npz"
         raise InputError(str(file), expected="a run.json beside it", got="none", fix=fix)
-    found = read_json(beside, expected="a run.json", fix="group by the names of folders: --by folder")
-    recipe = found.get("recipe") if isinstance(found, dict) else None
+    document = read_json(beside, expected="a run.json", fix="group by the names of folders: --by folder")
+    recipe = document.get("recipe") if isinstance(document, dict) else None
     if not isinstance(recipe, dict):
         raise InputError(str(beside), expected="a recipe in it", got="none", fix="group by folders: --by folder")
     return recipe

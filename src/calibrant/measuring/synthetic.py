@@ -53,8 +53,8 @@ def synthetic(
 
     best = None
     for start in sorted(map(np.array, product(*GRID)), key=distance)[:STARTS]:
-        found = minimize(distance, start, method="Nelder-Mead", callback=stop_when_close, options={"fatol": 1e-9})
-        best = found if best is None or found.fun < best.fun else best
+        optimum = minimize(distance, start, method="Nelder-Mead", callback=stop_when_close, options={"fatol": 1e-9})
+        best = optimum if best is None or optimum.fun < best.fun else best
         if best.fun < CLOSE**2:
             return build(best.x)
     assert best is not None

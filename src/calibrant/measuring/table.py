@@ -38,7 +38,7 @@ class Cell:
     p_value: float | None = None  # None for the best, and where there is no test
     test: str | None = None
 
-    def tied(self, alpha: float) -> bool:
+    def is_tied(self, alpha: float) -> bool:
         """Whether it is not significantly worse than the best."""
         return self.p_value is not None and self.p_value >= alpha
 
@@ -111,7 +111,7 @@ def table(
         m, name = resolve(what)
         m.check_shape(first)
         columns[name] = _column(m, name, runs, seed)
-        definitions[name] = m.defined(first)
+        definitions[name] = m.definition_for(first)
     lines = {group: tuple(column[group] for column in columns.values()) for group in runs}
     return Results(by, tuple(columns), lines, alpha, definitions)
 
@@ -137,12 +137,12 @@ def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[
         return cells
     alike = [group for group, cell in cells.items() if cell.mean == cells[best].mean]
     others = [group for group in cells if group not in alike]
-    found = {group: _test(m, runs[best], runs[group], cells[best], cells[group], seed) for group in others}
-    corrected = _holm({group: p for group, (p, _) in found.items() if p is not None})
+    tests = {group: _test(m, runs[best], runs[group], cells[best], cells[group], seed) for group in others}
+    corrected = _holm({group: p for group, (p, _) in tests.items() if p is not None})
     for group in alike:
         cells[group] = replace(cells[group], best=True)
     for group, p in corrected.items():
-        cells[group] = replace(cells[group], p_value=p, test=found[group][1])
+        cells[group] = replace(cells[group], p_value=p, test=tests[group][1])
     return cells
 
 
@@ -186,8 +186,8 @@ def _holm(chances: Mapping[str, float]) -> dict[str, float]:
     >>> _holm({"a": 0.01, "b": 0.04})
     {'a': 0.02, 'b': 0.04}
     """
-    made, largest = {}, 0.0
+    corrected, largest = {}, 0.0
     for i, (group, p) in enumerate(sorted(chances.items(), key=lambda item: item[1])):
         largest = max(largest, min(1.0, p * (len(chances) - i)))
-        made[group] = largest
-    return made
+        corrected[group] = largest
+    return corrected

@@ -33,13 +33,15 @@ def number(cell: Cell, plus: str = " ± ") -> str:
 
 
 def mark(cell: Cell, alpha: float) -> str:
-    return "*" if cell.best else "~" if cell.tied(alpha) else ""
+    return "*" if cell.best else "~" if cell.is_tied(alpha) else ""
 
 
 def markdown(results: Results) -> str:
     lines = [[results.by, *heads(results)], ["---", *["--:"] * len(results.measures)]]
     for group, cells in results.lines.items():
-        shown = [f"**{number(c)}**" if c.best else f"{number(c)}{'~' if c.tied(results.alpha) else ''}" for c in cells]
+        shown = [
+            f"**{number(c)}**" if c.best else f"{number(c)}{'~' if c.is_tied(results.alpha) else ''}" for c in cells
+        ]
         lines.append([visible(group).replace("|", "\\|"), *shown])
     note = results.note.replace("* is the best", "Bold is the best")
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + f"\n\n{note}\n"
@@ -54,7 +56,7 @@ def latex(results: Results) -> str:
         shown = []
         for c in cells:
             text = number(c, plus=r" $\pm$ ")
-            shown.append(rf"\textbf{{{text}}}" if c.best else text + (r"$^\sim$" if c.tied(results.alpha) else ""))
+            shown.append(rf"\textbf{{{text}}}" if c.best else text + (r"$^\sim$" if c.is_tied(results.alpha) else ""))
         lines.append(" & ".join([_tex(visible(group)), *shown]) + r" \\")
     note = results.note.replace("* is the best", "Bold is the best").replace("±", "+-")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", f"% {note}"]) + "\n"

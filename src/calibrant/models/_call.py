@@ -14,7 +14,7 @@ from torch import nn
 from calibrant.core.catalogue import load_file
 from calibrant.core.errors import InputError
 from calibrant.models._base import Model, Network, Shape
-from calibrant.models._external import said, wrap
+from calibrant.models._external import first_line, wrap
 
 CLASSES = ("num_classes", "n_classes", "num_labels", "classes")  # what callables name the number of classes
 WORDS = {"true": True, "false": False, "none": None}
@@ -27,13 +27,13 @@ def call(spec: str, shape: Shape) -> Network:
     options = read(query, spec)
     head = options.pop("head", None)
     maker = _find(_import(module), path, place)
-    made = _call(maker, place, options, shape.classes)
-    if isinstance(made, Model):
-        made = made.build(shape)
-    if not isinstance(made, nn.Module):
-        got = type(made).__name__
+    network = _call(maker, place, options, shape.classes)
+    if isinstance(network, Model):
+        network = network.build(shape)
+    if not isinstance(network, nn.Module):
+        got = type(network).__name__
         raise InputError(place, expected="a callable that returns a torch module", got=got, fix="name another callable")
-    return wrap(made, shape, place, head)
+    return wrap(network, shape, place, head)
 
 
 def read(query: str, spec: str) -> dict[str, Any]:
@@ -66,27 +66,29 @@ def _import(module: str) -> Any:
             raise _cannot_import(module, error) from error
         parent, _, last = error.name.rpartition(".")
         inside = importlib.import_module(parent).__path__ if parent else None
-        fix = _near(last, (found.name for found in pkgutil.iter_modules(inside)), "install it, or put it on PYTHONPATH")
+        fix = _near(last, (one.name for one in pkgutil.iter_modules(inside)), "install it, or put it on PYTHONPATH")
         raise InputError("model", expected="a module to import", got=f"no module '{error.name}'", fix=fix) from error
     except Exception as error:
         raise _cannot_import(module, error) from error
 
 
 def _cannot_import(module: str, error: Exception) -> InputError:
-    return InputError(module, expected="a module to import", got=said(error), fix="make `import` of it work first")
+    return InputError(
+        module, expected="a module to import", got=first_line(error), fix="make `import` of it work first"
+    )
 
 
 def _find(module: Any, path: str, place: str) -> Callable[..., Any]:
-    found = module
+    target = module
     for part in path.split("."):
-        if not hasattr(found, part):
-            fix = _near(part, dir(found), "check the name")
+        if not hasattr(target, part):
+            fix = _near(part, dir(target), "check the name")
             raise InputError(place, expected="a callable of that name", got=f"no '{part}'", fix=fix)
-        found = getattr(found, part)
-    if not callable(found):
-        got = type(found).__name__
+        target = getattr(target, part)
+    if not callable(target):
+        got = type(target).__name__
         raise InputError(place, expected="a callable", got=f"a {got}", fix="name a function or a class")
-    maker: Callable[..., Any] = found
+    maker: Callable[..., Any] = target
     return maker
 
 
@@ -113,7 +115,7 @@ def _call(maker: Callable[..., Any], place: str, options: dict[str, Any], classe
         raise
     except Exception as error:
         fix = f"check its arguments ({', '.join(named) or 'any'}), given as ?name=value"
-        raise InputError(place, expected="a call that works", got=said(error), fix=fix) from error
+        raise InputError(place, expected="a call that works", got=first_line(error), fix=fix) from error
 
 
 def _arguments(maker: Callable[..., Any]) -> tuple[list[str], bool]:

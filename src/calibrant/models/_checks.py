@@ -6,7 +6,7 @@ from calibrant.core.errors import InputError
 from calibrant.models._base import Shape
 
 
-def known(what: str, value: int, choices: Iterable[int]) -> None:
+def check_choice(what: str, value: int, choices: Iterable[int]) -> None:
     """The value must be one of a few."""
     choices = sorted(choices)
     if value not in choices:

@@ -101,14 +101,14 @@ def _look(network: nn.Module, shape: Shape, what: str) -> Any:
     except Exception as error:
         images = f"{shape.channels} x {shape.size} x {shape.size}"
         fix = "give its arguments as ?name=value, or change the images"
-        raise InputError(what, expected=f"a network for images of {images}", got=said(error), fix=fix) from error
+        raise InputError(what, expected=f"a network for images of {images}", got=first_line(error), fix=fix) from error
 
 
 def _last_layer(passes: list[Pass], result: Any, shape: Shape, what: str) -> str:
     logits: Any = result.get("logits") if isinstance(result, Mapping) else getattr(result, "logits", result)
     _check_logits(logits, shape, what)
-    for name, _, made in reversed(passes):
-        if made.shape == logits.shape and torch.equal(made, logits):
+    for name, _, output in reversed(passes):
+        if output.shape == logits.shape and torch.equal(output, logits):
             return name
     raise InputError(
         what,
@@ -121,11 +121,11 @@ def _last_layer(passes: list[Pass], result: Any, shape: Shape, what: str) -> str
 def _check_layer(passes: list[Pass], layer: nn.Module, shape: Shape, what: str) -> None:
     if not passes:
         raise InputError(what, expected="a layer that makes the logits", got="one that is not used", fix="name another")
-    _, inside, made = passes[-1]
-    _check_logits(made, shape, what)
+    _, inside, output = passes[-1]
+    _check_logits(output, shape, what)
     try:
         with torch.no_grad():
-            agrees = torch.allclose(layer(inside), made, atol=1e-5)
+            agrees = torch.allclose(layer(inside), output, atol=1e-5)
     except RuntimeError:
         agrees = False
     if not agrees:
@@ -150,7 +150,7 @@ def _check_name(network: nn.Module, head: str, what: str) -> None:
         raise unknown_name(f"{what}, head", head, layers or names)
 
 
-def said(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """The first line of an error, without its full stop: ours follows."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__

@@ -5,7 +5,7 @@ from pathlib import Path
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.models._base import Network, Shape
 from calibrant.models._call import read
-from calibrant.models._external import said, wrap
+from calibrant.models._external import first_line, wrap
 
 
 def load(spec: str, shape: Shape) -> Network:
@@ -34,5 +34,5 @@ def load(spec: str, shape: Shape) -> Network:
         )
     except Exception as error:
         fix = "check the name and the network, or save the weights as model.safetensors"
-        raise InputError(f"hf:{name}", expected=expected, got=said(error), fix=fix) from error
+        raise InputError(f"hf:{name}", expected=expected, got=first_line(error), fix=fix) from error
     return wrap(network, shape, f"hf:{name}", options.get("head"))

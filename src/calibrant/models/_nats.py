@@ -42,8 +42,8 @@ class Cell(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         nodes: dict[int, Tensor] = {0: x}
         for edge, (source, to) in zip(self.layers, EDGES, strict=True):
-            made: Tensor = edge(nodes[source])
-            nodes[to] = nodes[to] + made if to in nodes else made
+            output: Tensor = edge(nodes[source])
+            nodes[to] = nodes[to] + output if to in nodes else output
         return nodes[3]
 
 
@@ -70,8 +70,8 @@ class Convolution(nn.Module):
         self.op = nn.Sequential(nn.ReLU(), *conv_bn(inside, outside, kernel, stride=stride))
 
     def forward(self, x: Tensor) -> Tensor:
-        made: Tensor = self.op(x)
-        return made
+        output: Tensor = self.op(x)
+        return output
 
 
 class Widening(nn.Module):
@@ -82,8 +82,8 @@ class Widening(nn.Module):
         self.conv, self.bn = conv_bn(inside, outside, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        made: Tensor = self.bn(self.conv(x))
-        return made
+        output: Tensor = self.bn(self.conv(x))
+        return output
 
 
 class Zero(nn.Module):

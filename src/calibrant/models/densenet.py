@@ -35,7 +35,7 @@ class DenseNet(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.known("densenet:depth", self.depth, LAYERS)
+        check.check_choice("densenet:depth", self.depth, LAYERS)
         check.up_to("densenet:growth", self.growth, 256)  # published up to 48
 
     def build(self, shape: Shape) -> Network:

@@ -43,15 +43,15 @@ class ResNet(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.known("resnet:depth", self.depth, BLOCKS)
+        check.check_choice("resnet:depth", self.depth, BLOCKS)
 
     def build(self, shape: Shape) -> Network:
         corners = 2 if self.pool == "2x2" else 1
         check.image("resnet", shape, corners * (32 if self.stem == "imagenet" else 8))
-        made = ResidualNetwork(shape, self.depth, self.stem == "imagenet", corners)
+        network = ResidualNetwork(shape, self.depth, self.stem == "imagenet", corners)
         if self.stem == "imagenet" or self.pool == "2x2":
-            start_he(made, "fan_out")
-        return made
+            start_he(network, "fan_out")
+        return network
 
 
 class ResidualNetwork(Network):

@@ -36,7 +36,7 @@ class VGG(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.known("vgg:depth", self.depth, CONVS)
+        check.check_choice("vgg:depth", self.depth, CONVS)
 
     def build(self, shape: Shape) -> Network:
         check.image("vgg", shape, 17)  # two pixels in the last stage: borders of one pixel have nothing to reflect
@@ -56,7 +56,7 @@ class VGGNetwork(Network):
                 inside = outside
             stages.append(nn.MaxPool2d(2, ceil_mode=True))
         self.convs = nn.Sequential(*stages)
-        self.hidden = _hidden(head)
+        self.hidden = _hidden_layer(head)
         self.head = nn.Linear(4096 if head == "4096" else 512, shape.classes)
 
     def features(self, x: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def _layer(inside: int, outside: int, head: Head) -> tuple[nn.Module, ...]:
     return nn.Conv2d(inside, outside, 3, padding=1), nn.BatchNorm2d(outside), nn.ReLU()
 
 
-def _hidden(head: Head) -> nn.Module:
+def _hidden_layer(head: Head) -> nn.Module:
     if head == "4096":
         first = (nn.Linear(512, 4096), nn.ReLU(), nn.Dropout(0.5))
         return nn.Sequential(*first, nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5))

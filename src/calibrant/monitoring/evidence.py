@@ -93,7 +93,7 @@ def _run(logs: Array, factors: Array, mode: Mode) -> tuple[Array, Array]:
     product = np.cumprod(padded.reshape(chunks, size, m), axis=1, dtype=np.float64)
     begin = logs.reshape(m)
     if mode == "change":
-        path, end = _restarted(begin, product, (n - 1) % size)
+        path, end = _restart(begin, product, (n - 1) % size)
     else:
         ends = begin + np.cumsum(np.log(product[:, -1]), axis=0)
         begins = np.concatenate([begin[None], ends[:-1]])
@@ -101,7 +101,7 @@ def _run(logs: Array, factors: Array, mode: Mode) -> tuple[Array, Array]:
     return path.reshape(-1)[:n], end.reshape(logs.shape)
 
 
-def _restarted(begin: Array, product: Array, last: int) -> tuple[Array, Array]:
+def _restart(begin: Array, product: Array, last: int) -> tuple[Array, Array]:
     """Paths with wealth max(M, 1) before each row: M = product * max(start, 1 / lowest product before the row)."""
     chunks, size, m = product.shape
     lowest = np.full((chunks, size, m), np.inf)

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import visible
-from calibrant.core.json import checked, plain, typed
+from calibrant.core.json import plain, read_fields, read_typed
 from calibrant.core.text import number_format as fmt
 from calibrant.monitoring import evidence
 from calibrant.monitoring.evidence import Mode
@@ -131,12 +131,12 @@ class Segment:
     @classmethod
     def from_dict(cls, state: Any, order: int, mode: Mode) -> "Segment":
         """Read what `to_dict` wrote; a ValueError or KeyError says what does not fit together."""
-        n, step = typed(state, "rows", int), typed(state, "rows_between_points", int)
+        n, step = read_typed(state, "rows", int), read_typed(state, "rows_between_points", int)
         score_sum, outcome_sum = read_number(state, "sum_of_scores"), read_number(state, "sum_of_outcomes")
         slack = SLACK * (1 + n)
         if not (0 <= n <= MOST_ROWS and -slack <= score_sum <= n + slack and 0 <= outcome_sum <= n and step >= 1):
             raise ValueError(f"sums of {outcome_sum:g} outcomes and {score_sum:g} scores in {n} rows")
-        alarm = None if state["alarm"] is None else Alarm(**checked(Alarm, state["alarm"]))
+        alarm = None if state["alarm"] is None else Alarm(**read_fields(Alarm, state["alarm"]))
         if alarm is not None and not (1 <= alarm.n <= n and alarm.n <= alarm.row):
             raise ValueError("an alarm after the last row")
         return cls(
@@ -171,7 +171,7 @@ def read_number(state: Any, name: str) -> float:
 
 
 def _read_log_wealth(state: Any, n: int, mode: Mode) -> Array:
-    logs = np.array(typed(state, "log_wealth", list), dtype=np.float64)
+    logs = np.array(read_typed(state, "log_wealth", list), dtype=np.float64)
     if logs.shape != evidence.SHAPE or not np.isfinite(logs).all() or (n == 0 and logs.any()):
         raise ValueError("log_wealth is not that of the bets")
     sums_up = np.abs(logs[0] - logs[1:].sum(axis=0)).max() <= SLACK * (1 + np.abs(logs).max())
@@ -181,7 +181,7 @@ def _read_log_wealth(state: Any, n: int, mode: Mode) -> Array:
 
 
 def _read_history(state: Any, n: int) -> list[tuple[int, float]]:
-    history = [(row, float(log)) for row, log in typed(state, "history", list)]
+    history = [(row, float(log)) for row, log in read_typed(state, "history", list)]
     rows = [row for row, _ in history]
     if any(not abs(log) <= MOST_LOG10 for _, log in history):
         raise ValueError("evidence in the history is out of range")

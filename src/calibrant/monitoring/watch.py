@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints, rows_of
 from calibrant.core.errors import InputError, unknown_name, visible
-from calibrant.core.json import parse_json, plain, typed, whole
+from calibrant.core.json import parse_json, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.predictions.tasks import task_words
@@ -234,13 +234,13 @@ class Watch:
             watch = cls(
                 tolerance=read_number(state, "tolerance"),
                 alpha=read_number(state, "alpha"),
-                mode=cast(Mode, typed(state, "mode", str)),
+                mode=cast(Mode, read_typed(state, "mode", str)),
                 segments=segments,
             )
-            watch.task, watch.files = state["task"], read_cursors(typed(state, "files", dict))
+            watch.task, watch.files = state["task"], read_cursors(read_typed(state, "files", dict))
             if watch.task not in (None, *get_args(Task)):
                 raise ValueError(f"task is {watch.task!r:.40}")
-            watch._read_segments(typed(state, "evidence", list))
+            watch._read_segments(read_typed(state, "evidence", list))
             return watch
 
     def save(self, path: str | Path) -> None:

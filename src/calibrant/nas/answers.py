@@ -12,7 +12,7 @@ from calibrant.core.files import write_whole
 from calibrant.figures import CATALOGUE, TableFigure
 from calibrant.nas import questions
 from calibrant.nas.networks import in_our_columns, mark_networks
-from calibrant.nas.questions import Answer, Picture, find, shown
+from calibrant.nas.questions import Answer, Picture, find, format_value
 from calibrant.nas.table import open_table, without_copies
 from calibrant.reporting import pictures
 
@@ -67,7 +67,7 @@ def page(answers: Sequence[Answer], table: "pl.DataFrame", about: str = "") -> s
         verdicts={v: sum(a.verdict == v for a in answers) for v in ("agrees", "differs", "inconclusive")},
         populations=_populations(answers),
         most=MOST_NUMBERS,
-        shown=shown,
+        shown=format_value,
         about=about,
         css=Markup((files("calibrant.reporting") / "page.css").read_text()),
         theme=Markup(pictures.theme_css()),
@@ -117,22 +117,22 @@ def to_dict(answer: Answer) -> dict[str, Any]:
 
 def as_text(answer: Answer, *, short: bool) -> str:
     """An answer for a terminal; the short form leaves the numbers out."""
-    lines = [_wrapped(f"{find(answer.question).title}  [{answer.verdict}]"), _wrapped(visible(answer.sentence), "  ")]
+    lines = [_wrap(f"{find(answer.question).title}  [{answer.verdict}]"), _wrap(visible(answer.sentence), "  ")]
     for claim in answer.claims:
-        lines += [_wrapped(f"- {claim.verdict}: {visible(claim.says)}", "  ", "  ")]
-        lines += [_wrapped(visible(claim.because), "      ")] if claim.because else []
+        lines += [_wrap(f"- {claim.verdict}: {visible(claim.says)}", "  ", "  ")]
+        lines += [_wrap(visible(claim.because), "      ")] if claim.because else []
     if not short:
         for n in answer.numbers[:SHOWN]:
             beside = f", published {n.published:g}: {n.verdict}" if n.published is not None else ""
-            lines.append(f"  {visible(n.name):46} {shown(n)}")
-            lines.append(_wrapped(f"{visible(n.where)}, {n.networks:,} networks{beside}", "      "))
+            lines.append(f"  {visible(n.name):46} {format_value(n)}")
+            lines.append(_wrap(f"{visible(n.where)}, {n.networks:,} networks{beside}", "      "))
         if len(answer.numbers) > SHOWN:
             lines.append(f"  ... and {len(answer.numbers) - SHOWN} more: --json or --out answers.html")
-        lines += [_wrapped(visible(_counted(answer)), "  "), _wrapped(visible(answer.note), "  ")]
+        lines += [_wrap(visible(_count_words(answer)), "  "), _wrap(visible(answer.note), "  ")]
     return "\n".join(lines) + "\n"
 
 
-def _counted(answer: Answer) -> str:
+def _count_words(answer: Answer) -> str:
     parts = [
         f"{p.data}: {p.networks:,} networks of the {p.space} space, {p.unique:,} unique ({p.constant:,} constant)"
         for p in answer.populations
@@ -140,7 +140,7 @@ def _counted(answer: Answer) -> str:
     return "; ".join(parts) + "."
 
 
-def _wrapped(words: str, indent: str = "", more: str = "") -> str:
+def _wrap(words: str, indent: str = "", more: str = "") -> str:
     return fill(words, WIDTH, initial_indent=indent, subsequent_indent=indent + more, break_on_hyphens=False)
 
 
@@ -149,8 +149,8 @@ def _cell(a: Answer) -> str:
 
 
 def _populations(answers: Sequence[Answer]) -> list[dict[str, Any]]:
-    found = {(p.space, p.data): vars(p) for a in answers for p in a.populations}
-    return list(found.values())
+    populations = {(p.space, p.data): vars(p) for a in answers for p in a.populations}
+    return list(populations.values())
 
 
 def _figure(picture: Picture, name: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from calibrant import datasets
 from calibrant.core.config import code_trust
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.files import write_whole
-from calibrant.core.json import parse_json, typed, whole
+from calibrant.core.json import parse_json, read_typed, whole
 from calibrant.nas import spaces
 from calibrant.nas.files import network_files, read_network, require_weights
-from calibrant.studying.engine import Standing, run_jobs
+from calibrant.studying.engine import StudyProgress, run_jobs
 from calibrant.studying.executors import executor_for
 from calibrant.studying.job import Job, Row, work_of
 from calibrant.studying.store import Store
@@ -75,12 +75,12 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Made:
+class TableBuild:
     """How a run of many networks ended."""
 
     table: "pl.DataFrame"
     file: Path
-    standing: Standing
+    standing: StudyProgress
     failures: dict[str, str] = field(default_factory=dict)  # network -> the last line of what went wrong
 
 
@@ -100,18 +100,18 @@ def train_jobs(
     """
     from calibrant.nas.columns import ood_for
 
-    made = scaled(space, scale)
+    family = scale_space(space, scale)
     for spec in data:
         datasets.make(spec)  # a wrong name or option is refused before anything runs
     ood = {spec: ood_for(spec) for spec in data}
     return [  # all data sets of a network together: a run that is cut short has as many of each
-        train_job(made, arch, spec, scale, seed=seed, ood=ood[spec])
-        for arch in (dict.fromkeys(map(made.find, archs)) or made.sample(sample, seed=seed, extremes=extremes))
+        train_job(family, arch, spec, scale, seed=seed, ood=ood[spec])
+        for arch in (dict.fromkeys(map(family.find, archs)) or family.sample(sample, seed=seed, extremes=extremes))
         for spec in data
     ]
 
 
-def scaled(space: str, scale: str) -> spaces.Space:
+def scale_space(space: str, scale: str) -> spaces.Space:
     """The version of a space that is trained at a scale; options of one's own stay."""
     if scale not in SCALES:
         raise unknown_name("scale", scale, SCALES)
@@ -163,8 +163,8 @@ def run_networks(
     on: str = "local",
     limit: float = 0.0,
     retry: bool = False,
-    on_progress: Callable[[Standing], None] | None = None,
-) -> Made:
+    on_progress: Callable[[StudyProgress], None] | None = None,
+) -> TableBuild:
     """Compute what is missing and write the table of everything that is finished in this folder for these jobs."""
     folder = Path(out)
     store = Store(folder / "jobs")
@@ -177,7 +177,7 @@ def run_networks(
     write_whole(folder / TABLE, table.write_parquet)
     failed = store.failures()
     named = {_name(job): failed[job.key].why for job in jobs if job.key in failed}
-    return Made(table, folder / TABLE, ended, named)
+    return TableBuild(table, folder / TABLE, ended, named)
 
 
 def remake(row: Mapping[str, Any], *, allow_code: bool = False) -> Row:
@@ -197,10 +197,10 @@ def _configuration(row: Mapping[str, Any]) -> dict[str, Any]:
     from calibrant.nas.columns import OOD
 
     with whole("configuration", fix="give a row as calibrant nas train has written it"):
-        options: dict[str, Any] = parse_json(typed(row, "configuration", str))
+        options: dict[str, Any] = parse_json(read_typed(row, "configuration", str))
         for name, kind in CONFIGURATION.items():
-            typed(options, name, kind)
-        typed({"data": {}, **options["recipe"]}, "data", dict)
+            read_typed(options, name, kind)
+        read_typed({"data": {}, **options["recipe"]}, "data", dict)
         for name, right in (("attacks", lambda one: isinstance(one, str)), ("ood", list(OOD).__contains__)):
             if not all(map(right, options[name])):
                 raise ValueError(f"{name} is {options[name]!r:.40}")
@@ -213,15 +213,15 @@ def data_sets(text: str) -> list[str]:
     >>> data_sets("fashion_mini:shrink=2,cifar10:shrink=2,root=/data,digits")
     ['fashion_mini:shrink=2', 'cifar10:shrink=2,root=/data', 'digits']
     """
-    found: list[str] = []
+    specs: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):
         if "=" in part.partition(":")[0]:
-            if not found:
+            if not specs:
                 raise InputError("--data", expected="a data set first", got=f"'{part}'", fix=f"write NAME:{part}")
-            found[-1] += f",{part}"
+            specs[-1] += f",{part}"
         else:
-            found.append(part)
-    return found
+            specs.append(part)
+    return specs
 
 
 def _name(job: Job) -> str:

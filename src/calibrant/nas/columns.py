@@ -19,7 +19,7 @@ from calibrant.studying.job import Row
 from calibrant.training.attacks import accuracy_under, make_attack
 from calibrant.training.batches import Pixels
 from calibrant.training.images import load_splits
-from calibrant.training.predict import corrupted, predict
+from calibrant.training.predict import corrupt_part, predict
 from calibrant.training.recipe import Recipe
 
 CORRUPTIONS = tuple(name for name in corruptions.names() if corruptions.find(name).usual)  # the usual 15
@@ -52,19 +52,19 @@ def load_sets(data: str, test: int, few_images: int, attacked: int, ood: tuple[s
 
     Images from elsewhere are as many as corrupted ones, or all.
     """
-    made = datasets.make(data)
-    part = few(made.load("test"), test)
+    dataset = datasets.make(data)
+    part = few(dataset.load("test"), test)
     images, kinds = few(part, few_images), CORRUPTIONS if few_images else ()
     return Sets(
         test=part,
-        noisy=corrupted(images, corruptions.make(NOISE), 0),
-        ood={name: _fitted(few(datasets.make(OOD[name]).load("test"), few_images), part) for name in ood},
+        noisy=corrupt_part(images, corruptions.make(NOISE), 0),
+        ood={name: _fit_images(few(datasets.make(OOD[name]).load("test"), few_images), part) for name in ood},
         under_corruption={
-            name: corrupted(images, corruptions.make(f"{name}:severity={SEVERITY}"), 0) for name in kinds
+            name: corrupt_part(images, corruptions.make(f"{name}:severity={SEVERITY}"), 0) for name in kinds
         },
         attacked=few(part, attacked) if attacked else None,
-        mean=made.mean,
-        std=made.std,
+        mean=dataset.mean,
+        std=dataset.std,
     )
 
 
@@ -107,16 +107,16 @@ def structure(space: str, arch: str, shape: Shape) -> Row:
 def ood_for(data: str) -> tuple[str, ...]:
     """The out-of-distribution sets that are here and are not the data themselves."""
     name = data.partition(":")[0]
-    found = []
+    columns = []
     for column, spec in OOD.items():
         if spec.partition("_")[0] == name.partition("_")[0]:
             continue
         try:
             datasets.make(spec).load("test")
-            found.append(column)
+            columns.append(column)
         except InputError:  # not on this machine: the table has no such column
             continue
-    return tuple(found)
+    return tuple(columns)
 
 
 def few(part: Part, count: int) -> Part:
@@ -133,7 +133,7 @@ def _under_attack(network: Network, part: Part | None, attacks: Sequence[str], p
     x, labels = images.float().permute(0, 3, 1, 2) / 255, torch.from_numpy(part.labels).to(pixels.device)
 
     def logits_of(moved: Tensor) -> Tensor:
-        logits: Tensor = network(pixels.normalised(moved))
+        logits: Tensor = network(pixels.normalise(moved))
         return logits
 
     row: Row = {}
@@ -144,7 +144,7 @@ def _under_attack(network: Network, part: Part | None, attacks: Sequence[str], p
     return row
 
 
-def _fitted(part: Part, like: Part) -> Part:
+def _fit_images(part: Part, like: Part) -> Part:
     """The images at the size and with the channels of others; labels mean nothing there and are all the first class."""
     from PIL import Image
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.files import damaged
+from calibrant.core.files import damage_error
 from calibrant.datasets import StoredTensor, read_pickled
 from calibrant.nas import spaces
 from calibrant.studying.job import Row
@@ -37,7 +37,7 @@ MOST_MILLIONS = 1e6  # of parameters and of multiply-adds: the largest network o
 
 
 @dataclass(frozen=True)
-class Trained:
+class StoredTraining:
     """One training of one network, as its file tells it."""
 
     space: str
@@ -69,8 +69,8 @@ class Accuracies:
 def network_files(folder: str | Path) -> list[Path]:
     """The files of networks in a folder of the benchmark, in the order of their index."""
     place = Path(folder)
-    found = {file: NAME.fullmatch(file.name) for file in place.glob("*.pickle.pbz2")} if place.is_dir() else {}
-    files = sorted((int(match[1]), file) for file, match in found.items() if match)
+    matches = {file: NAME.fullmatch(file.name) for file in place.glob("*.pickle.pbz2")} if place.is_dir() else {}
+    files = sorted((int(match[1]), file) for file, match in matches.items() if match)
     if not files:
         got = "no such folder" if not place.is_dir() else "none of these files in it"
         fix = f"give an unpacked folder of NATS-Bench, for instance {FULL['topology'].replace('full', 'simple')}"
@@ -78,7 +78,7 @@ def network_files(folder: str | Path) -> list[Path]:
     return [file for _, file in files]
 
 
-def read_network(file: str | Path) -> list[Trained]:
+def read_network(file: str | Path) -> list[StoredTraining]:
     """Every training in the file of one network."""
     path = Path(file)
     return list(_trainings(path, read_pickled(path)))
@@ -100,21 +100,21 @@ def accuracies(folder: str | Path, *, on_file: Callable[[int], None] | None = No
     return Accuracies(pl.DataFrame(rows, infer_schema_length=None), len(files), skipped)
 
 
-def find_training(trainings: list[Trained], data: str, *, epochs: int = 0, seed: int = -1) -> Trained:
+def find_training(trainings: list[StoredTraining], data: str, *, epochs: int = 0, seed: int = -1) -> StoredTraining:
     """The training on a data set: the longest one unless told otherwise, and its lowest seed."""
     of_data = [one for one in trainings if one.data == data]
     if not of_data:
         raise unknown_name("data in the file", data, {one.data for one in trainings})
     wanted = epochs or max(one.epochs for one in of_data)
-    found = [one for one in of_data if one.epochs == wanted and seed in (-1, one.seed)]
-    if not found:
+    candidates = [one for one in of_data if one.epochs == wanted and seed in (-1, one.seed)]
+    if not candidates:
         have = ", ".join(f"{one.epochs} epochs, seed {one.seed}" for one in of_data)
         got = f"{wanted} epochs{'' if seed < 0 else f', seed {seed}'}"
         raise InputError("training", expected=f"one of {have}", got=got, fix="ask for one of these")
-    return min(found, key=lambda one: one.seed)
+    return min(candidates, key=lambda one: one.seed)
 
 
-def require_weights(trained: Trained, file: str | Path) -> Mapping[str, StoredTensor]:
+def require_weights(trained: StoredTraining, file: str | Path) -> Mapping[str, StoredTensor]:
     """The weights, or which download has them."""
     if trained.weights is None:
         raise InputError(
@@ -130,22 +130,22 @@ def require_weights(trained: Trained, file: str | Path) -> Mapping[str, StoredTe
 # -- the layout of a file ------------------------------------------------------------------------------------------
 
 
-def _trainings(file: Path, found: Mapping[str, Any]) -> Iterator[Trained]:
+def _trainings(file: Path, content: Mapping[str, Any]) -> Iterator[StoredTraining]:
     try:
-        for length in found.values():
+        for length in content.values():
             arch, index = str(length["arch_str"]), int(length["arch_index"])
             name = "topology" if arch.startswith("|") else "size"
             if spaces.make(name).index(arch) != index:
-                raise damaged(file, f"the index of {arch}", str(index))
+                raise damage_error(file, f"the index of {arch}", str(index))
             for (data, seed), one in length["all_results"].items():
                 yield _training(name, index, arch, str(DATA.get(data, data)), int(seed), one)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise damaged(file, "a network of NATS-Bench", f"{type(error).__name__}: {error}") from error
+        raise damage_error(file, "a network of NATS-Bench", f"{type(error).__name__}: {error}") from error
 
 
-def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapping[str, Any]) -> Trained:
+def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapping[str, Any]) -> StoredTraining:
     last = int(one["epochs"]) - 1
     if last < 0:
         raise ValueError(f"{one['epochs']} epochs")
@@ -159,7 +159,9 @@ def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapp
         numbers[f"{start}loss"] = _finite(one["eval_losses"][f"{words}@{last}"], "loss")
     params = round(_finite(one["params"], "params", most=MOST_MILLIONS) * 1e6)
     flops = _finite(one["flop"], "flop", most=MOST_MILLIONS)
-    return Trained(space, index, arch, data, seed, last + 1, params, flops, numbers, _weights(one["net_state_dict"]))
+    return StoredTraining(
+        space, index, arch, data, seed, last + 1, params, flops, numbers, _weights(one["net_state_dict"])
+    )
 
 
 def _finite(value: Any, name: str, *, most: float = math.inf) -> float:
@@ -174,17 +176,17 @@ def _share(value: Any) -> float:
     return _finite(value, "accuracy", most=100) / 100
 
 
-def _weights(found: Any) -> Mapping[str, StoredTensor] | None:
-    tensors = found is None or (
-        isinstance(found, Mapping)
-        and all(isinstance(name, str) and isinstance(one, StoredTensor) for name, one in found.items())
+def _weights(value: Any) -> Mapping[str, StoredTensor] | None:
+    tensors = value is None or (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and isinstance(one, StoredTensor) for name, one in value.items())
     )
     if not tensors:
         raise ValueError("weights that are no tensors")
-    weights: Mapping[str, StoredTensor] | None = found
+    weights: Mapping[str, StoredTensor] | None = value
     return weights
 
 
-def _structure(trained: Trained) -> Row:
+def _structure(trained: StoredTraining) -> Row:
     space = spaces.make(trained.space)
     return {"unique": space.index(space.unique(trained.arch)), "constant": space.is_constant(trained.arch)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.files import write_whole
 from calibrant.nas import searches
-from calibrant.nas.build_table import TABLE, scaled, train_job
+from calibrant.nas.build_table import TABLE, scale_space, train_job
 from calibrant.nas.search import COLUMNS, Goal
 from calibrant.nas.searches import Landscape, Search, Trial
 from calibrant.nas.spaces import Space
@@ -25,7 +25,7 @@ KIND = "nas_train"
 
 
 @dataclass(frozen=True)
-class Walked:
+class SearchWalk:
     """What one search tried, in order, by one seed; a network whose training failed is worth nothing."""
 
     search: str
@@ -38,10 +38,10 @@ class Walked:
 
 
 @dataclass(frozen=True)
-class Live:
+class LiveSearchResult:
     """How searches by training ended."""
 
-    walks: list[Walked]
+    walks: list[SearchWalk]
     table: "pl.DataFrame"
     file: Path
     trained: int  # in this call; the others were there
@@ -52,7 +52,7 @@ class _UntrainedError(Exception):
     """A search has come to a network that is not trained yet."""
 
 
-class _Kept:
+class _SharedExecutor:
     """An executor that outlives a round: its workers have loaded everything."""
 
     def __init__(self, inner: Executor) -> None:
@@ -82,7 +82,7 @@ def search_live(
     on: str = "local",
     limit: float = 0.0,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Live:
+) -> LiveSearchResult:
     """Each search from `seeds` seeds, side by side; a network that two of them ask for is trained once.
 
     Searches draw nothing but by their seed, so each round runs all of them again from the start on what is known, and
@@ -92,23 +92,23 @@ def search_live(
         raise unknown_name("goal", goal, COLUMNS)
     if on.startswith("shard"):
         raise InputError("on", expected="local, local:2 or ray", got=on, fix="a search cannot be cut into shards")
-    made = scaled(space, scale)
-    if not 1 <= budget <= len(made.uniques()):
-        raise InputError("budget", expected=f"1 to {len(made.uniques())}", got=str(budget), fix="ask for fewer")
+    family = scale_space(space, scale)
+    if not 1 <= budget <= len(family.uniques()):
+        raise InputError("budget", expected=f"1 to {len(family.uniques())}", got=str(budget), fix="ask for fewer")
     walks = [(spec, number, searches.make(spec)) for spec in by for number in range(seed, seed + seeds)]
     store = Store(Path(out) / "jobs")
     executor, _, driver = executor_for(on, [], store, limit)
-    known, trained = _Known(store, made, data, scale, seed, goal), 0
+    known, trained = _NetworkValues(store, family, data, scale, seed, goal), 0
     try:
         while True:
-            found = [_walk(search, made, known, budget, number) for _, number, search in walks]
-            asked = dict.fromkeys(missing for _, missing in found if missing)
+            states = [_walk(search, family, known, budget, number) for _, number, search in walks]
+            asked = dict.fromkeys(missing for _, missing in states if missing)
             if on_progress is not None:
-                on_progress(sum(len(trials) for trials, _ in found), budget * len(walks))
+                on_progress(sum(len(trials) for trials, _ in states), budget * len(walks))
             if not asked:
                 break
             jobs = [known.job(arch) for arch in asked]
-            ended = run_jobs(jobs, store, _Kept(executor), driver=driver, retry=True)
+            ended = run_jobs(jobs, store, _SharedExecutor(executor), driver=driver, retry=True)
             known.look(jobs)
             trained += ended.done
     finally:
@@ -117,13 +117,13 @@ def search_live(
     write_whole(Path(out) / TABLE, table.write_parquet)
     sign = COLUMNS[goal][1]
     ended_walks = [
-        Walked(spec, number, tuple(Trial(trial.arch, sign * trial.value) for trial in trials))
-        for (spec, number, _), (trials, _) in zip(walks, found, strict=True)
+        SearchWalk(spec, number, tuple(Trial(trial.arch, sign * trial.value) for trial in trials))
+        for (spec, number, _), (trials, _) in zip(walks, states, strict=True)
     ]
-    return Live(ended_walks, table, Path(out) / TABLE, trained, known.failed)
+    return LiveSearchResult(ended_walks, table, Path(out) / TABLE, trained, known.failed)
 
 
-class _Known:
+class _NetworkValues:
     """The worth of every network that is trained, by the key of its job."""
 
     def __init__(self, store: Store, space: Space, data: str, scale: str, seed: int, goal: Goal) -> None:
@@ -133,7 +133,7 @@ class _Known:
         self.column, self.sign = COLUMNS[goal]
         self.ood, self.jobs, self.failed = ood_for(data), dict[str, Job](), 0
         rows = store.rows(KIND)
-        self.found = dict(zip(rows["job"], rows[self.column], strict=True)) if rows.height else {}
+        self.results = dict(zip(rows["job"], rows[self.column], strict=True)) if rows.height else {}
         self.values: dict[str, float] = {}  # of those that were asked for
 
     def job(self, arch: str) -> Job:
@@ -144,20 +144,22 @@ class _Known:
     def value(self, arch: str) -> float | None:
         """The higher the better; None where it is not trained yet."""
         key = self.job(arch).key
-        if key not in self.found:
+        if key not in self.results:
             return None
-        self.values[key] = self.sign * self.found[key]
+        self.values[key] = self.sign * self.results[key]
         return self.values[key]
 
     def look(self, jobs: list[Job]) -> None:
         """What has become of jobs that ran; a network that failed is worth nothing, and asked for no more."""
         rows = self.store.rows(KIND, [job.key for job in jobs])
-        made = dict(zip(rows["job"], rows[self.column], strict=True)) if rows.height else {}
-        self.found |= {job.key: made.get(job.key, -self.sign * math.inf) for job in jobs}
-        self.failed += len(jobs) - len(made)
+        results = dict(zip(rows["job"], rows[self.column], strict=True)) if rows.height else {}
+        self.results |= {job.key: results.get(job.key, -self.sign * math.inf) for job in jobs}
+        self.failed += len(jobs) - len(results)
 
 
-def _walk(search: Search, space: Space, known: _Known, budget: int, seed: int) -> tuple[list[Trial], str | None]:
+def _walk(
+    search: Search, space: Space, known: _NetworkValues, budget: int, seed: int
+) -> tuple[list[Trial], str | None]:
     """How far a search comes with the networks that are trained, and the first one that is not."""
     seen: dict[str, float] = {}
 

@@ -39,7 +39,7 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
     for key, known in (("space", SPACES), ("data", DATA)):
         if key not in table.columns:
             table = table.with_columns(pl.lit(_in_name(name, key, known)).alias(key))
-    table = _marked(_checked(table, name))
+    table = _mark(_check_columns(table, name))
     shares = [c for c in table.columns if c == "accuracy" or re.match(r"(fgsm|pgd|apgd|square|corrupt)_", c)]
     for column in shares:
         most = table[column].max() if table[column].dtype.is_numeric() else None
@@ -73,7 +73,7 @@ def _with_class(table: "pl.DataFrame") -> "pl.DataFrame":
     return table.with_columns(pl.col(known).cast(pl.String).alias(CLASS)) if known in table.columns else table
 
 
-def _checked(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
+def _check_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
     """Words, marks and whole numbers where they belong; a number that is not finite is none."""
     import polars as pl
 
@@ -99,7 +99,7 @@ def _checked(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
     return table.with_columns(pl.when(pl.col(c).is_finite()).then(pl.col(c)).alias(c) for c in floats)
 
 
-def _marked(table: "pl.DataFrame") -> "pl.DataFrame":
+def _mark(table: "pl.DataFrame") -> "pl.DataFrame":
     """What an architecture says of itself, where the table does not: its text, its class, whether it is constant."""
     import polars as pl
 
@@ -109,12 +109,12 @@ def _marked(table: "pl.DataFrame") -> "pl.DataFrame":
     known = "arch" if "arch" in table.columns else "index"
     parts = []
     for (space,), own in table.group_by("space", maintain_order=True):
-        made = spaces.make(str(space))
-        archs = {one: made.find(str(one)) for one in own[known].unique().to_list()}
+        family = spaces.make(str(space))
+        archs = {one: family.find(str(one)) for one in own[known].unique().to_list()}
         facts: dict[str, dict[Any, Any]] = {
             "arch": archs,
-            "unique": {one: made.index(made.unique(arch)) for one, arch in archs.items()},
-            "constant": {one: made.is_constant(arch) for one, arch in archs.items()},
+            "unique": {one: family.index(family.unique(arch)) for one, arch in archs.items()},
+            "constant": {one: family.is_constant(arch) for one, arch in archs.items()},
         }
         kinds = {"arch": pl.String, "unique": pl.Int64, "constant": pl.Boolean}
         columns = [pl.Series(name, [facts[name][one] for one in own[known].to_list()], kinds[name]) for name in missing]
@@ -168,19 +168,19 @@ def _spread(table: "pl.DataFrame", column: str) -> "pl.DataFrame":
     if table[column].dtype.is_numeric():  # one strength, already chosen
         return table.rename({column: named[SEVERITY - 1]}) if stem in CORRUPTIONS else table
     cells = [_list(cell, column) for cell in table[column].to_list()]
-    made = [
+    columns = [
         pl.Series(name, [cell[i] if i < len(cell) else None for cell in cells], dtype=pl.Float64)
         for i, name in named.items()
     ]
-    return table.drop(column).with_columns(made)
+    return table.drop(column).with_columns(columns)
 
 
 def _list(cell: Any, column: str) -> list[float]:
     if cell is None:
         return []
     try:
-        found = json.loads(cell) if isinstance(cell, str) else list(cell)
-        return [float(value) for value in found]
+        values = json.loads(cell) if isinstance(cell, str) else list(cell)
+        return [float(value) for value in values]
     except (ValueError, TypeError):
         raise InputError(
             f"table, column {column}", expected="lists of numbers", got=f"'{cell}'", fix="check the cells"

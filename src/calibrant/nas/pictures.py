@@ -49,7 +49,7 @@ def size_text(channels: str) -> str:
 def cell_svg(cell: str) -> str:
     """The cell as SVG: nodes on a line, edges as arcs above it."""
     place = {node: 60 + 200 * node for node in NODES}
-    parts = [_arc(name, place[source], place[to]) for name, (source, to) in _drawn(cell)]
+    parts = [_arc(name, place[source], place[to]) for name, (source, to) in _list_paths(cell)]
     for node, x in place.items():
         parts.append(f'<circle cx="{x}" cy="250" r="18" fill="#f3f4f6" stroke="#111827"/>')
         parts.append(f'<text x="{x}" y="255" text-anchor="middle">{node}</text>')
@@ -63,7 +63,7 @@ def cell_svg(cell: str) -> str:
     )
 
 
-def _drawn(cell: str) -> list[tuple[str, tuple[int, int]]]:
+def _list_paths(cell: str) -> list[tuple[str, tuple[int, int]]]:
     return [(name, edge) for name, edge in zip(read_cell(cell), EDGES, strict=True) if name != "none"]
 
 

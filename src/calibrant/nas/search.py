@@ -23,7 +23,7 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What one search finds with one budget, over many seeds."""
 
     search: str
@@ -61,7 +61,7 @@ def search_table(
     seed: int = 0,
     space: str = "topology",
     data: str | None = None,
-) -> list[Found]:
+) -> list[SearchResult]:
     """Each search from `seeds` seeds; intervals are about other seeds, 95 %."""
     looked_up = look_up(table, goal=goal, space=space, data=data)
     if budget > len(looked_up.archs):
@@ -73,7 +73,7 @@ def search_table(
         )
     if seeds < 2:
         raise InputError("seeds", expected="at least 2", got=str(seeds), fix="use 100")
-    return [_found(spec, looked_up, goal, budget, range(seed, seed + seeds)) for spec in by]
+    return [_summarise(spec, looked_up, goal, budget, range(seed, seed + seeds)) for spec in by]
 
 
 def look_up(table: "pl.DataFrame", *, goal: Goal, space: str, data: str | None = None) -> Table:
@@ -117,7 +117,7 @@ def pareto(accuracy: Sequence[float], ece: Sequence[float]) -> list[int]:
     return front
 
 
-def _found(spec: str, table: Table, goal: Goal, budget: int, seeds: range) -> Found:
+def _summarise(spec: str, table: Table, goal: Goal, budget: int, seeds: range) -> SearchResult:
     search = searches.CATALOGUE.make(spec)
     runs = [search(table.landscape, table.values.__getitem__, budget=budget, seed=seed) for seed in seeds]
     bests = np.array([_bests(run, budget) for run in runs])  # (seeds, budget)
@@ -128,7 +128,7 @@ def _found(spec: str, table: Table, goal: Goal, budget: int, seeds: range) -> Fo
     top = max((trial for run in runs for trial in run), key=lambda trial: trial.value)
     best = Trial(top.arch, table.sign * top.value)
     curve = tuple(float(x) for x in table.sign * bests.mean(axis=0))
-    return Found(spec, goal, budget, len(seeds), float(last.mean()), interval.low, interval.high, best, curve)
+    return SearchResult(spec, goal, budget, len(seeds), float(last.mean()), interval.low, interval.high, best, curve)
 
 
 def _bests(run: list[Trial], budget: int) -> Array:

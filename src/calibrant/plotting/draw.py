@@ -28,40 +28,40 @@ MOST_MODELS = 8  # the colours of the theme
 
 def compute(figure: str | Figure, source: "FigureSource | None") -> list[Row]:
     """The rows of a figure: from predictions (one model, or several by name) or from a table."""
-    made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
-    if isinstance(made, PredictionFigure):
-        return made.data(named(source))
-    if not isinstance(made, TableFigure):
-        raise TypeError(f"{type(made).__name__} is neither a figure of predictions nor of a table")
+    drawing = CATALOGUE.make(figure) if isinstance(figure, str) else figure
+    if isinstance(drawing, PredictionFigure):
+        return drawing.data(name_models(source))
+    if not isinstance(drawing, TableFigure):
+        raise TypeError(f"{type(drawing).__name__} is neither a figure of predictions nor of a table")
     if source is None or isinstance(source, Predictions | Mapping):
         raise InputError(
-            type(made).__name__,
-            expected=f"a table with columns {', '.join(made.columns)}" if made.columns else "a table",
+            type(drawing).__name__,
+            expected=f"a table with columns {', '.join(drawing.columns)}" if drawing.columns else "a table",
             got="nothing" if source is None else "predictions",
             fix="give a polars DataFrame",
         )
-    return made.data(source)
+    return drawing.data(source)
 
 
 def spec(figure: str | Figure, rows: list[Row], *, theme: Theme = "light") -> dict[str, Any]:
     """The Vega-Lite specification, with the figure's words as its alternative text."""
-    made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
-    chart = made.chart(rows).to_dict()
-    whole: dict[str, Any] = _visible(chart | {"config": config(theme), "description": made.words(rows)})
+    drawing = CATALOGUE.make(figure) if isinstance(figure, str) else figure
+    chart = drawing.chart(rows).to_dict()
+    whole: dict[str, Any] = _visible(chart | {"config": config(theme), "description": drawing.words(rows)})
     return whole
 
 
 def draw(figure: str | Figure, source: FigureSource, out: str | Path, *, theme: Theme = "light") -> str:
     """Draw into a file (.svg, .png, .pdf, .html) and return the figure's words."""
-    made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
+    drawing = CATALOGUE.make(figure) if isinstance(figure, str) else figure
     file = check_out(out)
     config(theme)  # a wrong theme is refused before anything is computed
     if file.suffix == ".html":
-        made = made.for_page()
-    rows = compute(made, source)
-    content = _content(spec(made, rows, theme=theme), file.suffix, made.title, theme)
+        drawing = drawing.for_page()
+    rows = compute(drawing, source)
+    content = _content(spec(drawing, rows, theme=theme), file.suffix, drawing.title, theme)
     write_whole(file, lambda stream: stream.write(content))
-    return made.words(rows)
+    return drawing.words(rows)
 
 
 def check_out(out: str | Path) -> Path:
@@ -113,7 +113,7 @@ def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> by
         return bytes(vl_convert.vegalite_to_png(chart, vl_version=version, scale=scale, ppi=PRINT))
     if suffix == ".pdf":
         drawn = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
-        return in_order(bytes(vl_convert.svg_to_pdf(_resized(drawn, scale))))
+        return in_order(bytes(vl_convert.svg_to_pdf(_resize(drawn, scale))))
     return picture(chart).encode()
 
 
@@ -125,7 +125,7 @@ def picture(chart: dict[str, Any]) -> str:
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
 
 
-def _resized(drawn: str, scale: float) -> str:
+def _resize(drawn: str, scale: float) -> str:
     """An SVG of another size: what it holds is in its view box."""
     head, end, rest = drawn.partition(">")
     return re.sub(r' (width|height)="([\d.]+)"', lambda m: f' {m[1]}="{float(m[2]) * scale:g}"', head) + end + rest
@@ -138,7 +138,7 @@ def _version() -> str:
     return ".".join(alt.SCHEMA_VERSION.split(".")[:2])
 
 
-def named(source: "FigureSource | None") -> Mapping[str, Predictions]:
+def name_models(source: "FigureSource | None") -> Mapping[str, Predictions]:
     """Models by name: one needs none."""
     if isinstance(source, Predictions):
         return {"model": source}

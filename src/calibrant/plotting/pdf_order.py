@@ -15,12 +15,12 @@ def in_order(pdf: bytes) -> bytes:
 
     A file that is built in another way than the converter's is given back as it is.
     """
-    places = [int(found[1]) for found in re.finditer(rb"startxref\n(\d+)\n", pdf)]
+    places = [int(match[1]) for match in re.finditer(rb"startxref\n(\d+)\n", pdf)]
     table = TABLE.fullmatch(pdf, places[-1]) if places and places[-1] < len(pdf) else None
     if table is None:
         return pdf
     objects = _objects(pdf, table[2], table.start())
-    trailer, order = RESOURCES.sub(_sorted, table[3]), list[int]()
+    trailer, order = RESOURCES.sub(_sort_names, table[3]), list[int]()
     left = _references(trailer)[::-1]
     while left:  # depth first, each once
         number = left.pop()
@@ -31,7 +31,7 @@ def in_order(pdf: bytes) -> bytes:
         order.append(number)
         left += _references(objects[number][0])[::-1]
     numbers = {old: new for new, old in enumerate(order, 1)}
-    return _written(pdf[: min(_starts(table[2]).values())], [objects[old] for old in order], trailer, numbers)
+    return _write(pdf[: min(_starts(table[2]).values())], [objects[old] for old in order], trailer, numbers)
 
 
 def _starts(entries: bytes) -> dict[int, int]:
@@ -44,28 +44,28 @@ def _objects(pdf: bytes, entries: bytes, end: int) -> dict[int, tuple[bytes, byt
     """What each object says, without its number, and the stream behind it, into which nobody looks."""
     starts = _starts(entries)
     ends = dict(zip(sorted(starts.values()), [*sorted(starts.values())[1:], end], strict=True))
-    made = {}
+    objects = {}
     for number, start in starts.items():
         content = pdf[start : ends[start]].partition(b" obj\n")[2]
         words, stream, rest = content.partition(b"\nstream\n")
-        made[number] = RESOURCES.sub(_sorted, words), stream + rest
-    return made
+        objects[number] = RESOURCES.sub(_sort_names, words), stream + rest
+    return objects
 
 
-def _sorted(found: re.Match[bytes]) -> bytes:
+def _sort_names(match: re.Match[bytes]) -> bytes:
     """Lines by their names alone: the numbers are what is going to change."""
-    lines: list[bytes] = found[0].splitlines(keepends=True)
+    lines: list[bytes] = match[0].splitlines(keepends=True)
     lines.sort(key=lambda line: (len(line.split()[0]), line))
     return b"".join(lines)
 
 
 def _references(words: bytes) -> list[int]:
-    return [int(found[1]) for found in REFERENCE.finditer(words)]
+    return [int(match[1]) for match in REFERENCE.finditer(words)]
 
 
-def _written(start: bytes, objects: list[tuple[bytes, bytes]], trailer: bytes, numbers: dict[int, int]) -> bytes:
+def _write(start: bytes, objects: list[tuple[bytes, bytes]], trailer: bytes, numbers: dict[int, int]) -> bytes:
     def renumbered(words: bytes) -> bytes:
-        return REFERENCE.sub(lambda found: b"%d 0 R" % numbers[int(found[1])], words)
+        return REFERENCE.sub(lambda match: b"%d 0 R" % numbers[int(match[1])], words)
 
     pdf, places = bytearray(start), []
     for number, (words, stream) in enumerate(objects, 1):

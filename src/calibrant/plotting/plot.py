@@ -9,8 +9,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text.theme import Theme, config
 from calibrant.figures import CATALOGUE, Figure, Row
 from calibrant.monitoring.watch import Watch
-from calibrant.plotting.draw import FigureSource, compute, draw, named, picture, spec
-from calibrant.plotting.source import evidence_table, is_measured, measured
+from calibrant.plotting.draw import FigureSource, compute, draw, name_models, picture, spec
+from calibrant.plotting.source import evidence_table, is_measured, measure_table
 
 if TYPE_CHECKING:
     import altair as alt
@@ -69,11 +69,11 @@ def plot(
     if isinstance(figure, str) and figure == "list":
         return CATALOGUE.names()
     config(theme)  # a wrong theme is refused before anything is computed
-    made = CATALOGUE.make(figure) if isinstance(figure, str) else figure
+    drawing = CATALOGUE.make(figure) if isinstance(figure, str) else figure
     if isinstance(source, Watch):
         source = evidence_table({"watch": source})
-    if is_measured(made) and isinstance(source, Predictions | dict):
-        source = measured(made, named(source))
-    rows = compute(made, source)  # refuses what is no source
+    if is_measured(drawing) and isinstance(source, Predictions | dict):
+        source = measure_table(drawing, name_models(source))
+    rows = compute(drawing, source)  # refuses what is no source
     assert source is not None
-    return Plot(made, source, rows, theme)
+    return Plot(drawing, source, rows, theme)

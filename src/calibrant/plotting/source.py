@@ -25,28 +25,28 @@ COMPARED = ("ece", "nll", "brier")
 
 
 def source_of(
-    made: Figure,
+    figure: Figure,
     files: Mapping[str, Path],
     load: Callable[[Path], Predictions],
     resamples: int | None,
     seed: int,
 ) -> "Mapping[str, Predictions] | pl.DataFrame":
     if states := [file for file in files.values() if file.suffix == ".json"]:
-        return _of_states(made, files, states, load)
-    of_predictions = is_measured(made) and all(file.suffix == ".npz" for file in files.values())
-    if isinstance(made, TableFigure) and not of_predictions:
+        return _of_states(figure, files, states, load)
+    of_predictions = is_measured(figure) and all(file.suffix == ".npz" for file in files.values())
+    if isinstance(figure, TableFigure) and not of_predictions:
         return _tables(files)
     models = {key: load(file) for key, file in files.items()}
-    return measured(made, models, resamples=resamples, seed=seed) if of_predictions else models
+    return measure_table(figure, models, resamples=resamples, seed=seed) if of_predictions else models
 
 
 def _of_states(
-    made: Figure, files: Mapping[str, Path], states: list[Path], load: Callable[[Path], Predictions]
+    figure: Figure, files: Mapping[str, Path], states: list[Path], load: Callable[[Path], Predictions]
 ) -> "Mapping[str, Predictions] | pl.DataFrame":
     """Rows that stand for the sums of accumulators, or the evidence of a watch."""
-    if spec_of(made).partition(":")[0] == "watch_evidence":
+    if spec_of(figure).partition(":")[0] == "watch_evidence":
         return evidence_table({name: Watch.load(file) for name, file in files.items()})
-    if isinstance(made, TableFigure):
+    if isinstance(figure, TableFigure):
         fix = "draw reliability of it, or watch_evidence of a watch"
         raise InputError(str(states[0]), expected="a table (.parquet or .csv)", got="a state", fix=fix)
     models: dict[str, Predictions] = {}
@@ -59,8 +59,8 @@ def _of_states(
 
 
 def _stand_ins(name: str, file: Path) -> dict[str, Predictions]:
-    found = read_json(file, expected="a state of an accumulator", fix="write it with measure --stream --state")
-    if isinstance(found, dict) and "calibrant_accumulators" in found:
+    document = read_json(file, expected="a state of an accumulator", fix="write it with measure --stream --state")
+    if isinstance(document, dict) and "calibrant_accumulators" in document:
         return {visible(", ".join(key)): one.to_predictions() for key, one in Accumulators.load(file).items()}
     return {name: Accumulator.load(file).to_predictions()}
 
@@ -80,16 +80,16 @@ def evidence_table(watches: Mapping[str, Watch]) -> "pl.DataFrame":
     return pl.DataFrame(rows)
 
 
-def is_measured(made: Figure) -> bool:
+def is_measured(figure: Figure) -> bool:
     """Whether the table of a figure can be measured from predictions."""
-    return spec_of(made).partition(":")[0] in ("decomposition", "before_after")
+    return spec_of(figure).partition(":")[0] in ("decomposition", "before_after")
 
 
-def measured(
-    made: Figure, models: Mapping[str, Predictions], *, resamples: int | None = None, seed: int = 0
+def measure_table(
+    figure: Figure, models: Mapping[str, Predictions], *, resamples: int | None = None, seed: int = 0
 ) -> "pl.DataFrame":
     """The table of such a figure."""
-    if spec_of(made).startswith("decomposition"):
+    if spec_of(figure).startswith("decomposition"):
         return _decomposition(models)
     return _before_after(models, resamples, seed)
 

@@ -193,7 +193,7 @@ def _bootstrap(
 
 def _refit(m: Map, fit_on: Predictions) -> Callable[[Predictions], Map] | None:
     """How the map is fitted on other rows: only a calibrator of the package, and only if these rows fitted it."""
-    if m.fingerprint is None or m.groups is not None or m.fingerprint.seen(fit_on) < FITTED:
+    if m.fingerprint is None or m.groups is not None or m.fingerprint.share_seen(fit_on) < FITTED:
         return None
     if any(part.partition(":")[0] not in calibrator_names() for part in m.calibrator.split("+")):
         return None
@@ -251,7 +251,7 @@ def _frequencies(p: Predictions) -> Array:
     """Of every class among the labelled rows, by weight."""
     rates = np.bincount(p.labels, _shares(p), p.k)
     if (rates == 0).any():
-        missing = fmt.listed([p.classes[c] if p.classes else str(c) for c in np.flatnonzero(rates == 0)])
+        missing = fmt.list_words([p.classes[c] if p.classes else str(c) for c in np.flatnonzero(rates == 0)])
         raise InputError(
             "fit_on", expected="labelled rows of every class", got=f"none of {missing}", fix="add rows of each class"
         )

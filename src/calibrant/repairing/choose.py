@@ -21,7 +21,7 @@ from calibrant.repairing.rule import (
     THESE,
     UNCALIBRATED,
     Candidate,
-    Judged,
+    CandidateLosses,
     Outcomes,
     Ruling,
     decide,
@@ -148,10 +148,10 @@ def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:
     return calibrate_folds(p, fold, lambda rows: fit_candidate(rows, name))
 
 
-def judge(name: str, q: Predictions, folds: Ints | None = None) -> Judged:
+def judge(name: str, q: Predictions, folds: Ints | None = None) -> CandidateLosses:
     """The losses and facts that the rule needs, from predictions that this calibrator gave by these folds, if any."""
     chain = parse_chain(name)
-    return Judged(
+    return CandidateLosses(
         calibrator=name,
         losses=NLL().rows(q),
         complexity=max(one.complexity for one in chain),

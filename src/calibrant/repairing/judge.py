@@ -60,7 +60,7 @@ def repair(
         after, rows = _cross_fit(m, val, min(folds, max(2, val.n)), seed), "cross_fitted"
     else:
         after = m.apply(before)
-        if test is None or (m.fingerprint is not None and m.fingerprint.seen(before) > 0):
+        if test is None or (m.fingerprint is not None and m.fingerprint.share_seen(before) > 0):
             rows = "fitting_rows"
     changes = [compare(before, after, measure, resamples=resamples, seed=seed) for measure in measures_for(before)]
     return Repair(m, rows, changes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.json import typed, whole
+from calibrant.core.json import read_typed, whole
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.repairing.fit import fit
@@ -39,7 +39,7 @@ class ProximityGroups:
         x = matrix(features_of(p, "ProximityGroups"), "ProximityGroups")
         d = proximity(x, x, self.neighbours, among_known=True)
         edges = np.quantile(d, np.arange(1, self.groups) / self.groups)
-        return FittedProximityGroups(self.neighbours, x, edges, fit(grouped(p, d, edges), self.what, by_group=True))
+        return FittedProximityGroups(self.neighbours, x, edges, fit(group_rows(p, d, edges), self.what, by_group=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,10 @@ class FittedProximityGroups:
     def predict(self, p: Predictions) -> Predictions:
         """Calibrated by the map of each row's group; groups that the rows had before are kept."""
         x = matrix(features_of(p, "ProximityGroups"), "ProximityGroups", self.known.shape[1])
-        made = self.map(grouped(p, proximity(x, self.known, self.neighbours), self.edges))
-        return made.with_values(made.values, made.score_type, replace(made.row_data, groups=p.groups))
+        calibrated = self.map(group_rows(p, proximity(x, self.known, self.neighbours), self.edges))
+        return calibrated.with_values(
+            calibrated.values, calibrated.score_type, replace(calibrated.row_data, groups=p.groups)
+        )
 
     def save(self, path: str | Path) -> None:
         """To one .npz file, whole or not at all."""
@@ -66,7 +68,7 @@ class FittedProximityGroups:
     def load(cls, path: str | Path) -> "FittedProximityGroups":
         arrays, facts = load_arrays(path, "ProximityGroups")
         with whole(str(path), fix="fit and save it again"):
-            neighbours, m = typed(facts, "neighbours", int), Map.from_dict(facts["map"])
+            neighbours, m = read_typed(facts, "neighbours", int), Map.from_dict(facts["map"])
             edges = np.append(arrays.pop("edges"), np.inf)  # none, where there is one group
             check_arrays(arrays, {"known": (None, None)})
             if edges.dtype.kind != "f" or not (np.diff(edges) >= 0).all() or np.isnan(edges).any():
@@ -76,7 +78,7 @@ class FittedProximityGroups:
             return cls(neighbours, arrays["known"].astype(np.float64), edges[:-1], m)
 
 
-def grouped(p: Predictions, d: Array, edges: Array) -> Predictions:
+def group_rows(p: Predictions, d: Array, edges: Array) -> Predictions:
     """The rows with their proximity group: 0 holds those farthest from others."""
     groups = np.searchsorted(edges, d, side="right")
     return p.with_values(p.values, p.score_type, replace(p.row_data, groups=groups))

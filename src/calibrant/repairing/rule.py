@@ -49,7 +49,7 @@ ALIKE: dict[Outcomes, str] = {
 
 
 @dataclass(frozen=True)
-class Judged:
+class CandidateLosses:
     """The losses of one calibrator on the rows it is judged on, and the facts that the rule looks at."""
 
     calibrator: str
@@ -69,7 +69,7 @@ class Judged:
     def mean(self) -> float:
         return _mean(self.losses, self.weights)
 
-    def ahead_of(self, other: "Judged") -> tuple[float, float]:
+    def ahead_of(self, other: "CandidateLosses") -> tuple[float, float]:
         """By how much its mean loss is lower, and the standard error of that."""
         gain = other.losses - self.losses
         mean = _mean(gain, self.weights)
@@ -78,7 +78,7 @@ class Judged:
         units = apart if self.clusters is None else np.bincount(self.clusters, apart)
         return mean, float(np.sqrt(units @ units) / w.sum())
 
-    def likelier_than(self, other: "Judged") -> float:
+    def likelier_than(self, other: "CandidateLosses") -> float:
         """Logarithm of how many times as likely the labels are under it: on average over folds, so at most 1 by chance.
 
         If the labels come from the other's probabilities, the mean of such a ratio is 1 at most, and stays so for a
@@ -203,7 +203,7 @@ class Ruling:
         if not self.absent:
             return ""
         verb = "has" if len(self.absent) == 1 else "have"
-        return f"{fmt.sentence(fmt.named_classes(self.absent))} {verb} no row: nothing is learned about them."
+        return f"{fmt.sentence(fmt.name_classes(self.absent))} {verb} no row: nothing is learned about them."
 
     @property
     def _rows(self) -> str:
@@ -211,7 +211,7 @@ class Ruling:
 
 
 def decide(
-    judged: Sequence[Judged],
+    judged: Sequence[CandidateLosses],
     *,
     keep_argmax: bool = KEEP_ARGMAX,
     resamples: int = RESAMPLES,
@@ -223,7 +223,11 @@ def decide(
     >>> rng = np.random.default_rng(0)
     >>> base = rng.exponential(size=500)
     >>> better, noise = base - 0.1 + 0.01 * rng.normal(size=500), base + 0.01 * rng.normal(size=500)
-    >>> rows = [Judged("identity", base, 0, True), Judged("sms", better, 3, False), Judged("beta", noise, 1, True)]
+    >>> rows = [
+    ...     CandidateLosses("identity", base, 0, True),
+    ...     CandidateLosses("sms", better, 3, False),
+    ...     CandidateLosses("beta", noise, 1, True),
+    ... ]
     >>> decide(rows).chosen, decide(rows).otherwise
     ('sms', 'identity')
     """
@@ -243,7 +247,7 @@ def decide(
     )
 
 
-def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Candidate, ...]:
+def _candidates(judged: Sequence[CandidateLosses], resamples: int, seed: int) -> tuple[Candidate, ...]:
     """All of them on the same resamples, which are also those of `compare`."""
     gains = np.stack([one.losses - judged[0].losses for one in judged], axis=1)  # (n, candidates)
     n = len(gains)
@@ -270,7 +274,7 @@ def _candidates(judged: Sequence[Judged], resamples: int, seed: int) -> tuple[Ca
     return tuple(candidates)
 
 
-def _winner(judged: Sequence[Judged], candidates: Sequence[Candidate], keep_argmax: bool) -> str:
+def _winner(judged: Sequence[CandidateLosses], candidates: Sequence[Candidate], keep_argmax: bool) -> str:
     if judged[0].outcomes != "differ":
         return UNCALIBRATED
     named = {c.calibrator for c in candidates if c.may_win and (c.keeps_argmax or not keep_argmax)}
@@ -299,7 +303,7 @@ def _mean(values: Array, weights: Array | None) -> float:
     return float(values.mean()) if weights is None else float(weights @ values / weights.sum())
 
 
-def _rival(allowed: Sequence[Judged], chosen: str) -> Rival | None:
+def _rival(allowed: Sequence[CandidateLosses], chosen: str) -> Rival | None:
     """None where the chosen one differs significantly from the best of the others."""
     winner = next(one for one in allowed if one.calibrator == chosen)
     others = [one for one in allowed if one.calibrator not in (chosen, UNCALIBRATED)]

@@ -59,14 +59,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
-            labels = _coded(y, self.classes_)
+            labels = _code_labels(y, self.classes_)
             scores, rows = _scores(self.estimator_, X, len(self.classes_)), np.arange(len(labels))
         else:
             self.classes_, labels = np.unique(y, return_inverse=True)
             if len(np.unique(labels if weights is None else labels[weights > 0])) < 2:
                 raise ValueError("CalibratedClassifier needs samples of at least 2 classes, and got one class")
             scores, rows = self._cross_fitted(X, y, labels, weights)
-            self.estimator_ = _fitted(self._base(), X, y, weights)
+            self.estimator_ = _require_fitted(self._base(), X, y, weights)
         few = None if weights is None else weights[rows]
         self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.score_type, few), self.method)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -121,7 +121,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         values, held_out, kind = np.zeros((len(labels), k)), np.zeros(len(labels), dtype=bool), "probs"
         for train, test in check_cv(cv, y, classifier=True).split(X, y):
             part = None if weights is None else weights[train]
-            model = _fitted(clone(self._base()), _safe_indexing(X, train), y[train], part)
+            model = _require_fitted(clone(self._base()), _safe_indexing(X, train), y[train], part)
             if len(model.classes_) < k:
                 raise InputError(
                     "cv", expected="every class in every fold", got="a fold without one", fix="use stratified folds"
@@ -132,7 +132,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return _predictions(values, labels, kind), np.flatnonzero(held_out)
 
 
-def _fitted(model: Any, X: Any, y: Any, weights: Array | None) -> Any:
+def _require_fitted(model: Any, X: Any, y: Any, weights: Array | None) -> Any:
     model = clone(model)
     if weights is not None and has_fit_parameter(model, "sample_weight"):
         return model.fit(X, y, sample_weight=weights)
@@ -167,7 +167,7 @@ def _predictions(values: Floats, labels: Ints | None, kind: str, weights: Array 
     return make(values, labels, weights=weights, allow_few_rows=True)
 
 
-def _coded(y: Any, classes: npt.NDArray[Any]) -> Ints:
+def _code_labels(y: Any, classes: npt.NDArray[Any]) -> Ints:
     """Labels as places in `classes`."""
     unknown = np.setdiff1d(y, classes)
     if len(unknown):

@@ -202,7 +202,9 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         numbers=numbers,
         noise=assessment.noise,
         bins=assessment.bins,
-        cautions=tuple(caution for caution in (_seen(p), trials.caution, _absent(trials.ruling, options)) if caution),
+        cautions=tuple(
+            caution for caution in (_seen_words(p), trials.caution, _absent(trials.ruling, options)) if caution
+        ),
         notes=contents_by_task.notes(p),
         judged_on=trials.judged_on,
         trials=trials.rows,
@@ -235,7 +237,7 @@ def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
                 low=low,
                 high=high,
                 better=fmt.BETTER[chosen.direction],
-                definition=chosen.defined(p),
+                definition=chosen.definition_for(p),
                 meaning=meanings.meaning(spec, p.task),
             )
         )
@@ -254,7 +256,7 @@ def _affordable(p: Predictions, resamples: int) -> int:
     return min(resamples, max(FEWEST, RESAMPLED_ROWS // p.n))
 
 
-def _seen(p: Predictions) -> str:
+def _seen_words(p: Predictions) -> str:
     if not p.row_data.seen:
         return ""
     return (
@@ -267,12 +269,12 @@ def _absent(ruling: Ruling, options: Options) -> str:
     """Which classes the calibrators never saw."""
     if not ruling.absent:
         return ""
-    names = fmt.listed([options.class_names[c] for c in ruling.absent])
+    names = fmt.list_words([options.class_names[c] for c in ruling.absent])
     return f"No row to fit calibrators on is of {names}: nothing is learned about {names}."
 
 
 def _title(names: list[str]) -> str:
-    return "Calibration report" if names == ["model"] else f"Calibration of {fmt.listed(names)}"
+    return "Calibration report" if names == ["model"] else f"Calibration of {fmt.list_words(names)}"
 
 
 def _sources(models: Mapping[str, Predictions], fits: Mapping[str, Predictions]) -> list[SourceFile]:

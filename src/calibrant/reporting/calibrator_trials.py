@@ -11,7 +11,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
-from calibrant.measuring.paired_draws import Draws, compared
+from calibrant.measuring.paired_draws import Draws, compare_draws
 from calibrant.repairing.choose import (
     candidates_for,
     cross_fit_candidate,
@@ -83,7 +83,7 @@ def try_all(
     measures = ("nll", "brier", ece, "accuracy", refinement(p.task))
     before = before.first(measures, resamples)
     folds = None if fit_on is not None else choose_folds(p, None, seed)
-    rows, judged, maps, seen = [_uncalibrated(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
+    rows, judged, maps, seen = [_uncalibrated_trial(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
     if look:
         look(UNCALIBRATED, p)
     for name in with_identity(calibrators)[1:]:
@@ -92,11 +92,11 @@ def try_all(
         try:
             m, q = apply_candidate(p, fit_on, name, seed)
         except InputError as error:
-            rows.append(_failed(name, error))
+            rows.append(_failed_trial(name, error))
             continue
         if fit_on is not None and m.fingerprint is not None:
-            seen = max(seen, m.fingerprint.seen(p))
-        changes = compared(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
+            seen = max(seen, m.fingerprint.share_seen(p))
+        changes = compare_draws(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
         rows.append(_trial(name, m, p, q, changes, ece))
         judged.append(judge(name, q, folds))
         maps[name] = m
@@ -112,7 +112,7 @@ def try_all(
     after = p
     if best != UNCALIBRATED:
         after = maps[best].apply(p) if fit_on is not None else apply_candidate(p, None, best, seed)[1]
-    judged_on, caution = _judged_on(fit_on, seen)
+    judged_on, caution = _choose_rows(fit_on, seen)
     return Trials(
         rows=tuple(_with_outcome(t, here) for t in rows),
         ruling=ruling,
@@ -131,7 +131,7 @@ def apply_candidate(p: Predictions, fit_on: Predictions | None, name: str, seed:
     return fit_candidate(p, name), cross_fit_candidate(p, name, choose_folds(p, None, seed))
 
 
-def _judged_on(fit_on: Predictions | None, seen: float) -> tuple[JudgedOn, str]:
+def _choose_rows(fit_on: Predictions | None, seen: float) -> tuple[JudgedOn, str]:
     if fit_on is None:
         return "cross_fitted", ""
     if seen > 0:
@@ -142,7 +142,7 @@ def _judged_on(fit_on: Predictions | None, seen: float) -> tuple[JudgedOn, str]:
     return "held_out", ""
 
 
-def _uncalibrated(p: Predictions, before: Draws, ece: str) -> CalibratorTrial:
+def _uncalibrated_trial(p: Predictions, before: Draws, ece: str) -> CalibratorTrial:
     values = before.values | _more_values(p, ece)
     return CalibratorTrial(
         calibrator=UNCALIBRATED,
@@ -173,7 +173,7 @@ def _trial(
         calibrator=name,
         outcome="inconclusive",
         words="",
-        learned=learned(m),
+        learned=describe_fit(m),
         parameters=_parameters(m),
         keeps_argmax=m.keeps_argmax,
         predictions_changed=int((q.predicted != p.predicted).sum()),
@@ -183,7 +183,7 @@ def _trial(
     )
 
 
-def _failed(name: str, error: InputError) -> CalibratorTrial:
+def _failed_trial(name: str, error: InputError) -> CalibratorTrial:
     return CalibratorTrial(
         calibrator=name,
         outcome="failed",
@@ -216,11 +216,11 @@ def _with_outcome(t: CalibratorTrial, ruling: Ruling) -> CalibratorTrial:
     return replace(t, outcome=outcome, words=f"{sentence}.")
 
 
-def learned(m: Map) -> str:
+def describe_fit(m: Map) -> str:
     """What was fitted, in one line, and why where the fit ended badly.
 
     >>> from calibrant.repairing.fit import fit
-    >>> learned(fit(Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1]), "temperature"))
+    >>> describe_fit(fit(Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1]), "temperature"))
     'T = 1.82 [0.23, 14.28]'
     """
     p = m.parameters

@@ -31,7 +31,7 @@ def figures(task: Task) -> tuple[str, ...]:
 
 def notes(p: Predictions) -> tuple[str, ...]:
     """What the rows are, and what they leave open."""
-    said = (_balance(p), _missing(p), *p.row_data.notes, _weights(p), _clusters(p), _left_out(p))
+    said = (_balance(p), _missing(p), *p.row_data.notes, _weights(p), _clusters(p), _left_out_words(p))
     return tuple(note for note in said if note)
 
 
@@ -65,7 +65,7 @@ def _clusters(p: Predictions) -> str:
     return f"Rows come in {fmt.count(count, 'cluster')}, which are resampled whole."
 
 
-def _left_out(p: Predictions) -> str:
+def _left_out_words(p: Predictions) -> str:
     if p.task == "confidence":
         return "Nothing is said of single classes: these rows hold a confidence and right or wrong, no probabilities."
     if p.task == "choice":

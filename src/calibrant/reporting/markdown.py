@@ -72,7 +72,7 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
         table(["measure", "value", "interval", "better", "what it is"], numbers),
     ]
     if m.judged_on is not None:
-        parts += [f"{level} What helps, and what does not", verdict.judged(m.judged_on, m.not_tried)]
+        parts += [f"{level} What helps, and what does not", verdict.describe_judging(m.judged_on, m.not_tried)]
         parts += [_trials(m, ece), verdict.choice(m)]
     parts += [f"{level} Where it is worst"] if m.classes or m.groups else []
     for part in (m.classes, m.groups):

@@ -108,7 +108,10 @@ def check_models(models: Predictions | Mapping[str, Predictions]) -> tuple[dict[
             raise InputError.inside(f"{first_name} and {name}", error) from None
     aligned = {first_name: first} | {name: match_rows(first, p).b for name, p in others}
     more = [f"{name} has {p.n - first.n:,} more" for name, p in named.items() if p.n > first.n]
-    return aligned, f"All numbers are of the {first.n:,} rows that every model has: {fmt.joined(more)}." if more else ""
+    return (
+        aligned,
+        f"All numbers are of the {first.n:,} rows that every model has: {fmt.join_clauses(more)}." if more else "",
+    )
 
 
 def check_fit_on(

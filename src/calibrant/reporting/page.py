@@ -79,7 +79,7 @@ def page_data(r: Report) -> dict[str, Any]:
         packed = _pack_trials(m, BUDGET // len(r.models))
         kept = [t for t in m.trials if t.calibrator in packed]
         if left_out := [label(t.calibrator) for t in m.trials if t.curve is not None and t not in kept]:
-            notes.append(f"{m.name}: {fmt.listed(left_out)} left out of the diagram, to keep this file small.")
+            notes.append(f"{m.name}: {fmt.list_words(left_out)} left out of the diagram, to keep this file small.")
         trials = [
             {"label": label(t.calibrator), "learned": t.learned, "atoms": packed[t.calibrator], "numbers": _ready(t, m)}
             for t in kept
@@ -151,7 +151,7 @@ def cost_of_best(m: Model) -> list[str]:
     return [] if m.cost is None else [fmt.number(c.actual_cost) for c in m.cost.rows if c.calibrator == m.best]
 
 
-def _compared_first(m: Model) -> list[CalibratorTrial]:
+def _order_trials(m: Model) -> list[CalibratorTrial]:
     """No calibration, the one to use, and the one for the other option: the rest is folded where there is more."""
     if m.ruling is None:
         return []
@@ -179,9 +179,9 @@ def _environment() -> Any:
         "chance": fmt.chance,
         "short": lambda measure: SHORT[measure.partition(":")[0]],
         "label": label,
-        "judged": verdict.judged,
+        "judged": verdict.describe_judging,
         "choice": verdict.choice,
-        "compared_first": _compared_first,
+        "compared_first": _order_trials,
         "mini": mini,
         "interval_or_why": _interval_or_why,
         "to_do": verdict.to_do,

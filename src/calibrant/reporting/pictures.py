@@ -57,7 +57,7 @@ def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
 
 def svg(figure: FigureData) -> str:
     """A figure of the report as inline SVG."""
-    return inline(figure.figure, _thinned(figure.rows), figure.words, name=figure.figure.partition(":")[0])
+    return inline(figure.figure, _thin(figure.rows), figure.words, name=figure.figure.partition(":")[0])
 
 
 def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
@@ -71,10 +71,10 @@ def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
     chart["config"] = chart["config"] | {"background": "transparent", "style": style}
     version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
     text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
-    return _one_image(_own_ids(_named_colours(text[text.index("<svg") :]), name), words)
+    return _one_image(_own_ids(_name_colours(text[text.index("<svg") :]), name), words)
 
 
-def _thinned(rows: list[Row]) -> list[Row]:
+def _thin(rows: list[Row]) -> list[Row]:
     """Long curves with every few points: Altair copies each row many times, and nobody sees more than this."""
     curves: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -86,7 +86,7 @@ def _thinned(rows: list[Row]) -> list[Row]:
     return kept
 
 
-def _named_colours(text: str) -> str:
+def _name_colours(text: str) -> str:
     def named(match: re.Match[str]) -> str:
         return f'{match[1]}="var({VARIABLES[match[2].lower()]})"'
 

@@ -17,7 +17,7 @@ def certainty(n: int, gap: Number, noise: Noise, state: CalibrationState, ruling
     low = gap.value if gap.low is None else gap.low
     high = gap.value if gap.high is None else gap.high
     half = (high - low) / 2
-    wanted, words = _wanted(n, gap.value, half, noise, state)
+    wanted, words = _rows_wanted(n, gap.value, half, noise, state)
     known = (
         f"The gap of {fmt.points(gap.value, sign=True)} is known to about ±{fmt.points(half)} (95 % interval "
         f"{mf.interval('gap', low, high)})."
@@ -32,7 +32,7 @@ def certainty(n: int, gap: Number, noise: Noise, state: CalibrationState, ruling
     return Certainty(half, wanted, tuple(w for w in (known, chance, words, ruling.rival_words) if w))
 
 
-def _wanted(n: int, gap: float, half: float, noise: Noise, state: CalibrationState) -> tuple[int | None, str]:
+def _rows_wanted(n: int, gap: float, half: float, noise: Noise, state: CalibrationState) -> tuple[int | None, str]:
     if state == "untested":
         return None, ""
     if state in ("inconclusive", "calibrated"):

@@ -9,7 +9,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
-from calibrant.measuring.paired_draws import Draws, compared
+from calibrant.measuring.paired_draws import Draws, compare_draws
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.options import OnStep
@@ -38,7 +38,7 @@ def rank(
     sooner = {name: make(BY)(p) for name, p in before.items()}
     order = tuple(sorted(after, key=lambda name: later[name]))
     first = next(iter(after.values()))
-    pairs = tuple(Pair(a, b, compared(draws[a], draws[b], first)) for a, b in combinations(order, 2))
+    pairs = tuple(Pair(a, b, compare_draws(draws[a], draws[b], first)) for a, b in combinations(order, 2))
     return Ranking(BY, order, pairs, _words(order, pairs, sooner, later, first.n))
 
 
@@ -69,7 +69,7 @@ def _words(
     if not tied:
         words += f"; next is {order[1]} (NLL {fmt.number(later[order[1]])})."
     else:
-        words += f"; the difference from {fmt.listed(tied)} is inconclusive."
+        words += f"; the difference from {fmt.list_words(tied)} is inconclusive."
     ahead = min(sooner, key=lambda name: sooner[name])
     if ahead != order[0]:
         words += (

@@ -96,17 +96,17 @@ def checks(rows: Sequence[Check], confidence: float) -> Table:
 
 def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Measurement]]) -> list[Table]:
     """A line for each key of accumulators, a column for each measure; as many tables as fit the width."""
-    specs = list(dict.fromkeys(m.measure for found in rows.values() for m in found))
+    specs = list(dict.fromkeys(m.measure for measurements in rows.values() for m in measurements))
     first = [max(len(visible(part)) for part in column) for column in zip(names, *rows, strict=True)]
     left = console().width - sum(first) - 2 * len(first) - 12
-    made: list[Table] = []
+    tables: list[Table] = []
     for some in _fitting(specs, left):
         table = table_of(*map(visible, names), "rows", *some)
-        for key, found in rows.items():
-            values = {m.measure: number(m.value) for m in found}
-            table.add_row(*map(visible, key), f"{found[0].n:,}", *(values.get(spec, "") for spec in some))
-        made.append(table)
-    return made
+        for key, measurements in rows.items():
+            values = {m.measure: number(m.value) for m in measurements}
+            table.add_row(*map(visible, key), f"{measurements[0].n:,}", *(values.get(spec, "") for spec in some))
+        tables.append(table)
+    return tables
 
 
 def _fitting(specs: Sequence[str], width: int) -> list[list[str]]:
@@ -186,7 +186,7 @@ def repair(r: Repair) -> Table:
     return table
 
 
-def fitted(m: Map) -> str:
+def describe_map(m: Map) -> str:
     """One paragraph: what was fitted, how sure it is, and the proof."""
     p = m.parameters
     if "T" in p and "T_low" in p and m.fit.converged:

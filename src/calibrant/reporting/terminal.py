@@ -44,14 +44,14 @@ def render(r: Report) -> Group:
 def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"== {m.name} ==\n", style="bold")] if named else []
     money = "" if m.cost is None else m.cost.headline
-    parts += [Text(_wrapped(line), style="bold") for line in (money, m.verdict.headline, m.verdict.action) if line]
+    parts += [Text(_wrap(line), style="bold") for line in (money, m.verdict.headline, m.verdict.action) if line]
     parts += [_words(m.verdict.text), *(_words(f"Caution: {caution}") for caution in m.cautions)]
     parts += [_words(" ".join(m.notes))] if m.notes else []
     if m.cost:
         parts += [*_head("What it costs"), _words(f"The rule: {m.cost.rule}. {m.cost.words}"), _cost(m)]
     parts += ["", sparkline(m.bins, m.vocabulary), *_head("The numbers, with 95 % intervals"), _numbers(m)]
     if m.judged_on is not None:
-        judged = _words(verdict.judged(m.judged_on, m.not_tried))
+        judged = _words(verdict.describe_judging(m.judged_on, m.not_tried))
         parts += [*_head("What helps, and what does not"), judged, _trials(m, ece), ""]
         parts += [_words(f"{label(t.calibrator)}: {t.words}") for t in m.trials if t.outcome == "failed"]
         parts += [_words(verdict.choice(m))]
@@ -72,7 +72,7 @@ def sparkline(bins: Sequence[Bin], words: Vocabulary = CLASS_VOCABULARY) -> Text
     bars = BARS if _can_print(BARS) else PLAIN_BARS
     wide = 2 if 2 * len(bins) <= MOST_BARS else 1
     every = -(-len(bins) // MOST_BARS)
-    merged = [_merged(bins[i : i + every]) for i in range(0, len(bins), every)]
+    merged = [_merge_bins(bins[i : i + every]) for i in range(0, len(bins), every)]
     most, wide_name = max(b.n for b in merged), max(9, len(words.right) + 1)
 
     def line(name: str, heights: Iterable[float]) -> str:
@@ -95,7 +95,7 @@ def sparkline(bins: Sequence[Bin], words: Vocabulary = CLASS_VOCABULARY) -> Text
     )
 
 
-def _merged(bins: Sequence[Bin]) -> Bin:
+def _merge_bins(bins: Sequence[Bin]) -> Bin:
     n = sum(b.n for b in bins)
     says, right = (sum(b.n * value for b, value in zip(bins, values, strict=True)) / max(n, 1)
                    for values in ([b.says for b in bins], [b.right for b in bins]))  # fmt: skip
@@ -174,7 +174,7 @@ def _ranking(r: Report, ranking: Ranking) -> list[RenderableType]:
             tests.add_row(Text(f"{pair.b} - {pair.a}"), *words, Text(better))
     table.columns[0].no_wrap = tests.columns[0].no_wrap = tests.columns[-1].no_wrap = False
     text = " ".join(part for part in (ranking.cost_words, ranking.words) if part)
-    return [Text(_wrapped(text)), "", table, "", tests, ""]
+    return [Text(_wrap(text)), "", table, "", tests, ""]
 
 
 def _provenance(r: Report) -> list[RenderableType]:
@@ -190,9 +190,9 @@ def _head(title: str) -> list[RenderableType]:
 
 
 def _words(text: str) -> Text:
-    return Text(_wrapped(text))
+    return Text(_wrap(text))
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     kept = text.replace(" %", "\N{NO-BREAK SPACE}%")  # a number and its unit on one line
     return fill(kept, max(console().width, 20), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}%", " %")

@@ -94,7 +94,7 @@ def to_do(best: str) -> str:
     return "no calibration needed" if best == UNCALIBRATED else f"use {best}"
 
 
-def judged(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
+def describe_judging(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
     """How the calibrators were fitted and judged."""
     words = {
         "held_out": "Each calibrator was fitted on other rows and judged on these held-out ones.",
@@ -103,7 +103,7 @@ def judged(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
         "fitting_rows": "The calibrators were fitted on rows they are judged on: these numbers are optimistic.",
     }[judged_on]
     if not_tried:
-        words += f" Not tried, because it takes long on so many rows and classes: {fmt.listed(not_tried)}."
+        words += f" Not tried, because it takes long on so many rows and classes: {fmt.list_words(not_tried)}."
     return words
 
 
@@ -114,11 +114,11 @@ def _repair(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling:
         return ""
     if ruling.chosen == UNCALIBRATED:
         which = "keeps every prediction and " if ruling.keep_argmax else ""
-        listed, where = fmt.listed(others, most=8), _where_chosen(judged_on)
+        listed, where = fmt.list_words(others, most=8), _where_chosen(judged_on)
         none = f"none of the calibrators tried ({listed}) {which}significantly lowers the loss{where}"
         words = f"No calibration needed: {none}." if state in ("calibrated", "close") else f"{fmt.sentence(none)}."
         here = [TITLES.get(t.calibrator, t.calibrator) for t in trials if t.outcome == HELPED]
-        return f"{words} On these rows {fmt.listed(here, most=8)} would have." if here else words
+        return f"{words} On these rows {fmt.list_words(here, most=8)} would have." if here else words
     t = _find(trials, ruling.chosen)
     changes = _changes(t)
     fitted = {
@@ -204,4 +204,6 @@ def _refinement(auroc: Comparison) -> str:
 def _harm(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
     """Those that nobody chose: of the chosen one it has been said."""
     worse = [t.calibrator for t in trials if t.outcome == WORSE and t.calibrator != ruling.chosen]
-    return f"The loss is raised by {fmt.listed([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""
+    return (
+        f"The loss is raised by {fmt.list_words([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""
+    )

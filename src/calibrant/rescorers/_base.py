@@ -93,20 +93,20 @@ def features_of(p: Predictions, method: str) -> Floats:
 
 def matrix(features: npt.ArrayLike, what: str, width: int | None = None) -> Array:
     """Features as finite float64 (n, d), of the width that others had."""
-    made = np.asarray(features, dtype=np.float64)
-    if made.ndim != 2 or 0 in made.shape:
-        raise InputError(what, expected="features (n, d)", got=f"shape {made.shape}", fix="give a row per sample")
-    if width is not None and made.shape[1] != width:
+    values = np.asarray(features, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise InputError(what, expected="features (n, d)", got=f"shape {values.shape}", fix="give a row per sample")
+    if width is not None and values.shape[1] != width:
         fix = "use features of the same layer of the same network"
-        raise InputError(what, expected=f"{width} features a row", got=str(made.shape[1]), fix=fix)
-    if not np.isfinite(made).all():
+        raise InputError(what, expected=f"{width} features a row", got=str(values.shape[1]), fix=fix)
+    if not np.isfinite(values).all():
         raise InputError(what, expected="finite features", got="NaN or infinity", fix="look at the network's outputs")
-    return made
+    return values
 
 
-def replaced(p: Predictions, q: Array, fitted_on: Fingerprint | None) -> Predictions:
+def replace_confidence(p: Predictions, q: Array, fitted_on: Fingerprint | None) -> Predictions:
     """The same predictions with confidence q; says so when they are rows that the method was fitted on."""
-    seen = fitted_on.seen(p) if fitted_on else 0.0
+    seen = fitted_on.share_seen(p) if fitted_on else 0.0
     if seen:
         warnings.warn(
             f"about {whole_percent(seen)} of these rows are among those this confidence was fitted on: numbers on them "
@@ -114,8 +114,10 @@ def replaced(p: Predictions, q: Array, fitted_on: Fingerprint | None) -> Predict
             LeakWarning,
             stacklevel=3,
         )
-    made = p.with_confidence(q)
-    return made.with_values(made.values, made.score_type, replace(made.row_data, seen=max(seen, p.row_data.seen)))
+    rescored = p.with_confidence(q)
+    return rescored.with_values(
+        rescored.values, rescored.score_type, replace(rescored.row_data, seen=max(seen, p.row_data.seen))
+    )
 
 
 def save_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> None:

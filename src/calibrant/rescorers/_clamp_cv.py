@@ -35,17 +35,17 @@ def held_out_losses(
     logits: list[list[npt.NDArray[np.float64]]] = [[] for _ in lams]
     labels: list[Ints] = []
     for left_out in np.array_split(order, folds):
-        others = Passes(passes.network, rows.take(np.setdiff1d(order, left_out)), lambda _: passes.counted())
+        others = Passes(passes.network, rows.take(np.setdiff1d(order, left_out)), lambda _: passes.count_one())
         seen = [others.look(point.delta, rows.take(left_out)) for point in fits(others, lams)]
         labels.append(seen[0].labels)
         for kept, look in zip(logits, seen, strict=True):
             kept.append(look.logits)
-    zero = _judged(gamma, None, passes.zero.logits, passes.zero.labels)
+    zero = _judge(gamma, None, passes.zero.logits, passes.zero.labels)
     every = np.concatenate(labels)
-    return [zero, *(_judged(gamma, lam, np.concatenate(z), every) for lam, z in zip(lams, logits, strict=True))]
+    return [zero, *(_judge(gamma, lam, np.concatenate(z), every) for lam, z in zip(lams, logits, strict=True))]
 
 
-def _judged(gamma: float, lam: float | None, logits: npt.NDArray[np.float64], labels: Ints) -> HeldOut:
+def _judge(gamma: float, lam: float | None, logits: npt.NDArray[np.float64], labels: Ints) -> HeldOut:
     if not np.isfinite(logits).all():
         return HeldOut(gamma, lam, 1.0, float("inf"))
     T = best_temperature(logits, labels, gamma)

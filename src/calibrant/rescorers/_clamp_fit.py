@@ -10,7 +10,7 @@ from torch import Tensor
 
 from calibrant.core.text.number_format import percent
 from calibrant.core.torch.focal import focal_rows
-from calibrant.rescorers._clamp_passes import Look, Passes
+from calibrant.rescorers._clamp_passes import Passes, PerturbedOutput
 from calibrant.rescorers._focal_temperature import best_temperature, focal_mean
 
 MEMORY = 10  # pairs that L-BFGS remembers
@@ -24,7 +24,7 @@ T_FLOOR = 1e-2  # of SGD, whose steps could make T negative
 class Point:
     """A perturbation with its temperature and the value of the objective there."""
 
-    look: Look
+    look: PerturbedOutput
     T: float
     objective: float
 
@@ -42,13 +42,13 @@ class Objective:
     norm: Literal["squared", "plain"]
     tempered: bool  # with the best T for every perturbation; otherwise T = 1
 
-    def point(self, look: Look) -> Point:
+    def point(self, look: PerturbedOutput) -> Point:
         """The perturbation with its exact T: what is left is a function of the perturbation alone."""
         if not np.isfinite(look.logits).all():
             return Point(look, 1.0, float("inf"))
         return self.at(look, best_temperature(look.logits, look.labels, self.gamma) if self.tempered else 1.0)
 
-    def at(self, look: Look, T: float) -> Point:
+    def at(self, look: PerturbedOutput, T: float) -> Point:
         loss = focal_mean(look.logits, look.labels, self.gamma, T)
         return Point(look, T, loss + float(self.penalty(look.delta)))
 
@@ -97,16 +97,16 @@ def descend(
         slope = objective.slope(passes, point)
         if before is not None:
             _remember(pairs, point.delta - before[0], slope - before[1])
-        found = _search(passes, objective, box, point, slope, pairs, limit)
-        if found is None and pairs and passes.count < limit:
+        lowered = _search(passes, objective, box, point, slope, pairs, limit)
+        if lowered is None and pairs and passes.count < limit:
             pairs.clear()  # what was learnt about the curvature misleads: once more without it
-            found = _search(passes, objective, box, point, slope, pairs, limit)
-        if found is None and passes.count < limit:
+            lowered = _search(passes, objective, box, point, slope, pairs, limit)
+        if lowered is None and passes.count < limit:
             return point, "no step lowers it any more"
-        if found is None:
+        if lowered is None:
             break
-        before, lower = (point.delta, slope), point.objective - found.objective
-        point = found
+        before, lower = (point.delta, slope), point.objective - lowered.objective
+        point = lowered
         share = lower / abs(point.objective) if point.objective else 0.0
         if share <= tolerance:
             return point, "it has converged"
@@ -134,7 +134,7 @@ def by_sgd(passes: Passes, objective: Objective, start: Tensor, box: Box, option
     low, high = (wall.to(delta) for wall in (box.low, box.high))
     rows = passes.rows(options.batch)
     for epoch in range(options.epochs):
-        for x, y in passes.batches(rows.shuffled(options.seed, epoch)):
+        for x, y in passes.batches(rows.shuffle(options.seed, epoch)):
             optimizer.zero_grad()
             with torch.enable_grad():
                 losses = focal_rows(passes.network(x + delta) / T, y, objective.gamma)
@@ -206,10 +206,10 @@ def _search(
         promised = float((slope * (candidate - point.delta)).sum())
         if promised >= 0:
             return None
-        found = objective.point(passes.look(candidate))
-        if found.objective <= point.objective + ARMIJO * promised:
-            return found
-        length.shorten(promised, found.objective - point.objective)
+        reached = objective.point(passes.look(candidate))
+        if reached.objective <= point.objective + ARMIJO * promised:
+            return reached
+        length.shorten(promised, reached.objective - point.objective)
     return None
 
 

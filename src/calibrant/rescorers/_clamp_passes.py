@@ -19,7 +19,7 @@ CPU_ROWS = 100  # images at a time on a CPU: what a network makes of more of the
 
 
 @dataclass(frozen=True)
-class Look:
+class PerturbedOutput:
     """What the network says with a perturbation: logits before any temperature."""
 
     delta: Tensor  # of one input's shape; float64, with the digits that the network's number type keeps
@@ -52,7 +52,7 @@ class Passes:
             self._rows = Rows.of(self.loader, size)
         return replace(self._rows, size=size)
 
-    def look(self, delta: Tensor, at: Loader | None = None) -> Look:
+    def look(self, delta: Tensor, at: Loader | None = None) -> PerturbedOutput:
         """Forward only: one pass, over other rows where they are given. Logits may be infinite or NaN."""
         held = delta.to(self.device, self.dtype)
         logits, labels = [], []
@@ -60,7 +60,7 @@ class Passes:
             for x, y in _pieces(self.batches(at)):
                 logits.append(wide(self.network(x + held)).cpu())
                 labels.append(y.cpu())
-        return Look(held.cpu().double(), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
+        return PerturbedOutput(held.cpu().double(), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
 
     def gradient(self, delta: Tensor, of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """Forward and backward: one pass. The gradient by delta of the mean over rows of `of(logits, labels)` (B,)."""
@@ -84,14 +84,14 @@ class Passes:
         if not some:
             got = "none in this one"
             raise InputError("loader", expected="the same batches in every pass", got=got, fix=NO_ITERATOR)
-        self.counted()
+        self.count_one()
 
-    def counted(self) -> None:
+    def count_one(self) -> None:
         self.count += 1
         if self.on_pass is not None:
             self.on_pass(self.count)
 
-    def _first(self) -> Look:
+    def _first(self) -> PerturbedOutput:
         """The pass without a perturbation, which learns shapes and ranges and refuses what cannot be calibrated."""
         logits: list[Tensor] = []
         labels: list[Tensor] = []
@@ -101,14 +101,16 @@ class Passes:
                 self.high = -self.low
             check_inputs(x, self.shape)
             with torch.no_grad():
-                logits.append(_checked(self.network(x), y))
+                logits.append(_check_logits(self.network(x), y))
             labels.append(y.cpu())
             self.low = torch.minimum(self.low, x.amin(0).cpu().double())
             self.high = torch.maximum(self.high, x.amax(0).cpu().double())
         if not logits:
             raise InputError("loader", expected="calibration batches", got="none", fix="give inputs and labels")
-        self.counted()
-        look = Look(self.low.new_zeros(self.shape), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
+        self.count_one()
+        look = PerturbedOutput(
+            self.low.new_zeros(self.shape), torch.cat(logits).double().numpy(), torch.cat(labels).numpy()
+        )
         seen = np.unique(look.labels)
         if len(seen) < 2:
             got = f"only class {seen[0]} in {len(look.labels)} rows"
@@ -127,7 +129,7 @@ def _pieces(batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, 
             yield x[rows].contiguous(memory_format=torch.channels_last), y[rows]
 
 
-def _checked(logits: object, labels: Tensor) -> Tensor:
+def _check_logits(logits: object, labels: Tensor) -> Tensor:
     if not isinstance(logits, Tensor) or logits.ndim != 2 or logits.shape[1] < 2:
         got = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
         fix = "wrap the network so that it returns its logits alone"

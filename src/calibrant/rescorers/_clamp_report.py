@@ -14,7 +14,7 @@ from calibrant.rescorers._focal_temperature import HIGH, LOW, best_temperature, 
 
 if TYPE_CHECKING:
     from calibrant.rescorers._clamp_passes import Passes
-    from calibrant.rescorers._clamp_search import Fitted
+    from calibrant.rescorers._clamp_search import ClampFit
     from calibrant.rescorers.clamping import NeuralClamping
 
 
@@ -69,11 +69,11 @@ class ClampReport:
     options: dict[str, Any]  # of NeuralClamping
     rows: tuple[ClampRow, ...] = ()  # where several gammas or weights were tried
     held_out: tuple[HeldOut, ...] = ()  # the weights that lambda_rule="cv" compared
-    judged: "Judged | None" = None  # on held-out rows, if there were any
+    judged: "ClampComparison | None" = None  # on held-out rows, if there were any
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClampComparison:
     """A clamp and plain temperature scaling, fitted on the same rows, on rows that neither has seen."""
 
     n: int
@@ -95,44 +95,44 @@ class Judged:
         )
 
 
-def judge(passes: "Passes", found: Point, held_out: Loader) -> Judged:
+def judge(passes: "Passes", point: Point, held_out: Loader) -> ClampComparison:
     """The clamp against plain temperature scaling (cross-entropy, no perturbation): two passes over held-out rows."""
     T = best_temperature(passes.zero.logits, passes.zero.labels, 0.0)
-    clamped, plain = passes.look(found.delta, held_out), passes.look(passes.zero.delta, held_out)
-    ours, theirs = (row_losses(look.logits / by, look.labels) for look, by in ((clamped, found.T), (plain, T)))
+    clamped, plain = passes.look(point.delta, held_out), passes.look(passes.zero.delta, held_out)
+    ours, theirs = (row_losses(look.logits / by, look.labels) for look, by in ((clamped, point.T), (plain, T)))
     change = ours - theirs
     mean, error = float(change.mean()), float(change.std(ddof=1)) / len(change) ** 0.5 if len(change) > 1 else np.inf
     reach = NORMAL_95 * error
-    return Judged(len(change), float(ours.mean()), float(theirs.mean()), mean - reach, mean + reach)
+    return ClampComparison(len(change), float(ours.mean()), float(theirs.mean()), mean - reach, mean + reach)
 
 
-def chosen(fits: Sequence["Fitted"]) -> "Fitted":
+def choose_fit(fits: Sequence["ClampFit"]) -> "ClampFit":
     """The fit with the smallest ECE on the calibration rows."""
-    return min(fits, key=lambda fit: ece(predicted(fit.point)))
+    return min(fits, key=lambda fit: ece(predict_rows(fit.point)))
 
 
 def report(
     options: "NeuralClamping",
     passes: "Passes",
-    fits: Sequence["Fitted"],
-    best: "Fitted",
+    fits: Sequence["ClampFit"],
+    best: "ClampFit",
     held_out: Loader | None = None,
 ) -> ClampReport:
     z, labels = passes.zero.logits, passes.zero.labels
     judged = None if held_out is None else judge(passes, best.point, held_out)
-    row, found = row_of(best), best.point
+    row, point = row_of(best), best.point
     alone = Objective(row.gamma, 0.0, options.norm, True).point(passes.zero)
     return ClampReport(
         gamma=row.gamma,
         lam=row.lam,
-        T=found.T,
+        T=point.T,
         T_alone=alone.T,
         delta_norm=row.delta_norm,
         objective_before=focal_mean(z, labels, row.gamma),
         objective_temperature=alone.objective,
-        objective=found.objective,
+        objective=point.objective,
         ece_before=ece(Predictions(z, labels, "logits")),
-        ece_temperature=ece(predicted(alone)),
+        ece_temperature=ece(predict_rows(alone)),
         ece=row.ece,
         n=len(labels),
         k=z.shape[1],
@@ -146,8 +146,8 @@ def report(
     )
 
 
-def row_of(fit: "Fitted") -> ClampRow:
-    p = predicted(fit.point)
+def row_of(fit: "ClampFit") -> ClampRow:
+    p = predict_rows(fit.point)
     return ClampRow(
         gamma=fit.gamma,
         lam=fit.lam,
@@ -161,7 +161,7 @@ def row_of(fit: "Fitted") -> ClampRow:
     )
 
 
-def diagnosis(options: "NeuralClamping", row: ClampRow, fit: "Fitted") -> str:
+def diagnosis(options: "NeuralClamping", row: ClampRow, fit: "ClampFit") -> str:
     gain = 1 - row.objective / row.objective_temperature if row.objective_temperature > 0 else 0.0
     other = "temperature alone" if options.what != "delta" else "the uncalibrated network"
     better = "fit by lbfgs, or for longer" if options.by == "sgd" else "fit by lbfgs"
@@ -180,7 +180,7 @@ def diagnosis(options: "NeuralClamping", row: ClampRow, fit: "Fitted") -> str:
     return f"{said} The fit ended: {row.stopped}." if row.stopped else said
 
 
-def predicted(point: Point) -> Predictions:
+def predict_rows(point: Point) -> Predictions:
     return Predictions(point.look.logits / point.T, point.look.labels, "logits")
 
 

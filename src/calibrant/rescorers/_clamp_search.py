@@ -21,7 +21,7 @@ from calibrant.rescorers._clamp_fit import (
     descend,
     logit_gradient,
 )
-from calibrant.rescorers._clamp_passes import Look, Passes
+from calibrant.rescorers._clamp_passes import Passes, PerturbedOutput
 from calibrant.rescorers._clamp_report import HeldOut
 from calibrant.rescorers._focal_temperature import focal_mean
 
@@ -35,7 +35,7 @@ NEXT = 12  # fits for the next gamma start where the last one ended, and get thi
 
 
 @dataclass(frozen=True)
-class Fitted:
+class ClampFit:
     """One fit: where it ended and why, and where it would be without a perturbation."""
 
     gamma: float
@@ -47,12 +47,12 @@ class Fitted:
 
 
 @dataclass
-class _Warm:
+class _WarmStart:
     """Where the fit for the next gamma begins, and what it need not learn again."""
 
     start: Tensor
     limit: int  # passes, counted from the beginning of all
-    look: Look | None = None
+    look: PerturbedOutput | None = None
     pairs: Pairs = field(default_factory=list)
 
 
@@ -75,18 +75,18 @@ class Search:
         self.start = self.walls.project(self._start(box))
         self.spent = passes.count
 
-    def fits(self) -> Iterator[Fitted]:
-        warm: dict[float, _Warm] = {}
+    def fits(self) -> Iterator[ClampFit]:
+        warm: dict[float, _WarmStart] = {}
         for gamma in self.options.gammas:
             for weight in self._weights(gamma):
                 objective = self._objective(gamma, weight.lam or 0.0)
-                found, why = nothing, _ = objective.point(self.passes.zero), ""
+                point, why = nothing, _ = objective.point(self.passes.zero), ""
                 if weight.lam is not None:
                     last = warm.setdefault(weight.share, self._warm(self.passes))
-                    found, why = self._one(self.passes, objective, last)
-                yield Fitted(gamma, weight.lam, found, nothing, why, weight.held_out)
+                    point, why = self._one(self.passes, objective, last)
+                yield ClampFit(gamma, weight.lam, point, nothing, why, weight.held_out)
 
-    def _one(self, passes: Passes, objective: Objective, warm: _Warm) -> tuple[Point, str]:
+    def _one(self, passes: Passes, objective: Objective, warm: _WarmStart) -> tuple[Point, str]:
         """The best point of one fit, and why it ended there."""
         o, nothing = self.options, objective.point(passes.zero)
         if o.by == "sgd":
@@ -95,19 +95,23 @@ class Search:
             return by_sgd(passes, objective, begin, self.walls, recipe), ""
         if o.what == "T":
             return nothing, ""
-        found = objective.point(warm.look or passes.look(warm.start))
+        reached = objective.point(warm.look or passes.look(warm.start))
         if o.by == "efficient":  # the perturbation is fixed: only T is fitted
-            warm.look = found.look
-            return found, ""
-        found, why = descend(passes, objective, found, self.walls, warm.pairs, limit=warm.limit, tolerance=o.tolerance)
-        warm.limit, warm.look = passes.count + o.next_passes, found.look
-        return min(found, nothing, key=lambda point: point.objective), why
+            warm.look = reached.look
+            return reached, ""
+        reached, why = descend(
+            passes, objective, reached, self.walls, warm.pairs, limit=warm.limit, tolerance=o.tolerance
+        )
+        warm.limit, warm.look = passes.count + o.next_passes, reached.look
+        return min(reached, nothing, key=lambda point: point.objective), why
 
     # -- where it starts ------------------------------------------------------------------------
 
-    def _warm(self, passes: Passes) -> _Warm:
+    def _warm(self, passes: Passes) -> _WarmStart:
         spent = self.spent if passes is self.passes else 1
-        return _Warm(self.start, passes.count + self.options.passes - spent, None if self.start.any() else passes.zero)
+        return _WarmStart(
+            self.start, passes.count + self.options.passes - spent, None if self.start.any() else passes.zero
+        )
 
     def _start(self, box: Box | None) -> Tensor:
         o, passes = self.options, self.passes
@@ -138,7 +142,7 @@ class Search:
         if o.lambda_rule == "ece" and o.what != "T":
             return [_Weight(share, share * loss) for share in LAM_POOL]
         if o.lambda_rule == "cv" and o.what != "T":
-            return [self._validated(gamma, loss)]
+            return [self._cross_validate(gamma, loss)]
         return [_Weight(LAM_SHARE, LAM_SHARE * loss / (self._term(gamma) if o.lambda_rule == "term" else 1.0))]
 
     def _term(self, gamma: float) -> float:
@@ -148,7 +152,7 @@ class Search:
             raise InputError("lambda_rule='term'", expected="a start other than 0", got="one at 0", fix=fix)
         return term
 
-    def _validated(self, gamma: float, loss: float) -> _Weight:
+    def _cross_validate(self, gamma: float, loss: float) -> _Weight:
         """The weight that serves rows best which were left out of the fit."""
 
         def fits(passes: Passes, lams: Sequence[float]) -> list[Point]:

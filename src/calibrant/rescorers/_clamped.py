@@ -7,19 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.core.errors import InputError
-from calibrant.core.maps.export_check import Exported
+from calibrant.core.maps.export_check import ExportedFile
 from calibrant.core.predictions import Predictions
-from calibrant.core.torch.layers import frozen
+from calibrant.core.torch.layers import freeze
 from calibrant.core.torch.loader import Loader, pairs
 
 if TYPE_CHECKING:
     from calibrant.rescorers._clamp_report import ClampReport
 
 
-class Clamped(nn.Module):
+class ClampedNetwork(nn.Module):
     """x -> f(x + delta) / T, for the f that it was fitted to.
 
-    >>> clamped = Clamped(nn.Identity(), torch.tensor([1.0, 0.0]), 2.0)
+    >>> clamped = ClampedNetwork(nn.Identity(), torch.tensor([1.0, 0.0]), 2.0)
     >>> clamped(torch.tensor([[3.0, 2.0]]))
     tensor([[2., 1.]])
     """
@@ -42,17 +42,17 @@ class Clamped(nn.Module):
         logits: Tensor = self.network(x + self.delta)
         return logits / self.T
 
-    def only(self, part: Literal["delta", "T"]) -> "Clamped":
+    def only(self, part: Literal["delta", "T"]) -> "ClampedNetwork":
         """The same network with one of the two, as it was learnt jointly; the report is that of the joint fit."""
         if part not in ("delta", "T"):
             raise InputError("only", expected="delta or T", got=repr(part), fix="name one of the two")
         delta = self.delta if part == "delta" else torch.zeros_like(self.delta)
-        return Clamped(self.network, delta, 1.0 if part == "delta" else float(self.T), report=self.report)
+        return ClampedNetwork(self.network, delta, 1.0 if part == "delta" else float(self.T), report=self.report)
 
     def predict(self, loader: Loader) -> Predictions:
         """Logits of every row, in the loader's order; the network is left as it was."""
         logits, labels = [], []
-        with frozen(self), torch.no_grad():
+        with freeze(self), torch.no_grad():
             for x, y in pairs(loader, self.network):
                 check_inputs(x, self.delta.shape)
                 z = self(x)
@@ -68,7 +68,7 @@ class Clamped(nn.Module):
 
         save_clamped(self, folder)
 
-    def export_onnx(self, path: str | Path) -> Exported:
+    def export_onnx(self, path: str | Path) -> ExportedFile:
         """Network and clamp as one file, inputs in and logits out, for batches of any size.
 
         Nothing is written unless onnxruntime gives torch's numbers.

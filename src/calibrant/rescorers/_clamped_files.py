@@ -9,18 +9,18 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from calibrant.core.config.convert import build
-from calibrant.core.config.toml import Table, shown
+from calibrant.core.config.toml import Table, show_value
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.json import read_json, whole
 from calibrant.rescorers._clamp_report import ClampReport
-from calibrant.rescorers._clamped import Clamped
+from calibrant.rescorers._clamped import ClampedNetwork
 
 TENSORS, FACTS = "clamp.safetensors", "clamp.json"
 AGAIN = "fit and save again"
 
 
-def save_clamped(clamped: Clamped, folder: str | Path) -> None:
+def save_clamped(clamped: ClampedNetwork, folder: str | Path) -> None:
     """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report)."""
     from safetensors.torch import save as to_bytes
 
@@ -37,8 +37,8 @@ def save_clamped(clamped: Clamped, folder: str | Path) -> None:
     write_whole(Path(folder) / FACTS, lambda stream: stream.write(text))
 
 
-def load_clamped(folder: str | Path, network: nn.Module) -> Clamped:
-    """What `Clamped.save` wrote, around the network that it was fitted to."""
+def load_clamped(folder: str | Path, network: nn.Module) -> ClampedNetwork:
+    """What `ClampedNetwork.save` wrote, around the network that it was fitted to."""
     folder = Path(folder)
     saved = _facts(folder / FACTS)
     delta, T = _tensors(folder / TENSORS)
@@ -46,11 +46,11 @@ def load_clamped(folder: str | Path, network: nn.Module) -> Clamped:
         got = f"shape {list(delta.shape)} and T {float(T):g} in {TENSORS}, {saved.input_shape} and {saved.T:g}"
         raise InputError(str(folder), expected="two files of one fit", got=f"{got} in {FACTS}", fix=AGAIN)
     like = next(network.parameters(), delta)
-    return Clamped(network, delta.to(like.device, like.dtype), float(T), report=saved.report)
+    return ClampedNetwork(network, delta.to(like.device, like.dtype), float(T), report=saved.report)
 
 
 @dataclass(frozen=True)
-class _Saved:
+class _ClampFile:
     """clamp.json."""
 
     calibrant_clamp: int
@@ -60,16 +60,16 @@ class _Saved:
     report: ClampReport | None
 
 
-def _facts(file: Path) -> _Saved:
+def _facts(file: Path) -> _ClampFile:
     if not file.is_file():
-        fix = "give the folder that Clamped.save or calibrant clamp --out wrote"
+        fix = "give the folder that ClampedNetwork.save or calibrant clamp --out wrote"
         raise InputError(str(file.parent), expected=f"a {FACTS}", got="none", fix=fix)
     values = read_json(file, expected=f"a {FACTS}", fix=AGAIN)
     with whole(str(file), fix=AGAIN):
         version = values["calibrant_clamp"]
     if version != 1:
-        raise InputError(str(file), expected="version 1", got=shown(version), fix="use a newer calibrant")
-    return build(_Saved, Table(values, {(): str(file)}))
+        raise InputError(str(file), expected="version 1", got=show_value(version), fix="use a newer calibrant")
+    return build(_ClampFile, Table(values, {(): str(file)}))
 
 
 def _tensors(file: Path) -> tuple[Tensor, Tensor]:

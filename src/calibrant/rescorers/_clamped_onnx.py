@@ -13,20 +13,20 @@ from torch import Tensor, nn
 
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
-from calibrant.core.maps.export_check import ONNX_INSTALL, TOLERANCE, Exported, needed
-from calibrant.core.torch.layers import frozen, wide
+from calibrant.core.maps.export_check import ONNX_INSTALL, TOLERANCE, ExportedFile, require_module
+from calibrant.core.torch.layers import freeze, wide
 
 if TYPE_CHECKING:
-    from calibrant.rescorers._clamped import Clamped
+    from calibrant.rescorers._clamped import ClampedNetwork
 
 ROWS = 5  # of the comparison; the export itself looks at two, so that a fixed batch size shows
 INPUT, OUTPUT = "inputs", "logits"
 
 
-def export_clamped(clamped: "Clamped", path: str | Path) -> Exported:
+def export_clamped(clamped: "ClampedNetwork", path: str | Path) -> ExportedFile:
     for module in ("onnx", "onnxscript", "onnxruntime"):
-        needed(module, ONNX_INSTALL if module != "onnxscript" else "onnxscript")
-    with frozen(clamped), torch.no_grad():
+        require_module(module, ONNX_INSTALL if module != "onnxscript" else "onnxscript")
+    with freeze(clamped), torch.no_grad():
         x = _trial(clamped, ROWS)
         expected = wide(clamped(x)).softmax(1).cpu().numpy()
         try:
@@ -46,13 +46,13 @@ def export_clamped(clamped: "Clamped", path: str | Path) -> Exported:
             fix="nothing was written; export in float32, or report this network as a bug",
         )
     write_whole(path, lambda stream: stream.write(data))
-    return Exported(Path(path), "onnx", largest, ROWS)
+    return ExportedFile(Path(path), "onnx", largest, ROWS)
 
 
 class _OneCall(nn.Module):
     """The clamped network without the check of shapes, which is settled here."""
 
-    def __init__(self, clamped: "Clamped") -> None:
+    def __init__(self, clamped: "ClampedNetwork") -> None:
         super().__init__()
         self.clamped = clamped
 
@@ -61,7 +61,7 @@ class _OneCall(nn.Module):
         return logits / self.clamped.T
 
 
-def _graph(clamped: "Clamped") -> bytes:
+def _graph(clamped: "ClampedNetwork") -> bytes:
     whole = _OneCall(clamped).eval()
     batch = {INPUT: {0: torch.export.Dim("batch")}}
     program: Any = torch.onnx.export(
@@ -91,13 +91,13 @@ def _quietly() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _trial(clamped: "Clamped", rows: int) -> Tensor:
+def _trial(clamped: "ClampedNetwork", rows: int) -> Tensor:
     noise = torch.randn((rows, *clamped.delta.shape), generator=torch.Generator().manual_seed(0))
     return noise.to(clamped.delta)
 
 
 def _run(data: bytes, x: Any) -> Any:
-    runtime = needed("onnxruntime", ONNX_INSTALL)
+    runtime = require_module("onnxruntime", ONNX_INSTALL)
     options = runtime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 3, 1
     session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

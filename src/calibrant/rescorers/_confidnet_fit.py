@@ -17,7 +17,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
 from calibrant.core.torch.loader import Loader, pairs
 from calibrant.rescorers._confidnet_rows import Rows, aims, look, rows_of
-from calibrant.rescorers._fit_state import FitState, load_fit, save_fit, seeded
+from calibrant.rescorers._fit_state import FitState, load_fit, save_fit, seed_epoch
 from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, OnEpoch, fingerprint
 
 LEAST_ERRORS = 30  # AUPR-error of fewer is mostly chance: the loss selects instead
@@ -48,9 +48,9 @@ class Fitting:
         self.val = self.rows(val_loader, "the images that select")
         wrong = int((self.val.logits.argmax(1) != self.val.labels).sum())
         self.by = "aupr_error" if LEAST_ERRORS <= wrong < len(self.val.labels) else "loss"
-        with self.seeded(0, 0):
-            made = ConfidenceHead(self.val.features.shape[1], options.width, options.depth)
-        self.head = made.to(self.val.features.device, self.val.features.dtype)
+        with self.seed(0, 0):
+            head = ConfidenceHead(self.val.features.shape[1], options.width, options.depth)
+        self.head = head.to(self.val.features.device, self.val.features.dtype)
         self.clone: nn.Module | None = None
         self.optimizer = self.adam()
         self.state, self.best = FitState(), self.tensors()
@@ -76,7 +76,7 @@ class Fitting:
     def run_stage(self, epochs: int, train: Callable[[int], float]) -> None:
         state, patience = self.state, self.options.patience
         while state.epoch < epochs and not 0 < patience <= state.waited:
-            with self.seeded(state.stage, state.epoch + 1):
+            with self.seed(state.stage, state.epoch + 1):
                 loss = train(state.epoch)
             self.end_epoch(loss)
 
@@ -100,7 +100,7 @@ class Fitting:
 
     def train_head(self, epoch: int) -> float:
         """One epoch of the head on features of frozen layers, in a new order."""
-        rows = self.kept or self.learned(epoch)
+        rows = self.kept or self.learning_rows(epoch)
         if self.keeps:
             self.kept = rows
         n, total = len(rows.targets), 0.0
@@ -110,7 +110,7 @@ class Fitting:
             total += self.step(rows.features[taken], rows.targets[taken], rows.weights[taken]) * len(taken)
         return total / n
 
-    def learned(self, epoch: int) -> Rows:
+    def learning_rows(self, epoch: int) -> Rows:
         """Features and targets of the training images, of one pass with the classifier's dropout on."""
         self.tell(0 if self.keeps else epoch)
         for module in self.dropouts:
@@ -173,9 +173,9 @@ class Fitting:
         if set_epoch is not None:
             set_epoch(epoch)
 
-    def seeded(self, stage: int, epoch: int) -> AbstractContextManager[None]:
+    def seed(self, stage: int, epoch: int) -> AbstractContextManager[None]:
         like = next(self.network.parameters(), torch.zeros(()))
-        return seeded(self.options.seed, stage, epoch, like.device)
+        return seed_epoch(self.options.seed, stage, epoch, like.device)
 
     # -- what is kept ---------------------------------------------------------------------------
 

@@ -29,11 +29,11 @@ def rows_of(network: nn.Module, last: str, loader: Loader, error_weight: float, 
             parts.append((features, *aims(logits, labels, error_weight), logits, labels))
     if not parts:
         raise InputError("ConfidNet", expected=what, got="an empty loader", fix="give it images and labels")
-    made = Rows(*(torch.cat(column) for column in zip(*parts, strict=True)))
-    if not made.features.isfinite().all():
+    rows = Rows(*(torch.cat(column) for column in zip(*parts, strict=True)))
+    if not rows.features.isfinite().all():
         fix = "look at the network's outputs"
         raise InputError("ConfidNet", expected="finite features", got="NaN or infinity", fix=fix)
-    return made
+    return rows
 
 
 def aims(logits: Tensor, labels: Tensor, error_weight: float) -> tuple[Tensor, Tensor]:

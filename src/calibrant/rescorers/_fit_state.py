@@ -28,7 +28,7 @@ class FitState:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedFit:
     """What a file holds of a fit."""
 
     state: FitState
@@ -55,34 +55,34 @@ def save_fit(
     facts: Mapping[str, Any],
 ) -> None:
     """The state with its tensors; `facts` (options, network, images) say which fit it is."""
-    tensors = checkpoint.named("optimizer", checkpoint.optimizer_tensors(optimizer))
-    tensors |= checkpoint.named("now", now) | checkpoint.named("best", best)
+    tensors = checkpoint.name_tensors("optimizer", checkpoint.optimizer_tensors(optimizer))
+    tensors |= checkpoint.name_tensors("now", now) | checkpoint.name_tensors("best", best)
     checkpoint.save(file, tensors, {"state": asdict(state), **facts})
 
 
-def load_fit(file: Path, what: str, facts: Mapping[str, Any], later: Mapping[int, set[str]]) -> Kept:
+def load_fit(file: Path, what: str, facts: Mapping[str, Any], later: Mapping[int, set[str]]) -> SavedFit:
     """What `save_fit` wrote, if these facts are still the same.
 
     `later` names, by stage, options that no epoch so far has looked at: they may differ.
     """
-    tensors, found = checkpoint.load(file)
-    if "state" not in found or "images" not in found:
+    tensors, document = checkpoint.load(file)
+    if "state" not in document or "images" not in document:
         raise InputError(str(file), expected=f"the state of {what}", got="another file", fix="delete it")
-    then, now, free = found["options"], facts["options"], later[found["state"]["stage"]]
+    then, now, free = document["options"], facts["options"], later[document["state"]["stage"]]
     changed = [f"{k} = {then[k]} then, {now[k]} now" for k in now if k not in free and then[k] != now[k]]
-    if found["images"] != facts["images"]:
+    if document["images"] != facts["images"]:
         changed = ["other images", *changed]
-    if found["network"] != facts["network"]:
+    if document["network"] != facts["network"]:
         changed = ["another network", *changed]
     if changed:
         fix = "use the same, or delete the file to start over"
         got = ", ".join(changed[:3])
         raise InputError(str(file), expected="what its fit began with", got=got, fix=fix)
-    return Kept(FitState(**found["state"]), tensors)
+    return SavedFit(FitState(**document["state"]), tensors)
 
 
 @contextmanager
-def seeded(seed: int, stage: int, epoch: int, device: torch.device) -> Iterator[None]:
+def seed_epoch(seed: int, stage: int, epoch: int, device: torch.device) -> Iterator[None]:
     """Inside, random numbers are those of this epoch; outside, nobody notices."""
     number = np.random.SeedSequence([seed, stage, epoch]).generate_state(1, np.uint64)[0]
     with torch.random.fork_rng([device] if device.type == "cuda" else []):

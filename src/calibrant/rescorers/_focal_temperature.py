@@ -43,9 +43,9 @@ def best_temperature(logits: npt.NDArray[np.float64], labels: Ints, gamma: float
     ties = np.flatnonzero(rough <= rough.min())
     j = int(ties[np.argmin(np.abs(GRID[ties]))])  # of equals the one nearest 1: rows that are all right underflow to 0
     low, high = GRID[max(j - 1, 0)], GRID[min(j + 1, len(GRID) - 1)]
-    found = [0.0, float(GRID[j]), _valley(z, labels, gamma, float(low), float(high))]
-    values = [focal_mean(z, labels, gamma, float(np.exp(s))) for s in found]
-    return min(HIGH, max(LOW, float(np.exp(found[int(np.argmin(values))]))))
+    logs = [0.0, float(GRID[j]), _valley(z, labels, gamma, float(low), float(high))]
+    values = [focal_mean(z, labels, gamma, float(np.exp(s))) for s in logs]
+    return min(HIGH, max(LOW, float(np.exp(logs[int(np.argmin(values))]))))
 
 
 def _valley(z: Array, labels: Ints, gamma: float, low: float, high: float) -> float:
@@ -58,8 +58,8 @@ def _valley(z: Array, labels: Ints, gamma: float, low: float, high: float) -> fl
     if slope(low) < 0 < slope(high):
         return float(brentq(slope, low, high, xtol=PRECISION))
     # Flat, at an end of the range, or with more than one valley inside.
-    found = minimize_scalar(lambda s: focal_mean(z, labels, gamma, float(np.exp(s))), bounds=(low, high))
-    return float(found.x)
+    optimum = minimize_scalar(lambda s: focal_mean(z, labels, gamma, float(np.exp(s))), bounds=(low, high))
+    return float(optimum.x)
 
 
 def _slope(z: Array, labels: Ints, gamma: float, s: float) -> float:

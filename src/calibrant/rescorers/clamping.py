@@ -7,17 +7,17 @@ import numpy as np
 from torch import nn
 
 from calibrant.core.predictions import Predictions
-from calibrant.core.torch.layers import frozen
+from calibrant.core.torch.layers import freeze
 from calibrant.core.torch.loader import Loader
 from calibrant.rescorers._base import Rescorer, TrainedRun
 from calibrant.rescorers._clamp_options import check_numbers, feasible
 from calibrant.rescorers._clamp_passes import OnPass, Passes
-from calibrant.rescorers._clamp_report import ClampReport, ClampRow, HeldOut, chosen, report
+from calibrant.rescorers._clamp_report import ClampReport, ClampRow, HeldOut, choose_fit, report
 from calibrant.rescorers._clamp_search import CV_POOL, LAM_POOL, NEXT, Search
-from calibrant.rescorers._clamped import Clamped
+from calibrant.rescorers._clamped import ClampedNetwork
 from calibrant.rescorers._clamped_files import load_clamped
 
-__all__ = ["ClampReport", "ClampRow", "Clamped", "HeldOut", "NeuralClamping", "OnPass", "load_clamped"]
+__all__ = ["ClampReport", "ClampRow", "ClampedNetwork", "HeldOut", "NeuralClamping", "OnPass", "load_clamped"]
 
 PAPER_POOL = tuple(float(g) for g in np.round(np.arange(21) * 0.05, 2))
 
@@ -102,20 +102,20 @@ class NeuralClamping(Rescorer):
         *,
         held_out: Loader | None = None,
         on_pass: OnPass | None = None,
-    ) -> Clamped:
+    ) -> ClampedNetwork:
         """Learn on batches (inputs, labels) that the network was not trained on; each pass calls `on_pass(count)`.
 
         With batches `held_out`, which nothing is learnt from, `report.helped` says whether the NLL there is lower than
         that of plain temperature scaling; without them it is None.
         """
-        with frozen(network):
+        with freeze(network):
             passes = Passes(network, loader, on_pass)
             fits = list(Search(self, passes, feasible(self, passes)).fits())
-            best = chosen(fits)
+            best = choose_fit(fits)
             told = report(self, passes, fits, best, held_out)
         delta = best.point.delta.to(passes.device, passes.dtype)
-        made = Clamped(network, delta, best.point.T, report=told)
-        return made if self.keep == "both" else made.only(self.keep)
+        clamped = ClampedNetwork(network, delta, best.point.T, report=told)
+        return clamped if self.keep == "both" else clamped.only(self.keep)
 
     def rescore(self, run: TrainedRun) -> Predictions:
         """Fitted on the part val, inside the range of inputs; the clamp and val.npz are written beside test.npz."""

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
-from calibrant.core.json import checked, typed, whole
+from calibrant.core.json import read_fields, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
-from calibrant.core.torch.layers import frozen
+from calibrant.core.torch.layers import freeze
 from calibrant.core.torch.loader import Loader, pairs
 from calibrant.rescorers._base import Rescorer, TrainedRun
 from calibrant.rescorers._confidnet_rows import look
@@ -42,8 +42,8 @@ class ConfidenceHead(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Linear(width, 1))
 
     def forward(self, features: Tensor) -> Tensor:
-        made: Tensor = self.layers(features)
-        return made.squeeze(1)
+        logits: Tensor = self.layers(features)
+        return logits.squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ConfidNet(Rescorer):
         """
         from calibrant.rescorers._confidnet_fit import Fitting
 
-        with frozen(network):
+        with freeze(network):
             return Fitting(self, network, train_loader, val_loader, augmented, state, on_epoch).run()
 
     def rescore(self, run: TrainedRun) -> Predictions:
@@ -169,8 +169,8 @@ class FittedConfidNet(nn.Module):
     def save(self, folder: str | Path) -> None:
         """confidnet.safetensors and confidnet.json; the classifier itself is not among them."""
         folder = Path(folder)
-        tensors = checkpoint.named("head", self.head.state_dict())
-        tensors |= {} if self.clone is None else checkpoint.named("clone", self.clone.state_dict())
+        tensors = checkpoint.name_tensors("head", self.head.state_dict())
+        tensors |= {} if self.clone is None else checkpoint.name_tensors("clone", self.clone.state_dict())
         facts = {"calibrant_confidnet": 1, **self.facts}
         checkpoint.save(folder / "confidnet.safetensors", tensors, facts)
         write_whole(folder / "confidnet.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
@@ -189,12 +189,12 @@ class FittedConfidNet(nn.Module):
         with whole(str(file), fix="fit and save it again"):
             if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
                 raise ValueError(f"{bad[0]:.40} is not finite")
-            options = ConfidNet(**checked(ConfidNet, facts["options"]))
+            options = ConfidNet(**read_fields(ConfidNet, facts["options"]))
             facts["options"] = asdict(options)
             if options.depth > len(tensors):
                 raise ValueError(f"depth is {options.depth}")
             with torch.device("meta"):  # sizes first: what a file only claims takes no memory
-                head = ConfidenceHead(typed(facts, "features", int), options.width, options.depth)
+                head = ConfidenceHead(read_typed(facts, "features", int), options.width, options.depth)
             head.load_state_dict(checkpoint.under("head", tensors), assign=True)
             clone = copy.deepcopy(network) if any(name.startswith("clone.") for name in tensors) else None
             if clone is not None:
@@ -202,7 +202,7 @@ class FittedConfidNet(nn.Module):
                 clone.eval().requires_grad_(False)
         return cls(network, head.to(like.device, like.dtype).requires_grad_(False), clone, facts)
 
-    def _all(self, loader: Loader) -> "Iterator[tuple[Seen, Tensor]]":
+    def _all(self, loader: Loader) -> "Iterator[tuple[BatchOutput, Tensor]]":
         with torch.no_grad():
             for x, labels in pairs(loader, self.network):
                 seen = self._look(x)
@@ -211,14 +211,14 @@ class FittedConfidNet(nn.Module):
                     raise InputError("ConfidNet", expected="confidences that are numbers", got=got, fix=fix)
                 yield seen, labels
 
-    def _look(self, x: Tensor) -> "Seen":
-        with frozen(self.network):
+    def _look(self, x: Tensor) -> "BatchOutput":
+        with freeze(self.network):
             logits, features = look(self.network, self.last, x)
             inner = features if self.clone is None else look(self.clone, self.last, x)[1]
-            return Seen(logits, features, self.head(inner).sigmoid())
+            return BatchOutput(logits, features, self.head(inner).sigmoid())
 
 
-class Seen(NamedTuple):
+class BatchOutput(NamedTuple):
     """What is known of a batch."""
 
     logits: Tensor  # (B, k)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
-from calibrant.core.json import typed, whole
+from calibrant.core.json import read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.parallel import pieces, run_pieces, threads
 from calibrant.core.predictions import Predictions
@@ -20,7 +20,7 @@ from calibrant.rescorers._base import (
     features_of,
     load_arrays,
     matrix,
-    replaced,
+    replace_confidence,
     save_arrays,
 )
 
@@ -96,7 +96,7 @@ class FittedDensityRatio:
     def predict(self, p: Predictions) -> Predictions:
         """The same predictions with the ratio as confidence."""
         d = self.proximity(features_of(p, "DensityRatio"))
-        return replaced(p, np.clip(self.confidence(p.confidence, d), 0.0, 1.0), self.fingerprint)
+        return replace_confidence(p, np.clip(self.confidence(p.confidence, d), 0.0, 1.0), self.fingerprint)
 
     def save(self, path: str | Path) -> None:
         """To one .npz file, whole or not at all."""
@@ -108,7 +108,7 @@ class FittedDensityRatio:
     def load(cls, path: str | Path) -> "FittedDensityRatio":
         arrays, facts = load_arrays(path, "DensityRatio")
         with whole(str(path), fix=REFIT):
-            neighbours = typed(facts, "neighbours", int)
+            neighbours = read_typed(facts, "neighbours", int)
             pair = (None, 2)
             check_arrays(arrays, {"known": (None, None), "right": pair, "wrong": pair, "widths": (2, 2)})
             given = {name: array.astype(np.float64) for name, array in arrays.items()}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.json import checked, whole
+from calibrant.core.json import read_fields, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.parallel import pieces, threads
 from calibrant.core.predictions import Predictions
@@ -24,7 +24,7 @@ from calibrant.rescorers._base import (
     features_of,
     load_arrays,
     matrix,
-    replaced,
+    replace_confidence,
     save_arrays,
 )
 
@@ -138,8 +138,8 @@ class FittedTrustScore:
             got = "none wrong" if p.correct.all() else "none right"
             fix = "give more held-out rows"
             raise InputError("TrustScore", expected="right and wrong predictions among the rows", got=got, fix=fix)
-        made = platt_of(self._logs(p, on_rows), p.correct.astype(np.float64))
-        slope = float(made.slopes[0])
+        platt = platt_of(self._logs(p, on_rows), p.correct.astype(np.float64))
+        slope = float(platt.slopes[0])
         if slope <= 0:
             raise InputError(
                 "TrustScore",
@@ -147,7 +147,7 @@ class FittedTrustScore:
                 got=f"a slope of {slope:.3g} on these {p.n} rows",
                 fix="this score says nothing about this network: keep the softmax confidence, or look at it with --raw",
             )
-        return replace(self, slope=slope, offset=made.offset, fingerprint=Fingerprint.of(p))
+        return replace(self, slope=slope, offset=platt.offset, fingerprint=Fingerprint.of(p))
 
     def predict(self, p: Predictions, *, on_rows: OnRows | None = None) -> Predictions:
         """The same predictions with the score as confidence: a probability after `calibrate`, before it only a ranking.
@@ -158,7 +158,7 @@ class FittedTrustScore:
 
         slope, offset = (1.0, 0.0) if self.slope is None else (self.slope, self.offset)
         q = expit(slope * self._logs(p, on_rows) + offset)
-        return replaced(p, np.asarray(q, dtype=np.float64), self.fingerprint)
+        return replace_confidence(p, np.asarray(q, dtype=np.float64), self.fingerprint)
 
     # -- on disk --------------------------------------------------------------------------------
 
@@ -173,8 +173,8 @@ class FittedTrustScore:
     def load(cls, path: str | Path) -> "FittedTrustScore":
         arrays, facts = load_arrays(path, "TrustScore")
         with whole(str(path), fix=REFIT):
-            options = TrustScore(**checked(TrustScore, facts["options"]))
-            sigmoid = checked(_Sigmoid, {name: facts[name] for name in ("slope", "offset")})
+            options = TrustScore(**read_fields(TrustScore, facts["options"]))
+            sigmoid = read_fields(_Sigmoid, {name: facts[name] for name in ("slope", "offset")})
             check_arrays(arrays, {"known": (None, None), "labels": (len(arrays["known"]),)})
             known, labels = arrays["known"].astype(np.float64), _whole(arrays["labels"], len(arrays["known"]), "labels")
             rows = np.unique(labels, return_counts=True)[1]
@@ -204,7 +204,7 @@ class FittedTrustScore:
 
 
 @dataclass(frozen=True)
-class _Saved:
+class _TrustScoreFile:
     """The facts in a file."""
 
     options: TrustScore
@@ -219,8 +219,8 @@ def _tree(points: Array) -> Any:
 
 
 def _whole(values: npt.ArrayLike, n: int, what: str) -> Ints:
-    made = np.asarray(values)
-    if made.shape != (n,) or not np.issubdtype(made.dtype, np.integer) or (n and made.min() < 0):
-        got = f"{made.dtype} of shape {made.shape}"
+    numbers = np.asarray(values)
+    if numbers.shape != (n,) or not np.issubdtype(numbers.dtype, np.integer) or (n and numbers.min() < 0):
+        got = f"{numbers.dtype} of shape {numbers.shape}"
         raise InputError(what, expected=f"{n} class numbers from 0 up", got=got, fix="give one integer per row")
-    return made.astype(np.int64)
+    return numbers.astype(np.int64)

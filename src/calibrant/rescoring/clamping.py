@@ -11,7 +11,7 @@ from calibrant.core.statistics.temperature import find_temperature
 from calibrant.core.torch import checkpoint
 from calibrant.datasets import Part
 from calibrant.measures import make
-from calibrant.rescorers.clamping import Clamped, NeuralClamping, OnPass
+from calibrant.rescorers.clamping import ClampedNetwork, NeuralClamping, OnPass
 from calibrant.training.batches import Batches, Pixels
 from calibrant.training.images import fitting, held_out_and_test, load_splits, part_of_data
 from calibrant.training.predict import device_of
@@ -46,7 +46,7 @@ class Images:
 class ClampedRun:
     """A clamped network, its measures on the test images and its predictions."""
 
-    clamped: Clamped
+    clamped: ClampedNetwork
     measures: dict[str, dict[str, float]]  # before, temperature, clamped -> measure -> value
     predictions: dict[str, Predictions]  # by part
 
@@ -72,12 +72,12 @@ def clamp(
     """
     where = device_of(device)
     is_run = Path(subject).is_dir() or ":" not in subject
-    found = _run(subject, images, where, allow_code) if is_run else _other(subject, images, weights, where)
-    low, high = (tuple((x - m) / s for m, s in zip(*found.scale, strict=True)) for x in (0, 1))
+    opened = _run(subject, images, where, allow_code) if is_run else _other(subject, images, weights, where)
+    low, high = (tuple((x - m) / s for m, s in zip(*opened.scale, strict=True)) for x in (0, 1))
     clamped = replace(options, low=low, high=high).fit(
-        found.network, found.calibration, held_out=found.judged["test"], on_pass=on_pass
+        opened.network, opened.calibration, held_out=opened.judged["test"], on_pass=on_pass
     )
-    return _judged(clamped, found)
+    return _judge(clamped, opened)
 
 
 @dataclass(frozen=True)
@@ -133,21 +133,23 @@ def _spread(given: tuple[float, ...], usual: tuple[float, ...], channels: int) -
     return numbers * channels if len(numbers) == 1 else numbers
 
 
-def _judged(clamped: Clamped, subject: _Subject) -> ClampedRun:
+def _judge(clamped: ClampedNetwork, subject: _Subject) -> ClampedRun:
     """Measures on the test part before, with temperatures alone and clamped."""
     assert clamped.report is not None
-    plain = Clamped(subject.network, 0 * clamped.delta, 1.0)
+    plain = ClampedNetwork(subject.network, 0 * clamped.delta, 1.0)
     before = plain.predict(subject.judged["test"])
-    made = {name: _with_ids(clamped.predict(batches), batches.part) for name, batches in subject.judged.items()}
+    predictions = {name: _with_ids(clamped.predict(batches), batches.part) for name, batches in subject.judged.items()}
     tried = {
         "before": before,
         "temperature": before.with_temperature(find_temperature(plain.predict(subject.calibration)).T),
     }
     if clamped.report.gamma:
         tried["temperature, same loss"] = before.with_temperature(clamped.report.T_alone)
-    tried["clamped"] = made["test"]
+    tried["clamped"] = predictions["test"]
     measures = {name: make(spec) for name, spec in MEASURES.items()}
-    return ClampedRun(clamped, {name: {m: of(p) for m, of in measures.items()} for name, p in tried.items()}, made)
+    return ClampedRun(
+        clamped, {name: {m: of(p) for m, of in measures.items()} for name, p in tried.items()}, predictions
+    )
 
 
 def _with_ids(p: Predictions, part: Part) -> Predictions:

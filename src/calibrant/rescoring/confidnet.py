@@ -4,7 +4,7 @@ from pathlib import Path
 
 from calibrant.core.errors import unknown_name
 from calibrant.rescorers.confidnet import STATE, ConfidNet, FittedConfidNet, OnEpoch
-from calibrant.rescoring.rescored import Rescored
+from calibrant.rescoring.rescored import RescoredPredictions
 from calibrant.rescoring.run import RunToRescore
 
 
@@ -19,7 +19,7 @@ def rescore_by_confidnet(
     device: str = "auto",
     allow_code: bool = False,
     on_epoch: OnEpoch | None = None,
-) -> Rescored[FittedConfidNet]:
+) -> RescoredPredictions[FittedConfidNet]:
     """Learn a confidence for the run in `folder` and write it, with its predictions, to `out`.
 
     An interrupted fit leaves its state in `out`; the next call continues from it, unless `restart` says otherwise.
@@ -30,4 +30,4 @@ def rescore_by_confidnet(
     if restart:
         (out / STATE).unlink(missing_ok=True)
     fitted, after = options.fit_run(run, learn=learn, augment=augment, on_epoch=on_epoch)
-    return Rescored(run.predictions("test"), after["test"], fitted)
+    return RescoredPredictions(run.predictions("test"), after["test"], fitted)

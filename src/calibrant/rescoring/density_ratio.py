@@ -4,7 +4,7 @@ from pathlib import Path
 
 from calibrant.core.predictions import Predictions
 from calibrant.rescorers.density_ratio import DensityRatio
-from calibrant.rescoring.rescored import Bar, Rescored, held_out_of, no_bar, predictions_of
+from calibrant.rescoring.rescored import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
 
 
 def rescore_by_density_ratio(
@@ -16,9 +16,12 @@ def rescore_by_density_ratio(
     device: str = "auto",
     allow_code: bool = False,
     bar: Bar = no_bar,
-) -> Rescored[Predictions]:
+) -> RescoredPredictions[Predictions]:
     """A run or a file of predictions with features, rescored; `fitted` are the held-out predictions."""
-    before, val = predictions_of(source, part, device=device, allow_code=allow_code, bar=bar), held_out_of(source, fit)
+    before, val = (
+        predictions_of(source, part, device=device, allow_code=allow_code, bar=bar),
+        load_held_out(source, fit),
+    )
     with bar("distances", None):
         after = options.fit(val).predict(before)
-    return Rescored(before, after, val)
+    return RescoredPredictions(before, after, val)

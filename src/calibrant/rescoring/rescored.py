@@ -23,7 +23,7 @@ def no_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 @dataclass(frozen=True)
-class Rescored(Generic[T]):
+class RescoredPredictions(Generic[T]):
     """Predictions with the network's own confidence and with another one, and what was fitted for it."""
 
     before: Predictions
@@ -52,7 +52,7 @@ def predictions_of(
         return predict_run(source, part=part, device=device, allow_code=allow_code, on_batch=step)
 
 
-def held_out_of(source: Path, fit: Path | None) -> Predictions:
+def load_held_out(source: Path, fit: Path | None) -> Predictions:
     """Predictions to fit on: those of a file, or of the run's validation part."""
     file = fit or source / "val.npz"
     if fit is None and not file.exists():

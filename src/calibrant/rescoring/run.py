@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.errors import unknown_name
 from calibrant.core.predictions import Predictions
 from calibrant.datasets import Part
-from calibrant.rescoring.rescored import Bar, held_out_of, no_bar, predictions_of
+from calibrant.rescoring.rescored import Bar, load_held_out, no_bar, predictions_of
 from calibrant.training.batches import Batches
 from calibrant.training.images import load_splits
 from calibrant.training.predict import device_of
@@ -52,7 +52,7 @@ class RunToRescore:
 
     def predictions(self, part: str) -> Predictions:
         if part == "val":
-            return held_out_of(self.folder, None)
+            return load_held_out(self.folder, None)
         if part == "train" and self.train is not None:
             return Predictions.load(self.train)
         return predictions_of(self.folder, part, device=self.device, allow_code=self.allow_code, bar=self.bar)
@@ -91,4 +91,4 @@ class ShuffledBatches:
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[Any]:
-        return self.batches.shuffled(self.epoch, self.data)
+        return self.batches.shuffle(self.epoch, self.data)

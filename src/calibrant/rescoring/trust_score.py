@@ -5,7 +5,7 @@ from pathlib import Path
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.rescorers.trust_score import FittedTrustScore, TrustScore
-from calibrant.rescoring.rescored import Bar, Rescored, held_out_of, no_bar, predictions_of
+from calibrant.rescoring.rescored import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
 
 
 def rescore_by_trust_score(
@@ -19,19 +19,19 @@ def rescore_by_trust_score(
     device: str = "auto",
     allow_code: bool = False,
     bar: Bar = no_bar,
-) -> Rescored[FittedTrustScore]:
+) -> RescoredPredictions[FittedTrustScore]:
     """A run or a file of predictions with features, rescored by distances to training images.
 
     A `probability` is made of the score on held-out predictions; without it the score only ranks.
     """
     before = predictions_of(source, part, device=device, allow_code=allow_code, bar=bar)
     known = _training_images(source, train, device, allow_code, bar)
-    val = held_out_of(source, fit) if probability else None
+    val = load_held_out(source, fit) if probability else None
     with bar("distances", before.n + (val.n if val else 0)) as step:
         fitted = options.fit(known.features, known.labels)  # type: ignore[arg-type]  # they are there
         if val is not None:
             fitted = fitted.calibrate(val, on_rows=step)
-        return Rescored(before, fitted.predict(before, on_rows=step), fitted)
+        return RescoredPredictions(before, fitted.predict(before, on_rows=step), fitted)
 
 
 def _training_images(source: Path, train: Path | None, device: str, allow_code: bool, bar: Bar) -> Predictions:

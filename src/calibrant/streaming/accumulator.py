@@ -21,7 +21,7 @@ from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.residual_noise import Sampling, Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
-from calibrant.measures import Binned, ClassMeasure, CurveMeasure, Measure, RowMeasure
+from calibrant.measures import BinOptions, ClassMeasure, CurveMeasure, Measure, RowMeasure
 from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measuring.check import Check, judge
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
@@ -46,7 +46,7 @@ from calibrant.streaming.streamable import (
     RANKINGS,
     TOP,
     example,
-    given_weights,
+    raw_weights,
     state_name,
     streamable,
     sums_shape,
@@ -86,7 +86,7 @@ class Accumulator(TableResult):
         self._check_task(p.task, p.k)
         for m in self._measures.values():
             m.check_shape(p)
-        w = given_weights(p)
+        w = raw_weights(p)
         with one_blas_thread():  # the products are small: a second thread mostly waits
             for name, part in self._batch_sums(p, w):
                 self._add(name, part)
@@ -129,7 +129,7 @@ class Accumulator(TableResult):
         m = self._measure_named(what)
         if self.n == 0:
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-        definition, value, rounding = m.defined(example(self.task)), self.value(what), 0.0
+        definition, value, rounding = m.definition_for(example(self.task)), self.value(what), 0.0
         if isinstance(m, RANKINGS):
             rounding = ranking_value(m, self._sums_of(what)).error
             definition += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
@@ -158,7 +158,7 @@ class Accumulator(TableResult):
     def value(self, what: str) -> float:
         """The value of a measure, without the cost of an interval."""
         m, sums = self._measures[what], self._sums_of(what)
-        if isinstance(m, Binned):
+        if isinstance(m, BinOptions):
             return m.of(self._bins(sums))
         if isinstance(m, RANKINGS):
             return ranking_value(m, sums).value
@@ -176,7 +176,7 @@ class Accumulator(TableResult):
 
     def table(self) -> Table:
         measures = self._measures if self.n else {}
-        rows = [(spec, number(self.value(spec)), m.defined(example(self.task))) for spec, m in measures.items()]
+        rows = [(spec, number(self.value(spec)), m.definition_for(example(self.task))) for spec, m in measures.items()]
         return repr(self), ("measure", "value", "what it is"), rows
 
     # -- limits, comparisons, figures -----------------------------------------------------------
@@ -365,7 +365,7 @@ class Accumulator(TableResult):
                 scores, outcomes = p.probs[:, 1], (p.labels == 1).astype(np.float64)
             if isinstance(m, ClassMeasure):
                 yield name, class_sums(p, w, m)
-            elif isinstance(m, Binned):
+            elif isinstance(m, BinOptions):
                 yield name, score_sums(scores, outcomes, w, m.bins, m.closed)
             elif isinstance(m, RANKINGS):
                 yield name, fine_sums(scores, outcomes, w)
@@ -401,7 +401,7 @@ class Accumulator(TableResult):
     def _spread(self, what: str, seed: int) -> Spread | None:
         """The noise of a calibration error; None for other measures. Bins (and classes) count as independent."""
         m, sums = self._measures[what], self._sums_of(what)
-        if not isinstance(m, Binned):
+        if not isinstance(m, BinOptions):
             return None
         gap = ((sums[1] - sums[2]) / self.total).ravel()
         return m.spread_of(self._bins(sums), Sampling(self.n, DRAWS, seed).independent(gap, self._bin_errors(sums)))
@@ -411,7 +411,7 @@ class Accumulator(TableResult):
         m, sums, rng = self._measures[what], self._sums_of(what), np.random.default_rng(seed)
         if isinstance(m, RANKINGS):
             return ranking_draws(m, sums, rng, counts=not self.weighted)
-        if isinstance(m, Binned):
+        if isinstance(m, BinOptions):
             count, score, outcomes = sums[:3]
             noise = self._bin_errors(sums).reshape(count.shape) * self.total
             values = []
@@ -435,7 +435,7 @@ class Accumulator(TableResult):
         check_shapes(state, {name: sums_shape(m, self.k) for name, m in measures.items()})
         for name, sums in state.sums.items():
             m = measures[name]
-            if m is None or isinstance(m, Binned):
+            if m is None or isinstance(m, BinOptions):
                 check_bins(name, sums, state)
             elif isinstance(m, RANKINGS):
                 check_ranking(name, sums, state)

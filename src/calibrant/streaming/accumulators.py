@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import rows_of
 from calibrant.core.errors import InputError, visible
-from calibrant.core.json import parse_json, plain, typed, whole
+from calibrant.core.json import parse_json, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.predictions.tasks import task_words
@@ -195,8 +195,8 @@ class Accumulators(TableResult):
             fix = "use the version of calibrant that wrote it, or start again"
             raise InputError("accumulators", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
         with whole("accumulators", fix=fix):
-            by, each = typed(state, "by", list), typed(state, "each", list)
-            measures = None if state["measures"] is None else typed(state, "measures", list)
+            by, each = read_typed(state, "by", list), read_typed(state, "each", list)
+            measures = None if state["measures"] is None else read_typed(state, "measures", list)
             if not all(type(spec) is str for spec in measures or ()):
                 raise ValueError(f"measures are {measures!r:.40}")
             check_named(measures or (), own)
@@ -207,7 +207,7 @@ class Accumulators(TableResult):
                 raise ValueError("measures differ")
             accumulators = cls(by, measures)
             accumulators._each = {tuple(key): one for key, one in loaded}
-            accumulators.files = read_cursors(typed(state, "files", dict))
+            accumulators.files = read_cursors(read_typed(state, "files", dict))
             if len({one.task for _, one in loaded if one.task}) > 1:
                 raise ValueError("predictions of different tasks")
             return accumulators

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.core.json import checked
+from calibrant.core.json import read_fields
 from calibrant.core.predictions import Predictions
 from calibrant.streaming.state import MOST_ROWS
 
@@ -38,7 +38,7 @@ class NewRows:
         old = min(max(self.before.rows - self.rows, 0), batch.n)
         self._add(batch, 0, old)
         if old and self.rows == self.before.rows and self.before.hash != self._hash.hexdigest():
-            raise self._changed(f"other rows in place of the {self.before.rows:,} that were read before")
+            raise self._change_error(f"other rows in place of the {self.before.rows:,} that were read before")
         self._add(batch, old, batch.n)
         if old == batch.n:
             return None
@@ -52,14 +52,14 @@ class NewRows:
     def end(self) -> Cursor:
         """The cursor at the end of the file, which must not have become shorter."""
         if self.rows < self.before.rows:
-            raise self._changed(f"{self.rows:,} rows, when {self.before.rows:,} of it were read before")
+            raise self._change_error(f"{self.rows:,} rows, when {self.before.rows:,} of it were read before")
         return self.cursor
 
     def _add(self, batch: Predictions, first: int, last: int) -> None:
         self._hash.update(_row_bytes(batch)[first:last].tobytes())
         self.rows += last - first
 
-    def _changed(self, got: str) -> InputError:
+    def _change_error(self, got: str) -> InputError:
         fix = (
             "if the file was rotated, read the old rows first, by their new name; "
             "else give new rows a new name, or use another --state"
@@ -89,7 +89,7 @@ def merge_cursors(a: Mapping[str, Cursor], b: Mapping[str, Cursor]) -> dict[str,
 
 def read_cursors(files: dict[str, Any]) -> dict[str, Cursor]:
     """The cursors of a saved state, by file."""
-    cursors = {name: Cursor(**checked(Cursor, state)) for name, state in files.items()}
+    cursors = {name: Cursor(**read_fields(Cursor, state)) for name, state in files.items()}
     for name, cursor in cursors.items():
         if not 0 <= cursor.rows <= MOST_ROWS:
             raise ValueError(f"rows read of {name:.40} are {cursor.rows}")

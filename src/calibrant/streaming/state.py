@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.json import parse_json, typed, whole
+from calibrant.core.json import parse_json, read_typed, whole
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.predictions.validation import SUM_TOLERANCE
 from calibrant.measures import CATALOGUE
@@ -59,20 +59,20 @@ class State:
 
     @classmethod
     def _read(cls, state: Any) -> "State":
-        names = typed(state, "measures", list)
+        names = read_typed(state, "measures", list)
         if not all(type(one) is str for one in names) or len(set(names)) != len(names):
             raise ValueError(f"measures are {names!r:.60}")
-        n, k, task = typed(state, "n", int), typed(state, "k", int), state["task"]
+        n, k, task = read_typed(state, "n", int), read_typed(state, "k", int), state["task"]
         if task not in (None, *get_args(Task)) or (task is None) != (n == 0):
             raise ValueError(f"task is {task!r:.40}")
         if not (0 <= n <= MOST_ROWS and 0 <= k <= MOST_ROWS and (n > 0) == (k >= 2)):
             raise ValueError(f"{n} rows of {k} classes")
         total, square = (float(_numbers(name, state[name])) for name in ("total", "square"))
-        weighted, counts, clustered = (typed(state, name, bool) for name in ("weighted", "counts", "clustered"))
+        weighted, counts, clustered = (read_typed(state, name, bool) for name in ("weighted", "counts", "clustered"))
         fits = 0 <= total <= MOST_ROWS and square >= 0 and total**2 <= n * square * (1 + SLACK) + SLACK
         if not (fits if weighted else total == square == n and counts) or (n > 0) != (total > 0):
             raise ValueError(f"{n} rows of weight {total:g}")
-        sums = {name: _read_sums(name, part) for name, part in typed(state, "sums", dict).items()}
+        sums = {name: _read_sums(name, part) for name, part in read_typed(state, "sums", dict).items()}
         return cls(
             measures=tuple(names),
             n=n,
@@ -83,7 +83,7 @@ class State:
             weighted=weighted,
             counts=counts,
             clustered=clustered,
-            files=typed(state, "files", dict),
+            files=read_typed(state, "files", dict),
             sums=sums,
         )
 
@@ -92,7 +92,7 @@ def check_named(specs: Sequence[str], own: Sequence[str]) -> None:
     """Refuse measures that would run a file of Python code, unless the user has named that file."""
     for spec in specs:
         if spec not in own:
-            CATALOGUE.named(spec)
+            CATALOGUE.make_named(spec)
 
 
 def check_shapes(state: State, shapes: dict[str, tuple[int, ...]]) -> None:
@@ -172,7 +172,10 @@ def _sparse(fine: Array) -> dict[str, Any]:
 def _read_sums(name: str, part: Any) -> Array:
     if not name.startswith(RANKING):
         return _numbers(name, part)
-    bins, values = np.array(typed(part, "bins", list), dtype=np.int64), _numbers(name, typed(part, "values", list))
+    bins, values = (
+        np.array(read_typed(part, "bins", list), dtype=np.int64),
+        _numbers(name, read_typed(part, "values", list)),
+    )
     if values.shape != (4, len(bins)) or len(np.unique(bins)) != len(bins) or not ((bins >= 0) & (bins < FINE)).all():
         raise ValueError(f"sums of {name} are not those of {FINE} bins")
     fine = np.zeros((4, FINE))

@@ -6,7 +6,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.measures import CATALOGUE, Binned, BinnedMeasure, ClassMeasure, CurveMeasure, Measure
+from calibrant.measures import CATALOGUE, BinnedMeasure, BinOptions, ClassMeasure, CurveMeasure, Measure
 from calibrant.measures.aurc import AURC
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.eaurc import EAURC
@@ -73,12 +73,12 @@ def sums_shape(m: Measure | None, k: int) -> tuple[int, ...]:
     """Of the sums of a measure; None is the histogram."""
     if m is None:
         return (SUMS, HISTOGRAM)
-    if isinstance(m, Binned):
+    if isinstance(m, BinOptions):
         return (SUMS, k, m.bins) if isinstance(m, ClassMeasure) else (SUMS, m.bins)
     return (4, FINE) if isinstance(m, RANKINGS) else (3,)
 
 
-def given_weights(p: Predictions) -> Array | None:
+def raw_weights(p: Predictions) -> Array | None:
     """As they were given, so that batches have the same unit; None where each row counts once."""
     if p.weights is None:
         return None if p.row_data.unit == 1 else np.full(p.n, p.row_data.unit)

@@ -66,7 +66,7 @@ def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
     A claim is two one-sided hypotheses (lower, higher), and a decided claim has rejected one of them. So after `r`
     decisions of `m` claims, 2 m - r hypotheses are left, whatever the dependence between claims.
     """
-    count, overlap = judged_claims(plan), _overlap(plan)
+    count, overlap = count_judgeable(plan), _overlap(plan)
     differences = [_differences(claim, plan, rows) for claim in plan.claim]
     decided: dict[int, Finding] = {}
     while True:
@@ -81,7 +81,7 @@ def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
         decided = now
 
 
-def judged_claims(plan: Plan) -> int:
+def count_judgeable(plan: Plan) -> int:
     """How many claims have trainings of all their entries, at this scale, where they are made."""
     cells, entries = list(plan.cells()), plan.rows
     needed = [({entries[e].method for e in (claim.of, *claim.rivals)}, claim.where) for claim in plan.claim]
@@ -160,7 +160,7 @@ def interval_of(claim: Claim, cells: Sequence[Array], level: float, overlap: flo
     sign = -1.0 if claim.is_ == "higher" else 1.0
     columns = [[sign * one[:, j] for one in cells] for j in range(rivals)]
     means = [float(np.mean([one.mean() for one in column])) for column in columns]
-    difference = sign * _ranked(means, claim.rank)
+    difference = sign * _value_at_rank(means, claim.rank)
     if any(len(one) < 2 for one in cells):
         return Interval(difference, pairs=pairs)
     errors = [standard_error(column, overlap) for column in columns]
@@ -168,7 +168,7 @@ def interval_of(claim: Claim, cells: Sequence[Array], level: float, overlap: flo
     for mean, (error, freedom) in zip(means, errors, strict=True):
         lows.append(mean - _reach(level / (rivals - claim.rank + 1), freedom) * error)
         highs.append(mean + _reach(level / claim.rank, freedom) * error)
-    low, high = sorted((sign * _ranked(lows, claim.rank), sign * _ranked(highs, claim.rank)))
+    low, high = sorted((sign * _value_at_rank(lows, claim.rank), sign * _value_at_rank(highs, claim.rank)))
     detectable = None
     if rivals == 1:
         error, freedom = errors[0]
@@ -250,7 +250,7 @@ def _reach(level: float, freedom: float) -> float:
     return float(t.ppf(1 - level / 2, freedom))
 
 
-def _ranked(values: list[float], rank: int) -> float:
+def _value_at_rank(values: list[float], rank: int) -> float:
     """The value of the rival at a rank: the `rank`-th largest difference is to the `rank`-th best rival."""
     return sorted(values, reverse=True)[rank - 1]
 

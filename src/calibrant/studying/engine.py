@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from calibrant.core.lock import locked
+from calibrant.core.lock import lock_folder
 from calibrant.studying.job import Job, Outcome
 from calibrant.studying.store import Journal, Store
 
@@ -24,7 +24,7 @@ class Executor(Protocol):
 
 
 @dataclass
-class Standing:
+class StudyProgress:
     """How far a study is: counts of jobs, and the seconds that jobs of each kind took."""
 
     total: int
@@ -50,10 +50,10 @@ def run_jobs(
     *,
     driver: str = "driver",
     retry: bool = False,
-    on_progress: Callable[[Standing], None] | None = None,
-) -> Standing:
+    on_progress: Callable[[StudyProgress], None] | None = None,
+) -> StudyProgress:
     """Compute what is missing. Finished jobs are kept whatever happens to the driver, a worker or the machine."""
-    with locked(store.folder / "journal" / driver):
+    with lock_folder(store.folder / "journal" / driver):
         journal = Journal(store, driver)
         try:
             return _run(list(jobs), store, executor, journal, retry, on_progress or (lambda _: None))
@@ -68,12 +68,12 @@ def _run(
     executor: Executor,
     journal: Journal,
     retry: bool,
-    on_progress: Callable[[Standing], None],
-) -> Standing:
+    on_progress: Callable[[StudyProgress], None],
+) -> StudyProgress:
     wanted = {job.key: job for job in jobs}
     done = store.done() & set(wanted)
     failed = set() if retry else set(store.failures()) & set(wanted)
-    progress = Standing(len(wanted), done=len(done), reused=len(done), failed=len(failed))
+    progress = StudyProgress(len(wanted), done=len(done), reused=len(done), failed=len(failed))
     missing: Counter[str] = Counter()
     after: dict[str, list[Job]] = {}
     ready: list[Job] = []
@@ -86,7 +86,7 @@ def _run(
             after.setdefault(key, []).append(job)
         if not open_needs:
             ready.append(job)
-    progress.blocked = _blocked(failed, after)
+    progress.blocked = _drop_blocked(failed, after)
     ready.reverse()  # taken from the end
     on_progress(progress)
     running = 0
@@ -99,7 +99,7 @@ def _run(
             journal.add(outcome)
             if outcome.failed:
                 progress.failed += 1
-                progress.blocked += _blocked({outcome.key}, after)
+                progress.blocked += _drop_blocked({outcome.key}, after)
             else:
                 progress.done += 1
                 for job in reversed(after.pop(outcome.key, [])):  # taken from the end: in the order of the plan
@@ -111,7 +111,7 @@ def _run(
     return progress
 
 
-def _blocked(failed: set[str], after: dict[str, list[Job]]) -> int:
+def _drop_blocked(failed: set[str], after: dict[str, list[Job]]) -> int:
     """How many jobs wait for these, directly or not; they are waited for no longer."""
     seen: set[str] = set()
     keys = list(failed)

@@ -10,14 +10,14 @@ from typing import Any
 from calibrant import datasets, rescorers
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
-from calibrant.datasets import Published, Splits, split_sizes
+from calibrant.datasets import PublishedDataset, Splits, split_sizes
 from calibrant.models import Shape, build
-from calibrant.studying.claims import judged_claims
+from calibrant.studying.claims import count_judgeable
 from calibrant.studying.expand_plan import cells_of
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
-from calibrant.studying.tables import duration, wrapped
+from calibrant.studying.tables import duration, wrap
 from calibrant.training.images import fitting, load_splits, part_of_data
 from calibrant.training.recipe import Recipe
 
@@ -58,7 +58,7 @@ class Estimate:
         if self.unsure:
             lines.append(f"{self.unsure} claims rest on one seed: without an interval, they are inconclusive")
         lines += [f"missing: {what}" for what in self.missing]
-        return "\n".join(wrapped(line) for line in lines)
+        return "\n".join(wrap(line) for line in lines)
 
 
 def estimate(plan: Plan, store: Path | None = None) -> Estimate:
@@ -80,7 +80,7 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
                 seconds += clock.seconds(job, cell.recipe)
     known = None if clock.unknown else seconds
     missing = tuple(clock.missing.values())
-    unsure = judged_claims(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
+    unsure = count_judgeable(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
     return Estimate(
         title=plan.title,
         scale=plan.scale,
@@ -151,13 +151,13 @@ class _Clock:
         key = str(recipe.data)
         if key not in self._sizes:
             try:
-                self._sizes[key] = _loaded(recipe)
+                self._sizes[key] = _load_size(recipe)
             except InputError as error:
                 self.missing[error.what] = str(error)
-                self._sizes[key] = _published(recipe)
-        found = self._sizes[key]
-        self.unknown |= found is None
-        return found
+                self._sizes[key] = _published_size(recipe)
+        size = self._sizes[key]
+        self.unknown |= size is None
+        return size
 
     def _look_for(self, name: str) -> None:
         if name.startswith("corrupt ") or name in self._looked:
@@ -177,7 +177,7 @@ class _Clock:
         return self._steps[key]
 
 
-def _loaded(recipe: Recipe) -> _Size:
+def _load_size(recipe: Recipe) -> _Size:
     splits = load_splits(recipe)
     return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), _shape(splits))
 
@@ -186,10 +186,10 @@ def _shape(splits: Splits) -> Shape:
     return Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
 
 
-def _published(recipe: Recipe) -> _Size | None:
+def _published_size(recipe: Recipe) -> _Size | None:
     """By what is published about the data; None where that is nothing."""
     data, d = datasets.make(recipe.data.name), recipe.data
-    if not isinstance(data, Published) or not data.pictures[0]:
+    if not isinstance(data, PublishedDataset) or not data.pictures[0]:
         return None
     pixels, channels, classes = data.pictures
     train, val, test = split_sizes(data.sizes, d.split)

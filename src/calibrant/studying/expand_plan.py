@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.config import code_trust
-from calibrant.core.config.inheritance import Found, choose, combinations, load
+from calibrant.core.config.inheritance import ConfigSource, choose, combinations, load
 from calibrant.core.config.toml import Table
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Label, Plan, among
-from calibrant.training.recipe import Recipe, named, recipe_of, recipes_folder
+from calibrant.training.recipe import Recipe, name_entries, recipe_of, recipes_folder
 
 NOT_DECISIVE = ("title", "paper", "scale")  # words about a recipe: they change no result
 AXES = ("data", "model")
@@ -36,7 +36,7 @@ def cells_of(plan: Plan) -> tuple[Cell, ...]:
     return tuple(
         _cell(plan, method, place, recipe_in(plan, method, place))
         for method, place in plan.cells()
-        if _offered(plan, method, place)
+        if _is_offered(plan, method, place)
     )
 
 
@@ -53,7 +53,10 @@ def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]
     specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
     seen = {(_is_model(key), spec) for key, spec in specs.items()}
     for cell in cells_of(plan):  # every text that a job gets, filled in as it gets it: no kind of option is forgotten
-        texts = [*named(cell.recipe).items(), *(text for job in cell.jobs for text in code_trust.texts(job.options))]
+        texts = [
+            *name_entries(cell.recipe).items(),
+            *(text for job in cell.jobs for text in code_trust.texts(job.options)),
+        ]
         for key, spec in texts:
             if (_is_model(key), spec) not in seen:
                 seen.add((_is_model(key), spec))
@@ -67,7 +70,7 @@ def _is_model(key: str) -> bool:
     return key.rpartition(".")[2] == "model"
 
 
-def needed_code(plan: Plan) -> bool:
+def needs_code(plan: Plan) -> bool:
     """Whether networks have to be built by code that is not ours, even to tell how long their trainings take."""
     return any(
         code_trust.would_run(cell.recipe.model, model=True) and cell.recipe.model not in plan.alike
@@ -89,7 +92,7 @@ def jobs_of(plan: Plan) -> Iterator[Job]:
                 yield job
 
 
-def _offered(plan: Plan, method: str, place: dict[str, Label]) -> bool:
+def _is_offered(plan: Plan, method: str, place: dict[str, Label]) -> bool:
     """Whether the base recipe has this combination, where all of it is the recipe's own choice."""
     table = base_recipe(plan.base)
     axes = table.at("choices").values
@@ -125,11 +128,11 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
             path = {"data": "data.name"}.get(key, key)
             stands_for = plan.means.get(key, {}).get(str(value))
             asked = Table(
-                _nested(path.split("."), value) if stands_for is None else stands_for, {(): f"grid.{key}"}
+                _nest(path.split("."), value) if stands_for is None else stands_for, {(): f"grid.{key}"}
             ).over(asked)
-    made = choose(table, {axis: choices[axis] for axis in axes if axis in choices})
-    scale = plan.scale if plan.scale in made.at("scale").values else "paper"
-    return recipe_of(made, asked, scale)
+    merged = choose(table, {axis: choices[axis] for axis in axes if axis in choices})
+    scale = plan.scale if plan.scale in merged.at("scale").values else "paper"
+    return recipe_of(merged, asked, scale)
 
 
 def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> Cell:
@@ -149,7 +152,7 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
         if among({**place, "method": method}, one.only)
     }
     asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
-    specs = {name: _filled(spec, place) for name, spec in after.rescorers.items() if name in asked}
+    specs = {name: _fill(spec, place) for name, spec in after.rescorers.items() if name in asked}
     run, shifted, before = trained, whole, [trained, *whole.values()]
     rescored = {name: Job("rescore", {"rescorer": spec}, (trained,)) for name, spec in specs.items()}
     if after.halves:
@@ -189,10 +192,10 @@ def _rescored_half(trained: Job, half: Job, spec: str, seed: int) -> tuple[Job, 
     return seen, Job("rescore", {"rescorer": spec}, (half, seen))
 
 
-def _filled(spec: str, place: dict[str, Label]) -> str:
+def _fill(spec: str, place: dict[str, Label]) -> str:
     """A name with values of the grid in it.
 
-    >>> _filled("clamping:seed={seed}", {"seed": 3})
+    >>> _fill("clamping:seed={seed}", {"seed": 3})
     'clamping:seed=3'
     """
     for key, value in place.items():
@@ -203,7 +206,7 @@ def _filled(spec: str, place: dict[str, Label]) -> str:
 @cache
 def base_recipe(name: str) -> Table:
     """The recipe file that a plan starts from, before its choices are made."""
-    return load(Found(_file(name)), [recipes_folder()])
+    return load(ConfigSource(_file(name)), [recipes_folder()])
 
 
 def _file(name: str) -> Path:
@@ -215,9 +218,9 @@ def _file(name: str) -> Path:
     return file
 
 
-def _nested(keys: list[str], value: Any) -> dict[str, Any]:
+def _nest(keys: list[str], value: Any) -> dict[str, Any]:
     first, *rest = keys
-    return {first: _nested(rest, value) if rest else value}
+    return {first: _nest(rest, value) if rest else value}
 
 
 def unusual(entry: Any) -> dict[str, Any]:
@@ -226,11 +229,11 @@ def unusual(entry: Any) -> dict[str, Any]:
     >>> unusual(Recipe(epochs=3)), unusual(Recipe())
     ({'epochs': 3}, {})
     """
-    made = {}
+    options = {}
     for one in fields(entry):
         value, usual = getattr(entry, one.name), one.default
         if is_dataclass(value):
             value, usual = unusual(value), {}
         if value != usual:
-            made[one.name] = list(value) if isinstance(value, tuple) else value
-    return made
+            options[one.name] = list(value) if isinstance(value, tuple) else value
+    return options

@@ -18,7 +18,7 @@ OWN = {file.stem for file in (Path(__file__).parent / "jobs").glob("*.py")}
 Row = dict[str, Any]  # numbers and words: what JSON and a table can hold
 
 
-class Work(Protocol):
+class JobKind(Protocol):
     """What a file in `studying/jobs/` defines; its name is the kind of the job."""
 
     VERSION: int  # goes up when the same options would give other numbers: finished jobs are then computed again
@@ -68,11 +68,11 @@ class Outcome:
         return (self.failed.strip().splitlines() or [""])[-1]
 
 
-def work_of(kind: str) -> Work:
+def work_of(kind: str) -> JobKind:
     """The module of a kind: a file in `studying/jobs/`, or what an installed package adds by an entry point."""
     if kind in OWN:
-        return cast("Work", import_module(f"{GROUP}.{kind}"))
+        return cast("JobKind", import_module(f"{GROUP}.{kind}"))
     for entry in entry_points(group=GROUP, name=kind):
-        return cast("Work", entry.load())
+        return cast("JobKind", entry.load())
     fix = "install the package that has it; for calibrant from its sources: pip install -e ."
     raise InputError("job", expected=f"an entry point of {GROUP}", got=f"none called {kind}", fix=fix)

@@ -14,8 +14,8 @@ from calibrant.reporting import pictures
 from calibrant.studying.claims import VERDICTS, Finding
 from calibrant.studying.page_figures import drawings
 from calibrant.studying.plan import Layout, Plan
-from calibrant.studying.printed import difference_in_paper, printed_number, printed_place, same_direction
-from calibrant.studying.published import PAPERS, Printed, lookup
+from calibrant.studying.printed import difference_in_paper, find_number, find_place, same_direction
+from calibrant.studying.published import PAPERS, PublishedNumber, lookup
 from calibrant.studying.study import Study
 from calibrant.studying.tables import cells_in_words, detectable, difference, settled_by
 
@@ -77,7 +77,7 @@ def page(study: Study) -> str:
 
 
 def _facts(study: Study, rows: list[dict[str, Any]]) -> dict[str, str]:
-    grid = {key: fmt.listed([str(v) for v in values], 12) for key, values in study.plan.grid.items()}
+    grid = {key: fmt.list_words([str(v) for v in values], 12) for key, values in study.plan.grid.items()}
     recipe = study.cells[0].recipe
     trained = f"{recipe.epochs} epochs, batch {recipe.batch}"
     limits = f", {recipe.data.limit:,} training images" if recipe.data.limit else ""
@@ -104,10 +104,10 @@ def _blocks(plan: Plan, layout: Layout, rows: list[dict[str, Any]]) -> list[dict
         if not lines:
             continue
         best = [_best(m, {e: values[i] for e, values in lines.items()}) for i, m in enumerate(measures)]
-        there = printed_place(plan, layout, where, printed)
+        there = find_place(plan, layout, where, printed)
         table = {
             entry: [
-                _cell(m, values[i], printed_number(plan, layout, printed, there, entry, m), entry in best[i])
+                _cell(m, values[i], find_number(plan, layout, printed, there, entry, m), entry in best[i])
                 for i, m in enumerate(measures)
             ]
             for entry, values in lines.items()
@@ -134,7 +134,7 @@ def _best(measure: str, values: dict[str, list[float]]) -> set[str]:
     return {entry for entry, mean in means.items() if mean == top}
 
 
-def _cell(measure: str, values: list[float], printed: Printed | None, best: bool) -> CellOfTable:
+def _cell(measure: str, values: list[float], printed: PublishedNumber | None, best: bool) -> CellOfTable:
     if not values:
         ours = "not run"
     else:
@@ -152,8 +152,8 @@ def _number(measure: str, mean: float, spread: float | None) -> str:
 
 
 def _title(measure: str) -> str:
-    made = make(measure)
-    arrow = {"down": " ↓", "up": " ↑"}.get(made.direction, "")
+    entry = make(measure)
+    arrow = {"down": " ↓", "up": " ↑"}.get(entry.direction, "")
     unit = " %" if mf.value(measure, 0.5).endswith("%") else ""
     return f"{measure}{unit}{arrow}"
 

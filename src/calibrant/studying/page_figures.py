@@ -29,7 +29,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PageFigure:
     """A figure with everything in pixels, ready for the page."""
 
     title: str
@@ -41,12 +41,12 @@ class Drawn:
     bars: bool = False  # a reliability diagram for each line: confidence and accuracy of its bins, between 0 and 1
 
 
-def drawings(study: Study, rows: list[Row]) -> list[Drawn]:
+def drawings(study: Study, rows: list[Row]) -> list[PageFigure]:
     """All figures of the plan for which there are rows or files."""
     return [drawn for figure in study.plan.figure for drawn in _of_places(study, figure, rows)]
 
 
-def _of_places(study: Study, figure: Drawing, rows: list[Row]) -> Iterator[Drawn]:
+def _of_places(study: Study, figure: Drawing, rows: list[Row]) -> Iterator[PageFigure]:
     axes = [axis for axis in study.plan.grid if axis != "seed"]
     if figure.over == "epochs":
         rows = _logs(study, figure.measure)
@@ -66,13 +66,13 @@ def _values(study: Study, figure: Drawing, rows: list[Row]) -> dict[str, dict[st
     """Line -> place on the axis -> values over seeds."""
     entries = (figure.entries or list(study.plan.rows))[:COLOURS]
     if figure.over == "epochs":
-        return _grouped(rows, [e for e in entries if e in study.plan.methods], "method", "epoch")
+        return _group(rows, [e for e in entries if e in study.plan.methods], "method", "epoch")
     rows = [r for r in rows if r["set"] == figure.set]
     if figure.over == "bins":
         counts = {name: str(count) for count, name in sorted(study.plan.over_bins(figure.measure).items())}
         binned = [{**r, "bins": counts[r["measure"]]} for r in rows if r["measure"] in counts]
-        found = _grouped(binned, entries, "entry", "bins")
-        return {entry: {n: at[n] for n in counts.values() if n in at} for entry, at in found.items()}
+        groups = _group(binned, entries, "entry", "bins")
+        return {entry: {n: at[n] for n in counts.values() if n in at} for entry, at in groups.items()}
     rows = [r for r in rows if r["measure"] == figure.measure]
     if figure.over == "seeds":
         return {e: {e: values} for e in entries if (values := [r["value"] for r in rows if r["entry"] == e])}
@@ -80,21 +80,21 @@ def _values(study: Study, figure: Drawing, rows: list[Row]) -> dict[str, dict[st
     return {figure.measure: {e: values for e, values in by_entry.items() if values}} if any(by_entry.values()) else {}
 
 
-def _grouped(rows: list[Row], lines: list[str], line: str, at: str) -> dict[str, dict[str, list[float]]]:
-    found: dict[str, dict[str, list[float]]] = {}
+def _group(rows: list[Row], lines: list[str], line: str, at: str) -> dict[str, dict[str, list[float]]]:
+    groups: dict[str, dict[str, list[float]]] = {}
     for name in lines:
         for row in rows:
             if row[line] == name:
-                found.setdefault(name, {}).setdefault(str(row[at]), []).append(row["value"])
-    return found
+                groups.setdefault(name, {}).setdefault(str(row[at]), []).append(row["value"])
+    return groups
 
 
-def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]]]) -> Drawn:
+def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]]]) -> PageFigure:
     """Means over seeds as lines; over seeds themselves, every value as a dot."""
     places = list(dict.fromkeys(place for line in values.values() for place in line))
     numbers = [v for line in values.values() for some in line.values() for v in some]
     if not numbers:
-        return Drawn(title, [])
+        return PageFigure(title, [])
     low, high = min(0.0, *numbers), max(numbers)
     x = {place: WIDTH * (i + 0.5) / len(places) for i, place in enumerate(places)}
 
@@ -110,7 +110,7 @@ def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]
         lines.append(Line(name, points, words))
     step = -(-len(places) // TICKS)
     ticks = [(x[place], place) for place in places[::step]]
-    return Drawn(title, lines, ticks, mf.value(measure, low), mf.value(measure, high), joined=not dots)
+    return PageFigure(title, lines, ticks, mf.value(measure, low), mf.value(measure, high), joined=not dots)
 
 
 def _logs(study: Study, column: str) -> list[Row]:
@@ -118,10 +118,10 @@ def _logs(study: Study, column: str) -> list[Row]:
     cells: dict[str, list[Cell]] = {}  # several cells may be one training
     for cell in study.cells:
         cells.setdefault(cell.jobs[0].key, []).append(cell)
-    found = study.store.rows("train", cells)
-    if column not in found.columns:
+    rows = study.store.rows("train", cells)
+    if column not in rows.columns:
         return []
-    epochs = found.select("job", "epoch", column).drop_nulls().sort("epoch").rows()
+    epochs = rows.select("job", "epoch", column).drop_nulls().sort("epoch").rows()
     return [
         {**cell.place, "method": cell.method, "epoch": epoch, "value": value}
         for job, epoch, value in epochs
@@ -129,7 +129,7 @@ def _logs(study: Study, column: str) -> list[Row]:
     ]
 
 
-def _reliability(study: Study, figure: Drawing, where: dict[str, Label], title: str) -> Drawn:
+def _reliability(study: Study, figure: Drawing, where: dict[str, Label], title: str) -> PageFigure:
     """Confidence and accuracy in the bins of one training each, from the predictions that its job left."""
     plan, lines = study.plan, []
     for name in (figure.entries or list(plan.methods))[:COLOURS]:
@@ -141,7 +141,7 @@ def _reliability(study: Study, figure: Drawing, where: dict[str, Label], title: 
             pairs = zip(bins.share, bins.confidence, bins.accuracy, strict=True)
             points = [(float(confidence), float(accuracy)) for share, confidence, accuracy in pairs if share > 0]
             lines.append(Line(name, points, name))
-    return Drawn(title, lines, bars=True)
+    return PageFigure(title, lines, bars=True)
 
 
 def _predictions(study: Study, cell: Cell, rescorer: str) -> Path:

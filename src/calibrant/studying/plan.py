@@ -139,27 +139,27 @@ class Plan:
         if not self.methods:
             raise InputError("methods", expected="at least one", got="none", fix='write [methods.CE] and choice = "ce"')
         for key in self.means:
-            _known(f"means.{key}", key, self.grid)
+            _check_known(f"means.{key}", key, self.grid)
         empty = [key for key, values in self.grid.items() if not values]
         if empty:
             raise InputError(f"grid.{empty[0]}", expected="at least one value", got="none", fix="give a list of values")
         _check_calibrators(self.after.calibrators)
         for name, entry in self.entries.items():
-            _known(f"entries.{name}.method", entry.method, self.methods)
-            _known(f"entries.{name}.calibrator", entry.calibrator, ["identity", *self.after.calibrators])
+            _check_known(f"entries.{name}.method", entry.method, self.methods)
+            _check_known(f"entries.{name}.calibrator", entry.calibrator, ["identity", *self.after.calibrators])
             if entry.rescorer:
-                _known(f"entries.{name}.rescorer", entry.rescorer, self.after.rescorers)
+                _check_known(f"entries.{name}.rescorer", entry.rescorer, self.after.rescorers)
         rows = self.rows
         for number, layout in enumerate(self.table):
             for i, one in enumerate(layout.entries):
-                _known(f"table.{number}.entries.{i}", one, self.methods if layout.rows == "method" else rows)
+                _check_known(f"table.{number}.entries.{i}", one, self.methods if layout.rows == "method" else rows)
             for i, one in enumerate(layout.measures):
                 check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
             if layout.published:
-                _known(f"table.{number}.published", layout.published, published.names())
+                _check_known(f"table.{number}.published", layout.published, published.names())
         for number, figure in enumerate(self.figure):
             for i, one in enumerate(figure.entries):
-                _known(f"figure.{number}.entries.{i}", one, self.methods if figure.over == "epochs" else rows)
+                _check_known(f"figure.{number}.entries.{i}", one, self.methods if figure.over == "epochs" else rows)
             if figure.over in ("entries", "seeds"):
                 check_measure(f"figure.{number}.measure", figure.measure, self.after.measures)
             if figure.over == "bins" and not self.over_bins(figure.measure):
@@ -168,13 +168,13 @@ class Plan:
                     f"figure.{number}.measure", expected="a measure with bins", got=figure.measure, fix=fix
                 )
         for number, claim in enumerate(self.claim):
-            _known(f"claim.{number}.of", claim.of, rows)
+            _check_known(f"claim.{number}.of", claim.of, rows)
             if claim.against:
-                _known(f"claim.{number}.against", claim.against, rows)
+                _check_known(f"claim.{number}.against", claim.against, rows)
             for i, one in enumerate(claim.among):
-                _known(f"claim.{number}.among.{i}", one, rows)
+                _check_known(f"claim.{number}.among.{i}", one, rows)
             for i, one in enumerate(claim.published):
-                _known(f"claim.{number}.published.{i}", one, published.names())
+                _check_known(f"claim.{number}.published.{i}", one, published.names())
             _check_rank(f"claim.{number}", claim)
             check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
 
@@ -185,13 +185,13 @@ class Plan:
 
     def over_bins(self, measure: str) -> dict[int, str]:
         """The plan's measures that differ from this one in their number of bins alone."""
-        found = [one.removeprefix(f"{measure}:bins=") for one in self.after.measures]
-        return {int(count): f"{measure}:bins={count}" for count in found if count.isdigit()}
+        counts = [one.removeprefix(f"{measure}:bins=") for one in self.after.measures]
+        return {int(count): f"{measure}:bins={count}" for count in counts if count.isdigit()}
 
     def entries_of(self, layout: Layout) -> list[str]:
         return layout.entries or list(self.methods if layout.rows == "method" else self.rows)
 
-    def printed_as(self, axis: str, ours: str, layout: Layout) -> tuple[str, ...]:
+    def names_in_paper(self, axis: str, ours: str, layout: Layout) -> tuple[str, ...]:
         """What a paper's table may call an entry, a data set or a network: first what is said of this table."""
         names = (layout.names.get(axis, {}).get(ours), ours, self.names.get(axis, {}).get(ours))
         return tuple(dict.fromkeys(name for name in names if name is not None))
@@ -248,6 +248,6 @@ def _check_rank(where: str, claim: Claim) -> None:
         raise InputError(f"{where}.rank", expected=expected, got=str(claim.rank), fix="add entries to `among`")
 
 
-def _known(where: str, name: str, known: Iterable[str] | Mapping[str, Any]) -> None:
+def _check_known(where: str, name: str, known: Iterable[str] | Mapping[str, Any]) -> None:
     if name not in known:
         raise unknown_name(where, name, known)

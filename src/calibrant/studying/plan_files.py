@@ -29,8 +29,8 @@ def plan_table(file: Path, scale: str) -> Table:
     kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
     if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
         kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
-    made = chosen.over(Table({**kept, "scale": scale}, table.places))
-    return Table({**made.values, "methods": _with_recipes(made.values.get("methods"))}, made.places)
+    merged = chosen.over(Table({**kept, "scale": scale}, table.places))
+    return Table({**merged.values, "methods": _with_recipes(merged.values.get("methods"))}, merged.places)
 
 
 def _recipe_scales(table: Table) -> list[str]:
@@ -49,17 +49,17 @@ def _with_recipes(methods: Any) -> Any:
     """Keys beside `choice`, `only` and `recipe` are keys of the recipe."""
     if not isinstance(methods, Mapping):
         return {} if methods is None else methods
-    own, made = {field.name for field in fields(Method)}, {}
+    own, complete = {field.name for field in fields(Method)}, {}
     for name, keys in methods.items():
         if not isinstance(keys, Mapping):
-            made[name] = keys
+            complete[name] = keys
             continue
         recipe = Table({key: value for key, value in keys.items() if key not in own})
         kept = {key: value for key, value in keys.items() if key in own}
         if recipe.values and isinstance(kept.get("recipe", {}), Mapping):
             kept["recipe"] = recipe.over(Table(kept.get("recipe", {}))).values
-        made[name] = kept
-    return made
+        complete[name] = kept
+    return complete
 
 
 def plans_folder() -> Path:

@@ -44,7 +44,7 @@ class LocalPool:
         """Give a job to a free worker; there is one while fewer than `slots` are under way."""
         free = next((w for w in self._workers if w.job is None), None)
         if free is None:
-            free = self._started()
+            free = self._start()
             self._workers.append(free)
         free.job, free.began = job, time.monotonic() if free.ready else math.inf
         self._tries[job.key] = self._tries.get(job.key, 0) + 1
@@ -56,9 +56,9 @@ class LocalPool:
         while True:
             busy = [w for w in self._workers if w.job is not None]
             wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], timeout=self._patience(busy))
-            found = [outcome for w in busy if (outcome := self._look(w)) is not None]
-            if found:
-                return found
+            outcomes = [outcome for w in busy if (outcome := self._look(w)) is not None]
+            if outcomes:
+                return outcomes
 
     def close(self) -> None:
         for w in self._workers:
@@ -103,7 +103,7 @@ class LocalPool:
         first = min(w.began for w in busy)
         return None if first == math.inf else max(0.05, first + self.limit - time.monotonic())
 
-    def _started(self) -> _Worker:
+    def _start(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, str(self.folder)), daemon=True)

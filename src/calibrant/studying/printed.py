@@ -7,7 +7,7 @@ from statistics import fmean
 
 from calibrant.studying.claims import agrees
 from calibrant.studying.plan import Claim, Layout, Plan
-from calibrant.studying.published import Key, Printed, lookup
+from calibrant.studying.published import Key, PublishedNumber, lookup
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def difference_in_paper(claim: Claim, plan: Plan) -> PrintedDifference | None:
             if not _is_about(claim, plan, layout, place):
                 continue
             for entry in (claim.of, *claim.rivals):
-                if number := printed_number(plan, layout, numbers, place, entry, claim.measure):
+                if number := find_number(plan, layout, numbers, place, entry, claim.measure):
                     cells.setdefault(place, {})[entry] = number.mean
     differences = [one for entries in cells.values() if (one := _difference(claim, entries)) is not None]
     if not differences:
@@ -50,27 +50,27 @@ def same_direction(claim: Claim, ours: float, paper: PrintedDifference | None) -
     return agrees(claim, ours) == (paper is None or not paper.contradicts)
 
 
-def printed_place(
-    plan: Plan, layout: Layout, where: Mapping[str, str], printed: Mapping[Key, Printed]
+def find_place(
+    plan: Plan, layout: Layout, where: Mapping[str, str], printed: Mapping[Key, PublishedNumber]
 ) -> tuple[str, str] | None:
     """The data set and the network of a paper's table that stand where ours do; none where it has no such part."""
-    ours = [plan.printed_as(axis, where.get(axis, ""), layout) for axis in ("data", "model")]
+    ours = [plan.names_in_paper(axis, where.get(axis, ""), layout) for axis in ("data", "model")]
     there = {key[:2] for key in printed}
     return next(((data, model) for data, model in product(*ours) if (data, model) in there), None)
 
 
-def printed_number(
+def find_number(
     plan: Plan,
     layout: Layout,
-    printed: Mapping[Key, Printed],
+    printed: Mapping[Key, PublishedNumber],
     place: tuple[str, str] | None,
     entry: str,
     measure: str,
-) -> Printed | None:
+) -> PublishedNumber | None:
     """What a paper prints for an entry of ours."""
     if place is None:
         return None
-    names = plan.printed_as("entry", entry, layout)
+    names = plan.names_in_paper("entry", entry, layout)
     return next((number for name in names if (number := printed.get((*place, name, measure)))), None)
 
 
@@ -85,7 +85,7 @@ def _is_about(claim: Claim, plan: Plan, layout: Layout, place: tuple[str, str]) 
     for axis, name in zip(("data", "model"), place, strict=True):
         if layout.names.get(axis) and name not in layout.names[axis].values():
             return False
-        printed_there = {p for one in claim.where.get(axis, []) for p in plan.printed_as(axis, str(one), layout)}
+        printed_there = {p for one in claim.where.get(axis, []) for p in plan.names_in_paper(axis, str(one), layout)}
         if claim.where.get(axis) and name not in printed_there:
             return False
     return True

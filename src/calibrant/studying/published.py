@@ -37,7 +37,7 @@ Key = tuple[str, str, str, str]  # data, model, entry, measure
 
 
 @dataclass(frozen=True)
-class Printed:
+class PublishedNumber:
     """A number of a paper, and its spread over runs if it is printed."""
 
     mean: float
@@ -48,7 +48,7 @@ def names() -> list[str]:
     return sorted(file.stem for file in (FOLDER / "published").glob("*.csv"))
 
 
-def published(name: str) -> "pl.DataFrame":
+def load_published(name: str) -> "pl.DataFrame":
     """A printed table: data, model, entry, measure, mean and sd in the measure's own scale, and what was printed."""
     import polars as pl
 
@@ -68,9 +68,9 @@ def published(name: str) -> "pl.DataFrame":
     )
 
 
-def lookup(name: str) -> dict[Key, Printed]:
+def lookup(name: str) -> dict[Key, PublishedNumber]:
     """Every number of a printed table."""
     return {
-        (row["data"], row["model"], row["entry"], row["measure"]): Printed(row["mean"], row["sd"])
-        for row in published(name).to_dicts()
+        (row["data"], row["model"], row["entry"], row["measure"]): PublishedNumber(row["mean"], row["sd"])
+        for row in load_published(name).to_dicts()
     }

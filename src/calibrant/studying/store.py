@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from calibrant.core.errors import InputError
 from calibrant.core.files import fault_point, write_whole
 from calibrant.core.io.tables import read_table
-from calibrant.core.json import checked, parse_json
+from calibrant.core.json import parse_json, read_fields
 from calibrant.studying.job import Outcome, Row
 
 if TYPE_CHECKING:
@@ -66,16 +66,16 @@ class Store:
         tables += [_table(lately, self.folder / "journal")] if lately else []
         if not tables:
             return pl.DataFrame({"job": []}, schema={"job": pl.String})
-        found, seen = [], set[str]()
+        kept, seen = [], set[str]()
         for table in tables:  # a job that is in a part and in a journal is the same job
             new = set(table["job"].unique()) - seen
             new = new if wanted is None else new & wanted
-            found.append(table.filter(pl.col("job").is_in(list(new))))
+            kept.append(table.filter(pl.col("job").is_in(list(new))))
             seen |= new
         try:
-            return pl.concat(found, how="diagonal_relaxed")
+            return pl.concat(kept, how="diagonal_relaxed")
         except pl.exceptions.PolarsError as error:
-            raise _damaged(self.folder / "rows" / kind, "parts that do not fit together", error) from error
+            raise _damage_error(self.folder / "rows" / kind, "parts that do not fit together", error) from error
 
     def done(self) -> set[str]:
         """Keys of all finished jobs."""
@@ -150,31 +150,31 @@ def _outcomes(file: Path, *, may_be_cut: bool = False) -> list[Outcome]:
         lines = file.read_bytes().removesuffix(b"\n").split(b"\n")
     except FileNotFoundError:  # made into a part while we looked
         return []
-    found = []
+    outcomes = []
     for number, line in enumerate(lines, 1):
         try:
             state = parse_json(line.decode("utf-8"))
         except ValueError as error:
             if number == len(lines) and (may_be_cut or not line):
                 break
-            raise _damaged(file, f"line {number} that is JSON", error) from error
+            raise _damage_error(file, f"line {number} that is JSON", error) from error
         try:
-            found.append(_outcome(state))
+            outcomes.append(_outcome(state))
         except (ValueError, KeyError) as error:
-            raise _damaged(file, f"line {number} that tells of a job", error) from error
-    return found
+            raise _damage_error(file, f"line {number} that tells of a job", error) from error
+    return outcomes
 
 
 def _outcome(state: Any) -> Outcome:
     """One line, field by field: numbers and words, and names that are nothing but names."""
-    made = Outcome(**checked(Outcome, state))
-    for name in (made.key, made.kind):
+    outcome = Outcome(**read_fields(Outcome, state))
+    for name in (outcome.key, outcome.kind):
         if not NAME.fullmatch(name):
             raise ValueError(f"the name {name!r:.40}")
-    for row in made.rows:
+    for row in outcome.rows:
         if not isinstance(row, dict) or "job" in row or not all(map(_is_plain, row.values())):
             raise ValueError(f"the row {row!r:.40}")
-    return made
+    return outcome
 
 
 def _is_plain(value: Any) -> bool:
@@ -193,7 +193,7 @@ def _table(outcomes: list[Outcome], place: Path) -> "pl.DataFrame":
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise _damaged(place, "rows of one kind", error) from error
+        raise _damage_error(place, "rows of one kind", error) from error
 
 
 def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
@@ -203,14 +203,14 @@ def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
     try:
         table = read_table(file, columns)
     except InputError as error:
-        raise _damaged(file, "a whole part of the rows", error) from error
+        raise _damage_error(file, "a whole part of the rows", error) from error
     plain = all(kind.is_numeric() or kind in (pl.String, pl.Boolean, pl.Null) for kind in table.dtypes)
     if not plain or table.schema.get("job") != pl.String or table["job"].has_nulls():
-        raise _damaged(file, "rows of jobs", ", ".join(f"{name} ({kind})" for name, kind in table.schema.items()))
+        raise _damage_error(file, "rows of jobs", ", ".join(f"{name} ({kind})" for name, kind in table.schema.items()))
     return table
 
 
-def _damaged(file: Path, expected: str, got: object) -> InputError:
+def _damage_error(file: Path, expected: str, got: object) -> InputError:
     reason = (str(got).strip() or type(got).__name__).splitlines()[0][:200]
     fix = "delete it, and what was in it is computed again"
     return InputError(str(file), expected=expected, got=f"a damaged one ({reason})", fix=fix)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
-from calibrant.core.json import read_json, typed, whole
-from calibrant.core.lock import locked
-from calibrant.studying.engine import Standing, run_jobs
+from calibrant.core.json import read_json, read_typed, whole
+from calibrant.core.lock import lock_folder
+from calibrant.studying.engine import StudyProgress, run_jobs
 from calibrant.studying.executors import executor_for
 from calibrant.studying.expand_plan import Cell, cells_of, check_code, jobs_of
 from calibrant.studying.job import Job
@@ -67,8 +67,8 @@ class Study:
         cpus: float = 1,
         gpus: float = 0,
         retry: bool = False,
-        on_progress: Callable[[Standing], None] | None = None,
-    ) -> Standing:
+        on_progress: Callable[[StudyProgress], None] | None = None,
+    ) -> StudyProgress:
         """Compute what is missing, on `local`, `local:2`, `ray`, `ray://HOST:PORT` or a part of it, `shard:3/16`.
 
         `cpus` and `gpus` are what a job takes of a Ray cluster.
@@ -110,12 +110,12 @@ class Study:
             columns = [*labels.columns, *LABELS, "entry"]
             return pl.DataFrame({name: [] for name in columns}, schema=dict.fromkeys(columns, pl.String))
         _check_judged(judged, self.store.folder)
-        made = labels.join(judged.select("job", *LABELS), on="job", how="inner")
+        joined = labels.join(judged.select("job", *LABELS), on="job", how="inner")
         rows = self.plan.rows
         names = {(e.method, e.rescorer, e.calibrator): name for name, e in rows.items()}
-        keys = made.select("method", "rescorer", "calibrator").rows()
-        made = made.with_columns(pl.Series("entry", [names.get(key, "") for key in keys], dtype=pl.String))
-        return filtered(made, where)
+        keys = joined.select("method", "rescorer", "calibrator").rows()
+        joined = joined.with_columns(pl.Series("entry", [names.get(key, "") for key in keys], dtype=pl.String))
+        return filter_rows(joined, where)
 
     def values(self, measure: str | None = None, by: tuple[str, ...] = (), where: str = "") -> "pl.DataFrame":
         """Single values: all rows, those of a measure, and the columns of `by` with the seed and the value."""
@@ -179,10 +179,10 @@ def study(
     A plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe, is refused
     unless `allow_code` says that it is trusted; this is remembered until one of them changes.
     """
-    made = open_plan(plan, out, scale=scale, store=store, allow_code=allow_code)
+    opened = open_plan(plan, out, scale=scale, store=store, allow_code=allow_code)
     if run:
-        made.run(on)
-    return made
+        opened.run(on)
+    return opened
 
 
 def open_plan(
@@ -197,25 +197,25 @@ def open_plan(
     from calibrant.studying.validate_plan import check_plan
 
     folder, file = Path(out), find_plan(plan)
-    made = read_plan(file, scale=scale)
-    check_plan(made, file, allow=allow_code)
+    study_plan = read_plan(file, scale=scale)
+    check_plan(study_plan, file, allow=allow_code)
     place = Path(store) if store is not None else folder.parent / "jobs"
     unused = 0
     if (folder / "study.json").exists():
         known = _facts(folder)
-        if known["title"] != made.title or known["scale"] != scale:
+        if known["title"] != study_plan.title or known["scale"] != scale:
             raise InputError(
                 str(folder),
-                expected=f"a new folder, or that of '{made.title}' at scale {scale}",
+                expected=f"a new folder, or that of '{study_plan.title}' at scale {scale}",
                 got=f"the study '{known['title']}' at scale {known['scale']}",
                 fix="choose another --out",
             )
-        unused = _unused(folder, file, made)
+        unused = _count_unused(folder, file, study_plan)
     text = file.read_bytes()
     write_whole(folder / "plan.toml", lambda stream: stream.write(text))
-    facts = {"version": VERSION, "title": made.title, "scale": scale, "store": _relative(place, folder)}
+    facts = {"version": VERSION, "title": study_plan.title, "scale": scale, "store": _relative(place, folder)}
     write_whole(folder / "study.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
-    return Study(folder, made, Store(place), unused)
+    return Study(folder, study_plan, Store(place), unused)
 
 
 def open_study(folder: str | Path, *, allow_code: bool = False) -> Study:
@@ -231,7 +231,7 @@ def _read_study(folder: Path) -> Study:
     return Study(folder, plan, Store(folder / facts["store"]))
 
 
-def _unused(folder: Path, file: Path, plan: Plan) -> int:
+def _count_unused(folder: Path, file: Path, plan: Plan) -> int:
     """How many finished jobs of the folder's earlier plan the plan does not use; only names are looked at."""
     if (folder / "plan.toml").exists() and (folder / "plan.toml").read_bytes() == file.read_bytes():
         return 0
@@ -239,7 +239,7 @@ def _unused(folder: Path, file: Path, plan: Plan) -> int:
     return len(({job.key for job in before.jobs} & before.store.done()) - {job.key for job in jobs_of(plan)})
 
 
-def filtered(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":
+def filter_rows(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":
     """Rows for which a condition holds; only a condition, so nothing can be read or written by it."""
     import polars as pl
 
@@ -261,12 +261,12 @@ def _facts(folder: Path) -> dict[str, str]:
         )
     facts = read_json(file, expected="a study.json", fix=fix)
     with whole(str(file), fix=fix):
-        if typed(facts, "version", int) != VERSION:
+        if read_typed(facts, "version", int) != VERSION:
             raise ValueError(f"version is {facts['version']!r:.40}")
-        found: dict[str, str] = {name: typed(facts, name, str) for name in ("title", "scale", "store")}
-        if "\0" in found["store"]:
-            raise ValueError(f"store is {found['store']!r:.40}")
-    return found
+        texts: dict[str, str] = {name: read_typed(facts, name, str) for name in ("title", "scale", "store")}
+        if "\0" in texts["store"]:
+            raise ValueError(f"store is {texts['store']!r:.40}")
+    return texts
 
 
 def _check_columns(names: tuple[str, ...], rows: "pl.DataFrame") -> None:
@@ -297,7 +297,7 @@ def _running(folder: Path) -> bool:
     """Whether a driver is at work on the store."""
     for place in folder.glob("journal/*"):
         try:
-            with locked(place):
+            with lock_folder(place):
                 pass
         except InputError:
             return True

@@ -26,7 +26,7 @@ MARKS: dict[Verdict, str] = {
 }
 
 
-def written(table: "pl.DataFrame", form: str, out: Path | None = None) -> str:
+def render_table(table: "pl.DataFrame", form: str, out: Path | None = None) -> str:
     """The table in a format, into a file where one is named; the text otherwise."""
     if form == "parquet":
         if out is None:
@@ -34,10 +34,10 @@ def written(table: "pl.DataFrame", form: str, out: Path | None = None) -> str:
         write_whole(out, table.write_parquet)
         return f"Written to {out}."
     text = {"csv": _csv, "latex": _latex, "markdown": _markdown, "text": _text}[form](table)
-    return written_text(text, out)
+    return render_text(text, out)
 
 
-def written_text(text: str, out: Path | None) -> str:
+def render_text(text: str, out: Path | None) -> str:
     """The text itself, or where it was written."""
     if out is None:
         return text
@@ -45,7 +45,7 @@ def written_text(text: str, out: Path | None) -> str:
     return f"Written to {out}."
 
 
-def wrapped(text: str, indent: str = "") -> str:
+def wrap(text: str, indent: str = "") -> str:
     """A line of text for a terminal: lines of at most 80 columns, but no word is cut, as a path is one."""
     more = indent + "  "
     return fill(
@@ -104,18 +104,18 @@ def claims_in_words(study: "Study") -> str:
     lines = []
     for f in findings:
         lines.append(fill(f"{MARKS[f.verdict]} {f.claim.says}", WIDTH, subsequent_indent="  "))
-        rival = fmt.listed(f.claim.rivals) if f.claim.rivals else f"{f.claim.than:g}"
+        rival = fmt.list_words(f.claim.rivals) if f.claim.rivals else f"{f.claim.than:g}"
         if f.claim.rank > 1:
             rival = f"the {_ordinal(f.claim.rank)} best of {rival}"
         power = f"; could see {least}" if (least := detectable(f)) else ""
         power += f"; {more} seeds would settle it" if (more := settled_by(f)) else ""
         pairs = 0 if f.overall is None else f.overall.pairs
         what = f"{f.claim.of} minus {rival}, {f.claim.measure}: {difference(f)}, {pairs} pairs{power}"
-        lines += [_indented(f"{f.verdict}: {what}"), *(_indented(cell) for cell in cells_in_words(f))]
+        lines += [_indent(f"{f.verdict}: {what}"), *(_indent(cell) for cell in cells_in_words(f))]
     counts = {v: sum(f.verdict == v for f in findings) for v in MARKS}
     lines.append("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     if findings:
-        lines.append(wrapped(f"Levels are corrected for the {findings[0].claims} claims that this scale has rows for."))
+        lines.append(wrap(f"Levels are corrected for the {findings[0].claims} claims that this scale has rows for."))
     return "\n".join(lines)
 
 
@@ -126,7 +126,7 @@ def _interval(measure: str, interval: Interval) -> str:
     return f"{value} [{mf.change(measure, interval.low)}, {mf.change(measure, interval.high)}]"
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
 
 
@@ -147,12 +147,12 @@ def _text(table: "pl.DataFrame") -> str:
     widths = _widths(table)
     shared = [name for name in table.columns if table[name].n_unique() == 1] if _width(widths) > WIDTH else []
     kept = table.drop(shared)
-    widths = _narrowed(_widths(kept))
+    widths = _narrow(_widths(kept))
     lines = [
         "  ".join(_cut(c, w).ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
         for row in [kept.columns, *_rows(kept)]
     ]
-    said = [wrapped(f"{name}: {_cell(table[name][0])}") for name in shared if _cell(table[name][0])]
+    said = [wrap(f"{name}: {_cell(table[name][0])}") for name in shared if _cell(table[name][0])]
     return "\n".join([*said, *([""] if said else []), *lines])
 
 
@@ -165,10 +165,10 @@ def _width(widths: list[int]) -> int:
     return sum(widths) + 2 * (len(widths) - 1)
 
 
-def _narrowed(widths: list[int]) -> list[int]:
+def _narrow(widths: list[int]) -> list[int]:
     """The widest columns give way until all fit, as far as something of them is left.
 
-    >>> _narrowed([60, 30, 6]), _narrowed([10, 10])
+    >>> _narrow([60, 30, 6]), _narrow([10, 10])
     ([40, 30, 6], [10, 10])
     """
     widths = list(widths)

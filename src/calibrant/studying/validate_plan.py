@@ -30,10 +30,10 @@ def check_plan(plan: Plan, file: Path, *, allow: bool = False, code: bool = True
             _at(table, ("methods", method), partial(recipe_in, plan, method, place))
         raise
     allowed = check_code(plan, file, allow=allow) if code else frozenset[str]()
-    for keys, name, known in _chosen(plan, file):
+    for keys, name, known in _find_choices(plan, file):
         if name not in known:
             _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(one) for one in known]))
-    for keys, make, name in {(make, name): (keys, make, name) for keys, make, name in _named(plan)}.values():
+    for keys, make, name in {(make, name): (keys, make, name) for keys, make, name in _find_named(plan)}.values():
         _at(table, keys, partial(_make, make, name, allowed))
 
 
@@ -45,7 +45,7 @@ def _make(make: Callable[[str], object], name: str, allowed: frozenset[str]) -> 
     return make(name)
 
 
-def _named(plan: Plan) -> Named:
+def _find_named(plan: Plan) -> Named:
     after = plan.after
     lists: dict[str, tuple[Callable[[str], object], list[str]]] = {
         "calibrators": (calibrators.make, after.calibrators),
@@ -71,7 +71,7 @@ def _named(plan: Plan) -> Named:
             yield ("methods", cell.method), losses.make, recipe.meta.objective
 
 
-def _chosen(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collection[Label]]]:
+def _find_choices(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collection[Label]]]:
     """What the plan picks from its own grid and rows: where it stands, and what there is, at whatever scale."""
     axes: dict[str, set[Label]] = {}
     rows, sets = set[Label](), {"test"}

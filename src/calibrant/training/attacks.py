@@ -106,9 +106,9 @@ class Square(Attack):
                 tried = best[left]
                 tried[:, :, top : top + side, start : start + side] += 2 * self.eps * colour
                 tried = self.near(tried, x[left])
-                found = _margin(logits_of(tried), labels[left])
-                better = found < margin[left]
-                best[left[better]], margin[left[better]] = tried[better], found[better]
+                reached = _margin(logits_of(tried), labels[left])
+                better = reached < margin[left]
+                best[left[better]], margin[left[better]] = tried[better], reached[better]
         return best
 
     def _share_at(self, query: int) -> float:
@@ -138,12 +138,12 @@ def accuracy_under(
     attack: Attack, logits_of: LogitsOf, x: Tensor, labels: Tensor, eps: Iterable[float], *, seed: int = 0
 ) -> dict[float, float]:
     """The accuracy on attacked images, at each of several sizes of the attack."""
-    rows, found = torch.arange(len(x)), {}
+    rows, accuracies = torch.arange(len(x)), {}
     for size in eps:
         attacked = dataclasses.replace(attack, eps=size)(logits_of, x, labels, rows, seed)
         with torch.no_grad():
-            found[size] = float((logits_of(attacked).argmax(1) == labels).double().mean())
-    return found
+            accuracies[size] = float((logits_of(attacked).argmax(1) == labels).double().mean())
+    return accuracies
 
 
 def _gradient(logits_of: LogitsOf, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -36,7 +36,7 @@ class Pixels:
         x = ((images.float() - mean) / scale).permute(0, 3, 1, 2)
         return x.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
 
-    def normalised(self, x: Tensor) -> Tensor:
+    def normalise(self, x: Tensor) -> Tensor:
         """float (B, c, h, w) in [0, 1], normalised."""
         mean, std = (
             torch.tensor(values, device=x.device, dtype=x.dtype)[:, None, None] for values in (self.mean, self.std)
@@ -60,7 +60,7 @@ class Batches:
         whole, rest = divmod(len(self.part), self.size)
         return whole + (rest >= 2 * self.processes)
 
-    def shuffled(self, epoch: int, data: Data, start: int = 0) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def shuffle(self, epoch: int, data: Data, start: int = 0) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Augmented images, labels and row numbers of an epoch, from step `start` on."""
         mine, originals = self._shares(epoch, start), self.part.originals if data.augment == "resized" else None
 
@@ -70,8 +70,8 @@ class Batches:
             return originals.cut(mine[i], random_windows(len(mine[i]), self.generator(epoch, start + i, stream=1)))
 
         left = data if originals is None else replace(data, augment="flip")
-        for step, (taken, images) in enumerate(zip(mine, self._gathered(len(mine), read), strict=True), start):
-            x = augmented(images.to(self.pixels.device), left, self.generator(epoch, step))
+        for step, (taken, images) in enumerate(zip(mine, self._gather(len(mine), read), strict=True), start):
+            x = augment(images.to(self.pixels.device), left, self.generator(epoch, step))
             yield self.pixels(x), *self._labels(taken)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -89,7 +89,7 @@ class Batches:
     def in_order(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Images as they are, labels and row numbers, in the order of the part."""
         rows = np.split(np.arange(len(self.part)), np.arange(self.size, len(self.part), self.size))
-        for taken, images in zip(rows, self._gathered(len(rows), lambda i: self.part.images[rows[i]]), strict=True):
+        for taken, images in zip(rows, self._gather(len(rows), lambda i: self.part.images[rows[i]]), strict=True):
             yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
 
     def endless(self, start: int, *, reshuffle: bool = True) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -117,7 +117,7 @@ class Batches:
         labels, device = torch.from_numpy(self.part.labels[rows]), self.pixels.device
         return labels.to(device), torch.from_numpy(rows).to(device)
 
-    def _gathered(self, batches: int, read: Callable[[int], Bytes]) -> Iterator[Tensor]:
+    def _gather(self, batches: int, read: Callable[[int], Bytes]) -> Iterator[Tensor]:
         """uint8 images of each batch, read by a thread a few batches ahead."""
         ready: queue.Queue[Tensor | BaseException] = queue.Queue(AHEAD)
         stop = threading.Event()
@@ -125,10 +125,10 @@ class Batches:
         def gather() -> None:
             try:
                 for i in range(batches):
-                    made = torch.from_numpy(np.ascontiguousarray(read(i)))
+                    batch = torch.from_numpy(np.ascontiguousarray(read(i)))
                     while not stop.is_set():
                         try:
-                            ready.put(made, timeout=0.1)
+                            ready.put(batch, timeout=0.1)
                             break
                         except queue.Full:
                             continue
@@ -150,7 +150,7 @@ class Batches:
             thread.join()
 
 
-def augmented(images: Tensor, data: Data, generator: torch.Generator) -> Tensor:
+def augment(images: Tensor, data: Data, generator: torch.Generator) -> Tensor:
     """uint8 images (B, h, w, c), cropped and flipped at random."""
     if data.augment == "crop" and data.pad:
         images = random_crop(images, data.pad, generator)

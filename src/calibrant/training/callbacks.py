@@ -60,7 +60,7 @@ def lightning_callback(
         def on_validation_epoch_end(self, trainer: Any, module: Any) -> None:
             if not trainer.sanity_checking:
                 self.validated = trainer.global_step
-                module.log_dict({f"val_{name}": value for name, value in collector.measured().items()})
+                module.log_dict({f"val_{name}": value for name, value in collector.measure().items()})
 
         def on_save_checkpoint(self, trainer: Any, *_: Any) -> None:
             kept = trainer.checkpoint_callback
@@ -69,11 +69,11 @@ def lightning_callback(
             )
             if best != self.best:  # these weights are the best now
                 self.best, seen = best, self.validated == trainer.global_step
-                self.best_map = collector.fitted() if seen else None
-                self.best_measured = collector.measured() if seen else None
+                self.best_map = collector.fit_map() if seen else None
+                self.best_measured = collector.measure() if seen else None
 
         def on_fit_end(self, trainer: Any, module: Any) -> None:
-            self.map = collector.fitted()
+            self.map = collector.fit_map()
             if trainer.is_global_zero:
                 _save(self.map, out)
                 _save(self.best_map, f"{self.best[0].removesuffix('.ckpt')}.map.json")
@@ -122,7 +122,7 @@ class HuggingFaceMetrics:
         self._collector.clear()
         self._collector.add(logits[0] if isinstance(logits, tuple) else logits, labels)
         self._evaluation = self._collector.predictions()
-        return self._collector.measured()
+        return self._collector.measure()
 
     def callback(self) -> Any:
         from transformers import TrainerCallback
@@ -139,7 +139,7 @@ class HuggingFaceMetrics:
             def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
                 if metrics._evaluated == state.global_step and state.is_world_process_zero and folder.is_dir():
-                    _save(metrics._fitted(), folder / CHECKPOINT_MAP)
+                    _save(metrics._fit_map(), folder / CHECKPOINT_MAP)
 
             def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 metrics._keep(args, state, state.best_model_checkpoint if args.load_best_model_at_end else None)
@@ -176,7 +176,7 @@ class HuggingFaceMetrics:
         best = args.metric_for_best_model
         return prefix.startswith("eval_") and (best is None or f"eval_{best.removeprefix('eval_')}" in logged)
 
-    def _fitted(self) -> Map | None:
+    def _fit_map(self) -> Map | None:
         if self._collector.fit_with is None:
             return None
         if self._held_out is None:
@@ -189,7 +189,7 @@ class HuggingFaceMetrics:
         """The map of the evaluation whose weights the Trainer has now: those in the folder `best`, or the last ones."""
         self.step = self._evaluated if best is None else int(best.rpartition("-")[2])
         if best is None or self._collector.fit_with is None:
-            self.map = self._fitted()
+            self.map = self._fit_map()
         elif (file := Path(best) / CHECKPOINT_MAP).exists():
             self.map = load_map(file)
         else:
@@ -239,11 +239,11 @@ class Collector:
             return Predictions.binary(logits[:, 0], labels, logits=True, clusters=clusters)
         return Predictions.from_logits(logits, labels, clusters=clusters, allow_few_rows=True)
 
-    def measured(self) -> dict[str, float]:
+    def measure(self) -> dict[str, float]:
         p = self.predictions()
         return {name: measure(p) for name, measure in self.measures.items()}
 
-    def fitted(self) -> Map | None:
+    def fit_map(self) -> Map | None:
         return None if self.fit_with is None else fit(self.predictions(), self.fit_with)
 
 

@@ -62,13 +62,13 @@ def collect(
     if probs and logits:
         raise InputError("collect", expected="probs=True or logits=True", got="both", fix="leave one out")
     entries = _Entries(inputs, labels, clusters)
-    seen = _Seen()
+    seen = _RowColumns()
     if loader is None:
         parts = [_rows(*_trainer_output(network), axis, ignore, 0)]
     else:
         where = _device(network, device)
         head = None if features is None else layer(network, features, "collect")
-        parts = list(_all_rows(network, _shown(loader, progress), axis, ignore, where, entries, head, seen))
+        parts = list(_all_rows(network, _with_progress(loader, progress), axis, ignore, where, entries, head, seen))
     if not parts:
         fix = "give a loader that has some, and that has not been used up"
         raise InputError("loader", expected="at least one batch", got="none", fix=fix)
@@ -102,7 +102,7 @@ class _Entries:
 
 
 @dataclass
-class _Seen:
+class _RowColumns:
     """What is kept of every batch beside scores and labels."""
 
     clusters: list[Any] = field(default_factory=list)
@@ -137,7 +137,7 @@ def _all_rows(
     device: Any,
     entries: _Entries,
     head: torch.nn.Module | None,
-    seen: _Seen,
+    seen: _RowColumns,
 ) -> Iterator[Rows]:
     start = 0
     listener: AbstractContextManager[list[Tensor]] = nullcontext([]) if head is None else listening(head)
@@ -145,7 +145,7 @@ def _all_rows(
         for number, batch in enumerate(loader):
             inputs, labels, clusters = _split(batch, number, entries)
             moved = _to(inputs, device)
-            output = _called(network, moved) if isinstance(moved, Mapping) else network(moved)
+            output = _call(network, moved) if isinstance(moved, Mapping) else network(moved)
             scores = logits_of(output)
             yield _rows(scores, torch.as_tensor(labels), axis, ignore, start)
             start += len(scores)
@@ -155,7 +155,7 @@ def _all_rows(
                 seen.features.append(heard[0].flatten(1).float().cpu().numpy())
 
 
-def _called(network: Any, inputs: Mapping[str, Any]) -> Any:
+def _call(network: Any, inputs: Mapping[str, Any]) -> Any:
     """By name; a single input whose name the network does not know is simply its input."""
     if len(inputs) == 1:
         names = inspect.signature(getattr(network, "forward", network)).parameters
@@ -184,14 +184,14 @@ def logits_of(output: Any) -> Tensor:
     if isinstance(output, Tensor):
         return output
     if isinstance(output, Mapping):
-        found = next((output[name] for name in LOGITS if name in output), None)
+        logits = next((output[name] for name in LOGITS if name in output), None)
     else:
-        found = getattr(output, "logits", output[0] if isinstance(output, tuple | list) and output else None)
-    if not isinstance(found, Tensor):
+        logits = getattr(output, "logits", output[0] if isinstance(output, tuple | list) and output else None)
+    if not isinstance(logits, Tensor):
         keys = f"a dict with {', '.join(map(str, output))}" if isinstance(output, Mapping) else type(output).__name__
         fix = "wrap the network in a function that returns its logits"
         raise InputError("network", expected="logits, alone or named logits", got=keys, fix=fix)
-    return found
+    return logits
 
 
 def _rows(scores: Tensor, labels: Tensor, axis: int | None, ignore: "Ignore", start: int) -> Rows:
@@ -268,7 +268,7 @@ def _trainer_output(output: Any) -> tuple[Tensor, Tensor]:
     return torch.as_tensor(scores), torch.as_tensor(labels)
 
 
-def _shown(loader: Iterable[Any], progress: bool) -> Iterable[Any]:
+def _with_progress(loader: Iterable[Any], progress: bool) -> Iterable[Any]:
     if not progress:
         return loader
     from rich.progress import track

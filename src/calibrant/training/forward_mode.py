@@ -18,15 +18,17 @@ forward_ad: Any = autograd.forward_ad  # which has no types
 CONVOLUTIONS = (torch.conv1d, torch.conv2d, torch.conv3d)
 LINEAR = (*CONVOLUTIONS, torch.nn.functional.linear)  # all called with (input, weight, bias, ...)
 
-Kept = list[tuple[Tensor, int]]  # values, and their version: one that was changed in place is no longer what was given
+LayerOutputs = list[
+    tuple[Tensor, int]
+]  # values, and their version: one that was changed in place is no longer what was given
 
 
-class Remembered(TorchFunctionMode):
+class OutputRecorder(TorchFunctionMode):
     """Keeps what the layers of a network give while it is called."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: Kept = []
+        self.kept: LayerOutputs = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
@@ -35,10 +37,10 @@ class Remembered(TorchFunctionMode):
         return out
 
 
-class Given(TorchFunctionMode):
+class OutputReplay(TorchFunctionMode):
     """Gives back what was kept; gradients flow as if it had been computed."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: LayerOutputs) -> None:
         super().__init__()
         self.kept = iter(kept)
 
@@ -47,10 +49,10 @@ class Given(TorchFunctionMode):
         return func(*args, **(kwargs or {})) if kept is None else self.put(kept, func, *args)
 
     def put(self, kept: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any = None, *rest: Any) -> Any:
-        return _GivenLinear.apply(kept, func, x, weight, bias, *rest)  # type: ignore[no-untyped-call]
+        return _LinearReplay.apply(kept, func, x, weight, bias, *rest)  # type: ignore[no-untyped-call]
 
 
-class _GivenSlopes(Given):
+class _SlopeReplay(OutputReplay):
     """In forward mode: values as they were kept, slopes by the rule of a product."""
 
     def put(self, kept: Tensor, func: Any, x: Any, weight: Any, bias: Any = None, *rest: Any) -> Any:
@@ -64,7 +66,7 @@ class _GivenSlopes(Given):
         return forward_ad.make_dual(kept, slopes[0].add_(slopes[1]) if len(slopes) > 1 else slopes[0])
 
 
-class _GivenLinear(autograd.Function):
+class _LinearReplay(autograd.Function):
     @staticmethod
     def forward(ctx: Any, kept: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Tensor:
         ctx.save_for_backward(x, weight)
@@ -87,11 +89,14 @@ class _GivenLinear(autograd.Function):
 
 
 def slope_along(
-    call: Callable[[dict[str, Tensor]], Tensor], weights: Mapping[str, Tensor], v: Mapping[str, Tensor], kept: Kept
+    call: Callable[[dict[str, Tensor]], Tensor],
+    weights: Mapping[str, Tensor],
+    v: Mapping[str, Tensor],
+    kept: LayerOutputs,
 ) -> Tensor:
-    """d/de call(weights + e v) at e = 0; `kept` is what a `Remembered` call with these weights has kept, or empty."""
+    """d/de call(weights + e v) at e = 0; `kept` is what an `OutputRecorder` call with these weights kept, or empty."""
     _load()
-    with torch.no_grad(), forward_ad.dual_level(), _GivenSlopes(kept):
+    with torch.no_grad(), forward_ad.dual_level(), _SlopeReplay(kept):
         dual = {name: forward_ad.make_dual(weight, v[name]) for name, weight in weights.items()}
         slope: Tensor | None = forward_ad.unpack_dual(call(dual)).tangent
     if slope is None:

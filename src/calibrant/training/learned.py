@@ -16,7 +16,7 @@ from calibrant.training.recipe import Recipe
 Reduction = Literal["mean", "sum"]
 
 
-class Learned(nn.Module):
+class LearnedLoss(nn.Module):
     """A training loss with parameters of its own, which held-out data teach.
 
     `loss` must be twice differentiable: in the logits (and the last layer's weights) and then in the parameters.
@@ -36,7 +36,7 @@ class Learned(nn.Module):
         raise TypeError(f"{type(self).__name__} does not say what it has learned: define values")
 
 
-class GammaNet(Learned):
+class GammaNet(LearnedLoss):
     """A focal loss whose gamma is a function of the features: gamma = |x' W| / tau, x' = A softmax(h A).
 
     It starts at gamma = 1 for every input. Above `cap` gamma counts as the cap, and can come back. Dividing by tau
@@ -86,14 +86,14 @@ class GammaNet(Learned):
     def loss(
         self, logits: Tensor, labels: Tensor, features: Tensor, head: Mapping[str, Tensor], reduction: Reduction
     ) -> Tensor:
-        return _reduced(focal_rows(_wide(logits), labels, self(features.detach())), reduction)
+        return _reduce(focal_rows(_wide(logits), labels, self(features.detach())), reduction)
 
     def values(self, features: Tensor) -> dict[str, Tensor]:
         free = self.free(features)
         return {"gamma": free.clamp_max(self.cap), "gamma_capped": (free > self.cap).to(free.dtype).mean()}
 
 
-class UnitL2(Learned):
+class UnitL2(LearnedLoss):
     """Another loss plus sum_j omega_j theta_j^2 over the weights of the last layer, one omega each, 0 at the start.
 
     Nothing keeps omega positive: a negative one pushes its weight away from 0, and with losses that are means over the
@@ -123,7 +123,7 @@ class UnitL2(Learned):
         return {"omega_mean": omega.mean(), "omega_std": omega.std()}
 
 
-class Smoothing(Learned):
+class Smoothing(LearnedLoss):
     """Label smoothing whose strength is learned: one for all, one per class, or one per pair of classes.
 
     Strengths start at 0 and stay between 0 and 0.5.
@@ -140,7 +140,7 @@ class Smoothing(Learned):
         surprise = -_wide(logits).log_softmax(1)  # (B, k)
         of_true = surprise.gather(1, labels[:, None])
         strength = self.strength if len(self.strength) == 1 else self.strength[labels]  # (B or 1, k or 1)
-        return _reduced((of_true + strength * (surprise - of_true)).mean(1), reduction)
+        return _reduce((of_true + strength * (surprise - of_true)).mean(1), reduction)
 
     @torch.no_grad()
     def settle(self) -> None:
@@ -150,7 +150,7 @@ class Smoothing(Learned):
         return {"smoothing_mean": self.strength.mean(), "smoothing_max": self.strength.max()}
 
 
-def make_learned(recipe: Recipe, network: nn.Module) -> Learned:
+def make_learned(recipe: Recipe, network: nn.Module) -> LearnedLoss:
     """The regulariser that a recipe names, as it is before training."""
     m = recipe.meta
     head = layer(network, "head", "meta-regularisation")
@@ -165,7 +165,7 @@ def make_learned(recipe: Recipe, network: nn.Module) -> Learned:
     return Smoothing(head.out_features, per=per)
 
 
-def _reduced(rows: Tensor, reduction: Reduction) -> Tensor:
+def _reduce(rows: Tensor, reduction: Reduction) -> Tensor:
     return rows.mean() if reduction == "mean" else rows.sum()
 
 

@@ -10,7 +10,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
 from calibrant.datasets import Part, Splits
 from calibrant.measures import make as measure
-from calibrant.training.learned import Learned
+from calibrant.training.learned import LearnedLoss
 from calibrant.training.optimize import learning_rate
 from calibrant.training.parts import Parts
 from calibrant.training.predict import predict
@@ -42,14 +42,14 @@ def epoch_row(run: Run, state: TrainingState, parts: Parts, splits: Splits, fabr
         }
     if splits.val is not None:
         p = look("val", splits.val)
-        row |= measured(p, "val") | {"val_refined_nll": refined_nll(p)} | what_was_learned(learned, p)
+        row |= measure_part(p, "val") | {"val_refined_nll": refined_nll(p)} | what_was_learned(learned, p)
     if recipe.test_each_epoch:
         p = look("test", splits.test)
-        row |= measured(p, "test") | what_was_learned(learned, p)
+        row |= measure_part(p, "test") | what_was_learned(learned, p)
     return row
 
 
-def measured(p: Predictions, part: str) -> dict[str, float | None]:
+def measure_part(p: Predictions, part: str) -> dict[str, float | None]:
     """What the log says of a part."""
     values = {name: measure(name)(p) for name in ("ece", "nll", "auroc_correct")} | {
         "error": 1 - measure("accuracy")(p)
@@ -62,7 +62,7 @@ def refined_nll(p: Predictions) -> float:
     return measure("nll")(p.with_temperature(find_temperature(p).T))
 
 
-def what_was_learned(learned: Learned | None, p: Predictions) -> dict[str, float]:
+def what_was_learned(learned: LearnedLoss | None, p: Predictions) -> dict[str, float]:
     """What the log says of a regulariser: mean and spread over the rows, or the number."""
     if learned is None:
         return {}

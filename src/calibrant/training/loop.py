@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from calibrant import datasets, losses, models
 from calibrant.core.errors import InputError
-from calibrant.core.lock import locked
+from calibrant.core.lock import lock_folder
 from calibrant.datasets import Dataset, Splits
 from calibrant.losses.mixup import Mixup, Pairs
 from calibrant.training.batches import Batches
@@ -59,7 +59,7 @@ def train(
     `splits` are images that are loaded already; `like` is the data set by whose constants they are normalised.
     """
     helping = os.environ.get("LOCAL_RANK", "0") != "0"  # one of several processes: the first of them holds the folder
-    with nullcontext() if helping else locked(out):
+    with nullcontext() if helping else lock_folder(out):
         return _train(recipe, Path(out), splits, like, device, processes, restart, on_progress)
 
 
@@ -106,7 +106,9 @@ def _train(
     if steps == 0:
         least = f"at least {2 * fabric.world_size} training images"
         raise InputError("data", expected=least, got=f"{len(splits.train)}", fix="use more images or fewer processes")
-    held_out = iter(()) if meta is None else _held_out(recipe, splits, batches, state.epoch * steps + state.step)
+    held_out = (
+        iter(()) if meta is None else _held_out_batches(recipe, splits, batches, state.epoch * steps + state.step)
+    )
     look = 1 if fabric.device.type == "cpu" else LOOK_EVERY
     saved = time.monotonic()
 
@@ -115,7 +117,7 @@ def _train(
         if state.step == 0:
             loss.start_epoch(state.epoch)
         wrapped.train()
-        for step, (x, labels, ids) in enumerate(batches.shuffled(state.epoch, recipe.data, state.step), state.step):
+        for step, (x, labels, ids) in enumerate(batches.shuffle(state.epoch, recipe.data, state.step), state.step):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(recipe, state.epoch + step / steps)
             # Every step starts from its own random numbers, so that any step can be made again.
@@ -135,7 +137,7 @@ def _train(
                 state.meta_after += stepped.objective
             looking = (step + 1) % look == 0 or step + 1 == steps
             if looking and not math.isfinite(value):
-                raise _diverged(float(value), state.epoch, step, run)
+                raise _divergence_error(float(value), state.epoch, step, run)
             if recipe.optimizer.clip_norm:
                 fabric.clip_gradients(wrapped, optimizer, max_norm=recipe.optimizer.clip_norm)
             optimizer.step()
@@ -202,7 +204,9 @@ def backward(
     return total, torch.cat(all_logits)
 
 
-def _held_out(recipe: Recipe, splits: Splits, batches: Batches, start: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _held_out_batches(
+    recipe: Recipe, splits: Splits, batches: Batches, start: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Batches of the part that the regulariser learns from, without augmentation."""
     if splits.meta is None or len(splits.meta) < 2 * batches.processes:
         got = "none" if splits.meta is None else f"{len(splits.meta)}"
@@ -224,7 +228,7 @@ def _write_predictions(run: Run, splits: Splits, fabric: Any) -> None:
             p.save(run.folder / f"{name}.npz")
 
 
-def _diverged(value: float, epoch: int, step: int, run: Run) -> InputError:
+def _divergence_error(value: float, epoch: int, step: int, run: Run) -> InputError:
     kept = f"the last good state is in {run.last}" if run.last.exists() else "no epoch was finished"
     return InputError(
         "loss",

@@ -17,15 +17,15 @@ from torch.func import functional_call
 from calibrant import losses
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.torch.layers import layer, listening
-from calibrant.training.forward_mode import Given, Remembered, slope_along
-from calibrant.training.learned import Learned, Reduction
+from calibrant.training.forward_mode import OutputRecorder, OutputReplay, slope_along
+from calibrant.training.learned import LearnedLoss, Reduction
 
 Weights = dict[str, Tensor]
 
 CHOICES = {"lookahead": ("head", "full"), "lookahead_step": ("taken", "raw"), "by": ("jvp", "double_backward")}
 
 
-class Stepped(NamedTuple):
+class MetaStepResult(NamedTuple):
     """What a step gives: back-propagate `loss`, then move the network."""
 
     loss: Tensor  # of the training batch, with the regulariser as it is now
@@ -56,7 +56,7 @@ class MetaStep:
     def __init__(
         self,
         network: nn.Module,
-        learned: Learned,
+        learned: LearnedLoss,
         *,
         objective: str = "ce + 0.5*sece",
         lookahead: Literal["head", "full"] = "head",
@@ -93,7 +93,7 @@ class MetaStep:
         self._forward = forward or network
         self._autocast, self._average = autocast, average or (lambda tensor: tensor)
 
-    def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> Stepped:
+    def __call__(self, x: Tensor, labels: Tensor, meta_x: Tensor, meta_labels: Tensor, lr: float) -> MetaStepResult:
         """`lr` is the network's rate in this step. Gradients of the network are added to: clear them before."""
         self.objective.to(x.device)
         kind = next(self.network.parameters()).dtype
@@ -109,12 +109,12 @@ class MetaStep:
         head = dict(self.head.named_parameters())
         loss = self.learned.loss(seen.logits, labels, seen.features, head, self.reduction)
         self.learned.requires_grad_(True)
-        return Stepped(loss, seen.logits, seen.features, *objectives)
+        return MetaStepResult(loss, seen.logits, seen.features, *objectives)
 
     # -- the gradient of the objective with respect to what is learned -----------------------------
 
-    def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_Seen"]:
-        full, remembered = self.lookahead == "full", Remembered()
+    def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_NetworkOutput"]:
+        full, remembered = self.lookahead == "full", OutputRecorder()
         with remembered if full else nullcontext():
             seen = self._look(batch, count=not full)
         weights = self._looking_ahead()
@@ -122,12 +122,12 @@ class MetaStep:
         ahead = {name: w.detach().requires_grad_() for name, w in moved.items()}
         if full:
             del seen  # the graph of the training batch goes before that of the meta batch comes
-        objective, before, at = self._held_out(batch, ahead)
+        objective, before, at = self._held_out_objective(batch, ahead)
         v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
         # In full precision: forward mode and autocast do not go together.
         if full:
-            with Given(remembered.kept):
+            with OutputReplay(remembered.kept):
                 seen = self._look(batch, count=True)
             torch.manual_seed(batch.seed)
             along = slope_along(lambda w: self._call(w, batch.x), weights, v, remembered.kept)  # (B, k)
@@ -142,19 +142,19 @@ class MetaStep:
         slope = torch.stack([(slope * a).sum() for slope, a in zip(slopes, along_v, strict=True)]).sum()
         return _slopes(-rate * slope, self.learned.parameters()), (objective.detach(), before), seen
 
-    def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_Seen"]:
+    def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_NetworkOutput"]:
         seen = self._look(batch, count=True)
         ahead, _ = self._ahead(batch, seen, self._looking_ahead(), second_order=True)
-        objective, before, at = self._held_out(batch, ahead)
+        objective, before, at = self._held_out_objective(batch, ahead)
         slopes = self._slopes(objective, at, self.learned.parameters(), keep=True)
         return slopes, (objective.detach(), before), seen
 
-    def _look(self, batch: "_Batch", *, count: bool) -> "_Seen":
+    def _look(self, batch: "_Batch", *, count: bool) -> "_NetworkOutput":
         """The network on the training batch; batch norm counts it, or not."""
         torch.manual_seed(batch.seed)
         with listening(self.head) as heard, self._autocast():
             logits = self._forward(batch.x) if count else self._call(dict(self.network.named_parameters()), batch.x)
-        return _Seen(logits, heard[0].detach().to(batch.x.dtype))
+        return _NetworkOutput(logits, heard[0].detach().to(batch.x.dtype))
 
     def _looking_ahead(self) -> Weights:
         """The weights that take the look-ahead step."""
@@ -163,7 +163,7 @@ class MetaStep:
         return {name: w.detach().requires_grad_() for name, w in self.head.named_parameters()}
 
     def _ahead(
-        self, batch: "_Batch", seen: "_Seen", weights: Weights, second_order: bool = False
+        self, batch: "_Batch", seen: "_NetworkOutput", weights: Weights, second_order: bool = False
     ) -> tuple[Weights, Tensor | float]:
         """Where one step takes them, without momentum and weight decay; and the rate of that step, clipping counted."""
         logits = seen.logits
@@ -171,15 +171,15 @@ class MetaStep:
             with self._autocast():
                 logits = functional_call(self.head, weights, (seen.features,))
         loss = self.learned.loss(logits, batch.labels, seen.features, self._of_head(weights), self.reduction)
-        found = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
-        slopes = [self._average(slope) for slope in found]
+        gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
+        slopes = [self._average(slope) for slope in gradients]
         rate: Tensor | float = batch.lr
         if self.clip_norm:
             norm = torch.stack([slope.detach().norm() for slope in slopes]).norm()
             rate *= (self.clip_norm / (norm + 1e-6)).clamp_max(1)  # as torch clips
         return {name: w - rate * slope for (name, w), slope in zip(weights.items(), slopes, strict=True)}, rate
 
-    def _held_out(self, batch: "_Batch", ahead: Weights) -> tuple[Tensor, Tensor, Weights]:
+    def _held_out_objective(self, batch: "_Batch", ahead: Weights) -> tuple[Tensor, Tensor, Weights]:
         """The objective on the meta batch at the weights ahead, the same before, and all weights ahead."""
         full, x = self.lookahead == "full", batch.meta_x
         at = dict(self.network.named_parameters()) | {("" if full else self._prefix) + n: w for n, w in ahead.items()}
@@ -201,11 +201,11 @@ class MetaStep:
         """Gradients of the objective; where it may leak, those of the network are added to its own."""
         wanted = list(parameters)
         own = {name: w for name, w in self.network.named_parameters() if w.requires_grad} if self.leak_meta_grad else {}
-        found = _slopes(objective, [*wanted, *(at[name] for name in own)], keep=keep)
-        for weight, leak in zip(own.values(), found[len(wanted) :], strict=True):
+        slopes = _slopes(objective, [*wanted, *(at[name] for name in own)], keep=keep)
+        for weight, leak in zip(own.values(), slopes[len(wanted) :], strict=True):
             weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
             weight.grad += leak
-        return found[: len(wanted)]
+        return slopes[: len(wanted)]
 
     def _call(self, weights: Weights, x: Tensor, *, count: bool = False) -> Tensor:
         """The network with other weights; batch norm counts into copies unless told otherwise."""
@@ -233,7 +233,7 @@ class _Batch(NamedTuple):
     seed: int
 
 
-class _Seen(NamedTuple):
+class _NetworkOutput(NamedTuple):
     """What the network says of the training batch."""
 
     logits: Tensor  # with the graph of the network

@@ -38,7 +38,7 @@ def predict(
     """What the network says of every image, attacked if so asked, in the order of the part; it is left as it was."""
     change, seen = None, pixels
     if attack is not None:
-        change = _attacked(network, pixels, attack, seed)
+        change = _attack(network, pixels, attack, seed)
         seen = replace(pixels, mean=(0.0,), std=(1.0,))  # attacks look at images before normalisation
     logits, inner = _outputs(network, Batches(part, batch, seen), precision or nullcontext(), on_batch, change)
     return Predictions.from_logits(
@@ -46,10 +46,10 @@ def predict(
     )
 
 
-def _attacked(network: Network, pixels: Pixels, attack: Attack, seed: int) -> Change:
+def _attack(network: Network, pixels: Pixels, attack: Attack, seed: int) -> Change:
     def change(x: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
-        attacked = attack(lambda moved: _wide(network(pixels.normalised(moved))), x, labels, rows, seed)
-        return pixels.normalised(attacked)
+        attacked = attack(lambda moved: _wide(network(pixels.normalise(moved))), x, labels, rows, seed)
+        return pixels.normalise(attacked)
 
     return change
 
@@ -100,7 +100,7 @@ def predict_run(
     where = device_of(device)
     chosen = part_of_run(run, part, data=data, root=root)
     if corrupt is not None:
-        chosen = corrupted(chosen, corruptions.make(corrupt), seed)
+        chosen = corrupt_part(chosen, corruptions.make(corrupt), seed)
     pixels = run.pixels(where, part if data is None else "train")
     return predict(run.network(where), chosen, pixels, batch=batch, attack=by, seed=seed, on_batch=on_batch)
 
@@ -114,7 +114,7 @@ def device_of(name: str) -> torch.device:
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def corrupted(part: Part, corruption: Corruption, seed: int) -> Part:
+def corrupt_part(part: Part, corruption: Corruption, seed: int) -> Part:
     """The part with every image corrupted, in the same way for the same seed."""
     rng = np.random.default_rng(seed)
     pieces = np.array_split(np.arange(len(part)), max(1, len(part) // 1000))

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from calibrant.core.config import code_trust
 from calibrant.core.config.convert import Bounds, Count, NotNegative, Positive, Seed, build, check_fields
-from calibrant.core.config.inheritance import Found, ask_for_choices, combinations, find, load
-from calibrant.core.config.overrides import nested, read_changes
+from calibrant.core.config.inheritance import ConfigSource, ask_for_choices, combinations, find, load
+from calibrant.core.config.overrides import nest, read_changes
 from calibrant.core.config.toml import Table
 from calibrant.core.errors import InputError, unknown_name
 
@@ -160,7 +160,7 @@ class Recipe:
         return build(cls, Table(values, {(): where}))
 
 
-def read_recipe(recipe: str | Path | Found, changes: Iterable[str] = (), *, allow_code: bool = False) -> Recipe:
+def read_recipe(recipe: str | Path | ConfigSource, changes: Iterable[str] = (), *, allow_code: bool = False) -> Recipe:
     """A recipe from its name or its file, with changes such as `epochs=5`, `data.root=...` or `scale=small`.
 
     A file may start from another recipe (`extends = "meta/cifar10-resnet18-ce"`, or the path of a file), offer choices
@@ -169,18 +169,18 @@ def read_recipe(recipe: str | Path | Found, changes: Iterable[str] = (), *, allo
     code (`./mine.py`, `package.module:callable`, `hf:NAME`) belongs in the changes, or is allowed by `allow_code`,
     which is remembered until the file changes.
     """
-    found = recipe if isinstance(recipe, Found) else find_recipe(recipe)
-    table = load(found, [recipes_folder()])
+    source = recipe if isinstance(recipe, ConfigSource) else find_recipe(recipe)
+    table = load(source, [recipes_folder()])
     if "choices" in table.values:
-        raise ask_for_choices(table, found.file.stem)
+        raise ask_for_choices(table, source.file.stem)
     asked = read_changes(Recipe, changes)
-    made = recipe_of(table, asked, asked.values.get("scale", "paper"))
-    from_file = {key: spec for key, spec in named(made).items() if tuple(key.split(".")) not in asked.places}
-    code_trust.check(found.file, table.values, from_file, allow=allow_code)
-    return made
+    result = recipe_of(table, asked, asked.values.get("scale", "paper"))
+    from_file = {key: spec for key, spec in name_entries(result).items() if tuple(key.split(".")) not in asked.places}
+    code_trust.check(source.file, table.values, from_file, allow=allow_code)
+    return result
 
 
-def named(recipe: Recipe) -> dict[str, str]:
+def name_entries(recipe: Recipe) -> dict[str, str]:
     """The entries of catalogues that a recipe names, by key."""
     keys = {"model": recipe.model, "loss": recipe.loss, "data.name": recipe.data.name}
     return {**keys, "meta.objective": recipe.meta.objective}
@@ -193,19 +193,19 @@ def recipe_of(table: Table, asked: Table, scale: object = "paper") -> Recipe:
         raise unknown_name("scale", str(scale), ["paper", *presets.values])
     top = asked.over(presets.at(scale))
     own = Table({**table.values, "scale": scale}, table.places)
-    made = build(Recipe, top.over(own))
+    recipe = build(Recipe, top.over(own))
     epochs = own.values.get("epochs", Recipe.epochs)
     if "milestones" not in top.at("schedule").values and isinstance(epochs, int) and epochs > 0:
-        moved = tuple(round(m * (made.epochs / epochs)) for m in made.schedule.milestones)
-        made = replace(made, schedule=replace(made.schedule, milestones=moved))
-    return made
+        moved = tuple(round(m * (recipe.epochs / epochs)) for m in recipe.schedule.milestones)
+        recipe = replace(recipe, schedule=replace(recipe.schedule, milestones=moved))
+    return recipe
 
 
 def change(recipe: Recipe, **changes: Any) -> Recipe:
     """The recipe with some values changed: `change(recipe, loss="focal", **{"data.name": "digits"})`."""
     table = Table(recipe.to_dict())
     for key, value in changes.items():
-        table = Table(nested(key.split("."), value)).over(table)
+        table = Table(nest(key.split("."), value)).over(table)
     return build(Recipe, table)
 
 
@@ -215,22 +215,22 @@ def recipes_folder() -> Path:
     return package / "recipes" if (package / "recipes").exists() else package.parents[1] / "recipes"
 
 
-def find_recipe(name: str | Path) -> Found:
+def find_recipe(name: str | Path) -> ConfigSource:
     """A recipe by path, or by its name among those that come with calibrant (`demo`, `recipes/demo.toml`)."""
     name = Path(name).as_posix()
-    found = find(name, [Path()]) or find(name.removeprefix("recipes/"), [recipes_folder()])
-    if found is None:
+    source = find(name, [Path()]) or find(name.removeprefix("recipes/"), [recipes_folder()])
+    if source is None:
         files = ", ".join(sorted(file.stem for file in recipes_folder().glob("*.toml")))
         asked, expected = name.removeprefix("recipes/").removesuffix(".toml"), f"a TOML file, or a recipe of {files}"
         raise unknown_name("recipe", asked, recipe_names(), expected)
-    return found
+    return source
 
 
 def recipe_names() -> list[str]:
     """Every recipe that comes with calibrant, each combination of a file's choices by itself."""
     names: list[str] = []
     for file in recipes_folder().glob("*.toml"):
-        table = load(Found(file), [recipes_folder()])
+        table = load(ConfigSource(file), [recipes_folder()])
         names += (
             [f"{file.stem}/{choice}" for choice in combinations(table)] if "choices" in table.values else [file.stem]
         )

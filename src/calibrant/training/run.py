@@ -10,7 +10,7 @@ import torch
 
 from calibrant.core.config import code_trust
 from calibrant.core.config.convert import build as build_facts
-from calibrant.core.config.toml import Table, shown
+from calibrant.core.config.toml import Table, show_value
 from calibrant.core.errors import InputError
 from calibrant.core.files import read_regular, write_whole
 from calibrant.core.json import read_json, whole
@@ -18,8 +18,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
 from calibrant.models import Network, Shape, build
 from calibrant.training.batches import Pixels
-from calibrant.training.learned import GammaNet, Learned, make_learned
-from calibrant.training.recipe import Recipe, named
+from calibrant.training.learned import GammaNet, LearnedLoss, make_learned
+from calibrant.training.recipe import Recipe, name_entries
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,7 +104,7 @@ class Run:
         checkpoint.put(network, checkpoint.under("network", tensors), str(self.weights))
         return network.to(device).eval()
 
-    def learned(self, device: str | torch.device = "cpu") -> Learned:
+    def load_learned(self, device: str | torch.device = "cpu") -> LearnedLoss:
         """The regulariser that was learned with the network, as it was at the epoch that counts."""
         if not self.recipe.meta.learn:
             fix = "train with a recipe that has a table [meta]"
@@ -117,7 +117,7 @@ class Run:
         """What gamma-Net says of every row, beside what the network does: for figures; nothing else uses it."""
         import polars as pl
 
-        learned = self.learned()
+        learned = self.load_learned()
         if not isinstance(learned, GammaNet):
             fix = 'train with a recipe that says learn = "gamma"'
             raise InputError(str(self.folder), expected="a run with gamma-Net", got=self.recipe.meta.learn, fix=fix)
@@ -169,7 +169,9 @@ class Run:
             "torch": torch.__version__,
         }
         file, text = self.folder / "run.json", json.dumps(values, indent=2)
-        code_trust.remember(file, json.loads(text), named(self.recipe))  # our own training: it may be opened again
+        code_trust.remember(
+            file, json.loads(text), name_entries(self.recipe)
+        )  # our own training: it may be opened again
         write_whole(file, lambda stream: stream.write(text.encode()))
 
 
@@ -188,9 +190,9 @@ def open_run(folder: str | Path, *, allow_code: bool = False) -> Run:
     with whole(str(file), fix="train again"):
         version, kept = values["version"], {key: values[key] for key in _FACTS}
     if version != 1:
-        raise InputError(str(file), expected="version 1", got=shown(version), fix="use a newer calibrant")
+        raise InputError(str(file), expected="version 1", got=show_value(version), fix="use a newer calibrant")
     facts = build_facts(_Facts, Table(kept, {(): str(file)}))
-    code_trust.check(file, values, named(facts.recipe), allow=allow_code)
+    code_trust.check(file, values, name_entries(facts.recipe), allow=allow_code)
     return Run(folder, **{key: getattr(facts, key) for key in _FACTS})
 
 

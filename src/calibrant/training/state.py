@@ -41,22 +41,22 @@ def save(run: Run, state: TrainingState, parts: Parts) -> None:
     sums = {name: float(getattr(state, name)) for name in ("loss", "wrong", "meta_before", "meta_after")}
     facts = asdict(state) | sums | {"best": min(state.best, 1e300)}
     tensors = {
-        **checkpoint.named("network", parts.network.state_dict()),
-        **checkpoint.named("optimizer", checkpoint.optimizer_tensors(parts.optimizer)),
-        **checkpoint.named("loss", parts.loss.state_dict()),
+        **checkpoint.name_tensors("network", parts.network.state_dict()),
+        **checkpoint.name_tensors("optimizer", checkpoint.optimizer_tensors(parts.optimizer)),
+        **checkpoint.name_tensors("loss", parts.loss.state_dict()),
     }
     if parts.meta is not None:
-        tensors |= checkpoint.named("learned", parts.meta.learned.state_dict())
-        tensors |= checkpoint.named("meta_optimizer", checkpoint.optimizer_tensors(parts.meta.optimizer))
+        tensors |= checkpoint.name_tensors("learned", parts.meta.learned.state_dict())
+        tensors |= checkpoint.name_tensors("meta_optimizer", checkpoint.optimizer_tensors(parts.meta.optimizer))
     facts |= {"recipe": run.recipe.to_dict(), "scaler": parts.scaler.state_dict()}
     checkpoint.save(run.last, tensors, facts)
 
 
 def save_best(run: Run, state: TrainingState, parts: Parts) -> None:
     """The weights of this epoch, and of what was learned with them, as those of the best one."""
-    tensors = checkpoint.named("network", parts.network.state_dict())
+    tensors = checkpoint.name_tensors("network", parts.network.state_dict())
     if parts.meta is not None:
-        tensors |= checkpoint.named("learned", parts.meta.learned.state_dict())
+        tensors |= checkpoint.name_tensors("learned", parts.meta.learned.state_dict())
     checkpoint.save(run.best, tensors, {"epoch": state.epoch + 1})
 
 

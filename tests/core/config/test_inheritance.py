@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibrant.core.config.inheritance import Found, ask_for_choices, combinations, find, load
+from calibrant.core.config.inheritance import ConfigSource, ask_for_choices, combinations, find, load
 from calibrant.core.errors import InputError
 
 TEXT = """\
@@ -30,7 +30,7 @@ def values(folder, name):
 
 
 def test_every_combination_has_a_name(folder):
-    assert combinations(load(Found(folder / "base.toml"), [])) == {
+    assert combinations(load(ConfigSource(folder / "base.toml"), [])) == {
         "small-ce": {"data": "small", "loss": "ce"},
         "small-focal": {"data": "small", "loss": "focal"},
         "big-one-ce": {"data": "big-one", "loss": "ce"},
@@ -51,7 +51,7 @@ def test_every_combination_has_a_name(folder):
 def test_names_of_files_and_choices(folder):
     for name in ("base", "base.toml", str(folder / "base.toml")):
         assert find(name, [folder / "elsewhere", folder]).file.samefile(folder / "base.toml")
-    assert find("base/x", [folder]) == find("base/x.toml", [folder]) == Found(folder / "base.toml", "x")
+    assert find("base/x", [folder]) == find("base/x.toml", [folder]) == ConfigSource(folder / "base.toml", "x")
     assert find("other/x", [folder]) is find("", [folder]) is find("a\0b", [folder]) is None
 
 
@@ -87,7 +87,7 @@ def test_bad_layers(folder, text, says):
     (folder / "bad.toml").write_text(text)
     (folder / "ring.toml").write_text('extends = "bad"')
     with pytest.raises(InputError) as error:
-        load(Found(folder / "bad.toml", "a"), [folder])
+        load(ConfigSource(folder / "bad.toml", "a"), [folder])
     assert says in str(error.value)
 
 

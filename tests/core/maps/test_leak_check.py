@@ -76,7 +76,7 @@ def test_five_percent_of_shared_rows_are_found(kind, n):
     rng = np.random.default_rng(n)
     for _ in range(3):
         fitted, mixed = leaky(kind, n, 0.05, rng)
-        assert LEAK <= Fingerprint.of(fitted).seen(mixed) < 0.12
+        assert LEAK <= Fingerprint.of(fitted).share_seen(mixed) < 0.12
 
 
 @pytest.mark.slow
@@ -84,28 +84,28 @@ def test_five_percent_of_shared_rows_are_found(kind, n):
 def test_five_percent_of_shared_rows_are_found_at_any_size(kind):
     rng = np.random.default_rng(14)
     for n, times in ((250, 500), (300, 500), (1000, 300), (1030, 300), (5000, 100), (200_000, 8)):
-        found = sum(Fingerprint.of(a).seen(b) > 0 for a, b in (leaky(kind, n, 0.05, rng) for _ in range(times)))
+        found = sum(Fingerprint.of(a).share_seen(b) > 0 for a, b in (leaky(kind, n, 0.05, rng) for _ in range(times)))
         assert found >= 0.99 * times, (kind, n, found)
 
 
 @pytest.mark.parametrize("kind", [*CONTINUOUS, *COARSE])
 def test_the_whole_set_is_recognised_even_if_it_is_coarse(kind):
     p = draw(kind, 500, np.random.default_rng(1))
-    assert Fingerprint.of(p).seen(p.take(np.random.default_rng(2).permutation(500))) == 1.0
+    assert Fingerprint.of(p).share_seen(p.take(np.random.default_rng(2).permutation(500))) == 1.0
 
 
 def test_few_shared_rows_are_no_alarm():
     fitted, mixed = leaky("logits", 2000, 0.01, np.random.default_rng(3))
-    assert Fingerprint.of(fitted).seen(mixed) == 0.0  # below the share that is told
+    assert Fingerprint.of(fitted).share_seen(mixed) == 0.0  # below the share that is told
     same = Predictions.from_probs([[0.9, 0.1]] * 100, [0] * 90 + [1] * 10)
-    assert Fingerprint.of(same).seen(same) == 0.0  # two sets with one score always look alike
+    assert Fingerprint.of(same).share_seen(same) == 0.0  # two sets with one score always look alike
 
 
 def test_a_part_of_the_rows_is_found_among_many():
     p = draw("logits", 40_000, np.random.default_rng(4))
     part = p.take(np.arange(2000))
-    assert Fingerprint.of(p).seen(part) == 1.0
-    assert Fingerprint.of(part).seen(p) == pytest.approx(0.05, abs=0.02)
+    assert Fingerprint.of(p).share_seen(part) == 1.0
+    assert Fingerprint.of(part).share_seen(p) == pytest.approx(0.05, abs=0.02)
 
 
 # -- names ----------------------------------------------------------------------------------------
@@ -131,14 +131,14 @@ def test_row_numbers_are_no_names(kind, in_order):
         if in_order:  # both files begin with the rows of class 0
             pair = [p.take(np.argsort(p.labels, kind="stable")) for p in pair]
         a, b = (Predictions(p.values, p.labels, p.score_type, RowData(ids=np.arange(400))) for p in pair)
-        assert Fingerprint.of(a).seen(b) == 0.0
+        assert Fingerprint.of(a).share_seen(b) == 0.0
 
 
 def test_numbers_and_texts_are_the_same_names():
     rng = np.random.default_rng(7)
     p = draw("stated", 300, rng, ids=np.arange(300) + 1000)
     texts = Predictions.from_probs(p.values, p.labels, ids=[f"{i}" for i in p.ids])
-    assert Fingerprint.of(p).seen(texts.take(np.arange(20))) == 1.0
+    assert Fingerprint.of(p).share_seen(texts.take(np.arange(20))) == 1.0
 
 
 # -- the same rows in another form ----------------------------------------------------------------
@@ -157,8 +157,8 @@ def test_a_constant_added_to_a_row_changes_nothing():
     rng = np.random.default_rng(9)
     p = Predictions.from_logits(rng.normal(size=(300, 4)), rng.integers(0, 4, 300))
     shifted = Predictions.from_logits(p.logits + rng.normal(size=(300, 1)), p.labels)
-    assert Fingerprint.of(p).seen(shifted) > 0.99
-    assert Fingerprint.of(p).seen(Predictions.from_probs(p.probs, p.labels)) > 0.99
+    assert Fingerprint.of(p).share_seen(shifted) > 0.99
+    assert Fingerprint.of(p).share_seen(Predictions.from_probs(p.probs, p.labels)) > 0.99
 
 
 # -- on disk --------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_it_comes_back_from_json(n, named):
     assert again.to_dict() == guard.to_dict()
     assert len(guard.hashes) <= KEPT
     for q in (p, draw("decimals=3", n, rng)):
-        assert again.seen(q) == guard.seen(q)
+        assert again.share_seen(q) == guard.share_seen(q)
 
 
 def test_an_old_fingerprint_is_left_out_with_a_reason():

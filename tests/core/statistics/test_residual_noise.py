@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.core.statistics.residual_noise import Noisy, Sampling, of_largest, of_norm, of_sum
+from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, of_largest, of_norm, of_sum
 
 BINS = 4
 
@@ -111,16 +111,16 @@ def test_the_sum_is_the_written_construction():
         kinked.append(sum(np.sign(g[m]) * draw[m] if abs(g[m]) / s[m] >= 1 else abs(draw[m]) for m in range(4)))
         floor.append(sum(abs(draw)))
     e = sum(abs(g))
-    found = of_sum(Noisy(g, noise)).ends(0.025)
+    found = of_sum(NoisyValues(g, noise)).ends(0.025)
     assert found.high == pytest.approx(e - np.quantile(straight, 0.025))
     assert np.mean(np.array(floor) >= e) < 0.025
     assert found.low == pytest.approx(e - np.quantile(kinked, 0.975))
-    assert of_sum(Noisy(g / 10, noise)).ends(0.025).low == 0  # noise alone makes as much
+    assert of_sum(NoisyValues(g / 10, noise)).ends(0.025).low == 0  # noise alone makes as much
 
 
 def test_in_one_bin_all_three_are_the_textbook_interval():
     noise = np.random.default_rng(6).standard_normal((200_000, 1)) * 0.01
-    field = Noisy(np.array([-0.1]), noise)
+    field = NoisyValues(np.array([-0.1]), noise)
     for made in (of_sum(field), of_norm(field), of_largest(field)):
         found = made.ends(0.025)
         assert (found.low, found.high) == pytest.approx((0.1 - 0.0196, 0.1 + 0.0196), abs=2e-4)
@@ -128,7 +128,7 @@ def test_in_one_bin_all_three_are_the_textbook_interval():
 
 def test_above_only_leaves_out_what_is_below():
     noise = np.random.default_rng(7).standard_normal((2000, 2)) * 0.001
-    assert of_sum(Noisy(np.array([0.2, -0.5]), noise), above_only=True).value == pytest.approx(0.2)
+    assert of_sum(NoisyValues(np.array([0.2, -0.5]), noise), above_only=True).value == pytest.approx(0.2)
 
 
 def test_clusters_are_covered_where_rows_alone_are_not():

@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.statistics.bootstrap import resample_counts
 from calibrant.figures import CATALOGUE as FIGURES
 from calibrant.nas.questions import Number, make, names
-from calibrant.nas.questions._resampled import Pairs, Resampled, tau_draws
+from calibrant.nas.questions._resampled import NetworkResamples, Pairs, tau_draws
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_part_of_a_large_population_gives_about_the_same_interval():
     rng = np.random.default_rng(5)
     a = rng.normal(size=1600)
     columns = {"a": a, "b": a + rng.normal(size=1600)}
-    whole, part = (Resampled(columns, 1600, 300, most) for most in (1600, 400))
+    whole, part = (NetworkResamples(columns, 1600, 300, most) for most in (1600, 400))
     assert whole.tau("a", "b").value == part.tau("a", "b").value
     wide, scaled = (np.ptp(r.tau("a", "b").interval()) for r in (whole, part))
     assert scaled == pytest.approx(wide, rel=0.25)
@@ -66,7 +66,7 @@ def test_intervals_hold_the_tau_of_the_population_about_as_often_as_they_say():
     truth, held = 2 / np.pi * np.arcsin(0.6), 0
     for seed in range(100):
         a, noise = np.random.default_rng(seed).normal(size=(2, 80))
-        low, high = Resampled({"a": a, "b": 0.6 * a + 0.8 * noise}, 80, 200).tau("a", "b").interval()
+        low, high = NetworkResamples({"a": a, "b": 0.6 * a + 0.8 * noise}, 80, 200).tau("a", "b").interval()
         held += low <= truth <= high
     assert 88 <= held <= 100
 

@@ -89,13 +89,13 @@ def folder() -> Path:
 
 
 def _runs(specs: Specs) -> dict[str, str]:
-    found = {key: would_run(spec, model=key.rpartition(".")[2] == "model") for key, spec in specs.items()}
-    return {key: words for key, words in found.items() if words}
+    runs = {key: would_run(spec, model=key.rpartition(".")[2] == "model") for key, spec in specs.items()}
+    return {key: words for key, words in runs.items() if words}
 
 
 def _python_files(spec: str) -> list[str]:
     terms = (term.strip() for part in spec.split(":") for term in re.split(r"\s\+\s", part))
-    return [found.strip() for term in terms for found in PYTHON_FILE.findall(term)]
+    return [file.strip() for term in terms for file in PYTHON_FILE.findall(term)]
 
 
 def _record(content: Any, specs: Specs) -> Path:

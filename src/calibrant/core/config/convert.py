@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from calibrant.core.config.toml import Keys, Table, shown, write_toml
+from calibrant.core.config.toml import Keys, Table, show_value, write_toml
 from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
@@ -61,8 +61,8 @@ Positive = Annotated[float, Bounds(above=0)]
 
 def build(cls: type[T], table: Table) -> T:
     """A dataclass (or another type, `dict[str, list[str]]` say) from a table."""
-    made: T = _Reader(table).read(cls, table.values, ())
-    return made
+    value: T = _Reader(table).read(cls, table.values, ())
+    return value
 
 
 def check_fields(entry: Any) -> None:
@@ -93,10 +93,10 @@ class _Reader:
             return self._either(hint, value, keys)
         if origin is Literal:
             if not any(value == word and type(value) is type(word) for word in inside):
-                raise self._error(keys, unknown_name(_dotted(keys), str(value)[:80], map(str, inside)))
+                raise self._error(keys, unknown_name(_join_keys(keys), str(value)[:80], map(str, inside)))
             return value
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            return value if isinstance(value, hint) else self._made(hint, value, keys)
+            return value if isinstance(value, hint) else self._build(hint, value, keys)
         if origin is dict and isinstance(value, Mapping):
             return {
                 self.read(str, key, keys): self.read(inside[1], below, (*keys, key)) for key, below in value.items()
@@ -109,21 +109,21 @@ class _Reader:
             return None
         raise self._wrong(hint, value, keys)
 
-    def _made(self, cls: Any, value: Any, keys: Keys) -> Any:
+    def _build(self, cls: Any, value: Any, keys: Keys) -> Any:
         if not isinstance(value, Mapping):
             raise self._wrong(cls, value, keys)
         fields = fields_of(cls)
         for key in value:
             if key not in fields:
-                error = unknown_name("key", _dotted((*keys, key)), [_dotted((*keys, name)) for name in fields])
+                error = unknown_name("key", _join_keys((*keys, key)), [_join_keys((*keys, name)) for name in fields])
                 raise self._error((*keys, key), error)
-        made = {fields[key][0]: self.read(fields[key][1], below, (*keys, key)) for key, below in value.items()}
-        missing = [f.name for f in dataclasses.fields(cls) if _required(f) and f.name not in made]
+        arguments = {fields[key][0]: self.read(fields[key][1], below, (*keys, key)) for key, below in value.items()}
+        missing = [f.name for f in dataclasses.fields(cls) if _is_required(f) and f.name not in arguments]
         if missing:
-            key = _dotted((*keys, missing[0].rstrip("_")))
+            key = _join_keys((*keys, missing[0].rstrip("_")))
             raise self._error(keys, InputError(key, expected="a value", got="none", fix=f"write {key} = ..."))
         try:
-            return cls(**made)
+            return cls(**arguments)
         except InputError as error:  # a rule between fields: the line of the one it names
             below = (int(part) if part.isdigit() else part for part in error.what.split("."))
             raise self._error((*keys, *below), error) from None
@@ -131,7 +131,7 @@ class _Reader:
     def _list(self, origin: Any, inside: tuple[Any, ...], value: Any, keys: Keys) -> Any:
         if origin is tuple and inside[-1] is not ... and len(inside) != len(value):
             error = InputError(
-                _dotted(keys), expected=f"{len(inside)} values", got=f"{len(value)}", fix="give one value for each"
+                _join_keys(keys), expected=f"{len(inside)} values", got=f"{len(value)}", fix="give one value for each"
             )
             raise self._error(keys, error)
         hints = inside if origin is tuple and inside[-1] is not ... else (inside[0],) * len(value)
@@ -152,15 +152,15 @@ class _Reader:
 
     def _within(self, bounds: Any, value: Any, keys: Keys) -> Any:
         if isinstance(bounds, Bounds) and value not in bounds:
-            fix = f"give {_dotted(keys)} another value"
-            raise self._error(keys, InputError(_dotted(keys), expected=str(bounds), got=shown(value), fix=fix))
+            fix = f"give {_join_keys(keys)} another value"
+            raise self._error(keys, InputError(_join_keys(keys), expected=str(bounds), got=show_value(value), fix=fix))
         return value
 
     def _wrong(self, hint: Any, value: Any, keys: Keys) -> InputError:
-        key = _dotted(keys) or "the file"
+        key = _join_keys(keys) or "the file"
         table = dataclasses.is_dataclass(hint) or get_origin(hint) is dict
         fix = f"write [{key}] and its keys below" if table else f"write {key} = {_example(hint)}"
-        return self._error(keys, InputError(key, expected=_kind(hint), got=shown(value), fix=fix))
+        return self._error(keys, InputError(key, expected=_kind(hint), got=show_value(value), fix=fix))
 
     def _error(self, keys: Keys, error: InputError) -> InputError:
         place = self.table.place(keys)
@@ -178,7 +178,7 @@ def _fields_of(cls: Any) -> dict[str, tuple[str, Any]]:  # finding types takes l
     return {f.name.rstrip("_"): (f.name, hints[f.name]) for f in dataclasses.fields(cls) if f.init}
 
 
-def _required(f: "dataclasses.Field[Any]") -> bool:
+def _is_required(f: "dataclasses.Field[Any]") -> bool:
     return f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
 
 
@@ -235,5 +235,5 @@ def _example(hint: Any) -> str:
     return {int: "5", float: "0.5", bool: "true", str: '"text"'}.get(hint, "...")
 
 
-def _dotted(keys: Keys) -> str:
+def _join_keys(keys: Keys) -> str:
     return ".".join(map(str, keys))

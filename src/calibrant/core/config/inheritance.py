@@ -14,50 +14,50 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.config.convert import build
-from calibrant.core.config.toml import Table, read_toml, shown
+from calibrant.core.config.toml import Table, read_toml, show_value
 from calibrant.core.errors import InputError, unknown_name
 
 MOST_COMBINATIONS = 10_000
 
 
 @dataclass(frozen=True)
-class Found:
+class ConfigSource:
     """A file, and the combination of its choices that was asked for, if any."""
 
     file: Path
     combination: str = ""
 
 
-def find(name: str, folders: Sequence[Path]) -> Found | None:
+def find(name: str, folders: Sequence[Path]) -> ConfigSource | None:
     """`meta`, `meta.toml` or `meta/cifar10-ce` in the first folder that has it; the last is a choice in meta.toml."""
     if not name or "\0" in name:
         return None
     for folder in folders:
         for file in (folder / name, folder / f"{name}.toml"):
             if file.is_file():
-                return Found(file)
+                return ConfigSource(file)
         above = name
         while "/" in above:
             above = above.rpartition("/")[0]
             if above and (file := folder / f"{above.removesuffix('.toml')}.toml").is_file():
-                return Found(file, name[len(above) + 1 :].removesuffix(".toml"))
+                return ConfigSource(file, name[len(above) + 1 :].removesuffix(".toml"))
     return None
 
 
-def load(found: Found, folders: Sequence[Path], below: tuple[Found, ...] = ()) -> Table:
+def load(source: ConfigSource, folders: Sequence[Path], below: tuple[ConfigSource, ...] = ()) -> Table:
     """The table of a file over the one it extends, with the choices that were asked for."""
-    table = read_toml(found.file)
-    below = (*below, Found(found.file.resolve(), found.combination))
+    table = read_toml(source.file)
+    below = (*below, ConfigSource(source.file.resolve(), source.combination))
     if "extends" in table.values:
-        base = _base(table, found.file, folders)
-        if Found(base.file.resolve(), base.combination) in below:
+        base = _base(table, source.file, folders)
+        if ConfigSource(base.file.resolve(), base.combination) in below:
             way = " -> ".join(f.file.name for f in (*below, base))
             error = InputError(
                 "extends", expected="a file that does not build on this one", got=way, fix="cut the ring"
             )
             raise InputError.inside(table.place(("extends",)), error)
         table = table.without("extends").over(load(base, folders, below))
-    return _chosen(table, found.combination) if found.combination else table
+    return _choose(table, source.combination) if source.combination else table
 
 
 def combinations(table: Table) -> dict[str, dict[str, str]]:
@@ -81,45 +81,47 @@ def combinations(table: Table) -> dict[str, dict[str, str]]:
 def ask_for_choices(table: Table, name: str) -> InputError:
     """The error for a file whose choices were not made."""
     first = next(iter(combinations(table)), "...")
-    return InputError(name, expected=_offered(table), got="none", fix=f"write {name}/{first}, say")
+    return InputError(name, expected=_list_choices(table), got="none", fix=f"write {name}/{first}, say")
 
 
-def _offered(table: Table) -> str:
+def _list_choices(table: Table) -> str:
     every = [f"{axis} ({', '.join(choices)})" for axis, choices in table.at("choices").values.items()]
     return f"a choice of {' and '.join(every)}"
 
 
-def _base(table: Table, file: Path, folders: Sequence[Path]) -> Found:
+def _base(table: Table, file: Path, folders: Sequence[Path]) -> ConfigSource:
     name = table.values["extends"]
     base = find(name, [file.parent, *folders]) if isinstance(name, str) else None
     if base is None:
-        error = InputError("extends", expected="a file or a recipe", got=f"{shown(name)}: no such file", fix="check it")
+        error = InputError(
+            "extends", expected="a file or a recipe", got=f"{show_value(name)}: no such file", fix="check it"
+        )
         raise InputError.inside(table.place(("extends",)), error)
     return base
 
 
-def _chosen(table: Table, name: str) -> Table:
+def _choose(table: Table, name: str) -> Table:
     every = combinations(table)
     if name not in every:
-        raise InputError.inside(table.place(()), unknown_name("choices", name, every, _offered(table)))
+        raise InputError.inside(table.place(()), unknown_name("choices", name, every, _list_choices(table)))
     return choose(table, every[name])
 
 
 def choose(table: Table, choices: Mapping[str, str]) -> Table:
     """The table with these choices, one a kind; kinds that are not named stay as the file has them."""
-    made, title = table.without("choices", "exceptions"), {}
+    merged, title = table.without("choices", "exceptions"), {}
     for axis, key in choices.items():
         choice = table.at("choices", axis, key)
         title[axis] = choice.values.get("title", key)
-        made = choice.without("title", "with").over(made)
+        merged = choice.without("title", "with").over(merged)
     for pattern in table.at("exceptions").values:
         if fnmatchcase("-".join(choices.values()), pattern):
-            made = table.at("exceptions", pattern).over(made)
-    if isinstance(text := made.values.get("title"), str):
+            merged = table.at("exceptions", pattern).over(merged)
+    if isinstance(text := merged.values.get("title"), str):
         for axis, part in title.items():
             text = text.replace("{" + axis + "}", str(part))
-        made = Table({**made.values, "title": text}, made.places)
-    return made
+        merged = Table({**merged.values, "title": text}, merged.places)
+    return merged
 
 
 def _partners(choice: Table, axes: dict[str, dict[str, Any]]) -> dict[str, list[str]]:

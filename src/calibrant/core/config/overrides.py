@@ -7,47 +7,47 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from calibrant.core.config.convert import fields_of
-from calibrant.core.config.toml import MOST_DEEP, Keys, Table, shown
+from calibrant.core.config.toml import MOST_DEEP, Keys, Table, show_value
 from calibrant.core.errors import InputError
 
 
 def read_changes(cls: type, changes: Iterable[str], option: str = "--override") -> Table:
     """`--override epochs=5` and others as a table for a dataclass; a text that does not fit is left to `build`."""
-    made = Table()
+    merged = Table()
     for change in changes:
         key, equals, text = change.partition("=")
         names = _names(key) if equals else []
         if not names or len(names) > MOST_DEEP:
-            raise InputError(option, expected="key=value", got=shown(change), fix=f"write {option} epochs=5")
+            raise InputError(option, expected="key=value", got=show_value(change), fix=f"write {option} epochs=5")
         value = _from_text(text.strip(), _hint_at(cls, names))
         places: dict[Keys, str] = {tuple(names[:n]): f"{option} {change}" for n in range(1, len(names) + 1)}
-        made = Table(nested(names, value), places).over(made)
-    return made
+        merged = Table(nest(names, value), places).over(merged)
+    return merged
 
 
-def nested(names: Sequence[str], value: Any) -> dict[str, Any]:
+def nest(names: Sequence[str], value: Any) -> dict[str, Any]:
     """The value inside its tables.
 
-    >>> nested(["data", "limit"], 5)
+    >>> nest(["data", "limit"], 5)
     {'data': {'limit': 5}}
     """
     for name in reversed(names):
         value = {name: value}
-    found: dict[str, Any] = value
-    return found
+    tree: dict[str, Any] = value
+    return tree
 
 
 def _names(key: str) -> list[str]:
     """The parts of a dotted key as TOML reads them; none if it is not one."""
     try:
-        found: Any = tomllib.loads(f"{key.strip()} = 0")
+        tree: Any = tomllib.loads(f"{key.strip()} = 0")
     except (ValueError, RecursionError):
         return []
     names = []
-    while isinstance(found, Mapping):
-        if len(found) != 1:
+    while isinstance(tree, Mapping):
+        if len(tree) != 1:
             return []
-        ((name, found),) = found.items()
+        ((name, tree),) = tree.items()
         names.append(name)
     return names
 

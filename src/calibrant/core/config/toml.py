@@ -38,7 +38,7 @@ class Table:
 
     def over(self, base: "Table") -> "Table":
         """This table laid over another one: tables are joined, other values replaced."""
-        return Table(_joined(base.values, self.values), {**base.places, **self.places})
+        return Table(_merge(base.values, self.values), {**base.places, **self.places})
 
     def at(self, *names: str) -> "Table":
         """The table inside, which may be absent and is then empty; what stands there must be a table."""
@@ -46,7 +46,7 @@ class Table:
         for depth, name in enumerate(names, 1):
             values = values.get(name, {})
             if not isinstance(values, Mapping):
-                error = InputError(name, expected="a table", got=shown(values), fix=f"write [{'.'.join(names)}]")
+                error = InputError(name, expected="a table", got=show_value(values), fix=f"write [{'.'.join(names)}]")
                 raise InputError.inside(self.place(names[:depth]), error)
         n = len(names)
         inside = {keys[n:]: place for keys, place in self.places.items() if len(keys) > n and keys[:n] == names}
@@ -58,7 +58,7 @@ class Table:
 
 def read_toml(file: Path) -> Table:
     """The table in a file; whatever else the file holds, the error is an `InputError`."""
-    return _parsed(file, _text(file))
+    return _parse(file, _text(file))
 
 
 def write_toml(values: Mapping[str, Any]) -> str:
@@ -70,10 +70,10 @@ def write_toml(values: Mapping[str, Any]) -> str:
     [data]
     name = "digits"
     """
-    return "\n".join(_written(values, "")).lstrip("\n") + "\n"
+    return "\n".join(_write(values, "")).lstrip("\n") + "\n"
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A value in an error: short, and tables by their kind."""
     if isinstance(value, Mapping):
         return "a table"
@@ -82,7 +82,7 @@ def shown(value: Any) -> str:
 
 
 @lru_cache(maxsize=64)
-def _parsed(file: Path, text: str) -> Table:
+def _parse(file: Path, text: str) -> Table:
     try:
         values = tomllib.loads(text + "\n")  # else an error in the last line has no number
     except ValueError as error:  # also a number of thousands of digits
@@ -140,7 +140,7 @@ def _line_numbers(lines: Sequence[str]) -> Iterator[tuple[Keys, int]]:
     for number, line in enumerate(lines, 1):
         piece, start = (f"{piece}\n{line}", start) if piece else (line, number)
         try:
-            found = tomllib.loads(piece)
+            tables = tomllib.loads(piece)
         except (ValueError, RecursionError):  # not yet a whole statement
             tried += len(piece)
             if tried > MOST_TRIED:
@@ -148,7 +148,7 @@ def _line_numbers(lines: Sequence[str]) -> Iterator[tuple[Keys, int]]:
             continue
         if piece.lstrip().startswith("["):
             table = ()
-            for keys, value in _ways(found):
+            for keys, value in _ways(tables):
                 table = (*table, keys[-1])
                 if isinstance(value, list):
                     counts[table] = counts.get(table, -1) + 1
@@ -157,7 +157,7 @@ def _line_numbers(lines: Sequence[str]) -> Iterator[tuple[Keys, int]]:
                     break
             yield table, start
         else:
-            yield from (((*table, *keys), start) for keys, _ in _ways(found))
+            yield from (((*table, *keys), start) for keys, _ in _ways(tables))
         piece = ""
 
 
@@ -169,8 +169,8 @@ def _ways(values: Any) -> Iterator[tuple[Keys, Any]]:
         yield from (((key, *keys), below) for keys, below in _ways(value))
 
 
-def _joined(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    both = {key: _joined(base[key], top[key]) for key in base if _are_tables(base[key], top.get(key))}
+def _merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    both = {key: _merge(base[key], top[key]) for key in base if _are_tables(base[key], top.get(key))}
     return {**base, **top, **both}
 
 
@@ -188,7 +188,7 @@ def _too_deep(file: Path) -> InputError:
     return InputError(str(file), expected=f"at most {MOST_DEEP} tables in each other", got=got, fix="flatten the file")
 
 
-def _written(values: Mapping[str, Any], header: str) -> Iterator[str]:
+def _write(values: Mapping[str, Any], header: str) -> Iterator[str]:
     tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in values.items() if _list_of_tables(value)}
     for key, value in values.items():
@@ -196,11 +196,11 @@ def _written(values: Mapping[str, Any], header: str) -> Iterator[str]:
             yield f"{_key(key)} = {_value(value)}"
     for key, value in tables.items():
         yield f"\n[{header}{_key(key)}]"
-        yield from _written(value, f"{header}{_key(key)}.")
+        yield from _write(value, f"{header}{_key(key)}.")
     for key, rows in lists.items():
         for row in rows:
             yield f"\n[[{header}{_key(key)}]]"
-            yield from _written(row, f"{header}{_key(key)}.")
+            yield from _write(row, f"{header}{_key(key)}.")
 
 
 def _list_of_tables(value: Any) -> bool:

@@ -58,8 +58,8 @@ class ClassCurves:
         if scheme == "mass" and mass_rule == "sort":
             return [self._chunks(count) for count in counts]
         b, n = self.scores.shape
-        edges, columns = self._joined_edges(counts, scheme, mass_rule)
-        known = self._known_cuts(edges, columns, counts, scheme, closed, mass_rule)
+        edges, columns = self._join_edges(counts, scheme, mass_rule)
+        known = self._find_known_cuts(edges, columns, counts, scheme, closed, mass_rule)
         cuts, below = np.empty((b, edges.shape[-1]), dtype=np.int64), np.empty((b, edges.shape[-1]))
         for row, positives in enumerate(self.positives):
             at = edges if edges.ndim == 1 else edges[row]
@@ -74,7 +74,7 @@ class ClassCurves:
         sums = np.take_along_axis(self.score_sum, cuts, axis=1)
         return [_differences(cuts[:, place], sums[:, place], below[:, place], n) for place in columns]
 
-    def _joined_edges(self, counts: Sequence[int], scheme: Scheme, mass_rule: MassRule) -> tuple[Array, list[Ints]]:
+    def _join_edges(self, counts: Sequence[int], scheme: Scheme, mass_rule: MassRule) -> tuple[Array, list[Ints]]:
         """The edges of all counts, (edges,) or (b, edges), and where those of each count stand."""
         each = [bin_edges(self.scores, count, scheme, mass_rule) for count in counts]
         whole = np.concatenate([one for one in each if one is not None], axis=-1)
@@ -91,7 +91,7 @@ class ClassCurves:
             return self.scores[:, np.maximum(equal_chunks(n, count)[1:-1] - 1, 0)]
         return np.broadcast_to(edges[..., 1:-1], (b, count - 1))
 
-    def _known_cuts(
+    def _find_known_cuts(
         self,
         edges: Array,
         columns: list[Ints],

@@ -81,7 +81,7 @@ class Curve:
     @classmethod
     def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
         if len(scores) >= LONG and scores.min() >= 0 and scores.max() <= 1:
-            return cls(*_sorted_pairs(scores, outcomes), partial(_order_of_pairs, scores, outcomes))
+            return cls(*_sort_pairs(scores, outcomes), partial(_order_of_pairs, scores, outcomes))
         order = np.argsort(scores)
         return cls(scores[order], outcomes[order].astype(np.float64), order)
 
@@ -169,9 +169,9 @@ class Curve:
     ) -> Ints:
         """The bin of each sorted sample; -1 where it is in none."""
         cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
-        found = np.full(self.n, -1)
-        found[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
-        return found
+        numbers = np.full(self.n, -1)
+        numbers[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
+        return numbers
 
     def _outcomes_below(self, cuts: Ints) -> Array:
         """Outcomes among the first `cut` samples; a group of ties split by a cut shares its outcomes evenly."""
@@ -191,7 +191,7 @@ def _pairs(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
     return pairs
 
 
-def _sorted_pairs(scores: Array, outcomes: Outcomes) -> tuple[Array, Array]:
+def _sort_pairs(scores: Array, outcomes: Outcomes) -> tuple[Array, Array]:
     """Scores in ascending order with their outcomes, in one byte each: no sort of row numbers, and no copies."""
     pairs = _pairs(scores, outcomes)
     pairs.sort()

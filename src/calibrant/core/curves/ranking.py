@@ -22,11 +22,11 @@ def area_under_roc(groups: Iterable[tuple[Array, Array]]) -> float:
 
 def average_precision(positives: Array, negatives: Array) -> float:
     """Sum of precision times gain in recall over tie groups, from the highest score down."""
-    found = np.cumsum(positives)
-    if found[-1] == 0:
+    hits = np.cumsum(positives)
+    if hits[-1] == 0:
         return float("nan")
-    precision = found / (found + np.cumsum(negatives))
-    return float(positives @ precision / found[-1])
+    precision = hits / (hits + np.cumsum(negatives))
+    return float(positives @ precision / hits[-1])
 
 
 def area_under_risk(positives: Array, negatives: Array) -> float:
@@ -40,15 +40,15 @@ def kendall(a: Array, b: Array) -> float:
     """Kendall's tau-b; NaN where a column is constant or fewer than two rows are left."""
     from scipy.stats import kendalltau
 
-    return float(kendalltau(a, b).statistic) if _varied(a, b) else float("nan")
+    return float(kendalltau(a, b).statistic) if _varies(a, b) else float("nan")
 
 
 def spearman(a: Array, b: Array) -> float:
     """Spearman's rho, ties sharing their ranks; NaN as above."""
     from scipy.stats import spearmanr
 
-    return float(spearmanr(a, b).statistic) if _varied(a, b) else float("nan")
+    return float(spearmanr(a, b).statistic) if _varies(a, b) else float("nan")
 
 
-def _varied(a: Array, b: Array) -> bool:
+def _varies(a: Array, b: Array) -> bool:
     return len(a) > 1 and bool(np.ptp(a) > 0) and bool(np.ptp(b) > 0)

@@ -65,7 +65,7 @@ def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None =
     n = len(values)
     top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n))
     parts = native.shares(n)
-    found: list[tuple[int, float, float]] = [(-1, np.inf, -np.inf)] * len(parts)
+    ranges: list[tuple[int, float, float]] = [(-1, np.inf, -np.inf)] * len(parts)
 
     def work(rows: slice) -> None:
         broken, low, high = native.softmax_rows(
@@ -74,12 +74,12 @@ def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None =
             top.part(rows),
             None if probs is None else probs[rows],
         )
-        found[parts.index(rows)] = broken + rows.start if broken >= 0 else -1, low, high
+        ranges[parts.index(rows)] = broken + rows.start if broken >= 0 else -1, low, high
 
     run_pieces(work, parts, values.size)
     lock(top.confidence, top.predicted)
-    broken = next((row for row, _, _ in found if row >= 0), -1)
-    return Scan(top, broken, min(low for _, low, _ in found), max(high for _, _, high in found))
+    broken = next((row for row, _, _ in ranges if row >= 0), -1)
+    return Scan(top, broken, min(low for _, low, _ in ranges), max(high for _, _, high in ranges))
 
 
 def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
@@ -99,7 +99,7 @@ def entropy_of(probs: Array) -> Array:
     return np.asarray(-np.einsum("ik,ik->i", probs, logs))
 
 
-def shared_out(
+def share_out(
     probs: Array, predicted: Ints, q: Array, exists: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None" = None
 ) -> Array:
     """Probabilities with q for the class predicted: the other classes are rescaled to share what is left.
@@ -107,21 +107,21 @@ def shared_out(
     `exists` says which options a row has, where rows differ in that.
     """
     n, k = probs.shape
-    rows, made = np.arange(n), probs.copy()
-    made[rows, predicted] = 0.0
-    rest = made.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
+    rows, shares = np.arange(n), probs.copy()
+    shares[rows, predicted] = 0.0
+    rest = shares.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
     tiny = (rest > 0) & (rest < SMALLEST)  # dividing by it would overflow
-    made[tiny] /= rest[tiny, None]
+    shares[tiny] /= rest[tiny, None]
     rest[tiny] = 1.0
-    made *= np.divide(1 - q, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
+    shares *= np.divide(1 - q, rest, out=np.zeros_like(rest), where=rest > 0)[:, None]
     spread = rest <= 0  # nothing to rescale: the others share alike
     if exists is None:
-        made[spread] = ((1 - q[spread]) / (k - 1))[:, None]
+        shares[spread] = ((1 - q[spread]) / (k - 1))[:, None]
     else:
         there = exists[spread]
-        made[spread] = there * ((1 - q[spread]) / (there.sum(axis=1) - 1))[:, None]
-    made[rows, predicted] = q
-    return made
+        shares[spread] = there * ((1 - q[spread]) / (there.sum(axis=1) - 1))[:, None]
+    shares[rows, predicted] = q
+    return shares
 
 
 def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed: Closed) -> Bins | None:
@@ -133,14 +133,14 @@ def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed
     if not native.is_available() or count * k > MOST_TABLES:
         return None
     edges, parts = equal_width_edges(count), native.shares(n)
-    found: list[tuple[Array, Array, Array]] = [(edges, edges, edges)] * len(parts)
+    sums: list[tuple[Array, Array, Array]] = [(edges, edges, edges)] * len(parts)
 
     def work(rows: slice) -> None:
         softmax = None if top is None else (top.largest[rows], top.total[rows])
-        found[parts.index(rows)] = native.class_bins(values[rows], softmax, labels[rows], edges, closed == "right")
+        sums[parts.index(rows)] = native.class_bins(values[rows], softmax, labels[rows], edges, closed == "right")
 
     run_pieces(work, parts, values.size)
-    counts, scores, positives = (np.sum(of, axis=0) for of in zip(*found, strict=True))
+    counts, scores, positives = (np.sum(of, axis=0) for of in zip(*sums, strict=True))
     return Bins(counts, scores, positives, n)
 
 

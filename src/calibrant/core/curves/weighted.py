@@ -96,9 +96,9 @@ class WeightedCurve(Curve):
             middle = self.weight_sum[:-1] + self.weights / 2
             return np.clip(np.searchsorted(self._places(count), middle, side="right") - 1, 0, count - 1)
         cuts = self._cuts(count, scheme, closed, mass_rule)
-        found = np.full(self.n, -1)
-        found[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
-        return found
+        numbers = np.full(self.n, -1)
+        numbers[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
+        return numbers
 
     def edges(self, count: int, scheme: Scheme, mass_rule: MassRule) -> Array:
         """(count + 1,): what parts the bins, by value; bins of equal weight keep their ties together here."""
@@ -156,8 +156,8 @@ class WeightedCurves:
     @classmethod
     def of(cls, probs: Array, labels: Ints, classes: slice, weights: Array) -> "WeightedCurves":
         each = range(classes.start, classes.stop)
-        made = (WeightedCurve.weigh(column, labels == c, weights) for c, column in zip(each, probs.T, strict=True))
-        return cls(tuple(made))
+        curves = (WeightedCurve.weigh(column, labels == c, weights) for c, column in zip(each, probs.T, strict=True))
+        return cls(tuple(curves))
 
     def groups(self) -> Iterator[tuple[Array, Array, Array]]:
         """Of each class: its distinct scores, the weight of the rows with each, and of the positive ones."""

@@ -138,10 +138,10 @@ def _scores(
     """One column of lists, or numbered ones, as one array (n, k); and which of its cells are there, if not all."""
     if name in frame.columns:
         return _list_column(frame[name], place, gaps)
-    return _numbered(frame, name, place, gaps)
+    return _stack_numbered(frame, name, place, gaps)
 
 
-def _numbered(
+def _stack_numbered(
     frame: "pl.DataFrame", stem: str, place: Place, gaps: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
     """Columns stem_0, stem_1, ... as one array (n, k)."""

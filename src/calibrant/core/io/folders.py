@@ -81,9 +81,9 @@ def _pool(folder: Path, tables: dict[str, ScoreTable], left_out: list[str], colu
         labels=np.concatenate([np.asarray(part.labels) for part in parts]),
         mask=np.concatenate([_wide(np.asarray(part.mask), k) for part in parts]) if k else None,
         ids=np.char.add(np.char.add(tasks, "/"), ids),
-        groups=tasks if columns.group is None else _joined([part.groups for part in parts]),
-        weights=_joined([part.weights for part in parts]),
-        clusters=_joined([part.clusters for part in parts]),
+        groups=tasks if columns.group is None else _join([part.groups for part in parts]),
+        weights=_join([part.weights for part in parts]),
+        clusters=_join([part.clusters for part in parts]),
         missing=total_missing([part.missing for part in parts if part.missing is not None]),
         notes=tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.notes)])),
         rows_known=True,
@@ -99,6 +99,6 @@ def _texts(ids: np.ndarray[Any, Any] | None, n: int) -> np.ndarray[Any, Any]:
     return np.arange(n).astype(str) if ids is None else ids.astype(str)
 
 
-def _joined(arrays: list[np.ndarray[Any, Any] | None]) -> np.ndarray[Any, Any] | None:
+def _join(arrays: list[np.ndarray[Any, Any] | None]) -> np.ndarray[Any, Any] | None:
     present = [array for array in arrays if array is not None]
     return np.concatenate(present) if len(present) == len(arrays) else None

@@ -34,15 +34,15 @@ def plain_file(path: str | Path) -> Iterator[Path]:
         yield existing(path)
         return
     with TemporaryDirectory(prefix="calibrant-") as folder:
-        name = shown_name(path)
+        name = display_name(path)
         copy = _copy_stdin(Path(folder)) if str(path) == STDIN else _unpack(existing(path), Path(folder))
         try:
             yield copy
         except InputError as error:  # names the file that the user knows
-            raise InputError.renamed(error, str(copy), name) from None
+            raise InputError.with_name(error, str(copy), name) from None
 
 
-def shown_name(path: str | Path) -> str:
+def display_name(path: str | Path) -> str:
     """The name of an input in messages."""
     return "standard input" if str(path) == STDIN else str(path)
 

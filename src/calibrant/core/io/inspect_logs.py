@@ -48,7 +48,7 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
     for sample in samples:
         where = f"{file}, sample {sample.get('id')}"
         score = _score(where, sample, columns.correct)
-        confidence = _stated(field, score, sample)
+        confidence = _read_stated(field, score, sample)
         if confidence is None and columns.confidence is None:
             confidence = _token_probability(sample)
             from_tokens |= confidence is not None
@@ -140,7 +140,7 @@ def _grade(where: str, value: Any) -> int:
     raise InputError(where, expected="a score of C or I, or of 1 or 0", got=got, fix=fix)
 
 
-def _stated(field: str, score: dict[str, Any], sample: dict[str, Any]) -> float | None:
+def _read_stated(field: str, score: dict[str, Any], sample: dict[str, Any]) -> float | None:
     for holder in (score.get("metadata"), sample.get("metadata")):
         value = holder.get(field) if isinstance(holder, dict) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):

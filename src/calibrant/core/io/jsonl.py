@@ -46,7 +46,7 @@ def json_objects(file: Path, growing: "BatchLog | None" = None) -> Iterator[Row]
                 return
             text = _text(file, number, line)
             if number == 1 and text.strip() == "[":
-                yield from _indented(file, numbered)
+                yield from _read_indented(file, numbered)
                 return
             if not text.isspace() and text:
                 yield number, _object(file, number, text)
@@ -159,7 +159,7 @@ def _check_lists(file: Path, name: str, values: list[Any], block: list[Row]) -> 
             raise InputError(f"{file}, {name}", expected="lists of numbers", got=got, fix="correct the line")
 
 
-def _indented(file: Path, numbered: Iterator[tuple[int, bytes]]) -> Iterator[Row]:
+def _read_indented(file: Path, numbered: Iterator[tuple[int, bytes]]) -> Iterator[Row]:
     """The objects of one list, each from a line that is an opening brace to its closing one, indented alike."""
     lines: list[str] = []
     size, opened, end = 0, 0, ""

@@ -30,7 +30,7 @@ class Question:
     right: int
     sample: dict[str, Any]
 
-    def known(self, name: str) -> Any:
+    def read_field(self, name: str) -> Any:
         """A field of the sample, or of its document."""
         doc = self.sample.get("doc")
         return self.sample.get(name, doc.get(name) if isinstance(doc, dict) else None)
@@ -80,7 +80,7 @@ def _arrays(file: Path, questions: list[Question]) -> dict[str, Any]:
 
 
 def _field(file: Path, questions: list[Question], name: str) -> list[Any]:
-    values = [question.known(name) for question in questions]
+    values = [question.read_field(name) for question in questions]
     if gaps := sum(value is None for value in values):
         got = f"none in {gaps:,} of {len(values):,} samples"
         raise InputError(f"{file}, {name}", expected="a field of every sample or of its doc", got=got, fix="check it")
@@ -154,7 +154,7 @@ def _arguments(sample: dict[str, Any]) -> list[tuple[str, str]]:
 def _right(where: str, sample: dict[str, Any], field: str, scores: list[float], options: list[str]) -> int:
     """The number of the right option: by its number or text in the field, else by whether the likeliest was right."""
     text = str(sample.get(field)).strip()
-    named = _named_options(sample.get(field), text, len(scores), options)
+    named = _match_options(sample.get(field), text, len(scores), options)
     if len(named) == 1:
         return named[0]
     likeliest, acc = int(np.argmax(scores)), sample.get("acc")
@@ -170,7 +170,7 @@ def _right(where: str, sample: dict[str, Any], field: str, scores: list[float], 
     raise InputError(where, expected=f"which of {len(scores)} options is right", got=got, fix=fix)
 
 
-def _named_options(target: Any, text: str, k: int, options: list[str]) -> list[int]:
+def _match_options(target: Any, text: str, k: int, options: list[str]) -> list[int]:
     """The options that a target may mean: one, none, or two where "1" is a number as well as the text of another.
 
     A number that is not text can only be the number of an option.

@@ -12,7 +12,7 @@ from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules, complete
 from calibrant.core.io.column_names import STANDARD_NAMES, ColumnRoles, Columns, LabelRule, assign_roles
 from calibrant.core.io.columns import arrays_of, parse_numbers, resolve_missing, rows_without_score
 from calibrant.core.io.folders import read_folder
-from calibrant.core.io.formats import existing, file_format, plain_file, shown_name
+from calibrant.core.io.formats import display_name, existing, file_format, plain_file
 from calibrant.core.io.inspect_logs import is_inspect_log, read_inspect_log
 from calibrant.core.io.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.core.io.missing import Missing, apply_policy
@@ -34,7 +34,7 @@ def load_scores(path: str | Path, columns: Columns = STANDARD_NAMES, *, labels: 
     if is_inspect_log(Path(path)):
         return read_inspect_log(existing(path, any_format=True), columns)
     with plain_file(path) as file:
-        return replace(_read(file, columns, labels), place=shown_name(path))
+        return replace(_read(file, columns, labels), place=display_name(path))
 
 
 def _read(file: Path, columns: Columns, labels: LabelRule) -> ScoreTable:
@@ -88,7 +88,7 @@ def load_batches(
         start, names, columns = 0, list[str](), replace(columns, id=None)
 
         def wants(name: str) -> bool:
-            return name in columns.chosen or (columns.wants(name) and not _unused_in_batches(name))
+            return name in columns.chosen or (columns.wants(name) and not _is_unused_in_batches(name))
 
         for frame in table_batches(file, rows, wants, log if rules.leave_unfinished_line else None):
             if not names and any(name not in (None, "none", *frame.columns) for name in columns.chosen):
@@ -101,7 +101,7 @@ def load_batches(
             except InputError as error:
                 raise InputError.inside(first_row, error) from None
             if table is not None:
-                yield replace(table, place=f"{first_row}: {shown_name(path)}")
+                yield replace(table, place=f"{first_row}: {display_name(path)}")
             start += len(frame)
             if log.waiting_row is not None:
                 break
@@ -139,7 +139,7 @@ def _number_classes(frame: "pl.DataFrame", names: list[str], columns: Columns) -
     return frame.rename(renamed, strict=False), [renamed.get(name, name) for name in names]
 
 
-def _unused_in_batches(name: str) -> bool:
+def _is_unused_in_batches(name: str) -> bool:
     """Columns that sums over batches do not use: features and names of rows."""
     return name.startswith("feature") or name in ("id", "ids", "seen", "classes", "about")
 

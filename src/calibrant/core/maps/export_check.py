@@ -23,7 +23,7 @@ EXTREME = 50.0  # the largest logit of the self-test
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedFile:
     """A file that was written after its numbers were compared with the map's."""
 
     path: Path
@@ -43,7 +43,7 @@ def check_exportable(m: Map) -> None:
             fix="export m.groups[name], one file per group",
         )
     try:
-        probs = _said(m, given(m, trial_logits(m, 8)))
+        probs = _compute_probs(m, to_input(m, trial_logits(m, 8)))
     except (ValueError, TypeError, IndexError, ZeroDivisionError) as error:
         raise InputError(
             "export", expected="a whole map", got=f"one that fails ({error})", fix="fit it again"
@@ -57,7 +57,7 @@ def has_one_score(m: Map) -> bool:
     return m.task in ("binary", "confidence")
 
 
-def given(m: Map, logits: Floats) -> Predictions:
+def to_input(m: Map, logits: Floats) -> Predictions:
     """What the map takes, from logits as its exports take them: (n, k), or one per row; -inf where no option is."""
     labels, row_data = np.zeros(len(logits), dtype=np.int64), RowData(task=m.task)
     if has_one_score(m):
@@ -84,24 +84,24 @@ def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:
         np.zeros((1, k)),
         np.full((1, k), EXTREME),
     ]
-    made = np.concatenate(rows).astype(np.float32)
+    logits = np.concatenate(rows).astype(np.float32)
     if m.task == "choice":  # two options at least, of which one is the largest
-        made[rng.random(made.shape) < 0.3] = -np.inf
-        made[:, :2] = np.where(np.isfinite(made[:, :2]), made[:, :2], np.float32(0.5))
-    return made[:, 0] if has_one_score(m) else made
+        logits[rng.random(logits.shape) < 0.3] = -np.inf
+        logits[:, :2] = np.where(np.isfinite(logits[:, :2]), logits[:, :2], np.float32(0.5))
+    return logits[:, 0] if has_one_score(m) else logits
 
 
-def compared(m: Map, p: Predictions, probs: npt.ArrayLike, what: str) -> tuple[float, int]:
+def compare_outputs(m: Map, p: Predictions, probs: npt.ArrayLike, what: str) -> tuple[float, int]:
     """Largest difference between a map and its export, and on how many rows; an error when it is too large.
 
     `probs` are (n, k), or the one probability of each row, (n, 1). Rows within 1e-9 of a jump are left out: there the
     last bit of a score decides, and no two processors agree on it.
     """
-    expected, got = _said(m, p), np.asarray(probs, dtype=np.float64)
+    expected, got = _compute_probs(m, p), np.asarray(probs, dtype=np.float64)
     steady = np.ones(p.n, dtype=bool)
     for by in (-NEAR_A_KNOT, NEAR_A_KNOT):
-        moved = replace(m, steps=tuple(_moved(step, by) for step in m.steps))
-        steady &= np.abs(_said(moved, p) - expected).max(axis=1) < TOLERANCE / 10
+        moved = replace(m, steps=tuple(_move(step, by) for step in m.steps))
+        steady &= np.abs(_compute_probs(moved, p) - expected).max(axis=1) < TOLERANCE / 10
     largest = float(np.abs(got - expected)[steady].max(initial=0.0)) if got.shape == expected.shape else np.inf
     if not (largest < TOLERANCE and steady.any()):  # so that a NaN fails too
         raise InputError(
@@ -113,7 +113,7 @@ def compared(m: Map, p: Predictions, probs: npt.ArrayLike, what: str) -> tuple[f
     return largest, int(steady.sum())
 
 
-def needed(module: str, install: str) -> Any:
+def require_module(module: str, install: str) -> Any:
     """A module of an extra, or the command that installs it."""
     try:
         return import_module(module)
@@ -152,10 +152,10 @@ class Knots:
         return table
 
 
-def _moved(step: Step, by: float) -> Step:
+def _move(step: Step, by: float) -> Step:
     return replace(step, x=[x + by for x in step.x]) if isinstance(step, Curves) else step
 
 
-def _said(m: Map, p: Predictions) -> Array:
+def _compute_probs(m: Map, p: Predictions) -> Array:
     q = m.apply(p)
     return q.probs[:, 1:] if has_one_score(m) else q.probs

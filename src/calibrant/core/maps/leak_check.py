@@ -62,15 +62,15 @@ class Fingerprint:
         level, kept = _first(hashes, KEPT)
         return cls(p.n, level, hashes[:kept], counts[:kept], None if p.ids is None else Names.of(p.ids, rows))
 
-    def seen(self, p: Predictions) -> float:
+    def share_seen(self, p: Predictions) -> float:
         """About which share of these rows is among the fingerprinted ones; 0 below 2 %, or if chance explains it."""
         rows = _hash_rows(p)
-        share = self._shared(rows, p.n)
+        share = self._share_of(rows, p.n)
         if self.ids is not None and p.ids is not None:
-            share = max(share, self.ids.shared(p.ids, rows))
+            share = max(share, self.ids.share_of(p.ids, rows))
         return share if share >= LEAK else 0.0
 
-    def _shared(self, rows: Hashes, n: int) -> float:
+    def _share_of(self, rows: Hashes, n: int) -> float:
         hashes, counts = np.unique(rows[_zero_bits(rows, self.level)], return_counts=True)
         both, place = np.unique(np.concatenate([self.hashes, hashes]), return_inverse=True)
         a = np.bincount(place[: len(self.hashes)], self.counts, len(both))  # times in the fingerprint
@@ -128,7 +128,7 @@ class Names:
         level, kept = _first(hashes, KEPT_IDS) if level is None else (level, int(_zero_bits(hashes, level).sum()))
         return cls(level, hashes[:kept], rows[first[:kept]])
 
-    def shared(self, ids: npt.NDArray[Any], rows: Hashes) -> float:
+    def share_of(self, ids: npt.NDArray[Any], rows: Hashes) -> float:
         """The share of these named rows that are the same under the same name.
 
         Names may be mere row numbers, which every file has: then rows of one name differ, as other rows do.
@@ -172,7 +172,7 @@ def _hash_rows(p: Predictions) -> Hashes:
         with np.errstate(over="ignore"):  # logits of 1e308: infinite differences are equal differences
             steps = np.diff(around, axis=1).astype(np.float32)
         bits = (steps + np.float32(0.0)).view(np.uint32)  # + 0: there are two zeros
-        hashes[rows] = _mixed(np.concatenate([bits, q.labels[:, None].astype(np.uint32)], axis=1))
+        hashes[rows] = _mix(np.concatenate([bits, q.labels[:, None].astype(np.uint32)], axis=1))
 
     run_pieces(work, pieces(p.n, CHUNK_ELEMENTS // COLUMNS), p.n * COLUMNS)
     return hashes
@@ -181,10 +181,10 @@ def _hash_rows(p: Predictions) -> Hashes:
 def _hash_ids(ids: npt.NDArray[Any]) -> Hashes:
     """One 64-bit number per name; 12 and "12" are the same name."""
     text = np.ascontiguousarray(ids.astype(str))
-    return _mixed(text.view(np.uint32).reshape(len(text), -1))
+    return _mix(text.view(np.uint32).reshape(len(text), -1))
 
 
-def _mixed(words: npt.NDArray[np.uint32]) -> Hashes:
+def _mix(words: npt.NDArray[np.uint32]) -> Hashes:
     """Each row of words as one number; words of zero at the end change nothing."""
     mixed = np.zeros(len(words), dtype=np.uint64)
     weight = np.uint64(0x9E3779B97F4A7C15)

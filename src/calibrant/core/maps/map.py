@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.json import plain, read_json, typed, whole
+from calibrant.core.json import plain, read_json, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
@@ -78,7 +78,7 @@ class Map:
             q = self.apply(self.without_labels(p))
             return q.score if self.task in ("binary", "confidence") else q.probs
         q = self.apply(p)
-        seen = self.fingerprint.seen(p) if self.fingerprint and p.labelled else 0.0
+        seen = self.fingerprint.share_seen(p) if self.fingerprint and p.labelled else 0.0
         if seen:
             warnings.warn(
                 f"about {whole_percent(seen)} of these rows are among those this map was fitted on: numbers on them "
@@ -143,7 +143,7 @@ class Map:
     # -- on disk --------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        document: dict[str, Any] = {
             "calibrant_map": VERSION,
             "calibrator": self.calibrator,
             "k": self.k,
@@ -156,8 +156,8 @@ class Map:
             "fingerprint": None if self.fingerprint is None else self.fingerprint.to_dict(),
         }
         if self.groups is not None:
-            made["groups"] = {name: one.to_dict() for name, one in self.groups.items()}
-        return made
+            document["groups"] = {name: one.to_dict() for name, one in self.groups.items()}
+        return document
 
     @classmethod
     def from_dict(cls, state: Any) -> "Map":
@@ -168,25 +168,25 @@ class Map:
             got = f"{state['calibrant_map']!r:.40}"
             raise InputError("map", expected=f"version {VERSION}", got=got, fix="update calibrant")
         with whole("map", fix="fit it again"):
-            k, groups = typed(state, "k", int), state.get("groups")
+            k, groups = read_typed(state, "k", int), state.get("groups")
             if k < 2:
                 raise ValueError("k is below 2")
-            made = cls(
-                calibrator=typed(state, "calibrator", str),
+            loaded = cls(
+                calibrator=read_typed(state, "calibrator", str),
                 k=k,
-                steps=tuple(step_of(one, k) for one in typed(state, "steps", list)),
-                parameters=plain(typed(state, "parameters", dict)),
-                keeps_argmax=typed(state, "keeps_argmax", bool),
-                fit=_fit_of(typed(state, "fit", dict)),
+                steps=tuple(step_of(one, k) for one in read_typed(state, "steps", list)),
+                parameters=plain(read_typed(state, "parameters", dict)),
+                keeps_argmax=read_typed(state, "keeps_argmax", bool),
+                fit=_fit_of(read_typed(state, "fit", dict)),
                 fingerprint=Fingerprint.from_dict(state["fingerprint"]),
                 groups=None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
                 task=_task_of(state["task"], k),
                 score_type=_score_type_of(state["score_type"]),
             )
-            for one in (made.groups or {}).values():
-                if (one.k, one.task) != (k, made.task) or one.groups is not None:
+            for one in (loaded.groups or {}).values():
+                if (one.k, one.task) != (k, loaded.task) or one.groups is not None:
                     raise ValueError("a group's map is for other classes")
-            return made
+            return loaded
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), allow_nan=False)
@@ -240,10 +240,10 @@ def load_map(path: str | Path) -> Map:
 
 def _task_of(state: Any, k: int) -> Task:
     """The task that a map says it takes."""
-    found = next((task for task in MADE_BY if task == state), None)
-    if found is None or (found in ("binary", "confidence") and k != 2):
+    known = next((task for task in MADE_BY if task == state), None)
+    if known is None or (known in ("binary", "confidence") and k != 2):
         raise ValueError(f"shape is {state!r:.40}")
-    return found
+    return known
 
 
 def _score_type_of(state: Any) -> ScoreType:
@@ -259,7 +259,7 @@ def _fit_of(state: dict[str, Any]) -> Fit:
         raise ValueError(f"gradient is {gradient!r:.40}")
     if not (steps is None or type(steps) is int):
         raise ValueError(f"steps is {steps!r:.40}")
-    return Fit(typed(state, "converged", bool), typed(state, "diagnosis", str), gradient, steps)
+    return Fit(read_typed(state, "converged", bool), read_typed(state, "diagnosis", str), gradient, steps)
 
 
 HIGHEST = 2.0  # no curve says more: values are probabilities, perhaps a little beyond one
@@ -272,16 +272,16 @@ def is_finite(step: Step) -> bool:
 
 def step_of(state: Any, k: int) -> Step:
     """A step from its JSON: finite numbers, known words, and shapes that suit k classes."""
-    name = typed(state, "step", str)
+    name = read_typed(state, "step", str)
     if name not in STEPS:
         raise ValueError(f"there is no step {name!r:.40}")
     hints = {field: hint for field, hint in get_type_hints(STEPS[name]).items() if field != "name"}
-    made = STEPS[name](**{field: _value(field, state[field], hint) for field, hint in hints.items()})
-    if not is_finite(made):
+    step = STEPS[name](**{field: _value(field, state[field], hint) for field, hint in hints.items()})
+    if not is_finite(step):
         raise ValueError(f"numbers of the step {name} are not finite")
-    if not _fits(made, k):
+    if not _fits(step, k):
         raise ValueError(f"numbers of the step {name} do not suit {k} classes")
-    return made
+    return step
 
 
 def _value(name: str, value: Any, hint: Any) -> Any:
@@ -299,10 +299,10 @@ def _value(name: str, value: Any, hint: Any) -> Any:
 
 def _array(name: str, value: Any) -> Array:
     """Numbers, and nothing that numpy would take for numbers."""
-    made = np.array(value)
-    if made.dtype.kind not in "if" and made.size:
+    array = np.array(value)
+    if array.dtype.kind not in "if" and array.size:
         raise ValueError(f"{name} holds {value!r:.40}")
-    return made.astype(np.float64)
+    return array.astype(np.float64)
 
 
 def _numbers(step: Step) -> Iterator[Any]:

@@ -98,7 +98,7 @@ class Curves(Step):
     name: ClassVar[str] = "curves"
 
     def __call__(self, p: Predictions) -> Predictions:
-        return _rescored(p, self.scope, p.probs, self._value)
+        return _rescore(p, self.scope, p.probs, self._value)
 
     def _value(self, scores: Array, c: int) -> Array:
         x, y = self.x[c], self.y[c]
@@ -119,7 +119,7 @@ class Sigmoid(Step):
     name: ClassVar[str] = "sigmoid"
 
     def __call__(self, p: Predictions) -> Predictions:
-        return _rescored(p, self.scope, p.logits.astype(np.float64) if self.on == "logits" else p.probs, self._value)
+        return _rescore(p, self.scope, p.logits.astype(np.float64) if self.on == "logits" else p.probs, self._value)
 
     def _value(self, scores: Array, c: int) -> Array:
         from scipy.special import expit
@@ -138,7 +138,7 @@ class Sigmoid(Step):
         return np.asarray(a * np.log(s) - b * np.log1p(-s) + constant + square * np.log(s / (1 - s)) ** 2)
 
 
-def _rescored(p: Predictions, scope: Scope, scores: Array, value: Any) -> Predictions:
+def _rescore(p: Predictions, scope: Scope, scores: Array, value: Any) -> Predictions:
     """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised.
 
     Of binary predictions "top" is the positive class.

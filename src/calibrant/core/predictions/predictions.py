@@ -14,7 +14,7 @@ from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, Curve
 from calibrant.core.curves.native import Top
-from calibrant.core.curves.softmax import curves_of, entropy_of, shared_out, softmax_of, top_of, width_bins
+from calibrant.core.curves.softmax import curves_of, entropy_of, share_out, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import Columns, LabelRule
@@ -369,7 +369,7 @@ class Predictions:
         if self.task == "binary":
             both = np.stack([1 - confidence, confidence], axis=1)
             return self.with_values(both, "probs", replace(self.row_data, predicted=None))
-        probs = shared_out(self.probs, self.predicted, confidence, self.row_data.exists)
+        probs = share_out(self.probs, self.predicted, confidence, self.row_data.exists)
         return self.with_values(probs, "probs", replace(self.row_data, predicted=self.predicted))
 
     # -- data of rows ----------------------------------------------------------------------------

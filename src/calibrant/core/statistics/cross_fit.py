@@ -14,7 +14,7 @@ from calibrant.core.statistics.temperature import find_temperature
 By = Literal["temperature", "isotonic"]
 
 
-def recalibrated(p: Predictions, by: By = "temperature", *, folds: int = 5) -> Predictions:
+def recalibrate(p: Predictions, by: By = "temperature", *, folds: int = 5) -> Predictions:
     """Every row recalibrated by a map fitted on the other folds, then smoothed towards uniform by 1 / (n + 1)."""
     check_folds(folds, p)
     fold = folds_by_confidence(p, folds)

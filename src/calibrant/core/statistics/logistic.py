@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Fit
-from calibrant.core.text.number_format import named_classes
+from calibrant.core.text.number_format import name_classes
 
 TOLERANCE = 1e-9  # on the largest entry of the gradient of the mean loss, features standardised
 STEPS = 200
@@ -85,14 +85,14 @@ def _loss(margin: Array, targets: Array, w: Array) -> float:
     return float(w @ (np.logaddexp(0.0, margin) - targets * margin))
 
 
-def smoothed(targets: Array, weights: Array | None = None) -> Array:
+def smooth_targets(targets: Array, weights: Array | None = None) -> Array:
     """Platt's targets: as if one more positive and one more negative had been seen, so that an optimum exists."""
     positives = float(targets.sum() if weights is None else weights @ targets)
     negatives = float(len(targets) if weights is None else weights.sum()) - positives
     return np.asarray(targets * (positives + 1) / (positives + 2) + (1 - targets) / (negatives + 2))
 
 
-def separated(scores: Array, targets: Array, *, rising: bool = False) -> str:
+def explain_separation(scores: Array, targets: Array, *, rising: bool = False) -> str:
     """Why one threshold on the scores tells positives from negatives, in words, or "" if none does.
 
     `targets` are shares of positives; `rising` counts only positives above negatives.
@@ -111,10 +111,10 @@ def separated(scores: Array, targets: Array, *, rising: bool = False) -> str:
 
 def platt_of(scores: Array, targets: Array, weights: Array | None = None, *, smooth: bool = False) -> Logistic:
     """One sigmoid; without an optimum, that of smoothed targets. Equal scores keep slope 1 and fit the offset."""
-    aims = smoothed(targets, weights) if smooth else targets
-    why = "" if smooth else separated(scores, targets)
+    aims = smooth_targets(targets, weights) if smooth else targets
+    why = "" if smooth else explain_separation(scores, targets)
     if why:
-        aims = smoothed(targets, weights)
+        aims = smooth_targets(targets, weights)
     fitted = fit_logistic(scores[:, None], aims, weights)
     if scores.min() == scores.max():
         fitted = replace(fitted, slopes=np.ones(1), offset=fitted.offset - float(scores[0]))
@@ -127,10 +127,10 @@ def report(fits: list[Logistic]) -> Fit:
     stopped = np.flatnonzero([not f.converged for f in fits])
     gradient, steps = max(f.gradient for f in fits), max(f.steps for f in fits)
     if len(apart):
-        where = f"{named_classes(apart)}, {'the first: ' if len(apart) > 1 else ''}" if len(fits) > 1 else ""
+        where = f"{name_classes(apart)}, {'the first: ' if len(apart) > 1 else ''}" if len(fits) > 1 else ""
         why = f"separable: {where}{fits[apart[0]].separable}; fitted to smoothed targets instead"
         return Fit(False, why, gradient, steps)
     if len(stopped):
-        where = f" in {named_classes(stopped)}" if len(fits) > 1 else ""
+        where = f" in {name_classes(stopped)}" if len(fits) > 1 else ""
         return Fit(False, f"stopped{where}: the gradient is still {gradient:.1g}", gradient, steps)
     return Fit(gradient=gradient, steps=steps)

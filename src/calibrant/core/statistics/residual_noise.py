@@ -22,7 +22,7 @@ Entries = tuple[Ints, Ints, Array]  # row, bin and residual
 
 
 @dataclass(frozen=True)
-class Noisy:
+class NoisyValues:
     """A value for each bin (or point), and draws of the noise that sampling the rows gave it."""
 
     value: Array  # (m,)
@@ -33,12 +33,12 @@ class Noisy:
         """Standard error of each value."""
         return np.asarray(np.sqrt((self.noise**2).mean(axis=0)))
 
-    def scaled(self, by: Array) -> "Noisy":
-        return Noisy(self.value * by, self.noise * by)
+    def scale(self, by: Array) -> "NoisyValues":
+        return NoisyValues(self.value * by, self.noise * by)
 
-    def through(self, matrix: Array) -> "Noisy":
+    def through(self, matrix: Array) -> "NoisyValues":
         """After a linear map (m, m')."""
-        return Noisy(self.value @ matrix, self.noise @ matrix)
+        return NoisyValues(self.value @ matrix, self.noise @ matrix)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Sampling:
     paired: bool = False
     calibrated: bool = False
 
-    def gather(self, row: Ints, bin_of: Ints, residual: Array, bins: int) -> Noisy:
+    def gather(self, row: Ints, bin_of: Ints, residual: Array, bins: int) -> NoisyValues:
         """Weighted sum of the residuals in each bin, over the sum of weights; a row in bin -1 is in none.
 
         Each row stands in one bin, which makes bins independent to first order: their noise needs no resampled rows.
@@ -82,7 +82,7 @@ class Sampling:
         squares = sums((w * residual) ** 2) - 2 * value * sums(w**2 * residual) + value**2 * square
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / total)
 
-    def gather_jointly(self, blocks: Iterable[Entries], bins: int) -> Noisy:
+    def gather_jointly(self, blocks: Iterable[Entries], bins: int) -> NoisyValues:
         """The same where a row has residuals in several bins, or shares its noise with others.
 
         Rows (or clusters) are dealt at random into groups, and a draw weighs the groups by normal numbers: this has
@@ -101,14 +101,14 @@ class Sampling:
         value = each.sum(axis=0) / total
         if self.calibrated:
             signs = rng.choice([-1.0, 1.0], (self._affordable(bins), groups))
-            return Noisy(value, signs @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
+            return NoisyValues(value, signs @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
         each = (each - size[:, None] * value) / total * np.sqrt(groups / max(groups - 1, 1))
-        return Noisy(value, rng.standard_normal((self._affordable(bins), groups)) @ each)
+        return NoisyValues(value, rng.standard_normal((self._affordable(bins), groups)) @ each)
 
-    def independent(self, value: Array, error: Array) -> Noisy:
+    def independent(self, value: Array, error: Array) -> NoisyValues:
         """Normal noise of these standard errors."""
         rng = np.random.default_rng(self.seed)
-        return Noisy(value, rng.standard_normal((self._affordable(len(value)), len(value))) * error)
+        return NoisyValues(value, rng.standard_normal((self._affordable(len(value)), len(value))) * error)
 
     @cached_property
     def _weights(self) -> Array:
@@ -138,14 +138,14 @@ class Spread:
         """The same noise around a value that is known more exactly."""
         return Spread(value, self.straight, self.kinked, self.floor)
 
-    def squared(self) -> "Spread":
+    def square(self) -> "Spread":
         def of(draws: Array) -> Array:
             return np.asarray(self.value**2 - np.maximum(self.value - draws, 0.0) ** 2)
 
         return Spread(self.value**2, of(self.straight), of(self.kinked), self.floor**2)
 
 
-def of_sum(field: Noisy, *, above_only: bool = False) -> Spread:
+def of_sum(field: NoisyValues, *, above_only: bool = False) -> Spread:
     """Of the sum of |v|; with `above_only` of the values above 0 alone."""
     g, noise = field.value, field.noise
     sign = np.where(g > 0, 1.0, 0.0) if above_only else np.sign(g)
@@ -156,7 +156,7 @@ def of_sum(field: Noisy, *, above_only: bool = False) -> Spread:
     return Spread(float(sign @ g), noise @ sign, kinked, floor)
 
 
-def of_norm(field: Noisy, value: float | None = None) -> Spread:
+def of_norm(field: NoisyValues, value: float | None = None) -> Spread:
     """Of the root of the sum of v squared, by the true norms that would show such a value.
 
     A true norm of x in some direction shows x^2 + 2 x (noise along it) + (noise)^2: for each draw, the square that is
@@ -176,7 +176,7 @@ def of_norm(field: Noisy, value: float | None = None) -> Spread:
     return Spread(error, wider, seen, floor)
 
 
-def of_largest(field: Noisy) -> Spread:
+def of_largest(field: NoisyValues) -> Spread:
     """Of the largest |v|: whatever comes within two standard errors of it may be the true largest."""
     size, spread = np.abs(field.value), field.error
     top = int(size.argmax())

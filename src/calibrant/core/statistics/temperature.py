@@ -119,8 +119,8 @@ class _Scores:
             z = self.z[rows]
             if compiled and self.exists is None:
                 weights = None if self.weights is None else self.weights[rows]
-                found = native.levels(z, self.labels[rows], weights, self.top[rows], self.true[rows])
-                sums[rows.start // self.parts[0].stop] = found
+                levels = native.levels(z, self.labels[rows], weights, self.top[rows], self.true[rows])
+                sums[rows.start // self.parts[0].stop] = levels
                 return
             top, bottom, mean = self._levels(z, rows)
             true = z[np.arange(len(z)), self.labels[rows]]

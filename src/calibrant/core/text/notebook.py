@@ -34,8 +34,8 @@ def text_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     """
     lines = [tuple(visible(cell) for cell in line) for line in (head, *rows)]
     wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    made = ["  ".join(f"{cell:{w}}" for cell, w in zip(line, wide, strict=True)).rstrip() for line in lines]
-    return "\n".join([visible(caption), *made] if caption else made)
+    texts = ["  ".join(f"{cell:{w}}" for cell, w in zip(line, wide, strict=True)).rstrip() for line in lines]
+    return "\n".join([visible(caption), *texts] if caption else texts)
 
 
 class TableResult:

@@ -179,9 +179,9 @@ def two_figures(rows: int) -> int:
     return -(-rows // step) * step
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def list_words(names: Sequence[str], most: int = 4) -> str:
     """
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"], most=3)
+    >>> list_words(["a"]), list_words(["a", "b"]), list_words(["a", "b", "c", "d", "e"], most=3)
     ('a', 'a and b', 'a, b, c and 2 more')
     """
     shown = list(names)
@@ -190,20 +190,20 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def joined(parts: Sequence[str], most: int = 8) -> str:
+def join_clauses(parts: Sequence[str], most: int = 8) -> str:
     """A list of clauses, cut where nobody would listen any longer. Names hold commas, so semicolons.
 
-    >>> joined(["a", "b"]), joined(["a", "b", "c", "d"], most=2)
+    >>> join_clauses(["a", "b"]), join_clauses(["a", "b", "c", "d"], most=2)
     ('a; b', 'a; b; and 2 more')
     """
     more = len(parts) - most
     return "; ".join([*parts[:most], f"and {more} more"] if more > 0 else parts)
 
 
-def named_classes(classes: Sequence[int] | Ints) -> str:
+def name_classes(classes: Sequence[int] | Ints) -> str:
     """Class numbers in words, only the first few of many.
 
-    >>> named_classes([3]), named_classes([1, 2, 5, 7, 9])
+    >>> name_classes([3]), name_classes([1, 2, 5, 7, 9])
     ('class 3', '5 classes (1, 2, 5, ...)')
     """
     if len(classes) == 1:

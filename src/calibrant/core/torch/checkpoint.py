@@ -68,7 +68,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def name_tensors(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 

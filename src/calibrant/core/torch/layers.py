@@ -9,7 +9,7 @@ from calibrant.core.errors import InputError
 
 
 @contextmanager
-def frozen(network: nn.Module) -> Iterator[None]:
+def freeze(network: nn.Module) -> Iterator[None]:
     """The network in evaluation mode, its parameters without gradients; restored afterwards."""
     modes = [(module, module.training) for module in network.modules()]
     wanted = [(parameter, parameter.requires_grad) for parameter in network.parameters()]
@@ -30,7 +30,7 @@ def layer(network: nn.Module, name: str, method: str) -> nn.Module:
     try:
         return network.get_submodule(name)
     except AttributeError:
-        layers = [found for found, module in network.named_modules() if isinstance(module, nn.Linear)]
+        layers = [path for path, module in network.named_modules() if isinstance(module, nn.Linear)]
         have = f"its linear layers are {', '.join(layers[-4:])}" if layers else "it has no linear layer"
         raise InputError(
             type(network).__name__,

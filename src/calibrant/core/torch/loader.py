@@ -62,5 +62,5 @@ class Rows:
     def take(self, which: Ints) -> "Rows":
         return replace(self, numbers=self.numbers[which])
 
-    def shuffled(self, seed: int, epoch: int) -> "Rows":
+    def shuffle(self, seed: int, epoch: int) -> "Rows":
         return self.take(np.random.default_rng([seed, epoch]).permutation(len(self)))

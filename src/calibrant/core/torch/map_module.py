@@ -9,9 +9,16 @@ from torch import Tensor, nn
 
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
-from calibrant.core.maps.export_check import Exported, check_exportable, compared, given, has_one_score, trial_logits
+from calibrant.core.maps.export_check import (
+    ExportedFile,
+    check_exportable,
+    compare_outputs,
+    has_one_score,
+    to_input,
+    trial_logits,
+)
 from calibrant.core.maps.map import Map
-from calibrant.core.torch.step_modules import Handed, LinearModule, float_on, step_module
+from calibrant.core.torch.step_modules import LinearModule, StepOutput, float_on, step_module
 
 
 class TorchMap(nn.Module):
@@ -53,7 +60,7 @@ class TorchMap(nn.Module):
                 fix="use the map of this network; move the classes of an image to the end if both sizes fit",
             )
         exists = logits > -torch.inf if self.choices else None
-        state = Handed(logits.to(float_on(logits.device)), False, None, exists)
+        state = StepOutput(logits.to(float_on(logits.device)), False, None, exists)
         for step in self.steps:
             state = step(state)
         return state.logits.to(logits.dtype)
@@ -98,7 +105,7 @@ class TorchMap(nn.Module):
     def _of_one_score(self, logits: Tensor) -> Tensor:
         """As two classes, of which the second is the one that the score is about."""
         z = logits.to(float_on(logits.device))
-        state = Handed(torch.stack([torch.zeros_like(z), z], -1), False, None)
+        state = StepOutput(torch.stack([torch.zeros_like(z), z], -1), False, None)
         for step in self.steps:
             state = step(state._replace(top=torch.ones_like(z, dtype=torch.int64).unsqueeze(-1)))
         return (state.logits[..., 1] - state.logits[..., 0]).to(logits.dtype)
@@ -107,16 +114,16 @@ class TorchMap(nn.Module):
         return f"{self.calibrator}, k={self.k}"
 
 
-def export_torch(m: Map, path: str | Path) -> Exported:
+def export_torch(m: Map, path: str | Path) -> ExportedFile:
     """A program that plain torch runs: `torch.export.load(path).module()(logits)`, float32 logits of any batch size."""
     program = _program(m)
     logits = trial_logits(m)
     loaded: Any = torch.export.load(io.BytesIO(program)).module()
     out = loaded(torch.tensor(logits)).double()
     probs = out.sigmoid().unsqueeze(1) if has_one_score(m) else out.softmax(1)
-    found = compared(m, given(m, logits), probs.numpy(), "torch")
+    differences = compare_outputs(m, to_input(m, logits), probs.numpy(), "torch")
     write_whole(path, lambda stream: stream.write(program))
-    return Exported(Path(path), "torch", *found)
+    return ExportedFile(Path(path), "torch", *differences)
 
 
 def _program(m: Map) -> bytes:

@@ -27,7 +27,7 @@ def step_module(step: Step, k: int) -> "StepModule":
     raise unknown_step(step)
 
 
-class Handed(NamedTuple):
+class StepOutput(NamedTuple):
     """What one step hands to the next: logits or probabilities, and the prediction where a step has settled it."""
 
     values: Tensor  # (..., k)
@@ -63,13 +63,13 @@ class StepModule(nn.Module):
         self.register_buffer(name, torch.tensor(np.asarray(array, dtype=np.float64)))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        def moved(tensor: Tensor) -> Tensor:
+        def move(tensor: Tensor) -> Tensor:
             if not tensor.is_floating_point():
                 return fn(tensor)
             device = fn(torch.empty(0, device=tensor.device)).device
             return tensor.to(device, float_on(device)) if device.type != "meta" else tensor.to("meta")
 
-        return super()._apply(moved, recurse)  # type: ignore[no-untyped-call]
+        return super()._apply(move, recurse)  # type: ignore[no-untyped-call]
 
 
 class LinearModule(StepModule):
@@ -82,15 +82,15 @@ class LinearModule(StepModule):
         self.hold("bias", step.bias)
         self.keeps_order = step.keeps_order
 
-    def forward(self, s: Handed) -> Handed:
+    def forward(self, s: StepOutput) -> StepOutput:
         z = s.logits @ self.weight.T if self.weight.ndim == 2 else s.logits * self.weight
-        return Handed(z + self.bias, False, s.top if self.keeps_order else None, s.exists)
+        return StepOutput(z + self.bias, False, s.top if self.keeps_order else None, s.exists)
 
 
 class _LogProbs(StepModule):
-    def forward(self, s: Handed) -> Handed:
+    def forward(self, s: StepOutput) -> StepOutput:
         logs = s.logits if s.are_probs else s.values.log_softmax(-1)
-        return Handed(logs.clamp(min=float(np.log(PROBABILITY_FLOOR))), False, s.top, s.exists)
+        return StepOutput(logs.clamp(min=float(np.log(PROBABILITY_FLOOR))), False, s.top, s.exists)
 
 
 class _Mix(StepModule):
@@ -102,13 +102,13 @@ class _Mix(StepModule):
         self.hold("T", step.T if step.weights[0] else 1.0)
         self.hold("weights", step.weights)
 
-    def forward(self, s: Handed) -> Handed:
+    def forward(self, s: StepOutput) -> StepOutput:
         hot, plain, flat = self.weights.unbind()
         mixed = hot * (s.logits / self.T).softmax(-1) + plain * s.probs + flat * s.uniform
-        return Handed(mixed, True, s.top, s.exists)
+        return StepOutput(mixed, True, s.top, s.exists)
 
 
-class _Rescored(StepModule):
+class _ScoreFunction(StepModule):
     """New probabilities from a function of one score: of the predicted class, or of every class and renormalised."""
 
     def __init__(self, step: Curves | Sigmoid, k: int) -> None:
@@ -118,22 +118,22 @@ class _Rescored(StepModule):
 
     classes: Tensor
 
-    def scores(self, s: Handed) -> Tensor:
+    def scores(self, s: StepOutput) -> Tensor:
         return s.probs
 
     def value(self, scores: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def forward(self, s: Handed) -> Handed:
+    def forward(self, s: StepOutput) -> StepOutput:
         if self.scope == "top":
             return self._top(s)
         values = self.value(self.scores(s))
         total = values.sum(-1, keepdim=True)
         some = total > 0
         probs = torch.where(some, values / torch.where(some, total, 1.0), 1 / self.k)
-        return Handed(probs, True, s.predicted if self.scope == "shared" else None)
+        return StepOutput(probs, True, s.predicted if self.scope == "shared" else None)
 
-    def _top(self, s: Handed) -> Handed:
+    def _top(self, s: StepOutput) -> StepOutput:
         top = s.predicted
         q = self.value(self.scores(s).gather(-1, top)).clamp(0.0, 1.0)  # (..., 1)
         is_top = self.classes == top
@@ -142,10 +142,10 @@ class _Rescored(StepModule):
         some = rest > 0
         alike = s.uniform / (1 - s.uniform) * (1 - q)  # 1 / (k - 1) each
         shared = torch.where(some, others * ((1 - q) / torch.where(some, rest, 1.0)), alike)
-        return Handed(torch.where(is_top, q, shared), True, top, s.exists)
+        return StepOutput(torch.where(is_top, q, shared), True, top, s.exists)
 
 
-class _Curves(_Rescored):
+class _Curves(_ScoreFunction):
     x: Tensor
     y: Tensor
     slope: Tensor
@@ -169,7 +169,7 @@ class _Curves(_Rescored):
         return values.reshape(columns.shape).T.reshape(scores.shape)
 
 
-class _Sigmoid(_Rescored):
+class _Sigmoid(_ScoreFunction):
     coefficients: Tensor
 
     def __init__(self, step: Sigmoid, k: int) -> None:
@@ -177,7 +177,7 @@ class _Sigmoid(_Rescored):
         self.on = step.on
         self.hold("coefficients", step.coefficients if step.scope == "classes" else step.coefficients[:1])
 
-    def scores(self, s: Handed) -> Tensor:
+    def scores(self, s: StepOutput) -> Tensor:
         return s.logits if self.on == "logits" else s.probs
 
     def value(self, scores: Tensor) -> Tensor:

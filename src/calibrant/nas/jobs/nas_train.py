@@ -28,19 +28,19 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     splits = load_training(Recipe.from_dict({"data": data}))
     model = spaces.make(options["space"]).model(options["arch"])
     recipe = Recipe.from_dict({**words, "data": data, "model": model, "seed": options["seed"]})
-    made = train(recipe, folder, splits=splits, like=datasets.make(options["data"]), device="cpu")
+    trained = train(recipe, folder, splits=splits, like=datasets.make(options["data"]), device="cpu")
     row = structure(options["space"], options["arch"], sets.shape)
     row |= {"data": options["data"].partition(":")[0], "seed": options["seed"]}
-    row |= columns(made.network(), sets, options["attacks"], torch.device("cpu"))
-    last = made.log.row(-1, named=True)
+    row |= columns(trained.network(), sets, options["attacks"], torch.device("cpu"))
+    last = trained.log.row(-1, named=True)
     row |= {"train_accuracy": 1 - last["train_error"], "train_loss": last["train_loss"]}
-    row |= {"train_seconds": sum(made.log["seconds"]), "configuration": json.dumps(dict(options), sort_keys=True)}
-    row |= {"made_with": made_with()}
+    row |= {"train_seconds": sum(trained.log["seconds"]), "configuration": json.dumps(dict(options), sort_keys=True)}
+    row |= {"made_with": describe_environment()}
     shutil.rmtree(folder)
     return [row]
 
 
-def made_with() -> str:
+def describe_environment() -> str:
     """What decides the last digits besides the configuration: versions, and the instructions of the processor."""
     import numpy as np
     import torch

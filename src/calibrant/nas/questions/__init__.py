@@ -1,7 +1,7 @@
 """What is asked of a table of networks: the seven questions of the benchmark study, one file each."""
 
 from calibrant.core.catalogue import Catalogue
-from calibrant.nas.questions._base import Answer, Claim, Number, Picture, Population, Question, shown
+from calibrant.nas.questions._base import Answer, Claim, Number, Picture, Population, Question, format_value
 
 CATALOGUE = Catalogue("calibrant.nas.questions", Question, "question")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
@@ -15,7 +15,7 @@ __all__ = [
     "Population",
     "Question",
     "find",
+    "format_value",
     "make",
     "names",
-    "shown",
 ]

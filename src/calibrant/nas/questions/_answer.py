@@ -96,11 +96,13 @@ class Answer:
         return "differs" if "differs" in said else "agrees" if said == {"agrees"} else "inconclusive"
 
 
-def shown(n: Number) -> str:
+def format_value(n: Number) -> str:
     """The value and its interval, as a reader wants them.
 
-    >>> shown(Number("tau", "cifar10", 50, 0.4, 0.31, 0.5)), shown(Number("ECE", "", 50, 0.042, kind="share"))
-    ('0.40 (0.31 to 0.50)', '4.2 %')
+    >>> format_value(Number("tau", "cifar10", 50, 0.4, 0.31, 0.5))
+    '0.40 (0.31 to 0.50)'
+    >>> format_value(Number("ECE", "", 50, 0.042, kind="share"))
+    '4.2 %'
     """
     if n.value is None:
         return "undefined"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from calibrant.core.catalogue import check_options
 from calibrant.core.errors import InputError
-from calibrant.nas.questions._answer import Answer, Claim, Number, Picture, Population, shown
+from calibrant.nas.questions._answer import Answer, Claim, Number, Picture, Population, format_value
 from calibrant.nas.questions._judged import judge, number
 from calibrant.nas.questions._networks import COPIES, KEYS, Networks, plain
 
@@ -20,10 +20,10 @@ __all__ = [
     "Picture",
     "Population",
     "Question",
+    "format_value",
     "judge",
     "number",
     "plain",
-    "shown",
 ]
 
 STUDY = "Tao et al., A Benchmark Study on Calibration, ICLR 2024"
@@ -82,11 +82,11 @@ class Question:
         """Refuse a table that this question cannot be asked of, and say what it needs."""
         name = type(self).__module__.rpartition(".")[2]
         if missing := [column for column in (*KEYS, *self.needs) if column not in table.columns]:
-            shown = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+            format_value = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
             raise InputError(
                 f"table for the question {name}",
                 expected=f"a column {missing[0]}" if len(missing) == 1 else "columns that it needs",
-                got=f"no {shown}",
+                got=f"no {format_value}",
                 fix=f"add {'it' if len(missing) == 1 else 'them'}, or ask a question that needs less",
             )
         asked = [column for column in (*self.needs, *self.wants) if column in table.columns]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.nas.questions._answer import Claim, Kind, Number, shown
+from calibrant.nas.questions._answer import Claim, Kind, Number, format_value
 from calibrant.nas.questions._resampled import Estimate
 
 BOUNDS: dict[Kind, tuple[float, float]] = {"tau": (-1, 1), "share": (0, 1), "factor": (0, np.inf)}
@@ -33,16 +33,16 @@ def judge(
     outside = [n for n in decided if (n.low or 0.0) > below or (n.high or 0.0) < above]
     inside = [n for n in decided if (n.high or 0.0) < below and (n.low or 0.0) > above]
     if outside:
-        return Claim(says, "differs", _listed(outside), main)
+        return Claim(says, "differs", _list_names(outside), main)
     if decided and len(inside) == len(numbers):
-        return Claim(says, "agrees", _listed(inside), main)
+        return Claim(says, "agrees", _list_names(inside), main)
     unsure = [n for n in numbers if n not in inside]
-    because = _listed(unsure) if unsure else "no networks that could tell"
+    because = _list_names(unsure) if unsure else "no networks that could tell"
     return Claim(says, "inconclusive", because, main)
 
 
-def _listed(numbers: list[Number], most: int = 3) -> str:
-    parts = [f"{n.name} {shown(n)} on {n.where}" for n in numbers[:most]]
+def _list_names(numbers: list[Number], most: int = 3) -> str:
+    parts = [f"{n.name} {format_value(n)} on {n.where}" for n in numbers[:most]]
     return "; ".join(parts) + (f"; and {len(numbers) - most} more" if len(numbers) > most else "")
 
 

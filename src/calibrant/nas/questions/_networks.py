@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.nas.questions._answer import Population
-from calibrant.nas.questions._resampled import Resampled
+from calibrant.nas.questions._resampled import NetworkResamples
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,26 +36,26 @@ class Networks:
         """The different networks, or all with their copies: a row as often as it stands for a cell of the space."""
         import polars as pl
 
-        found = self.table.filter((pl.col("space") == space) & (pl.col("data") == data))
+        rows = self.table.filter((pl.col("space") == space) & (pl.col("data") == data))
         if unique:
-            return found.filter("unique")
-        return found.select(pl.all().repeat_by(COPIES).explode()) if COPIES in found.columns else found
+            return rows.filter("unique")
+        return rows.select(pl.all().repeat_by(COPIES).explode()) if COPIES in rows.columns else rows
 
-    def resampled(self, frame: "pl.DataFrame", columns: tuple[str, ...]) -> Resampled:
+    def resample(self, frame: "pl.DataFrame", columns: tuple[str, ...]) -> NetworkResamples:
         """The rows with a number in each of these columns, and resamples of them."""
         q = self.question
         values = {column: frame[column].to_numpy().astype(np.float64) for column in columns}
         kept = np.all([np.isfinite(v) for v in values.values()], axis=0)
-        return Resampled({c: v[kept] for c, v in values.items()}, int(kept.sum()), q.resamples, q.most, q.seed)
+        return NetworkResamples({c: v[kept] for c, v in values.items()}, int(kept.sum()), q.resamples, q.most, q.seed)
 
     def populations(self, spaces: tuple[str, ...]) -> list[Population]:
-        found = []
+        result = []
         for space in spaces:
             for data in self.data(space):
                 rows = int(((self.table["space"] == space) & (self.table["data"] == data)).sum())
                 unique = self.of(space, data)
-                found.append(Population(space, data, rows, unique.height, int(unique["constant"].sum() or 0)))
-        return found
+                result.append(Population(space, data, rows, unique.height, int(unique["constant"].sum() or 0)))
+        return result
 
 
 def plain(data: str) -> str:

@@ -29,8 +29,8 @@ class Estimate:
         """The basic bootstrap interval."""
         if not len(self.draws) or not np.isfinite(self.value):
             return float("nan"), float("nan")
-        found = basic_interval(self.value, self.draws, CONFIDENCE, bounds)
-        return found.low, found.high
+        ends = basic_interval(self.value, self.draws, CONFIDENCE, bounds)
+        return ends.low, ends.high
 
     def combine(self, other: "Estimate", by: Callable[[Array | float, Array | float], Array | float]) -> "Estimate":
         """A number made of two of the same networks: their difference, for instance."""
@@ -38,12 +38,12 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Resampled:
+class NetworkResamples:
     """Columns of finite numbers over n networks; resamples hold at most `most` of them.
 
     Of a larger population a random part is resampled, and the deviations shrink with the square root of its share.
 
-    >>> r = Resampled({"a": np.arange(30.0), "b": np.arange(30.0) ** 2}, n=30, resamples=50)
+    >>> r = NetworkResamples({"a": np.arange(30.0), "b": np.arange(30.0) ** 2}, n=30, resamples=50)
     >>> r.tau("a", "b").interval()
     (1.0, 1.0)
     """
@@ -121,7 +121,7 @@ class Pairs:
         signs = np.sign(places[:, None] - places[None, :])
         if places.max(initial=0) == len(values) - 1:  # no ties but copies of one network
             return cls(signs, counts.sum(axis=1) ** 2.0 - (counts.astype(np.float64) ** 2).sum(axis=1))
-        return cls(signs, _summed(signs**2, counts))
+        return cls(signs, _sum_counts(signs**2, counts))
 
 
 def tau_draws(x: Pairs, y: Pairs, counts: Ints) -> Array:
@@ -133,9 +133,9 @@ def tau_draws(x: Pairs, y: Pairs, counts: Ints) -> Array:
     [0.333, 1.0]
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(_summed(x.signs * y.signs, counts) / np.sqrt(x.untied * y.untied))
+        return np.asarray(_sum_counts(x.signs * y.signs, counts) / np.sqrt(x.untied * y.untied))
 
 
-def _summed(pairs: npt.NDArray[np.float32], counts: Ints) -> Array:
+def _sum_counts(pairs: npt.NDArray[np.float32], counts: Ints) -> Array:
     w = counts.astype(np.float32)  # sums of whole numbers below 2 ** 24: exact
     return np.asarray(((w @ pairs) * w).sum(axis=1, dtype=np.float64))

@@ -43,15 +43,15 @@ class Accuracy(Question):
             if best.height < FEW:
                 best = unique.sort("accuracy", descending=True, maintain_order=True).head(-(-unique.height // 4))
                 words = "the most accurate quarter (too few above 90 %)"
-            for frame, found, where in ((best, good, words), (unique, every, "unique topologies")):
-                r = n.resampled(frame, ("accuracy", ECE))
-                found.append(number("tau of accuracy and ECE", f"{data}, {where}", r.n, r.tau("accuracy", ECE)))
+            for frame, numbers, where in ((best, good, words), (unique, every, "unique topologies")):
+                r = n.resample(frame, ("accuracy", ECE))
+                numbers.append(number("tau of accuracy and ECE", f"{data}, {where}", r.n, r.tau("accuracy", ECE)))
                 colour = ",colour=auc_cifar10c" if frame["auc_cifar10c"].is_not_null().any() else ""
                 drawn = frame.select(*self.needs, *self.wants)
                 pictures.append(
                     Picture(f"{data}, {where}", f"study_scatter:most=600,x=accuracy,y={ECE}{colour}", drawn)
                 )
-            r = n.resampled(n.of("topology", data, unique=False), ("accuracy", ECE))
+            r = n.resample(n.of("topology", data, unique=False), ("accuracy", ECE))
             e = r.value_of_tau("accuracy", ECE)
             copies.append(number("tau of accuracy and ECE", f"{data}, all with copies", r.n, e))
         claims = [

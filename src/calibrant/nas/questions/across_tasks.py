@@ -41,11 +41,11 @@ class AcrossTasks(Question):
         data = n.data("topology")
         best, every, copies, pictures = [], [], [], []
         if len(data) > 1:
-            joined = _joined(n, data, unique=True)
+            joined = _join(n, data, unique=True)
             top = joined.sort(_name(data[0], "accuracy"), descending=True, maintain_order=True).head(self.top)
             best = _taus(n, top, data, f"the {top.height} most accurate", BEST)
             every = _taus(n, joined, data, "unique topologies", ALL)
-            copies = _taus(n, _joined(n, data, unique=False), data, "all with copies", {}, intervals=False)
+            copies = _taus(n, _join(n, data, unique=False), data, "all with copies", {}, intervals=False)
             names = {_name(d, column): f"{short(column)} {d}" for d in data for column in COLUMNS}
             drawn = top.select(names.keys()).rename(names)
             pictures = [Picture(f"The {top.height} most accurate topologies", "rank_heatmap", drawn)] * (len(data) < 6)
@@ -63,7 +63,7 @@ class AcrossTasks(Question):
         return claims, [*best, *every, *copies], pictures
 
 
-def _joined(n: Networks, data: list[str], *, unique: bool) -> "pl.DataFrame":
+def _join(n: Networks, data: list[str], *, unique: bool) -> "pl.DataFrame":
     """One row an architecture, with the columns of every data set."""
     frames = [
         n.of("topology", d, unique=unique).select("arch", **{_name(d, c): c for c in ("accuracy", *COLUMNS)})
@@ -84,14 +84,14 @@ def _taus(
     *,
     intervals: bool = True,
 ) -> list[Number]:
-    found = []
+    taus = []
     for a, b in combinations(data, 2):
         one, other = _name(a, ECE), _name(b, ECE)
-        r = n.resampled(frame, (one, other))
+        r = n.resample(frame, (one, other))
         e = r.tau(one, other) if intervals else r.value_of_tau(one, other)
         known = published.get((plain(a), plain(b)))
-        found.append(number("tau of ECE", f"{a} and {b}, {population}", r.n, e, published=known))
-    return found
+        taus.append(number("tau of ECE", f"{a} and {b}, {population}", r.n, e, published=known))
+    return taus
 
 
 def _name(data: str, column: str) -> str:

@@ -54,7 +54,7 @@ class Architecture(Question):
         sizes, shares, kernel, numbers, pictures = [], [], [], [], []
         for data in n.data("size"):
             wide = _with(n.of("size", data), "width", width)
-            r = n.resampled(wide, ("width", ECE))
+            r = n.resample(wide, ("width", ECE))
             sizes.append(
                 (data, _accuracy(wide), number("tau of width and ECE", f"{data}, sizes", r.n, r.tau("width", ECE)))
             )
@@ -62,15 +62,15 @@ class Architecture(Question):
             pictures.append(_scatter(wide, "width", ECE, f"Width and ECE on {data}"))
         for data in n.data("topology"):
             cells, where = _with(n.of("topology", data), "kernels", kernels), f"{data}, unique topologies"
-            r = n.resampled(cells, ("kernels", ECE, "hcs"))
+            r = n.resample(cells, ("kernels", ECE, "hcs"))
             kernel.append(number("tau of kernel parameters and ECE", where, r.n, r.tau("kernels", ECE)))
             numbers.append(number("tau of kernel parameters and HCS", where, r.n, r.tau("kernels", "hcs")))
-            full = n.resampled(_with(n.of("topology", data, unique=False), "kernels", kernels), ("kernels", ECE))
+            full = n.resample(_with(n.of("topology", data, unique=False), "kernels", kernels), ("kernels", ECE))
             e = full.value_of_tau("kernels", ECE)
             numbers.append(number("tau of kernel parameters and ECE", f"{data}, all with copies", full.n, e))
             shares += _edges(n, cells, data, self.top)
             pictures += [_scatter(cells, "kernels", y, f"Kernel parameters and {y} on {data}") for y in (ECE, "hcs")]
-        hardest = [min(sizes, key=lambda found: found[1])[2]] if sizes else []
+        hardest = [min(sizes, key=lambda size: size[1])[2]] if sizes else []
         best = [x for x in shares if x.name in NAMED]
         claims = [
             judge("wider networks calibrate worse on the hardest data set", hardest, above=0.0),
@@ -102,8 +102,8 @@ def operations(arch: str) -> list[str]:
 
 def kernels(arch: str) -> int:
     """Parameters of the kernels of a cell, for one channel."""
-    found = operations(arch)
-    return 9 * found.count("nor_conv_3x3") + found.count("nor_conv_1x1")
+    names = operations(arch)
+    return 9 * names.count("nor_conv_3x3") + names.count("nor_conv_1x1")
 
 
 def _with(frame: "pl.DataFrame", name: str, of: Callable[[str], float]) -> "pl.DataFrame":
@@ -120,28 +120,28 @@ def _accuracy(frame: "pl.DataFrame") -> float:
 def _brackets(n: Networks, wide: "pl.DataFrame", data: str) -> list[Number]:
     import polars as pl
 
-    found = []
+    numbers = []
     for low, high in BRACKETS:
         last = pl.col("width") <= high if high == BRACKETS[-1][1] else pl.col("width") < high
-        r = n.resampled(wide.filter((pl.col("width") >= low) & last), (ECE, "accuracy"))
+        r = n.resample(wide.filter((pl.col("width") >= low) & last), (ECE, "accuracy"))
         where, known = f"{data}, widths {low} to {high}", PUBLISHED.get((plain(data), low))
-        found.append(number("median ECE", where, r.n, r.median(ECE), kind="share", published=known))
-        found.append(number("median accuracy", where, r.n, r.median("accuracy"), kind="share"))
-    return [x for x in found if x.networks]
+        numbers.append(number("median ECE", where, r.n, r.median(ECE), kind="share", published=known))
+        numbers.append(number("median accuracy", where, r.n, r.median("accuracy"), kind="share"))
+    return [x for x in numbers if x.networks]
 
 
 def _uniform(n: Networks, wide: "pl.DataFrame", data: str) -> list[Number]:
     """Networks whose layers are all of one width: a number each, so no interval."""
-    found = []
+    numbers = []
     for row in wide.sort("width").iter_rows(named=True):
         widths = set(row["arch"].split(":"))
         if len(widths) == 1:
             where = f"{data}, all layers {widths.pop()} wide, accuracy {100 * (row['accuracy'] or 0):.1f} %"
-            found += [
+            numbers += [
                 Number(f"{state} temperature scaling: ECE", where, 1, row[column], kind="share")
                 for state, column in (("before", ECE), ("after", "post_ECE_15"))
             ]
-    return found
+    return numbers
 
 
 def _edges(n: Networks, cells: "pl.DataFrame", data: str, top: int) -> list[Number]:
@@ -151,7 +151,7 @@ def _edges(n: Networks, cells: "pl.DataFrame", data: str, top: int) -> list[Numb
     where, numbers = f"{data}, {min(top, cells.height)} best by HCS", []
     for name, (kind, edge) in NAMED.items():
         flags = pl.Series(name, [float(operations(arch)[edge].startswith(kind)) for arch in cells["arch"]])
-        r = n.resampled(cells.with_columns(flags.cast(pl.Float64)), ("hcs", name))
+        r = n.resample(cells.with_columns(flags.cast(pl.Float64)), ("hcs", name))
         e = r.statistic(lambda hcs, flag: _share(hcs, flag, top), "hcs", name)
         numbers.append(number(name, where, r.n, e, kind="share"))
     best = [operations(arch) for arch in cells.sort("hcs", descending=True, nulls_last=True)["arch"].head(top)]

@@ -37,7 +37,7 @@ class BinSize(Question):
         growth, numbers, pictures = [], [], []
         for data in n.data("topology"):
             unique, where = n.of("topology", data), f"{data}, unique topologies"
-            r = n.resampled(unique, self.needs)
+            r = n.resample(unique, self.needs)
             grown = {}
             for state in STATES:
                 for m in BIN_COUNTS:
@@ -55,7 +55,7 @@ class BinSize(Question):
             more = grown["post"].combine(grown["pre"], truediv)
             growth.append(number("growth after / growth before", where, r.n, more, kind="factor"))
             pictures.append(Picture(f"ECE by number of bins on {data}", "study_boxes", unique.select(self.needs)))
-            full = n.resampled(n.of("topology", data, unique=False), self.needs)
+            full = n.resample(n.of("topology", data, unique=False), self.needs)
             for column in PUBLISHED:
                 e = full.value_of_median(column)
                 numbers.append(number(f"median {column}", f"{data}, all with copies", full.n, e, kind="share"))

@@ -39,10 +39,10 @@ class Measures(Question):
         for data in n.data("topology"):
             unique = n.of("topology", data)
             for column in OTHERS:
-                r, name = n.resampled(unique, (ECE, column)), f"tau of ECE and {short(column)}"
+                r, name = n.resample(unique, (ECE, column)), f"tau of ECE and {short(column)}"
                 known = PUBLISHED.get(plain(data), {}).get(column)
                 numbers.append(number(name, f"{data}, unique topologies", r.n, r.tau(ECE, column), published=known))
-                r = n.resampled(n.of("topology", data, unique=False), (ECE, column))
+                r = n.resample(n.of("topology", data, unique=False), (ECE, column))
                 copies.append(number(name, f"{data}, all with copies", r.n, r.value_of_tau(ECE, column)))
             names = {column: short(column) for column in self.needs}
             pictures.append(

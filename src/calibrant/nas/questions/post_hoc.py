@@ -37,7 +37,7 @@ class PostHoc(Question):
         same, growth, numbers, pictures = [], [], [], []
         for data in n.data("topology"):
             unique, where = n.of("topology", data), f"{data}, unique topologies"
-            r, copies = (n.resampled(f, self.needs) for f in (unique, n.of("topology", data, unique=False)))
+            r, copies = (n.resample(f, self.needs) for f in (unique, n.of("topology", data, unique=False)))
             taus = {m: r.tau(f"pre_ECE_{m}", f"post_ECE_{m}") for m in BIN_COUNTS}
             same += [number(_name(m), where, r.n, e, published=0.0) for m, e in taus.items()]
             growth.append(number("tau at 500 bins - tau at 5", where, r.n, taus[500].combine(taus[5], sub)))

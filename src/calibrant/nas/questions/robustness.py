@@ -69,7 +69,7 @@ class Robustness(Question):
                 first[order].append(mean)
                 numbers += [*robust, *(_tau(n, head, q, where) for q in (*CALIBRATION, *OUTSIDE))]
                 pictures += _pictures(ranked, data, order)
-        told = {order: [x for x in found if x.networks] for order, found in first.items()}
+        told = {order: [x for x in each if x.networks] for order, each in first.items()}
         says = "ECE is the higher, the higher the robust accuracy, among the {} accurate networks"
         claims = [
             judge(says.format("most"), told["most"], above=0.3),
@@ -88,7 +88,7 @@ def _sizes(n: int) -> list[int]:
 
 
 def _tau(n: Networks, frame: "pl.DataFrame", column: str, where: str, intervals: bool = True) -> Number:
-    r = n.resampled(frame, (ECE, column))
+    r = n.resample(frame, (ECE, column))
     e = r.tau(ECE, column) if intervals else r.value_of_tau(ECE, column)
     return number(f"tau of ECE and {short(column)}", where, r.n, e)
 
@@ -96,12 +96,12 @@ def _tau(n: Networks, frame: "pl.DataFrame", column: str, where: str, intervals:
 def _robust(n: Networks, frame: "pl.DataFrame", where: str) -> tuple[Number, list[Number]]:
     """tau of ECE with the robust accuracies that the data set has, and their mean."""
     robust = [q for q in (*ATTACKED, *CORRUPTED) if frame[q].is_not_null().any()]
-    r = n.resampled(frame, (ECE, *robust))
+    r = n.resample(frame, (ECE, *robust))
     taus = {q: r.tau(ECE, q) for q in robust}
     mean = Estimate(float("nan"), np.empty(0))
     if taus:
-        found = list(taus.values())
-        mean = Estimate(float(np.mean([e.value for e in found])), np.mean([e.draws for e in found], axis=0))
+        estimates = list(taus.values())
+        mean = Estimate(float(np.mean([e.value for e in estimates])), np.mean([e.draws for e in estimates], axis=0))
     name = "mean tau of ECE and robust accuracies"
     each = [number(f"tau of ECE and {short(q)}", where, r.n, e) for q, e in taus.items()]
     return number(name, where, r.n if robust else 0, mean), each

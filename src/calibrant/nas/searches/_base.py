@@ -49,7 +49,7 @@ class Search:
         if budget < 1:
             raise InputError("budget", expected="at least 1", got=str(budget), fix="allow more networks")
         rng = np.random.default_rng(seed)
-        tried = Tried(objective)
+        tried = TrialHistory(objective)
         walk, idle = self.walk(landscape, tried, rng), 0
         while len(tried.values) < budget and idle < EXHAUSTED:
             before = len(tried.values)
@@ -60,12 +60,12 @@ class Search:
             idle = 0 if len(tried.values) > before else idle + 1
         return [Trial(arch, value) for arch, value in tried.values.items()]
 
-    def walk(self, landscape: Landscape, tried: "Tried", rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, tried: "TrialHistory", rng: np.random.Generator) -> Iterator[None]:
         """Endless: before each `yield` at most one architecture is tried."""
         raise TypeError(f"{type(self).__name__} does not say what it tries next: define walk")
 
 
-class Tried:
+class TrialHistory:
     """What has been tried; an architecture is measured once."""
 
     def __init__(self, objective: Objective) -> None:

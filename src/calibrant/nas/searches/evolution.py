@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.nas.searches._base import Landscape, Search, Tried, pick
+from calibrant.nas.searches._base import Landscape, Search, TrialHistory, pick
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Evolution(Search):
             if getattr(self, name) < 1:
                 raise InputError(name, expected="at least 1", got=str(getattr(self, name)), fix="give a larger one")
 
-    def walk(self, landscape: Landscape, tried: Tried, rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, tried: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
         living: deque[str] = deque(maxlen=self.population)
         while len(living) < self.population:
             living.append(landscape.sample(rng))

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.nas.searches._base import Landscape, Search, Tried
+from calibrant.nas.searches._base import Landscape, Search, TrialHistory
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Local(Search):
     title: ClassVar[str] = "Local search"
     reference: ClassVar[str] = "White, Nolen, Savani, UAI 2021"
 
-    def walk(self, landscape: Landscape, tried: Tried, rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, tried: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
         while True:
             starts = []
             for _ in range(max(1, self.starts)):

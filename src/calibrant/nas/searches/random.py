@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.nas.searches._base import Landscape, Search, Tried
+from calibrant.nas.searches._base import Landscape, Search, TrialHistory
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Random(Search):
     title: ClassVar[str] = "Random search"
     reference: ClassVar[str] = "Li, Talwalkar, UAI 2019"
 
-    def walk(self, landscape: Landscape, tried: Tried, rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, tried: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
         while True:
             tried(landscape.sample(rng))
             yield

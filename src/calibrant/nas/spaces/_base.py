@@ -139,7 +139,7 @@ def halving(inside: int, outside: int, size: int) -> list[Layer]:
     ]
 
 
-def halved(size: int) -> int:
+def halve_size(size: int) -> int:
     return (size + 1) // 2
 
 

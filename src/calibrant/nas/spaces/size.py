@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.nats import BEST, EDGES, WIDTHS, find_size, read_cell, read_widths, sizes
-from calibrant.nas.spaces._base import Layer, Space, halved, halving
+from calibrant.nas.spaces._base import Layer, Space, halve_size, halving
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Size(Space):
 
     def layers(self, arch: str, channels: int, size: int) -> tuple[list[Layer], int]:
         c1, c2, c3, c4, c5 = (c // 8 * self.width for c in read_widths(arch))
-        second, third = halved(size), halved(halved(size))
-        made = [Layer(3, channels, c1, size), *_cell(c1, c1, size)]
-        made += [*halving(c1, c2, second), *_cell(c2, c3, second)]
-        return [*made, *halving(c3, c4, third), *_cell(c4, c5, third)], c5
+        second, third = halve_size(size), halve_size(halve_size(size))
+        stack = [Layer(3, channels, c1, size), *_cell(c1, c1, size)]
+        stack += [*halving(c1, c2, second), *_cell(c2, c3, second)]
+        return [*stack, *halving(c3, c4, third), *_cell(c4, c5, third)], c5
 
     def model(self, arch: str) -> str:
         return f"nats_size:channels={self.find(arch)},width={self.width}"
@@ -52,11 +52,11 @@ class Size(Space):
 
 def _cell(inside: int, outside: int, size: int) -> list[Layer]:
     """The convolutions of the one cell of this space; a skip between different widths is one as well."""
-    made = []
+    layers = []
     for name, (source, _) in zip(read_cell(BEST), EDGES, strict=True):
         width = inside if source == 0 else outside
         if name.startswith("nor_conv"):
-            made.append(Layer(int(name[-1]), width, outside, size))
+            layers.append(Layer(int(name[-1]), width, outside, size))
         elif name == "skip_connect" and width != outside:
-            made.append(Layer(1, width, outside, size))
-    return made
+            layers.append(Layer(1, width, outside, size))
+    return layers

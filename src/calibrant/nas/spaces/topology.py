@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.nats import BEST, EDGES, OPERATIONS, cells, find_cell, read_cell, write_cell
-from calibrant.nas.spaces._base import Layer, Space, halved, halving
+from calibrant.nas.spaces._base import Layer, Space, halve_size, halving
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Topology(Space):
 
     def layers(self, arch: str, channels: int, size: int) -> tuple[list[Layer], int]:
         kernels = [int(name[-1]) for name in read_cell(arch) if name.startswith("nor_conv")]
-        width, made = self.width, [Layer(3, channels, self.width, size)]
+        width, stack = self.width, [Layer(3, channels, self.width, size)]
         for stage in range(3):
             if stage:
-                size, width = halved(size), 2 * width
-                made += halving(width // 2, width, size)
-            made += [Layer(kernel, width, width, size) for kernel in kernels] * self.cells
-        return made, width
+                size, width = halve_size(size), 2 * width
+                stack += halving(width // 2, width, size)
+            stack += [Layer(kernel, width, width, size) for kernel in kernels] * self.cells
+        return stack, width
 
     def model(self, arch: str) -> str:
         return f"nats_topology:cell={self.find(arch)},width={self.width},cells={self.cells}"

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.maps.export_check import given, has_one_score, trial_logits
+from calibrant.core.maps.export_check import has_one_score, to_input, trial_logits
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.deciding.decision import Decision
@@ -18,7 +18,7 @@ MARGIN = 1e-6  # scores this close to a threshold, or costs this close to each o
 def trial_scores(m: Map) -> tuple[Floats, Predictions]:
     """Scores of the self-test in float32, as the map takes them, and the same as predictions."""
     logits = trial_logits(m)
-    p = given(m, logits)
+    p = to_input(m, logits)
     if m.score_type == "logits":
         return logits, p
     probs = p.probs.astype(np.float32)

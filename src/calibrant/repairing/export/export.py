@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.maps.export_check import Exported, needed
+from calibrant.core.maps.export_check import ExportedFile, require_module
 from calibrant.core.maps.map import Map
 from calibrant.deciding.decision import Decision
 from calibrant.repairing.export.onnx import Scores, decision_to_onnx, to_onnx
@@ -20,7 +20,7 @@ def export(
     append_to: str | Path | None = None,
     output: str | None = None,
     scores: Scores | None = None,
-) -> Exported:
+) -> ExportedFile:
     """Write `m` as "onnx", "torch" (a torch.export program) or "python" (a file without dependencies).
 
     With "onnx", `append_to` puts it behind that classifier, at its only output of scores or the one named `output`,
@@ -46,13 +46,13 @@ def export(
         return to_onnx(m, out, append_to=append_to, output=output, scores=scores)
     if to == "python":
         return to_python(m, out)
-    needed("torch", "torch")
+    require_module("torch", "torch")
     from calibrant.core.torch.map_module import export_torch
 
     return export_torch(m, out)
 
 
-def _export_decision(d: Decision, to: str, out: str | Path, append_to: str | Path | None) -> Exported:
+def _export_decision(d: Decision, to: str, out: str | Path, append_to: str | Path | None) -> ExportedFile:
     if to == "torch" or append_to is not None:
         got = "torch" if to == "torch" else "a classifier to append to"
         raise InputError("export", expected="a decision alone, to onnx or python", got=got, fix="export its map there")

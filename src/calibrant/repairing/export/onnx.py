@@ -12,12 +12,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.maps.export_check import (
     ONNX_INSTALL,
-    Exported,
+    ExportedFile,
     check_exportable,
-    compared,
-    given,
+    compare_outputs,
     has_one_score,
-    needed,
+    require_module,
+    to_input,
     trial_logits,
 )
 from calibrant.core.maps.map import Map
@@ -43,7 +43,7 @@ def to_onnx(
     append_to: str | Path | None = None,
     output: str | None = None,
     scores: Scores | None = None,
-) -> Exported:
+) -> ExportedFile:
     """Write a graph: logits (batch, k) in, `calibrated_logits` out, which are log-probabilities in float32.
 
     A map of one score takes log-odds (batch,) and gives calibrated log-odds: their sigmoid is the probability. Behind a
@@ -56,11 +56,11 @@ def to_onnx(
     are (batch, k, height, width). Inside, the map computes in float64. Nothing is written unless onnxruntime gives
     the numbers of the map, end to end, on random input.
     """
-    onnx = needed("onnx", ONNX_INSTALL)
+    onnx = require_module("onnx", ONNX_INSTALL)
     check_exportable(m)
     alone = _alone(m)
     logits = trial_logits(m)
-    largest, rows = compared(m, given(m, logits), _probs(m, _run(alone, {INPUT: logits}, OUTPUT)), "onnx")
+    largest, rows = compare_outputs(m, to_input(m, logits), _probs(m, _run(alone, {INPUT: logits}, OUTPUT)), "onnx")
     model = alone
     if append_to is not None:
         model, joint = _append(m, Path(append_to), output, scores)
@@ -71,52 +71,52 @@ def to_onnx(
         raise InputError("export to onnx", expected="a model below 2 GB", got=str(error), fix="export alone") from error
     onnx.checker.check_model(data)
     write_whole(path, lambda stream: stream.write(data))
-    return Exported(Path(path), "onnx", largest, rows)
+    return ExportedFile(Path(path), "onnx", largest, rows)
 
 
-def decision_to_onnx(d: Decision, path: str | Path) -> Exported:
+def decision_to_onnx(d: Decision, path: str | Path) -> ExportedFile:
     """Write a graph: `scores` in, `calibrated_probs` and `decision` out (int64: a class, or -1 for handing over).
 
     Scores are what the decision takes: logits or probabilities, (batch,) or (batch, k). Inside it computes in float64.
     Nothing is written unless onnxruntime gives the numbers and decisions of the decision itself.
     """
-    onnx, m = needed("onnx", ONNX_INSTALL), d.map
+    onnx, m = require_module("onnx", ONNX_INSTALL), d.map
     check_exportable(m)
-    helper, types = needed("onnx.helper", ONNX_INSTALL), onnx.TensorProto
+    helper, types = require_module("onnx.helper", ONNX_INSTALL), onnx.TensorProto
     nodes = decision_nodes(d, SCORES, PROBS_OUTPUT, DECISION)
     sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
     kinds = [(SCORES, types.FLOAT, sizes), (PROBS_OUTPUT, types.FLOAT, sizes), (DECISION, types.INT64, ["batch"])]
     taken, *given_back = (helper.make_tensor_value_info(*kind) for kind in kinds)
-    model = _model(helper.make_graph(nodes.made, "calibrant", [taken], given_back, nodes.constants))
+    model = _model(helper.make_graph(nodes.nodes, "calibrant", [taken], given_back, nodes.constants))
     _describe(model, m)
     told = {name: value for name, value in d.to_dict().items() if name in ("aim", "words", "policy", "settings")}
     model.metadata_props.add(key="calibrant.decision", value=json.dumps(told))
     scores, p = trial_scores(m)
     probs, said = _run(model, {SCORES: scores}, PROBS_OUTPUT, DECISION)
-    largest, rows = compared(m, p, np.reshape(probs, (p.n, -1)), "onnx")
+    largest, rows = compare_outputs(m, p, np.reshape(probs, (p.n, -1)), "onnx")
     compare_decisions(d, p, said, "onnx")
     data = model.SerializeToString()
     onnx.checker.check_model(data)
     write_whole(path, lambda stream: stream.write(data))
-    return Exported(Path(path), "onnx", largest, rows)
+    return ExportedFile(Path(path), "onnx", largest, rows)
 
 
 # -- models -------------------------------------------------------------------------------------
 
 
 def _alone(m: Map) -> Any:
-    helper, types = needed("onnx.helper", ONNX_INSTALL), needed("onnx", ONNX_INSTALL).TensorProto
+    helper, types = require_module("onnx.helper", ONNX_INSTALL), require_module("onnx", ONNX_INSTALL).TensorProto
     nodes = nodes_of(m, "calibrant_", INPUT, OUTPUT)
     sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
-    taken, made = (helper.make_tensor_value_info(name, types.FLOAT, sizes) for name in (INPUT, OUTPUT))
-    graph = helper.make_graph(nodes.made, "calibrant", [taken], [made], nodes.constants)
+    source, output = (helper.make_tensor_value_info(name, types.FLOAT, sizes) for name in (INPUT, OUTPUT))
+    graph = helper.make_graph(nodes.nodes, "calibrant", [source], [output], nodes.constants)
     model = _model(graph)
     _describe(model, m)
     return model
 
 
 def _model(graph: Any) -> Any:
-    helper = needed("onnx.helper", ONNX_INSTALL)
+    helper = require_module("onnx.helper", ONNX_INSTALL)
     return helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", OPSET)],
@@ -139,7 +139,7 @@ class _Joint:
 
 def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tuple[Any, _Joint]:
     """The classifier with the map behind it."""
-    helper, types = needed("onnx.helper", ONNX_INSTALL), needed("onnx", ONNX_INSTALL).TensorProto
+    helper, types = require_module("onnx.helper", ONNX_INSTALL), require_module("onnx", ONNX_INSTALL).TensorProto
     model = _load(file)
     old = _scores_output(m, model, file, output)
     values = _try_output(model, old.name)
@@ -147,11 +147,11 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
     are_probs = scores == "probs"
     both = has_one_score(m) and values.ndim == 2 and values.shape[1] == 2
     name, taken, copy = PROBS_OUTPUT if are_probs else OUTPUT, _names(model.graph), 1
-    while any(one.startswith(_prefix(copy)) for one in taken) or _numbered(name, copy) in taken:
+    while any(one.startswith(_prefix(copy)) for one in taken) or _number_name(name, copy) in taken:
         copy += 1  # the classifier has a map already
-    joint = _Joint(old=old.name, new=_numbered(name, copy), are_probs=are_probs, rank=values.ndim, both=both)
+    joint = _Joint(old=old.name, new=_number_name(name, copy), are_probs=are_probs, rank=values.ndim, both=both)
     nodes = nodes_of(m, _prefix(copy), joint.old, joint.new, are_probs=are_probs, rank=joint.rank, both=both)
-    model.graph.node.extend(nodes.made)
+    model.graph.node.extend(nodes.nodes)
     model.graph.initializer.extend(nodes.constants)
     sizes = [d.dim_param or d.dim_value or None for d in old.type.tensor_type.shape.dim]
     if len(sizes) > 1 and not has_one_score(m):
@@ -194,7 +194,7 @@ def _prefix(copy: int) -> str:
     return "calibrant_" if copy == 1 else f"calibrant{copy}_"
 
 
-def _numbered(name: str, copy: int) -> str:
+def _number_name(name: str, copy: int) -> str:
     return name if copy == 1 else f"{name}_{copy}"
 
 
@@ -204,7 +204,7 @@ def _names(graph: Any) -> set[str]:
 
 
 def _load(file: Path) -> Any:
-    onnx = needed("onnx", ONNX_INSTALL)
+    onnx = require_module("onnx", ONNX_INSTALL)
     if not file.is_file():
         raise InputError(str(file), expected="a classifier in ONNX", got="no such file", fix="check the path")
     try:
@@ -250,7 +250,7 @@ def _scores_output(m: Map, model: Any, file: Path, name: str | None) -> Any:
 
 def _can_hold_scores(m: Map, output: Any) -> bool:
     """Whether the type and the shape, as far as the file says them, are those of scores for this map."""
-    types, tensor = needed("onnx", ONNX_INSTALL).TensorProto, output.type.tensor_type
+    types, tensor = require_module("onnx", ONNX_INSTALL).TensorProto, output.type.tensor_type
     if tensor.elem_type not in (types.FLOAT, types.DOUBLE, types.FLOAT16, types.BFLOAT16):
         return False
     dims = [d.dim_value for d in tensor.shape.dim]
@@ -264,7 +264,7 @@ def _type_words(output: Any) -> str:
     if not output.type.HasField("tensor_type"):
         return "a list of dictionaries (convert the model without ZipMap)"
     sizes = " x ".join(d.dim_param or str(d.dim_value or "?") for d in tensor.shape.dim)
-    return f"{needed('onnx', ONNX_INSTALL).TensorProto.DataType.Name(tensor.elem_type)} of shape {sizes}"
+    return f"{require_module('onnx', ONNX_INSTALL).TensorProto.DataType.Name(tensor.elem_type)} of shape {sizes}"
 
 
 def _describe(model: Any, m: Map) -> None:
@@ -284,7 +284,7 @@ def _describe(model: Any, m: Map) -> None:
 
 
 def _session(model: Any) -> Any:
-    runtime = needed("onnxruntime", ONNX_INSTALL)
+    runtime = require_module("onnxruntime", ONNX_INSTALL)
     options = runtime.SessionOptions()
     options.log_severity_level = 3  # warnings about a user's classifier are not ours
     options.intra_op_num_threads = 1
@@ -292,8 +292,8 @@ def _session(model: Any) -> Any:
 
 
 def _run(model: Any, inputs: dict[str, Any], *outputs: str) -> Any:
-    found = _session(model).run(list(outputs), inputs)
-    return found[0] if len(outputs) == 1 else found
+    arrays = _session(model).run(list(outputs), inputs)
+    return arrays[0] if len(outputs) == 1 else arrays
 
 
 def _try_output(model: Any, name: str) -> Any:
@@ -313,12 +313,12 @@ def _try_classifier(m: Map, model: Any, joint: _Joint) -> float:
     if not joint.are_probs:
         logits = old[:, 1] - old[:, 0] if joint.both else old
         odds = new[:, 1] - new[:, 0] if joint.both else new
-        return compared(m, given(m, logits), _probs(m, odds), "onnx")[0]
+        return compare_outputs(m, to_input(m, logits), _probs(m, odds), "onnx")[0]
     if has_one_score(m):
         old, new = (one[:, 1:] if joint.both else one.reshape(-1, 1) for one in (old, new))
         old = np.concatenate([1 - old, old], axis=1)
-    blank = given(m, np.zeros(len(old)) if has_one_score(m) else np.zeros_like(old))
-    return compared(m, Predictions(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data), new, "onnx")[0]
+    blank = to_input(m, np.zeros(len(old)) if has_one_score(m) else np.zeros_like(old))
+    return compare_outputs(m, Predictions(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data), new, "onnx")[0]
 
 
 def _try_outputs(model: Any, names: list[str]) -> list[Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.maps.export_check import ONNX_INSTALL, Knots, has_one_score, needed, unknown_step
+from calibrant.core.maps.export_check import ONNX_INSTALL, Knots, has_one_score, require_module, unknown_step
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
@@ -18,21 +18,21 @@ class Nodes:
     """Nodes and constants as they are made; every result is a name."""
 
     prefix: str
-    made: list[Any] = field(default_factory=list)
+    nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
         name = f"{self.prefix}c{len(self.constants)}"
         array = np.array(values, dtype=dtype)
-        self.constants.append(needed("onnx.numpy_helper", ONNX_INSTALL).from_array(array, name))
+        self.constants.append(require_module("onnx.numpy_helper", ONNX_INSTALL).from_array(array, name))
         return name
 
     def __call__(self, op: str, *inputs: Any, result: str | None = None, **attributes: Any) -> str:
         """One node; inputs that are numbers or arrays become constants."""
-        name = result or f"{self.prefix}n{len(self.made)}"
+        name = result or f"{self.prefix}n{len(self.nodes)}"
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
-        self.made.append(
-            needed("onnx.helper", ONNX_INSTALL).make_node(op, names, [name], name=f"{name}_node", **attributes)
+        self.nodes.append(
+            require_module("onnx.helper", ONNX_INSTALL).make_node(op, names, [name], name=f"{name}_node", **attributes)
         )
         return name
 
@@ -41,7 +41,7 @@ class Nodes:
 
 
 @dataclass
-class Handed:
+class StepOutput:
     """What one step hands to the next: logits or probabilities, and the prediction where a step has settled it."""
 
     nodes: Nodes
@@ -59,7 +59,7 @@ class Handed:
     def uniform(self, k: int) -> "str | float":
         if self.exists is None:
             return 1 / k
-        there = self.nodes("Cast", self.exists, to=needed("onnx", ONNX_INSTALL).TensorProto.DOUBLE)
+        there = self.nodes("Cast", self.exists, to=require_module("onnx", ONNX_INSTALL).TensorProto.DOUBLE)
         return self.nodes("Div", there, self.nodes("ReduceSum", there, self.nodes.whole(1), keepdims=1))
 
     def probs(self) -> str:
@@ -77,7 +77,7 @@ def nodes_of(
     Logits give log-probabilities (of one score: log-odds), probabilities give probabilities. Scores of `rank` 4 are
     images (n, k, height, width). `both` says that a map of one score gets a column for each of the two classes.
     """
-    nodes, types = Nodes(prefix), needed("onnx", ONNX_INSTALL).TensorProto
+    nodes, types = Nodes(prefix), require_module("onnx", ONNX_INSTALL).TensorProto
     z = nodes("Cast", scores, to=types.DOUBLE)
     last, first = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
     if rank > 2 and not has_one_score(m):
@@ -97,7 +97,7 @@ def nodes_of(
         nodes("Cast", z, to=types.FLOAT, result=result)
         return nodes
     exists = nodes("Not", nodes("IsInf", z)) if m.task == "choice" else None
-    state = Handed(nodes, z, exists=exists)
+    state = StepOutput(nodes, z, exists=exists)
     for step in m.steps:
         state = replace(_step(state, step, m.k), exists=exists)
     z = nodes("Softmax" if are_probs else "LogSoftmax", state.logits(), axis=-1)
@@ -109,7 +109,7 @@ def nodes_of(
 
 def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes:
     """The graph of a decision: scores as its map takes them, calibrated probabilities and decisions."""
-    m, nodes, types = d.map, Nodes("calibrant_"), needed("onnx", ONNX_INSTALL).TensorProto
+    m, nodes, types = d.map, Nodes("calibrant_"), require_module("onnx", ONNX_INSTALL).TensorProto
     z, are_probs, second, exists = nodes("Cast", scores, to=types.DOUBLE), m.score_type == "probs", None, None
     if has_one_score(m):
         column = nodes("Reshape", z, nodes.whole(-1, 1))
@@ -118,7 +118,7 @@ def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes
         z = nodes("Concat", first, column, axis=1)
     elif m.task == "choice":
         exists = nodes("Not", nodes("IsInf", z))
-    state = Handed(nodes, z, are_probs, top=second, exists=exists)
+    state = StepOutput(nodes, z, are_probs, top=second, exists=exists)
     for step in m.steps:
         state = replace(_step(state, step, m.k), exists=exists)
         state = state if second is None else replace(state, top=second)
@@ -166,53 +166,53 @@ def _logits_of_probs(nodes: Nodes, probs: str, *, odds: bool) -> str:
 
 def _of_one_score(nodes: Nodes, m: Map, z: str) -> str:
     """Log-odds of any shape, as two classes of which the second is the one that the score is about."""
-    types = needed("onnx", ONNX_INSTALL).TensorProto
+    types = require_module("onnx", ONNX_INSTALL).TensorProto
     column = nodes("Reshape", z, nodes.whole(-1, 1))
     second = nodes("Cast", nodes("Add", nodes("Mul", column, 0.0), 1.0), to=types.INT64)  # (n, 1) of ones
-    state = Handed(nodes, nodes("Concat", nodes("Mul", column, 0.0), column, axis=1), top=second)
+    state = StepOutput(nodes, nodes("Concat", nodes("Mul", column, 0.0), column, axis=1), top=second)
     for step in m.steps:
         state = replace(_step(state, step, m.k), top=second)
     odds = nodes("MatMul", state.logits(), np.array([[-1.0], [1.0]]))
     return nodes("Reshape", odds, nodes("Shape", z))
 
 
-def _step(s: Handed, step: Step, k: int) -> Handed:
+def _step(s: StepOutput, step: Step, k: int) -> StepOutput:
     nodes = s.nodes
     match step:
         case Linear():
             z = s.logits()
             scaled = nodes("MatMul", z, step.weight.T) if step.weight.ndim == 2 else nodes("Mul", z, step.weight)
-            return Handed(nodes, nodes("Add", scaled, step.bias), False, s.top if step.keeps_order else None)
+            return StepOutput(nodes, nodes("Add", scaled, step.bias), False, s.top if step.keeps_order else None)
         case LogProbs():
             logs = s.logits() if s.are_probs else nodes("LogSoftmax", s.values, axis=-1)
-            return Handed(nodes, nodes("Max", logs, np.log(PROBABILITY_FLOOR)), False, s.top)
+            return StepOutput(nodes, nodes("Max", logs, np.log(PROBABILITY_FLOOR)), False, s.top)
         case Mix():
             return _mix(s, step, k)
         case Curves(form="line" | "stair", scope="top" | "classes" | "shared"):
-            return _rescored(s, step, s.probs(), k)
+            return _rescore(s, step, s.probs(), k)
         case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
-            return _rescored(s, step, s.logits() if step.on == "logits" else s.probs(), k)
+            return _rescore(s, step, s.logits() if step.on == "logits" else s.probs(), k)
     raise unknown_step(step)
 
 
-def _mix(s: Handed, step: Mix, k: int) -> Handed:
+def _mix(s: StepOutput, step: Mix, k: int) -> StepOutput:
     nodes = s.nodes
     hot, plain, flat = step.weights
     tempered = nodes("Softmax", nodes("Div", s.logits(), step.T if hot else 1.0), axis=-1)
     mixed = nodes("Add", nodes("Mul", tempered, hot), nodes("Mul", s.probs(), plain))
     uniform = s.uniform(k)
     share = flat * uniform if isinstance(uniform, float) else nodes("Mul", uniform, flat)
-    return Handed(nodes, nodes("Add", mixed, share), True, s.top)
+    return StepOutput(nodes, nodes("Add", mixed, share), True, s.top)
 
 
-def _rescored(s: Handed, step: Curves | Sigmoid, scores: str, k: int) -> Handed:
+def _rescore(s: StepOutput, step: Curves | Sigmoid, scores: str, k: int) -> StepOutput:
     """New probabilities from a function of one score: of the predicted class, or of every class and renormalised."""
     nodes = s.nodes
     if step.scope != "top":
         values = _value(nodes, step, scores, k)
         total, some = _total(nodes, values)
         probs = nodes("Where", some, nodes("Div", values, total), 1 / k)
-        return Handed(nodes, probs, True, s.predicted() if step.scope == "shared" else None)
+        return StepOutput(nodes, probs, True, s.predicted() if step.scope == "shared" else None)
     top = s.predicted()
     value = _value(nodes, step, nodes("GatherElements", scores, top, axis=1), 1)
     q = nodes("Min", nodes("Max", value, 0.0), 1.0)  # (n, 1)
@@ -223,7 +223,7 @@ def _rescored(s: Handed, step: Curves | Sigmoid, scores: str, k: int) -> Handed:
     uniform = s.uniform(k)
     alike = nodes("Div", uniform, nodes("Sub", 1.0, uniform))  # 1 / (k - 1) each
     shared = nodes("Where", some, nodes("Mul", others, nodes("Div", left, rest)), nodes("Mul", left, alike))
-    return Handed(nodes, nodes("Where", is_top, q, shared), True, top)
+    return StepOutput(nodes, nodes("Where", is_top, q, shared), True, top)
 
 
 def _total(nodes: Nodes, values: str) -> tuple[str, str]:
@@ -277,4 +277,4 @@ def _curve(nodes: Nodes, step: Curves, scores: str, columns: int) -> str:
 
 
 def _int64() -> int:
-    return int(needed("onnx", ONNX_INSTALL).TensorProto.INT64)
+    return int(require_module("onnx", ONNX_INSTALL).TensorProto.INT64)

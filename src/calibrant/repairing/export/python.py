@@ -9,11 +9,11 @@ import numpy as np
 from calibrant.core.arrays import Floats
 from calibrant.core.files import write_whole
 from calibrant.core.maps.export_check import (
-    Exported,
+    ExportedFile,
     check_exportable,
-    compared,
-    given,
+    compare_outputs,
     has_one_score,
+    to_input,
     trial_logits,
     unknown_step,
 )
@@ -30,7 +30,7 @@ TRIAL_WORK = 2_000_000  # multiplications in plain Python that the self-test may
 LEAST_ROWS = 12  # of the self-test, whatever they cost
 
 
-def to_python(m: Map, path: str | Path) -> Exported:
+def to_python(m: Map, path: str | Path) -> ExportedFile:
     """Write a file with `calibrate(logits) -> probabilities`, for one row; nothing if its numbers differ.
 
     Of a map of one score it is `calibrate(probability) -> probability`; of one for questions with options, it takes the
@@ -42,14 +42,14 @@ def to_python(m: Map, path: str | Path) -> Exported:
     exec(compile(text, str(path), "exec"), room)  # our own text: of the map it holds numbers, and its name in a comment
     logits = trial_logits(m)
     step = min(max(1, len(logits) * m.k**2 // TRIAL_WORK), len(logits) // LEAST_ROWS)
-    found = compared(m, *_tried(m, room["calibrate"], logits[::step]), "python")
+    differences = compare_outputs(m, *_try_rows(m, room["calibrate"], logits[::step]), "python")
     write_whole(path, lambda stream: stream.write(text.encode()))
-    return Exported(Path(path), "python", *found)
+    return ExportedFile(Path(path), "python", *differences)
 
 
-def _tried(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
+def _try_rows(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
     """Rows, and what the file says of each."""
-    p = given(m, logits)
+    p = to_input(m, logits)
     if has_one_score(m):
         p = p.with_values(p.probs, "probs")
         return p, [[calibrate(s)] for s in p.probs[:, 1].tolist()]
@@ -61,7 +61,7 @@ def _tried(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
     return p, said
 
 
-def decision_to_python(d: Decision, path: str | Path) -> Exported:
+def decision_to_python(d: Decision, path: str | Path) -> ExportedFile:
     """Write a file with `decide`, for one row: what `calibrate` of its map gives, and the decision."""
     check_exportable(d.map)
     text = source(d.map, d.policy)
@@ -75,11 +75,11 @@ def decision_to_python(d: Decision, path: str | Path) -> Exported:
         said.append(decision)
         return calibrated
 
-    p, probs = _tried(d.map, calibrate, logits)
-    found = compared(d.map, p, probs, "python")
+    p, probs = _try_rows(d.map, calibrate, logits)
+    differences = compare_outputs(d.map, p, probs, "python")
     compare_decisions(d, p, said, "python")
     write_whole(path, lambda stream: stream.write(text.encode()))
-    return Exported(Path(path), "python", *found)
+    return ExportedFile(Path(path), "python", *differences)
 
 
 def source(m: Map, policy: Policy | None = None) -> str:

@@ -25,18 +25,18 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     rows: list[Row] = []
     for calibrator in options["calibrators"]:
         began = time.process_time()
-        made = dict(_calibrated(calibrator, val, sets))
+        calibrated = dict(_calibrate(calibrator, val, sets))
         spent = time.process_time() - began  # of the fit and of all sets: a column that no table of results has
-        for name, p in made.items():
+        for name, p in calibrated.items():
             labels: Row = {"rescorer": "", "calibrator": calibrator, "set": name, "cpu_seconds": spent}
-            rows += _judged(p, labels, options["measures"])
+            rows += _judge(p, labels, options["measures"])
     for rescorer, place in rescored.items():
         p = Predictions.load(place / "test.npz", allow_few_rows=True)
-        rows += _judged(p, {"rescorer": rescorer, "calibrator": "identity", "set": "test"}, options["measures"])
+        rows += _judge(p, {"rescorer": rescorer, "calibrator": "identity", "set": "test"}, options["measures"])
     return rows
 
 
-def _calibrated(
+def _calibrate(
     calibrator: str, val: Predictions | None, sets: Mapping[str, Predictions]
 ) -> Iterator[tuple[str, Predictions | str]]:
     if calibrator == "identity":
@@ -47,15 +47,15 @@ def _calibrated(
         yield from ((name, "no validation rows to fit on") for name in sets)
         return
     try:
-        made = fit(val if val is not None else next(iter(sets.values())), calibrator)
+        fitted_map = fit(val if val is not None else next(iter(sets.values())), calibrator)
     except InputError as error:
         yield from ((name, str(error)) for name in sets)
         return
     for name, p in sets.items():
-        yield name, made.apply(p)
+        yield name, fitted_map.apply(p)
 
 
-def _judged(p: Predictions | str, labels: Row, measures: list[str]) -> list[Row]:
+def _judge(p: Predictions | str, labels: Row, measures: list[str]) -> list[Row]:
     if isinstance(p, str):
         return [{**labels, "measure": m, "value": None, "n": 0, "k": 0, "why": p} for m in measures]
     return [{**labels, "measure": m, "value": float(make(m)(p)), "n": p.n, "k": p.k, "why": ""} for m in measures]

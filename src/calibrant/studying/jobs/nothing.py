@@ -28,5 +28,5 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
         os._exit(9)
     if "fail_unless" in options and not Path(options["fail_unless"]).exists():
         raise ValueError("told to fail")
-    found = sum(len(list(need.iterdir())) for need in needs if need.exists())
-    return [{"number": options.get("number", 0), "square": options.get("number", 0) ** 2, "found": found}]
+    files = sum(len(list(need.iterdir())) for need in needs if need.exists())
+    return [{"number": options.get("number", 0), "square": options.get("number", 0) ** 2, "found": files}]

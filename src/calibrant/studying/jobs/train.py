@@ -14,5 +14,7 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     from calibrant.training.loop import train
     from calibrant.training.recipe import Recipe
 
-    made = train(Recipe.from_dict(dict(options)), folder, device="auto")
-    return [{name: value for name, value in row.items() if not isinstance(value, list)} for row in made.log.to_dicts()]
+    trained = train(Recipe.from_dict(dict(options)), folder, device="auto")
+    return [
+        {name: value for name, value in row.items() if not isinstance(value, list)} for row in trained.log.to_dicts()
+    ]
