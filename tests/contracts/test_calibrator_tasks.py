@@ -234,4 +234,4 @@ def test_fingerprints_of_many_rows_hold_the_smallest_hashes(distinct):
     assert min(KEPT // 4, len(hashes)) <= len(found.hashes) <= KEPT
     np.testing.assert_array_equal(found.hashes, hashes[: len(found.hashes)])
     np.testing.assert_array_equal(found.counts, counts[: len(found.hashes)])
-    assert found.seen(p) == 1.0
+    assert found.share_seen(p) == 1.0

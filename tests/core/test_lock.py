@@ -12,8 +12,8 @@ from calibrant.core.lock import NAME, lock_folder
 
 HOLD = """
 import os, sys
-from calibrant.core.lock import locked
-with locked(sys.argv[1]):
+from calibrant.core.lock import lock_folder
+with lock_folder(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.readline()
     os._exit(1)  # as if killed: nothing is cleaned up

@@ -51,7 +51,7 @@ def leaky(kind, n, share, rng):
 
 
 def alarms(kind, n, times, rng):
-    return sum(Fingerprint.of(draw(kind, n, rng)).seen(draw(kind, n, rng)) > 0 for _ in range(times))
+    return sum(Fingerprint.of(draw(kind, n, rng)).share_seen(draw(kind, n, rng)) > 0 for _ in range(times))
 
 
 @pytest.mark.parametrize("kind", [*CONTINUOUS, *COARSE])
@@ -116,10 +116,10 @@ def test_names_tell_shared_rows_of_coarse_scores():
     fitted = draw("stated", 1000, rng, ids=np.array([f"question {i}" for i in range(1000)]))
     fresh = draw("stated", 950, rng, ids=np.array([f"question {i}" for i in range(1000, 1950)]))
     guard = Fingerprint.of(fitted)
-    assert guard.seen(fresh) == 0.0
-    assert guard.seen(joined(fresh, fitted.take(np.arange(50)))) == pytest.approx(0.05, abs=0.03)
+    assert guard.share_seen(fresh) == 0.0
+    assert guard.share_seen(joined(fresh, fitted.take(np.arange(50)))) == pytest.approx(0.05, abs=0.03)
     unnamed = Predictions.from_probs(fitted.values[:50], fitted.labels[:50])
-    assert guard.seen(unnamed) == 0.0
+    assert guard.share_seen(unnamed) == 0.0
 
 
 @pytest.mark.parametrize("kind", [*CONTINUOUS, *COARSE])
