@@ -1,17 +1,21 @@
 """HTML of the page's parts: numbers and sentences of the library, escaped, in the template `parts.html.jinja`."""
 
+import base64
 import csv
+import html
 import io
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.app.analysis import ALL, Analysis, View
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.preview import Preview
+from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring import measure_format as mf
@@ -20,6 +24,9 @@ from calibrant.reporting.calibration_state import Assessment
 from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.page import SHORT, label
 from calibrant.reporting.report import Cost, Report
+
+if TYPE_CHECKING:
+    from calibrant.rescoring.clamp_trials import ClampTry, Pictures
 
 MOST_ROWS = 50  # of the table; the CSV has all
 GAP = 0.25  # between bars, of 100
@@ -37,6 +44,10 @@ def _parts() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.globals |= {"percent": fmt.percent, "at": lambda share: f"{100 * share:.2f}%"}
     return environment.from_string(asset("parts.html.jinja")).module
+
+
+def escape(text: str) -> str:
+    return html.escape(visible(text))
 
 
 def asset(name: str) -> str:
@@ -61,6 +72,45 @@ def report_verdict(r: Report) -> str:
     )
 
 
+def clamp_pictures(pictures: Pictures, before: Predictions, after: Predictions, strength: float) -> str:
+    """The first images with and without delta, what the network says of them, and delta itself."""
+    names = before.classes
+    figures = [
+        {
+            "plain": png(plain),
+            "perturbed": png(perturbed),
+            "label": visible(names[before.labels[i]]),
+            **{key: f"{visible(names[p.predicted[i]])} {fmt.percent(p.confidence[i])}" for key, p in said.items()},
+        }
+        for said in ({"before": before, "after": after},)
+        for i, (plain, perturbed) in enumerate(zip(pictures.plain, pictures.perturbed, strict=True))
+    ]
+    change = f"changes a pixel by up to {strength * pictures.largest:.1f} of 255 (grey: not at all)"
+    return part("pictures", figures, png(pictures.delta), change if pictures.largest else "none yet: fit one below")
+
+
+def png(image: npt.NDArray[np.uint8]) -> str:
+    """An image (h, w, c) as an address that holds it."""
+    from PIL import Image
+
+    data = io.BytesIO()
+    Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image).save(data, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
+
+
+def clamp_tries(tries: Sequence[ClampTry]) -> str:
+    rows = [
+        (
+            t.title,
+            "" if t.T is None else f"{t.T:.3g}",
+            f"{t.delta_norm:.3g}",
+            *(mf.value(name, t.values[name]) for name in ("accuracy", "ece", "nll", "brier")),
+        )
+        for t in tries
+    ]
+    return part("tries", rows)
+
+
 def problem(error: InputError, *, question: bool = False) -> str:
     return part("problem", str(error), question)
 
@@ -69,8 +119,8 @@ def previews(shown: dict[str, Preview]) -> str:
     return "".join(part("preview", visible(name), p.head, p.rows) for name, p in shown.items())
 
 
-def diagram(analysis: Analysis, view: View, low: float, high: float) -> str:
-    """The reliability diagram with the region that is chosen, and numbers."""
+def diagram(analysis: Analysis, view: View, region: tuple[float, float] | None) -> str:
+    """The reliability diagram with the region that is chosen, if one can be, and numbers."""
     p, words = analysis.rows_of(view), analysis.words
     bars = analysis.bars(view)
     most = max(bar["share"] for bar in bars)
@@ -80,8 +130,7 @@ def diagram(analysis: Analysis, view: View, low: float, high: float) -> str:
         words,
         numbers(analysis, view),
         _sentence(view, p.n),
-        100 * low,
-        100 * high,
+        region,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from calibrant.app.clamp_tab import ClampTab
 from calibrant.app.predictions_tab import PredictionsTab
 from calibrant.app.session import Sessions
 
@@ -17,13 +18,15 @@ HEADER = """<div class="cal"><h1>calibrant: is a classifier's confidence honest?
 HEADER_PUBLIC = HEADER.replace("Nothing leaves this machine.", "Files are deleted when you close the page.")
 
 
-def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
+def build(sessions: Sessions, run: Path | None, *, allow_code: bool = False, public: bool = False) -> Any:
     """All tabs in one Blocks."""
     with gr.Blocks(title="calibrant", analytics_enabled=False) as blocks:
         gr.HTML(HEADER_PUBLIC if public else HEADER)
         with gr.Tabs():
             with gr.Tab("Your predictions", id="predictions"):
                 predictions = PredictionsTab(sessions)
+            with gr.Tab("Clamp a network", id="clamp") as clamp:
+                clamping = ClampTab(sessions, run, allow_code=allow_code)
             for name, title in TITLES.items():
                 if (PAGES / f"{name}.html").is_file():
                     with gr.Tab(title, id=name):
@@ -36,6 +39,8 @@ def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
             [predictions.report, predictions.verdict, predictions.downloads],
             concurrency_id="report",
         )
+        first_seen = [clamping.introduction, clamping.diagram, clamping.pictures, clamping.tries]
+        clamp.select(clamping.open, None, first_seen, show_progress="hidden")
 
         def end(request: gr.Request) -> None:
             sessions.end(request)

@@ -303,7 +303,7 @@ class PredictionsTab:
         code = repeat(analysis, view, text if rule[0] == "costs" else None)
         session.offer("code", "repeat.py", code.encode())
         return {
-            self.diagram: draw.diagram(analysis, view, low, high),
+            self.diagram: draw.diagram(analysis, view, (low, high)),
             self.rows: draw.rows_shown(region, address),
             self.cost: draw.cost_table(analysis.cost(view, read_rule(text))),
             self.downloads: self._links(session),

@@ -65,6 +65,12 @@ def serve(settings: Settings, on_ready: OnReady) -> None:
 
 def create(settings: Settings, access: Access, folder: Path) -> Any:
     """The ASGI application: Gradio and the routes of our own behind the guard."""
+    if settings.run is not None:
+        from calibrant.rescoring.clamp_trials import open_subject
+
+        open_subject(
+            settings.run, allow_code=settings.allow_code
+        )  # what is wrong with it is said before anything starts
     uploads = folder / "uploads"
     uploads.mkdir()
     os.environ |= QUIET | {"GRADIO_TEMP_DIR": str(uploads)}
@@ -79,7 +85,7 @@ def create(settings: Settings, access: Access, folder: Path) -> Any:
     sessions = Sessions(folder / "sessions", owners)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     _add_routes(app, sessions)
-    blocks = build(sessions, settings.run, public=settings.public)
+    blocks = build(sessions, settings.run, allow_code=settings.allow_code, public=settings.public)
     blocks.queue(default_concurrency_limit=4, max_size=100)
     mounted = gr.mount_gradio_app(
         app, blocks, "/", css=css(), theme=theme(), max_file_size=access.max_upload, footer_links=[], show_error=False,

@@ -14,6 +14,7 @@ from calibrant.core.errors import InputError
 
 if TYPE_CHECKING:
     from calibrant.app.analysis import Analysis
+    from calibrant.rescoring.clamp_trials import ClampTrials
 
 MOST_SESSIONS = 200  # open tabs; the one not used for longest goes first
 MEDIA = {
@@ -43,6 +44,7 @@ class Session:
 
     folder: Path
     analysis: "Analysis | None" = None
+    clamping: "ClampTrials | None" = None
     results: dict[str, tuple[str, Result]] = field(default_factory=dict)  # what it is -> its id and content
     stop: threading.Event = field(default_factory=threading.Event)  # set by the button that cancels
     lock: threading.RLock = field(default_factory=threading.RLock)

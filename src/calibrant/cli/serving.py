@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._app import AllowCode, app
+from calibrant.cli._app import AllowCode, app, needs_train
 from calibrant.core.errors import InputError
 from calibrant.reporting import tables
 
@@ -31,7 +31,9 @@ def open_app(
         if browser:
             webbrowser.open(address)
 
-    serve(Settings(run=run, host=host, port=port, max_upload=max_upload, allow_code=allow_code), ready)
+    settings = Settings(run=run, host=host, port=port, max_upload=max_upload, allow_code=allow_code)
+    with needs_train():
+        serve(settings, ready)
 
 
 def _needs_gradio() -> None:
