@@ -72,7 +72,7 @@ def report_verdict(r: Report) -> str:
     )
 
 
-def clamp_pictures(pictures: Pictures, before: Predictions, after: Predictions, strength: float) -> str:
+def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions, strength: float) -> str:
     """The first images with and without delta, what the network says of them, and delta itself."""
     names = before.classes
     figures = [
@@ -98,7 +98,7 @@ def png(image: npt.NDArray[np.uint8]) -> str:
     return f"data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}"
 
 
-def clamp_tries(tries: Sequence[ClampTry]) -> str:
+def clamp_tries(tries: "Sequence[ClampTry]") -> str:
     rows = [
         (
             t.title,

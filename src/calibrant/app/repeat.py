@@ -26,13 +26,14 @@ def repeat(analysis: Analysis, view: View, cost: str | None) -> str:
     lines += ["", f"report = cal.report({', '.join(options)})", 'report.save("report.html")', "print(report)"]
     if view.calibrator != UNCALIBRATED:
         name = repr(view.model)
+        rows = "fit_on" if analysis.fits else "models"
         lines += [
             "",
-            f"rows = fit_on.get({name}, models[{name}])",
-            f"calibration = fit_candidate(rows, {view.calibrator!r})",
+            f"calibration = fit_candidate({rows}[{name}], {view.calibrator!r})",
             'calibration.save("map.json")',
-            f"calibrated = calibration(models[{name}])",
         ]
+        if analysis.fits:
+            lines.append(f"calibrated = calibration(models[{name}])")
     return "\n".join(lines) + "\n"
 
 
