@@ -21,7 +21,7 @@ from calibrant.rescoring.clamp_trials import ClampTrials, InterruptedFitError, o
 @pytest.fixture(scope="module")
 def subject(module_patch):
     """The network with fewer images, so that fits take no time."""
-    module_patch.setattr(clamp_trials, "MOST_IMAGES", 120)
+    module_patch.setattr(clamp_trials, "MOST_IMAGES", 300)
     open_subject.cache_clear()
     yield open_subject(CLAMP_RUN)
     open_subject.cache_clear()
@@ -41,7 +41,7 @@ def trials(subject):
 def test_the_network_is_small_and_overconfident(trials):
     assert sum(file.stat().st_size for file in CLAMP_RUN.iterdir()) < 1_000_000
     p = trials.predict()
-    assert (p.n, p.k) == (120, 10)
+    assert (p.n, p.k) == (300, 10)
     assert p.mean(p.correct) > 0.75
     assert make("gap")(p) > 0.03
 
@@ -88,7 +88,11 @@ def test_fits_are_those_of_the_library_and_are_kept(trials, subject):
     assert trials.tries[2].delta_norm == pytest.approx(float(expected.delta.norm()), rel=1e-5)
     assert shares == sorted(shares)
     assert 0 < shares[0] < shares[-1] <= 1
-    assert [t.title for t in trials.tries] == ["temperature scaling", "vector scaling", "Neural Clamping, cross-entropy"]
+    assert [t.title for t in trials.tries] == [
+        "temperature scaling",
+        "vector scaling",
+        "Neural Clamping, cross-entropy",
+    ]
     with pytest.raises(cal.InputError, match="method"):
         trials.fit("./mine.py")
 

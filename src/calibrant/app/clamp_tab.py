@@ -12,11 +12,13 @@ from calibrant.app.session import Session, Sessions
 from calibrant.app.tell import tell
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.core.text import number_format as fmt
 from calibrant.data import CLAMP_RUN
 
 Updates = dict[Any, Any]
 PROGRESS = gr.Progress()
 NETWORK = "network"
+LEAST_T, MOST_T = 0.2, 5  # of the slider
 BUTTONS = {
     "temperature": "Temperature scaling",
     "vector": "Vector scaling",
@@ -38,7 +40,7 @@ class ClampTab:
         self.introduction = gr.HTML(elem_id="clamp-introduction")
         with gr.Row():
             with gr.Column(scale=4, min_width=300):
-                self.T = gr.Slider(0.2, 5, value=1, step=0.01, label="temperature T", elem_id="temperature")
+                self.T = gr.Slider(LEAST_T, MOST_T, value=1, step=0.01, label="temperature T", elem_id="temperature")
                 self.strength = gr.Slider(0, 3, value=1, step=0.05, label="strength of delta", elem_id="strength")
                 self.keep = gr.Button("Keep this try", size="sm", elem_id="keep-try")
                 self.buttons = {
@@ -60,7 +62,7 @@ class ClampTab:
         self.keep.click(self.keep_try, sliders, self.tries, **fast)
         running = []
         for method, button in self.buttons.items():
-            started = button.click(self.start, None, [self.cancel, self.status], queue=False, show_progress="hidden")
+            started = button.click(self.start, None, [self.cancel, self.status], **fast)
             running.append(
                 started.then(
                     self._fitter(method),
@@ -71,7 +73,7 @@ class ClampTab:
                     show_progress_on=self.status,
                 )
             )
-        self.cancel.click(self.stop, None, [self.cancel, self.status], queue=False, show_progress="hidden")
+        self.cancel.click(self.stop, None, [self.cancel, self.status], **fast)
 
     @tell
     def open(self, request: gr.Request) -> Updates:
@@ -130,7 +132,7 @@ class ClampTab:
         except InputError as error:
             return {self.status: _note(str(error)), **off}
         strength = trials.tries[-1].strength
-        moved = {} if T is None else {self.T: round(T, 2), self.strength: strength}
+        moved = {} if T is None else {self.T: min(max(round(T, 2), LEAST_T), MOST_T), self.strength: strength}
         found = (
             f"{BUTTONS[method]}: T = {T:.3g}."
             if T is not None
@@ -141,7 +143,7 @@ class ClampTab:
             self.tries: draw.clamp_tries(trials.tries),
             **off,
             **moved,
-            **self._shown(trials, 1.0 if T is None else T, strength, p),
+            **self._shown(trials, T or 1.0, strength, p, BUTTONS[method] if T is None else None),
         }
 
     def _trials(self, session: Session) -> Any:
@@ -153,12 +155,16 @@ class ClampTab:
                 session.clamping.keep("uncalibrated", session.clamping.predict(strength=0.0), T=1.0, strength=0.0)
             return session.clamping
 
-    def _shown(self, trials: Any, T: float, strength: float, p: Predictions | None = None) -> Updates:
+    def _shown(
+        self, trials: Any, T: float, strength: float, p: Predictions | None = None, map_name: str | None = None
+    ) -> Updates:
         before = trials.predict(strength=0.0)
         after = trials.predict(T, strength) if p is None else p
         analysis = Analysis(Source(), {NETWORK: after}, {})
+        how = f"T = {T:.3g}, strength of delta {strength:.3g}" if map_name is None else map_name
+        sentence = f"{how}: {fmt.count(after.n, 'test image')} in 15 bins of equal width."
         return {
-            self.diagram: draw.diagram(analysis, View(NETWORK), None),
+            self.diagram: draw.diagram(analysis, View(NETWORK), None, sentence),
             self.pictures: draw.clamp_pictures(trials.pictures(strength), before, after, strength),
         }
 

@@ -86,7 +86,7 @@ def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions
         for i, (plain, perturbed) in enumerate(zip(pictures.plain, pictures.perturbed, strict=True))
     ]
     change = f"changes a pixel by up to {strength * pictures.largest:.1f} of 255 (grey: not at all)"
-    return part("pictures", figures, png(pictures.delta), change if pictures.largest else "none yet: fit one below")
+    return part("pictures", figures, png(pictures.delta), change if pictures.largest else "none yet: fit one first")
 
 
 def png(image: npt.NDArray[np.uint8]) -> str:
@@ -119,7 +119,7 @@ def previews(shown: dict[str, Preview]) -> str:
     return "".join(part("preview", visible(name), p.head, p.rows) for name, p in shown.items())
 
 
-def diagram(analysis: Analysis, view: View, region: tuple[float, float] | None) -> str:
+def diagram(analysis: Analysis, view: View, region: tuple[float, float] | None, sentence: str = "") -> str:
     """The reliability diagram with the region that is chosen, if one can be, and numbers."""
     p, words = analysis.rows_of(view), analysis.words
     bars = analysis.bars(view)
@@ -129,7 +129,7 @@ def diagram(analysis: Analysis, view: View, region: tuple[float, float] | None) 
         [_bar(bar, most, words.over) for bar in bars],
         words,
         numbers(analysis, view),
-        _sentence(view, p.n),
+        sentence or _sentence(view, p.n),
         region,
     )
 

@@ -137,9 +137,9 @@ class ClampTrials:
 
     def predict(self, T: float = 1.0, strength: float = 1.0) -> Predictions:
         """The test images with some of the perturbation, at a temperature."""
-        if not 0.01 <= T <= 100 or not 0 <= strength <= 10:
+        if not 0.001 <= T <= 1000 or not 0 <= strength <= 10:
             got, fix = f"T = {T:g}, strength {strength:g}", "move the sliders back"
-            raise InputError("clamp", expected="T from 0.01 to 100, strength from 0 to 10", got=got, fix=fix)
+            raise InputError("clamp", expected="T from 0.001 to 1000, strength from 0 to 10", got=got, fix=fix)
         logits = self._logits(strength if self.delta.any() else 0.0) / T
         return Predictions.from_logits(logits, self.labels.numpy(), classes=self.subject.classes, allow_few_rows=True)
 
