@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
-from calibrant.core.torch.layers import frozen
+from calibrant.core.torch.layers import freeze
 from calibrant.datasets import Part
 from calibrant.measures import make
 from calibrant.repairing.choose import fit_candidate
@@ -149,8 +149,8 @@ class ClampTrials:
             if key not in self._looks:
                 if len(self._looks) >= MOST_LOOKS:
                     self._looks.pop(next(iter(self._looks)))
-                with frozen(self.network), torch.no_grad():
-                    parts = [self.network(x + key * self.delta) for x in self.inputs.split(BATCH)]
+                with freeze(self.network), torch.no_grad():
+                    parts = [self.network(x + key * self.delta) for x in torch.split(self.inputs, BATCH)]
                 self._looks[key] = torch.cat(parts).double().numpy()
             return self._looks[key]
 
@@ -192,7 +192,7 @@ class ClampTrials:
         return None, p
 
     def _calibration(self) -> Predictions:
-        with self.lock, frozen(self.network), torch.no_grad():
+        with self.lock, freeze(self.network), torch.no_grad():
             rows = [(self.network(x).double(), y) for x, y, _ in self.subject.calibration.in_order()]
         logits, labels = (torch.cat(column).numpy() for column in zip(*rows, strict=True))
         return Predictions.from_logits(logits, labels, allow_few_rows=True)
