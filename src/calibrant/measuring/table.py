@@ -10,6 +10,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.multiple_tests import holm
 from calibrant.measures import Measure
 from calibrant.measuring.compare import compare
 from calibrant.measuring.matching_rows import same_classes
@@ -138,7 +139,8 @@ def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[
     alike = [group for group, cell in cells.items() if cell.mean == cells[best].mean]
     others = [group for group in cells if group not in alike]
     tests = {group: _test(m, runs[best], runs[group], cells[best], cells[group], seed) for group in others}
-    corrected = _holm({group: p for group, (p, _) in tests.items() if p is not None})
+    chances = {group: p for group, (p, _) in tests.items() if p is not None}
+    corrected = dict(zip(chances, holm(np.array(list(chances.values()))).tolist(), strict=True))
     for group in alike:
         cells[group] = replace(cells[group], best=True)
     for group, p in corrected.items():
@@ -178,16 +180,3 @@ def _t_test(x: Array, y: Array, paired: bool) -> float:
     from scipy import stats
 
     return float((stats.ttest_rel(x, y) if paired else stats.ttest_ind(x, y, equal_var=False)).pvalue)
-
-
-def _holm(chances: Mapping[str, float]) -> dict[str, float]:
-    """Corrected for their number by Holm's method.
-
-    >>> _holm({"a": 0.01, "b": 0.04})
-    {'a': 0.02, 'b': 0.04}
-    """
-    corrected, largest = {}, 0.0
-    for i, (group, p) in enumerate(sorted(chances.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, p * (len(chances) - i)))
-        corrected[group] = largest
-    return corrected

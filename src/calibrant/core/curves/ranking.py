@@ -36,6 +36,20 @@ def area_under_risk(positives: Array, negatives: Array) -> float:
     return float(size @ (np.cumsum(wrong) / covered) / covered[-1])
 
 
+def answered_at_error(positives: Array, negatives: Array, most: float) -> Array:
+    """The largest share that can be answered, from the most confident down, with at most this share of errors.
+
+    Each line (resamples, groups) holds tie groups in descending confidence; a group is answered whole or not at all.
+
+    >>> answered_at_error(np.array([[9.0, 1.0]]), np.array([[1.0, 1.0]]), 0.1)
+    array([0.83333333])
+    """
+    covered, wrong = np.cumsum(positives + negatives, axis=1), np.cumsum(negatives, axis=1)
+    allowed = wrong <= most * covered * (1 + 1e-12)
+    total = covered[:, -1]
+    return np.where(allowed, covered, 0.0).max(axis=1) / np.where(total > 0, total, 1.0)
+
+
 def kendall(a: Array, b: Array) -> float:
     """Kendall's tau-b; NaN where a column is constant or fewer than two rows are left."""
     from scipy.stats import kendalltau

@@ -1,5 +1,6 @@
 """Read a polars or pandas frame. pandas is never imported: its columns are read as arrays."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,15 +20,23 @@ def read_frame(frame: Any, columns: Columns, *, labels: LabelRule = "required") 
 
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
-    names = _names(frame)
+    return from_frame(plain_frame(frame, columns.wants), "frame", columns, _names(frame), labels=labels)
+
+
+def plain_frame(frame: Any, wants: Callable[[str], bool]) -> "pl.DataFrame":
+    """The columns for which `wants` is true as a polars frame; a polars frame is returned whole."""
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
     if isinstance(frame, pl.DataFrame):
-        return from_frame(frame, "frame", columns, names, labels=labels)
-    wanted = {name: _series(name, frame[name]) for name in names if columns.wants(name)}
+        return frame
+    wanted = {name: _series(name, frame[name]) for name in _names(frame) if wants(name)}
     lengths = {name: len(series) for name, series in wanted.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name} has {n}" for name, n in list(lengths.items())[:4])
         raise InputError("frame", expected="columns of one length", got=got, fix="give one value per row")
-    return from_frame(pl.DataFrame(list(wanted.values())), "frame", columns, names, labels=labels)
+    return pl.DataFrame(list(wanted.values()))
 
 
 def _names(frame: Any) -> list[str]:

@@ -1,0 +1,243 @@
+"""Measures of many models on the same questions, with noise that the models share question by question.
+
+A draw of noise weighs the questions at random, and every model sees the same weights: what all of them find hard
+cancels in their differences.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.curve import equal_width_edges
+from calibrant.core.curves.ranking import answered_at_error
+from calibrant.core.statistics.fewest_rows import FEWEST_ROWS
+from calibrant.core.statistics.residual_noise import MOST_GROUPS, Noisy, of_sum
+from calibrant.measuring.answer_table import Bools
+
+BoardMeasure = Literal["ece", "auroc_correct", "accuracy", "answered"]
+
+DRAWS = 1000
+RESAMPLES = 400  # of the share answered, which no formula gives
+THRESHOLDS = 256  # at which a resample looks for that share
+DIRECTION: dict[BoardMeasure, int] = {"ece": 1, "auroc_correct": -1, "accuracy": -1, "answered": -1}  # cost: lower is better
+MEASURES: tuple[BoardMeasure, ...] = ("ece", "auroc_correct", "accuracy", "answered")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelNoise:
+    """One measure of several models: value, interval, and draws of noise; NaN and 0 where it is undefined.
+
+    A calibration error has noise as seen from two sides, see `Spread`; others have the same twice.
+    """
+
+    value: Array  # (models,)
+    low: Array
+    high: Array
+    straight: Array  # (draws, models)
+    kinked: Array
+
+    def at(self, models: Ints) -> "ModelNoise":
+        """Some of the models."""
+        return ModelNoise(
+            value=self.value[models],
+            low=self.low[models],
+            high=self.high[models],
+            straight=self.straight[:, models],
+            kinked=self.kinked[:, models],
+        )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Confidences and outcomes of models by questions; cells that are not `used` count for nothing."""
+
+    confidence: Array
+    hits: Bools
+    used: Bools
+
+    def among(self, questions: Bools) -> "Answers":
+        """With some questions alone in use."""
+        return replace(self, used=self.used & questions)
+
+
+@dataclass(frozen=True)
+class QuestionDraws:
+    """Random weights of n questions: normal for what is nearly linear in them, resampled counts for the rest.
+
+    Questions are dealt at random into at most 1,000 groups that share a normal weight, as in `Sampling`.
+    """
+
+    n: int
+    seed: int = 0
+    draws: int = DRAWS
+    resamples: int = RESAMPLES
+
+    def noise(self, influence: Array) -> Array:
+        """Draws (draws, m) of the noise of m values from the influence (m, n) of each question on each value."""
+        order, starts, normals = self._normals
+        sums = np.add.reduceat(influence[:, order], starts, axis=1)
+        groups = len(starts)
+        return np.asarray(normals @ sums.T) * (np.sqrt(groups / max(groups - 1, 1)) / self.n)
+
+    @cached_property
+    def _normals(self) -> tuple[Ints, Ints, Array]:
+        rng = np.random.default_rng(self.seed)
+        groups = min(self.n, MOST_GROUPS)
+        group = rng.permutation(self.n) % groups
+        order = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[order], np.arange(groups))
+        return order, starts, rng.standard_normal((self.draws, groups))
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How often each question occurs in each resample (resamples, n)."""
+        rng = np.random.default_rng((self.seed, 1))
+        made = [np.bincount(rng.integers(self.n, size=self.n), minlength=self.n) for _ in range(self.resamples)]
+        return np.stack(made).astype(np.int32)
+
+
+def measure_models(
+    answers: Answers,
+    draws: QuestionDraws,
+    *,
+    bins: int = 15,
+    max_error: float = 0.05,
+    confidence: float = 0.95,
+    measures: tuple[BoardMeasure, ...] = MEASURES,
+    on_model: Callable[[int], None] | None = None,
+) -> Mapping[BoardMeasure, ModelNoise]:
+    """Every measure of every model; a model with fewer than 10 questions in use has none."""
+    tail = (1 - confidence) / 2
+    columns: dict[BoardMeasure, list[_Column]] = {name: [] for name in measures}
+    for i in range(len(answers.used)):
+        used = np.flatnonzero(answers.used[i])
+        scores, hits = answers.confidence[i, used], answers.hits[i, used].astype(np.float64)
+        for name in measures:
+            if len(used) < FEWEST_ROWS:
+                columns[name].append(_none(draws.resamples if name == "answered" else draws.draws))
+            elif name == "ece":
+                columns[name].append(_ece(scores, hits, used, draws, bins, tail))
+            elif name == "answered":
+                columns[name].append(_answered(scores, hits, used, draws, max_error, tail))
+            else:
+                value, influence = (accuracy if name == "accuracy" else auroc)(scores, hits, used, draws.n)
+                columns[name].append(_linear(value, influence, draws, tail))
+        if on_model:
+            on_model(1)
+    return {name: _joined(made) for name, made in columns.items()}
+
+
+@dataclass(frozen=True)
+class _Column:
+    value: float
+    low: float
+    high: float
+    straight: Array
+    kinked: Array
+
+
+def accuracy(scores: Array, hits: Array, used: Ints, n: int) -> tuple[float, Array]:
+    """The share of right answers, and the influence of each of the n questions on it."""
+    value = float(hits.mean())
+    influence = np.zeros(n)
+    influence[used] = (hits - value) * (n / len(used))
+    return value, influence
+
+
+def auroc(scores: Array, hits: Array, used: Ints, n: int) -> tuple[float, Array]:
+    """AUROC of correctness, ties counting half, and the influence of each question (DeLong et al. 1988).
+
+    >>> auroc(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]), 3)
+    (1.0, array([0., 0., 0.]))
+    """
+    influence, right, wrong = np.zeros(n), hits.sum(), len(hits) - hits.sum()
+    if not right or not wrong:
+        return float("nan"), influence
+    _, tie = np.unique(scores, return_inverse=True)
+    hits_at, misses_at = np.bincount(tie, hits), np.bincount(tie, 1 - hits)
+    misses_below = np.cumsum(misses_at) - misses_at / 2
+    hits_above = right - np.cumsum(hits_at) + hits_at / 2
+    placed = np.where(hits > 0, misses_below[tie] / wrong, hits_above[tie] / right)
+    value = float((hits * placed).sum() / right)
+    influence[used] = (placed - value) * np.where(hits > 0, n / right, n / wrong)
+    return value, influence
+
+
+def gap_influence(residual: Array, bin_of: Ints, used: Ints, n: int, bins: int) -> tuple[Array, Array]:
+    """The residuals summed in each bin over the answers in use, and the influence (bins, n) of each question."""
+    value = np.bincount(bin_of, residual, minlength=bins) / len(used)
+    influence = np.zeros((bins, n))
+    influence[:, used] = -value[:, None]
+    influence[bin_of, used] += residual
+    return value, influence * (n / len(used))
+
+
+def bins_of_scores(scores: Array, bins: int) -> Ints:
+    """The equal-width right-closed bin of each score, as `ece` has it.
+
+    >>> bins_of_scores(np.array([0.0, 0.5, 0.51, 1.0]), 2)
+    array([0, 0, 1, 1])
+    """
+    return np.asarray(equal_width_edges(bins)[1:-1].searchsorted(scores, side="left"))
+
+
+def straight_influence(value: Array, influence: Array) -> Array:
+    """The influence of each question on the sum of |gaps|, as if no gap changed its sign."""
+    return np.asarray(np.sign(value) @ influence)
+
+
+def _ece(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, bins: int, tail: float) -> _Column:
+    bin_of = bins_of_scores(scores, bins)
+    value, influence = gap_influence(scores - hits, bin_of, used, draws.n, bins)
+    filled = np.flatnonzero(np.bincount(bin_of, minlength=bins))
+    spread = of_sum(Noisy(value[filled], draws.noise(influence[filled])))
+    ends = spread.ends(tail)
+    return _Column(spread.value, ends.low, max(ends.high, spread.value), spread.straight, spread.kinked)
+
+
+def _linear(value: float, influence: Array, draws: QuestionDraws, tail: float) -> _Column:
+    if np.isnan(value):
+        return _none(draws.draws)
+    noise = draws.noise(influence[None])[:, 0]
+    low, high = np.clip(value - np.quantile(noise, (1 - tail, tail)), 0, 1)
+    return _Column(value, float(low), float(high), noise, noise)
+
+
+def _answered(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, most: float, tail: float) -> _Column:
+    """The share answered, with noise by resampled questions, looked at in at most 256 thresholds."""
+    levels, tie = np.unique(-scores, return_inverse=True)  # the most confident first
+    right, wrong = np.bincount(tie, hits), np.bincount(tie, 1 - hits)
+    value = answered_at_error(right[None], wrong[None], most)[0]
+    if len(levels) > THRESHOLDS:
+        cell_of_level = np.minimum(np.cumsum(right + wrong) - 1, len(used) - 1) * THRESHOLDS // len(used)
+        tie = np.unique(cell_of_level.astype(np.int64), return_inverse=True)[1][tie]
+    cells = int(tie.max()) + 1
+    code = 2 * tie + (hits == 0)
+    order = np.argsort(code, kind="stable")
+    kinds, starts = np.unique(code[order], return_index=True)
+    sums = np.zeros((draws.resamples + 1, 2 * cells))
+    sums[0] = np.bincount(code, minlength=2 * cells)
+    sums[1:, kinds] = np.add.reduceat(draws.counts[:, used[order]], starts, axis=1)
+    shares = answered_at_error(sums[:, ::2], sums[:, 1::2], most)
+    noise = shares[1:] - shares[0]
+    low, high = np.clip(value + np.quantile(noise, (tail, 1 - tail)), 0, 1)
+    return _Column(float(value), float(min(low, value)), float(max(high, value)), noise, noise)
+
+
+def _none(draws: int) -> _Column:
+    nothing = np.zeros(draws)
+    return _Column(np.nan, np.nan, np.nan, nothing, nothing)
+
+
+def _joined(columns: list[_Column]) -> ModelNoise:
+    return ModelNoise(
+        value=np.array([c.value for c in columns]),
+        low=np.array([c.low for c in columns]),
+        high=np.array([c.high for c in columns]),
+        straight=np.stack([c.straight for c in columns], axis=1),
+        kinked=np.stack([c.kinked for c in columns], axis=1),
+    )
