@@ -52,6 +52,8 @@ from .repairing.export.export import export as export
 from .repairing.fit import fit as fit
 from .repairing.proximity_groups import ProximityGroups as ProximityGroups
 from .repairing.sklearn import CalibratedClassifier as CalibratedClassifier
+from .reporting.board.board import Board as Board
+from .reporting.board.build import board as board
 from .reporting.build import report as report
 from .reporting.report import Report as Report
 from .rescorers.clamping import ClampedNetwork as ClampedNetwork

@@ -11,6 +11,7 @@ import typer
 
 from calibrant.cli import (  # noqa: F401  each adds its commands
     deciding,
+    boards,
     demo,
     example,
     listing,

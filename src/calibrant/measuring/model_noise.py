@@ -21,9 +21,14 @@ from calibrant.measuring.answer_table import Bools
 BoardMeasure = Literal["ece", "auroc_correct", "accuracy", "answered"]
 
 DRAWS = 1000
-RESAMPLES = 400  # of the share answered, which no formula gives
-THRESHOLDS = 256  # at which a resample looks for that share
-DIRECTION: dict[BoardMeasure, int] = {"ece": 1, "auroc_correct": -1, "accuracy": -1, "answered": -1}  # cost: lower is better
+RESAMPLES = 1000  # of the share answered, which no formula gives
+THRESHOLDS = 500  # at which a resample looks for that share
+DIRECTION: dict[BoardMeasure, int] = {
+    "ece": 1,
+    "auroc_correct": -1,
+    "accuracy": -1,
+    "answered": -1,
+}  # cost: lower is better
 MEASURES: tuple[BoardMeasure, ...] = ("ece", "auroc_correct", "accuracy", "answered")
 
 
@@ -81,7 +86,7 @@ class QuestionDraws:
         order, starts, normals = self._normals
         sums = np.add.reduceat(influence[:, order], starts, axis=1)
         groups = len(starts)
-        return np.asarray(normals @ sums.T) * (np.sqrt(groups / max(groups - 1, 1)) / self.n)
+        return np.asarray(normals @ sums.T * (np.sqrt(groups / max(groups - 1, 1)) / self.n))
 
     @cached_property
     def _normals(self) -> tuple[Ints, Ints, Array]:
@@ -138,6 +143,13 @@ class _Column:
     high: float
     straight: Array
     kinked: Array
+
+
+def linear_noise(values: Array, influence: Array, draws: QuestionDraws, *, tail: float = 0.025) -> ModelNoise:
+    """The noise of values (k,) from the influence (k, n) of each question on each of them."""
+    noise = draws.noise(influence)
+    low, high = values - np.quantile(noise, (1 - tail, tail), axis=0)
+    return ModelNoise(value=values, low=low, high=high, straight=noise, kinked=noise)
 
 
 def accuracy(scores: Array, hits: Array, used: Ints, n: int) -> tuple[float, Array]:
@@ -208,9 +220,9 @@ def _linear(value: float, influence: Array, draws: QuestionDraws, tail: float) -
 
 
 def _answered(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, most: float, tail: float) -> _Column:
-    """The share answered, with noise by resampled questions, looked at in at most 256 thresholds."""
+    """The share answered, with noise by resampled questions, looked at in at most 500 thresholds."""
     levels, tie = np.unique(-scores, return_inverse=True)  # the most confident first
-    right, wrong = np.bincount(tie, hits), np.bincount(tie, 1 - hits)
+    right, wrong = (np.bincount(tie, some).astype(np.float64) for some in (hits, 1 - hits))
     value = answered_at_error(right[None], wrong[None], most)[0]
     if len(levels) > THRESHOLDS:
         cell_of_level = np.minimum(np.cumsum(right + wrong) - 1, len(used) - 1) * THRESHOLDS // len(used)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.markdown import escape
 from calibrant.core.text.vocabulary import CLASS_VOCABULARY, Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
@@ -16,7 +17,7 @@ WORST = 10
 
 def markdown(r: Report) -> str:
     several = len(r.models) > 1
-    parts = [f"# {_plain(r.title)}"]
+    parts = [f"# {escape(r.title)}"]
     if r.ranking:
         parts += _ranking(r, r.ranking)
     for m in r.models:
@@ -26,12 +27,12 @@ def markdown(r: Report) -> str:
 
 def _model(m: Model, ece: str, mark: str) -> list[str]:
     level = f"{mark}#" if mark else "##"
-    parts = [f"{mark} {_plain(m.name)}"] if mark else []
+    parts = [f"{mark} {escape(m.name)}"] if mark else []
     money = [] if m.cost is None else [m.cost.headline]
-    parts += [f"**{_plain(line)}**" for line in (*money, m.verdict.headline, m.verdict.action) if line]
-    parts += [_plain(m.verdict.text)]
-    parts += [f"> {_plain(caution)}" for caution in m.cautions]
-    parts += [_plain(" ".join(m.notes))] if m.notes else []
+    parts += [f"**{escape(line)}**" for line in (*money, m.verdict.headline, m.verdict.action) if line]
+    parts += [escape(m.verdict.text)]
+    parts += [f"> {escape(caution)}" for caution in m.cautions]
+    parts += [escape(" ".join(m.notes))] if m.notes else []
     if m.cost:
         rows = [
             [label(c.calibrator), fmt.percent(c.accepted), fmt.percent(c.error),
@@ -41,7 +42,7 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
         ]  # fmt: skip
         parts += [
             f"{level} What it costs",
-            _plain(f"The rule: {m.cost.rule}. {m.cost.words}"),
+            escape(f"The rule: {m.cost.rule}. {m.cost.words}"),
             table(
                 [
                     "calibrator",
@@ -77,7 +78,7 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
     parts += [f"{level} Where it is worst"] if m.classes or m.groups else []
     for part in (m.classes, m.groups):
         if part:
-            parts += [_plain(part.words), segments(part, m.vocabulary)]
+            parts += [escape(part.words), segments(part, m.vocabulary)]
     return [*parts, *([f"{level} How sure we are", " ".join(m.certainty.words)] if m.certainty else [])]
 
 
@@ -129,8 +130,8 @@ def _ranking(r: Report, ranking: Ranking) -> list[str]:
             difference = mf.change(c.measure, c.difference)
             pairs.append([f"{pair.b} against {pair.a}", c.measure, difference, span, fmt.p_value(c.p_value), better])
     return [
-        *([f"**{_plain(ranking.cost_words)}**"] if ranking.cost_words else []),
-        _plain(ranking.words),
+        *([f"**{escape(ranking.cost_words)}**"] if ranking.cost_words else []),
+        escape(ranking.words),
         table(
             [
                 "model",
@@ -152,7 +153,7 @@ def _ranking(r: Report, ranking: Ranking) -> list[str]:
 def _figures(r: Report) -> list[str]:
     if not r.figures:
         return []
-    return ["## More figures, in words", "\n".join(f"- {f.title}: {_plain(f.words)}" for f in r.figures)]
+    return ["## More figures, in words", "\n".join(f"- {f.title}: {escape(f.words)}" for f in r.figures)]
 
 
 def _provenance(r: Report) -> list[str]:
@@ -169,12 +170,4 @@ def _provenance(r: Report) -> list[str]:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
-
-
-def _plain(text: str) -> str:
-    """A name cannot start a tag, a link, an image or a new cell."""
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for character in "\\|[]":  # the backslash first: one in a name would undo the next
-        text = text.replace(character, f"\\{character}")
-    return text
+    return "\n".join("| " + " | ".join(escape(cell) for cell in line) + " |" for line in lines)

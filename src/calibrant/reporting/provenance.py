@@ -25,7 +25,7 @@ def provenance(sources: Sequence[SourceFile], command: str | None, seed: int, re
         command=command,
         seed=seed,
         resamples="100 to 1,000, by measure and rows" if resamples is None else f"{resamples:,}",
-        versions=_versions(),
+        versions=package_versions(),
         sources=tuple(sources),
     )
 
@@ -75,7 +75,8 @@ def _hash_numbers(p: Predictions) -> str:
     return total.hexdigest()
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """The versions that numbers depend on, ours first."""
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -47,7 +47,7 @@ def answered_at_error(positives: Array, negatives: Array, most: float) -> Array:
     covered, wrong = np.cumsum(positives + negatives, axis=1), np.cumsum(negatives, axis=1)
     allowed = wrong <= most * covered * (1 + 1e-12)
     total = covered[:, -1]
-    return np.where(allowed, covered, 0.0).max(axis=1) / np.where(total > 0, total, 1.0)
+    return np.asarray(np.where(allowed, covered, 0.0).max(axis=1) / np.where(total > 0, total, 1.0))
 
 
 def kendall(a: Array, b: Array) -> float:

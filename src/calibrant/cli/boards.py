@@ -1,0 +1,119 @@
+"""The command `board`."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import calibrant as cal
+from calibrant.cli._app import Json, Seed, app, print_json, shown
+from calibrant.core.errors import InputError, unknown_name, visible
+from calibrant.core.io.missing import check_policy
+
+if TYPE_CHECKING:
+    from calibrant.reporting.board.board import Board
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `--override` may change."""
+
+    title: str | None = None
+    bins: int = 15  # of the ECE and the diagrams
+    max_error: float = 0.05  # of the share answered
+    level: float = 0.95  # of intervals and rankings
+
+
+@app.command()
+def board(
+    file: Annotated[Path, typer.Argument(help="one row for each model and question: .parquet, .csv or .jsonl")],
+    model: Annotated[str, typer.Option("--model-column", help="column of models")] = "model",
+    confidence: Annotated[
+        list[str] | None, typer.Option("--confidence-column", help="column of confidences (repeat: the first ranks)")
+    ] = None,
+    correct: Annotated[str, typer.Option("--correct-column", help="column that says whether it was right")] = "correct",
+    group: Annotated[str | None, typer.Option("--group-column", help="column of groups of questions")] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id-column", help="column of questions (default: id, question, question_id, doc_id)")
+    ] = None,
+    missing: Annotated[str, typer.Option(help="answers without a confidence: drop, count_as_wrong or error")] = "drop",
+    calibrator: Annotated[str, typer.Option("--with", help="repair, fitted on half of the questions")] = "isotonic",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write .html, .md, .csv or .json")] = None,
+    form: Annotated[str | None, typer.Option("--format", help="print html, md, csv or json")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option(help="key=value of title, bins, max_error or level (repeat)")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Rank models that answered the same questions, with groups that cannot be told apart.
+
+    By ECE, AUROC of correctness, accuracy and the share answered at 5 % error, before and after a repair; and what
+    endings of names (-think, -FP8), sizes (-7B), groups and other confidences change, paired by question.
+    """
+    from calibrant.core.config.convert import build
+    from calibrant.core.config.overrides import read_changes
+    from calibrant.reporting.board.board import FORMATS, check_board_out
+    from calibrant.reporting.provenance import command_line
+
+    settings = build(Settings, read_changes(Settings, override or [], "--override"))
+    if out is not None:
+        check_board_out(out)
+    if as_json and form not in (None, "json"):
+        raise InputError("board", expected="one format", got="several", fix="drop --json or --format")
+    chosen = "json" if as_json else form
+    if chosen is not None and chosen not in FORMATS:
+        raise unknown_name("--format", chosen, FORMATS)
+    with _progress() as on_step:
+        made = cal.board(
+            file,
+            model=model,
+            confidence=confidence or ["confidence"],
+            correct=correct,
+            group=group,
+            id=id_column,
+            missing=check_policy(missing),
+            calibrator=calibrator,
+            bins=settings.bins,
+            max_error=settings.max_error,
+            level=settings.level,
+            seed=seed,
+            title=settings.title,
+            command=command_line(sys.argv[1:]),
+            progress=on_step,
+        )
+        if out is not None:
+            made.save(out)
+    _show(made, chosen, out)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar of the steps done; silent in pipes."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    with shown(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as drawn:
+        task = drawn.add_task("board", total=None)
+        yield lambda done, total: drawn.update(task, completed=done, total=total)
+
+
+def _show(made: "Board", form: str | None, out: Path | None) -> None:
+    from calibrant.reporting import tables
+    from calibrant.reporting.board.board import FORMATS
+    from calibrant.reporting.board.sentences import headline
+    from calibrant.reporting.board.terminal import render
+
+    if form == "json":
+        return print_json(made.to_dict())
+    for known in FORMATS:
+        if form == known:
+            sys.stdout.write(made.text(known))
+            return
+    if out is None:
+        return tables.show(*render(made))
+    tables.show(headline(made))
+    typer.echo(f"Written to {visible(str(out))}.")

@@ -1,0 +1,141 @@
+"""A board as Markdown and as CSV."""
+
+import csv as writers
+import io
+from collections.abc import Sequence
+
+from calibrant.core.text import number_format as fmt
+from calibrant.core.text.markdown import escape
+from calibrant.measuring.model_noise import MEASURES
+from calibrant.reporting.board import sentences as say
+from calibrant.reporting.board.board import Board, ConfidenceBoard, Score, State
+
+STATES: tuple[State, ...] = ("before", "after")
+GROUP_COLUMNS = ("ece", "gap", "auroc_correct", "accuracy")
+
+
+def csv(board: Board) -> str:
+    """One line for each confidence, state and model."""
+    out = io.StringIO()
+    writer = writers.writer(out, lineterminator="\n")
+    parts = ("", "_low", "_high", "_first", "_last", "_group")
+    writer.writerow(
+        ["confidence", "repair", "model", "rows", "used", "missing", "above", "below", "distinct", "says"]
+        + [f"{measure}{part}" for measure in MEASURES for part in parts]
+    )
+    for one in board.boards:
+        for state in STATES:
+            for m in one.models:
+                c = m.counts
+                cells = [one.confidence, state, m.name, c.rows, c.used, c.missing, c.above, c.below, c.distinct]
+                scores = [m.scores[state][measure] for measure in MEASURES]
+                writer.writerow([*cells, _number(m.says), *(cell for score in scores for cell in _cells(score))])
+    return out.getvalue()
+
+
+def _cells(s: Score) -> list[str]:
+    ranks = [str(n) if s.group else "" for n in (s.first, s.last, s.group)]
+    return [*(_number(n) for n in (s.value, s.low, s.high)), *ranks]
+
+
+def _number(number: float) -> str:
+    return "" if number != number else repr(number)
+
+
+def markdown(board: Board) -> str:
+    parts = [f"# {escape(board.title)}", f"**{escape(say.headline(board))}**", escape(" ".join(say.lead(board)))]
+    parts += [f"- {escape(note)}" for note in board.notes]
+    for one in board.boards:
+        parts += _ranking(board, one)
+    parts += _answers(board) + _groups(board) + _transfers(board)
+    parts += ["## How", "\n".join(f"- {escape(line)}" for line in say.method_sentences(board))]
+    parts.append(
+        "\n".join(f"- {say.title_of(name, board)}: {escape(text)}" for name, text in board.definitions.items())
+    )
+    if board.command:
+        parts.append(f"`{board.command}`, seed {board.settings.seed}, {board.date}.")
+    joined = "\n\n".join(part for part in parts if part)
+    return joined.replace("\n\n- ", "\n- ").replace(".\n- ", ".\n\n- ", 1) + "\n"
+
+
+def _ranking(board: Board, one: ConfidenceBoard) -> list[str]:
+    head = ["rank", "model", *(say.title_of(m, board) for m in MEASURES), "ECE after repair", "counted"]
+    rows = []
+    for m in one.ordered("ece"):
+        s = m.scores["before"]
+        cells = [
+            f"{say.value(x, s[x].value)} ({say.interval(x, s[x].low, s[x].high)}) {_place(s[x])}" for x in MEASURES
+        ]
+        after = say.value("ece", m.scores["after"]["ece"].value)
+        rows.append([_ranks(s["ece"]), escape(m.name), *cells, after, fmt.percent(m.counts.used / m.counts.rows)])
+    left = [f"- {escape(m.name)}: not ranked, {m.reason}." for m in one.models if m.reason]
+    return [
+        f"## By {escape(one.confidence)}",
+        f"Groups: {say.apart_sentence(one, board)} A letter behind a number names its group.",
+        _table(head, rows),
+        "\n".join(left),
+    ]
+
+
+def _answers(board: Board) -> list[str]:
+    if not board.answers:
+        return []
+    rows = [
+        [escape(a.question), say.title_of(e.measure, board), say.change(e.measure, e.contrast), say.effect_words(e)]
+        for a in board.answers
+        for e in a.effects
+    ]
+    how = [f"- {escape(a.question)} {escape(a.how)}: {escape(fmt.listed(a.members, most=8))}." for a in board.answers]
+    return ["## Questions", _table(["question", "measure", "difference", "verdict"], rows), "\n".join(how)]
+
+
+def _groups(board: Board) -> list[str]:
+    first = board.boards[0]
+    if len(first.groups) < 2:
+        return []
+    ordered = sorted(first.groups, key=lambda g: -g.means["ece"].value if "ece" in g.means else 0.0)
+    rows = [
+        [escape(g.group), f"{g.questions:,}"]
+        + [
+            f"{say.value(x, g.means[x].value)} ({say.interval(x, g.means[x].low, g.means[x].high)})"
+            if x in g.means
+            else ""
+            for x in GROUP_COLUMNS
+        ]
+        for g in ordered
+    ]
+    head = [board.group_column or "group", "questions", *(say.title_of(x, board) for x in GROUP_COLUMNS)]
+    return [f"## By {escape(board.group_column or 'group')}: means over models", _table(head, rows)]
+
+
+def _transfers(board: Board) -> list[str]:
+    if not board.transfers:
+        return []
+    said = [f"- {say.transfer_sentence(one, board.group_column or 'group')}" for one in board.transfers]
+    return ["## Does a repair carry over?", "\n".join(said)]
+
+
+def _ranks(s: Score) -> str:
+    return f"{s.first}" if s.first == s.last else f"{s.first} to {s.last}"
+
+
+def _place(s: Score) -> str:
+    return group_letter(s.group)
+
+
+def group_letter(group: int) -> str:
+    """A, B, ..., Z, AA, AB, ...
+
+    >>> group_letter(1), group_letter(26), group_letter(27)
+    ('A', 'Z', 'AA')
+    """
+    letters = ""
+    while group > 0:
+        group, rest = divmod(group - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

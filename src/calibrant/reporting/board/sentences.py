@@ -1,0 +1,137 @@
+"""What a board says in words: titles of columns, the headline, and one sentence for each finding."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibrant.core.text import number_format as fmt
+from calibrant.measuring.rank_groups import Contrast
+from calibrant.reporting.board.board import Board, BoardModel, ConfidenceBoard, Effect, Transfer
+
+SHARES = ("ece", "ece_after", "accuracy", "answered", "gap")  # printed in percent
+
+
+def title_of(measure: str, board: Board) -> str:
+    """The short name of a column."""
+    if measure == "answered":
+        return f"answered at {fmt.percent(board.settings.max_error, 0)} error"
+    return {"ece": "ECE", "auroc_correct": "AUROC", "accuracy": "accuracy", "ece_after": "ECE after repair"}.get(
+        measure, measure
+    )
+
+
+def value(measure: str, number: float) -> str:
+    """One number in the unit of its measure."""
+    if number != number:
+        return fmt.UNDEFINED
+    return f"{100 * number:.1f} %" if measure in SHARES else f"{number:.3f}"
+
+
+def interval(measure: str, low: float, high: float) -> str:
+    if low != low:
+        return ""
+    return f"{100 * low:.1f} to {100 * high:.1f}" if measure in SHARES else f"{low:.3f} to {high:.3f}"
+
+
+def change(measure: str, found: Contrast) -> str:
+    """A difference and its interval; differences of shares are points."""
+    scale, digits = (100, 1) if measure in SHARES else (1, 3)
+    numbers = [scale * found.value, *sorted((scale * found.low, scale * found.high))]
+    first, low, high = fmt.apart(numbers, digits, sign=True) if measure in SHARES else [f"{n:+.3f}" for n in numbers]
+    return f"{first}{' points' if measure in SHARES else ''} [{low}, {high}]"
+
+
+def headline(board: Board) -> str:
+    """The first sentence of the page."""
+    first = board.boards[0]
+    best = first.ordered("ece")
+    if not best:
+        return "No model can be ranked."
+    top = best[0].scores["before"]["ece"]
+    alike = [m for m in best[1:] if m.scores["before"]["ece"].group == top.group]
+    whom = f", and {fmt.count(len(alike), 'model')} cannot be told apart from it" if alike else ""
+    return (
+        f"Of {len(best)} models {best[0].name} is calibrated best: it is off by {value('ece', top.value)} on "
+        f"average{whom}."
+    )
+
+
+def lead(board: Board) -> list[str]:
+    """What to know beside the headline."""
+    first = board.boards[0]
+    ranked = first.ordered("ece")
+    if not ranked:
+        return []
+    said = [_sure(ranked, first.confidence)]
+    for measure in ("auroc_correct", "accuracy"):
+        order = first.ordered("auroc_correct" if measure == "auroc_correct" else "accuracy")
+        if order:
+            score = order[0].scores["before"]["auroc_correct" if measure == "auroc_correct" else "accuracy"]
+            what = "ranks right above wrong best" if measure == "auroc_correct" else "is right most often"
+            said.append(f"{order[0].name} {what} ({title_of(measure, board)} {value(measure, score.value)}).")
+    changes = [(m.scores["after"]["ece"].value, m.change) for m in ranked if m.change is not None]
+    if changes:
+        better = sum(one.high < 0 for _, one in changes)
+        after = float(np.mean([v for v, _ in changes]))
+        before = after - float(np.mean([one.value for _, one in changes]))
+        said.append(
+            f"A repair fitted on half of the questions ({board.settings.calibrator}) takes the mean ECE on the other "
+            f"half from {value('ece', before)} to {value('ece', after)}, and lowers it beyond noise for {better} of "
+            f"{len(changes)} models."
+        )
+    return said
+
+
+def _sure(ranked: Sequence[BoardModel], confidence: str) -> str:
+    over = sum(m.says > m.scores["before"]["accuracy"].value for m in ranked)
+    return f"By the confidence “{confidence}”, {over} of {len(ranked)} models say more than they are right."
+
+
+def apart_sentence(one: ConfidenceBoard, board: Board) -> str:
+    """How much the rankings tell apart."""
+    parts = [
+        f"{title_of(measure, board)} {fmt.count(facts.groups, 'group')} "
+        f"({fmt.percent(facts.told_apart, 0)} of pairs told apart)"
+        for measure, facts in one.rankings["before"].items()
+        if facts.ranked > 1
+    ]
+    return "; ".join(parts) + "." if parts else ""
+
+
+def effect_words(effect: Effect) -> str:
+    """The verdict on one effect, with the pairs that agree in direction."""
+    agree = f"{effect.same_sign} of {effect.pairs}" if effect.pairs > 1 else ""
+    return f"{effect.verdict}{f' ({agree})' if agree and effect.verdict != 'inconclusive' else ''}"
+
+
+def transfer_sentence(one: Transfer, group: str) -> str:
+    what = group if one.across == "groups" else "model"
+    pooled = "" if one.pooled is None else f", by all of its {group} answers {value('ece', one.pooled)}"
+    return (
+        f"From {what} to {what}: mean ECE {value('ece', one.none)} without a repair, {value('ece', one.own)} by its "
+        f"own {what}{pooled}, {value('ece', one.other)} by another {what}. A borrowed repair changes it by "
+        f"{change('ece', one.other_minus_none)} against none and by {change('ece', one.other_minus_own)} against its "
+        f"own; it helps in {fmt.percent(one.helps, 0)} of the cases."
+    )
+
+
+def method_sentences(board: Board) -> list[str]:
+    """How the numbers were computed."""
+    level = fmt.level(board.settings.level)
+    policy = {
+        "drop": "An answer without a confidence from 0 to 1 is left out of that model's numbers",
+        "count_as_wrong": "An answer without a confidence from 0 to 1 counts as wrong, with confidence 0",
+        "error": "Every answer has a confidence from 0 to 1",
+    }[board.policy]
+    return [
+        f"{policy}; a model that leaves out hard questions looks better than it is, so read the share that counts.",
+        f"Intervals hold {level} each. Differences are paired by question: every draw of noise weighs the questions "
+        "alike for all models. Statements that one model is worse than another hold all at once within a ranking "
+        f"({level}, step-down over all pairs).",
+        "A group is the best model that is left and all that are not significantly worse than it; ranks such as 3 to 7 "
+        "are those that a model may have. Models are fixed: intervals say what other questions of this kind would "
+        "change, not what other models would.",
+        "Answers to questions are means over pairs with p-values corrected over all of them (Holm).",
+        f"Repairs ({board.settings.calibrator}) are fitted on a random half of the questions and judged on the other "
+        "half; ranks and numbers after the repair are of that half.",
+    ]
