@@ -114,6 +114,8 @@ def _show(made: "Board", form: str | None, out: Path | None) -> None:
             sys.stdout.write(made.text(known))
             return
     if out is None:
-        return tables.show(*render(made))
+        for part in render(made):
+            tables.show(part)
+        return
     tables.show(headline(made))
     typer.echo(f"Written to {visible(str(out))}.")

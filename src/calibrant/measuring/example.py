@@ -13,6 +13,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
 from calibrant.data import DEMO_TEST, DEMO_VAL, LLM_STATED
 
+ANSWERS = 1000  # images of the table of three models
 SNEAKER = 7  # a class of Fashion-MNIST
 
 
@@ -94,6 +95,19 @@ def _save_stream(file: Path) -> None:
     file.write_text("\n".join(lines) + "\n")
 
 
+def _save_answers(file: Path) -> None:
+    """The network as three models on the same images: as it is, after temperature scaling, and twice as sure."""
+    val, test = _fashion()
+    rows = test.take(np.arange(ANSWERS))
+    models = {"network": 1.0, "network-scaled": find_temperature(val).T, "network-sharp": 0.5}
+    lines = ["model,id,group,confidence,correct"]
+    for name, temperature in models.items():
+        p = rows.with_temperature(temperature)
+        cells = zip(rows.labels.tolist(), p.confidence.tolist(), p.correct.tolist(), strict=True)
+        lines += [f"{name},{i},class {label},{c:.4f},{int(right)}" for i, (label, c, right) in enumerate(cells)]
+    file.write_text("\n".join(lines) + "\n")
+
+
 def _save_test(file: Path) -> None:
     _fashion().test.save(file)
 
@@ -110,6 +124,7 @@ FILES: dict[str, dict[str, tuple[str, Callable[[Path], object]]]] = {  # of an e
         "b.npz": ("the same network after temperature scaling", _save_scaled),
         "big.parquet": ("the same, standing for a file that does not fit into memory", _save_test),
         "ood.npz": ("logits without labels", _save_unlabelled),
+        "answers.csv": ("confidences of three models on the same 1,000 images", _save_answers),
         "stream.jsonl": ("confidence and correct, a line each", _save_stream),
     },
     "sneakers": {"scores.csv": ("P(sneaker) and yes or no", _save_scores)},

@@ -36,7 +36,9 @@ MEASURES: tuple[BoardMeasure, ...] = ("ece", "auroc_correct", "accuracy", "answe
 class ModelNoise:
     """One measure of several models: value, interval, and draws of noise; NaN and 0 where it is undefined.
 
-    A calibration error has noise as seen from two sides, see `Spread`; others have the same twice.
+    A calibration error has noise as seen from two sides, see `Spread`; others have the same twice. Noise is what is
+    subtracted from a value to give what the truth may be. Where it is `resampled`, value minus noise is the value on a
+    resample: such a measure may jump, and a difference counts only if every resample has it.
     """
 
     value: Array  # (models,)
@@ -44,6 +46,7 @@ class ModelNoise:
     high: Array
     straight: Array  # (draws, models)
     kinked: Array
+    resampled: bool = False
 
     def at(self, models: Ints) -> "ModelNoise":
         """Some of the models."""
@@ -53,6 +56,7 @@ class ModelNoise:
             high=self.high[models],
             straight=self.straight[:, models],
             kinked=self.kinked[:, models],
+            resampled=self.resampled,
         )
 
 
@@ -133,7 +137,7 @@ def measure_models(
                 columns[name].append(_linear(value, influence, draws, tail))
         if on_model:
             on_model(1)
-    return {name: _joined(made) for name, made in columns.items()}
+    return {name: _joined(made, resampled=name == "answered") for name, made in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -235,8 +239,8 @@ def _answered(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, most
     sums[0] = np.bincount(code, minlength=2 * cells)
     sums[1:, kinds] = np.add.reduceat(draws.counts[:, used[order]], starts, axis=1)
     shares = answered_at_error(sums[:, ::2], sums[:, 1::2], most)
-    noise = shares[1:] - shares[0]
-    low, high = np.clip(value + np.quantile(noise, (tail, 1 - tail)), 0, 1)
+    noise = shares[0] - shares[1:]
+    low, high = np.clip(value - np.quantile(noise, (1 - tail, tail)), 0, 1)
     return _Column(float(value), float(min(low, value)), float(max(high, value)), noise, noise)
 
 
@@ -245,11 +249,12 @@ def _none(draws: int) -> _Column:
     return _Column(np.nan, np.nan, np.nan, nothing, nothing)
 
 
-def _joined(columns: list[_Column]) -> ModelNoise:
+def _joined(columns: list[_Column], *, resampled: bool) -> ModelNoise:
     return ModelNoise(
         value=np.array([c.value for c in columns]),
         low=np.array([c.low for c in columns]),
         high=np.array([c.high for c in columns]),
         straight=np.stack([c.straight for c in columns], axis=1),
         kinked=np.stack([c.kinked for c in columns], axis=1),
+        resampled=resampled,
     )

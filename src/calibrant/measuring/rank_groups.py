@@ -53,7 +53,10 @@ def rank_models(noise: ModelNoise, sign: int, *, confidence: float = 0.95) -> Ra
     models = len(noise.value)
     ranked = np.flatnonzero(np.isfinite(noise.value))
     cost = sign * noise.value[ranked]
-    worse, critical = _significant(cost, sign * noise.straight[:, ranked], sign * noise.kinked[:, ranked], confidence)
+    straight, kinked = sign * noise.straight[:, ranked], sign * noise.kinked[:, ranked]
+    worse, critical = _significant(cost, straight, kinked, confidence)
+    if noise.resampled:
+        worse &= _in_every_draw(cost - straight)
     all_worse = np.zeros((models, models), dtype=bool)
     all_worse[np.ix_(ranked, ranked)] = worse
     first, last, group = (np.zeros(models, dtype=np.int64) for _ in range(3))
@@ -85,7 +88,7 @@ def _significant(cost: Array, straight: Array, kinked: Array, confidence: float)
     np.fill_diagonal(studentised, -np.inf)
     critical = np.inf
     while True:
-        largest = np.full(len(straight), -np.inf)
+        largest = np.zeros(len(straight))
         for i in range(models):
             tested = ~worse[i] & (error[i] > TINY)
             tested[i] = False
@@ -97,6 +100,11 @@ def _significant(cost: Array, straight: Array, kinked: Array, confidence: float)
         if (found == worse).all():
             return worse, critical
         worse = found
+
+
+def _in_every_draw(costs: Array) -> Bools:
+    """[i, j]: whether j costs more than i in every draw."""
+    return np.stack([(costs - costs[:, [i]]).min(axis=0) > 0 for i in range(costs.shape[1])])
 
 
 def _studentised(difference: Array, bias: Array, error: Array) -> Array:
@@ -133,5 +141,9 @@ def contrast(noise: ModelNoise, weights: Array, *, confidence: float = 0.95) -> 
     side = lower if value > 0 else upper
     error = float(side.std())
     distance = max((value - float(side.mean())) * np.sign(value), 0.0)
+    agree = (value - side) * np.sign(value) > 0
+    if noise.resampled and not agree.all():
+        p = 2 * (1 + float((~agree).sum())) / (1 + len(side))
+        return Contrast(value=value, low=min(low, value), high=max(high, value), p_value=min(1.0, p))
     p = 2 * NormalDist().cdf(-distance / error) if error > TINY else float(distance == 0)
     return Contrast(value=value, low=min(low, value), high=max(high, value), p_value=min(1.0, p))

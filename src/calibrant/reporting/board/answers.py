@@ -200,4 +200,5 @@ def joined_noise(a: ModelNoise, b: ModelNoise) -> ModelNoise:
         high=np.concatenate([a.high, b.high]),
         straight=np.concatenate([a.straight, b.straight], axis=1),
         kinked=np.concatenate([a.kinked, b.kinked], axis=1),
+        resampled=a.resampled or b.resampled,
     )

@@ -85,7 +85,9 @@
         const s = model.scores[state][m.id], cell = row.insertCell();
         cell.className = "n";
         cell.dataset.label = m.title;
-        cell.append(`${shown(s[VALUE], m.share)} `, element("i", letter(s[GROUP]), "letter"), element("span", ends(s[LOW], s[HIGH], m.share), "ends"));
+        const number = element("span", `${shown(s[VALUE], m.share)} `, "one-line");
+        number.append(element("i", letter(s[GROUP]), "letter"));
+        cell.append(number, element("span", ends(s[LOW], s[HIGH], m.share), "ends"));
         const box = element("span", undefined, "whisker-box"), line = element("i");
         if (s[VALUE] !== null) {
           line.style.left = `${100 * s[LOW] / most[m.id]}%`;

@@ -101,7 +101,7 @@ def board(
     measured = {column: _measure(table, column, draws, judged, settings, steps) for column in columns}
     file = Path(source) if isinstance(source, str | Path) and Path(source).is_file() else None
     return Board(
-        title=title or f"Which models know what they know? {file.stem if file else ''}".strip(),
+        title=title or "Which models know what they know?",
         model_column=model,
         group_column=group,
         questions=table.questions,

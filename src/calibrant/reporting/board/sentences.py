@@ -8,6 +8,7 @@ from calibrant.core.text import number_format as fmt
 from calibrant.measuring.rank_groups import Contrast
 from calibrant.reporting.board.board import Board, BoardModel, ConfidenceBoard, Effect, Transfer
 
+MOST_COUNTED = 0.9  # share of answers that count; a model with fewer is named together with that share
 SHARES = ("ece", "ece_after", "accuracy", "answered", "gap")  # printed in percent
 
 
@@ -50,10 +51,22 @@ def headline(board: Board) -> str:
     top = best[0].scores["before"]["ece"]
     alike = [m for m in best[1:] if m.scores["before"]["ece"].group == top.group]
     whom = f", and {fmt.count(len(alike), 'model')} cannot be told apart from it" if alike else ""
+    said = f"Of {len(best)} models {best[0].name} is calibrated best: it is off by {value('ece', top.value)} on average"
+    counted = _counted(best[0])
+    if counted >= MOST_COUNTED:
+        return f"{said}{whom}."
+    others = [m for m in best if _counted(m) >= MOST_COUNTED]
+    left = f"{said}{whom}, but only {fmt.percent(counted, 0)} of its answers have a confidence."
+    if not others:
+        return left
+    other = value("ece", others[0].scores["before"]["ece"].value)
     return (
-        f"Of {len(best)} models {best[0].name} is calibrated best: it is off by {value('ece', top.value)} on "
-        f"average{whom}."
+        f"{left} Among models with one in {fmt.percent(MOST_COUNTED, 0)} of answers it is {others[0].name} ({other})."
     )
+
+
+def _counted(m: BoardModel) -> float:
+    return m.counts.used / m.counts.rows
 
 
 def lead(board: Board) -> list[str]:

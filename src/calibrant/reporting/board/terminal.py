@@ -6,7 +6,7 @@ from rich.text import Text
 
 from calibrant.core.text import number_format as fmt
 from calibrant.reporting.board import sentences as say
-from calibrant.reporting.board.board import Board, BoardModel
+from calibrant.reporting.board.board import Board, BoardAnswer, BoardModel
 from calibrant.reporting.board.formats import group_letter
 from calibrant.reporting.tables import table_of
 
@@ -16,7 +16,7 @@ LONGEST = 25  # characters of a name
 def render(board: Board) -> list[RenderableType]:
     """The ranking by ECE, notes, and the answers."""
     first = board.boards[0]
-    parts: list[RenderableType] = [Text(say.headline(board), style="bold"), Text(" ".join(say.lead(board)) + "\n")]
+    parts: list[RenderableType] = [Text(say.headline(board), style="bold"), Text(" ".join(say.lead(board))), Text("")]
     answered = f"at {fmt.percent(board.settings.max_error, 0)}"
     table = table_of("rank", "model", "ECE", "95 % interval", "AUROC", "right", answered, "after")
     if board.settings.level != 0.95:
@@ -35,8 +35,8 @@ def render(board: Board) -> list[RenderableType]:
         )
     )
     parts += [Text(f"- {note}") for note in board.notes]
-    if board.answers:
-        parts += [Text("\nQuestions", style="bold"), _answers(board)]
+    for answer in board.answers:
+        parts += [Text(f"\n{answer.question}", style="bold"), Text(answer.how, style="dim"), _effects(answer, board)]
     for one in board.transfers:
         parts.append(Text(f"\n{say.transfer_sentence(one, board.group_column or 'group')}"))
     return parts
@@ -60,13 +60,8 @@ def _cells(m: BoardModel) -> list[str]:
     ]
 
 
-def _answers(board: Board) -> Table:
-    table = table_of("question", "measure", "difference", "verdict")
-    table.columns[0].no_wrap = False
-    for answer in board.answers:
-        for i, e in enumerate(answer.effects):
-            question = answer.question if i == 0 else ""
-            table.add_row(
-                question, say.title_of(e.measure, board), say.change(e.measure, e.contrast), say.effect_words(e)
-            )
+def _effects(answer: BoardAnswer, board: Board) -> Table:
+    table = table_of("measure", "difference", "verdict")
+    for e in answer.effects:
+        table.add_row(say.title_of(e.measure, board), say.change(e.measure, e.contrast), say.effect_words(e))
     return table

@@ -87,7 +87,7 @@ def between_groups(
         able = [g for g, (fits, rows) in enumerate(parts) if min(len(fits), len(rows)) >= FEWEST]
         test = {g: _Part(answers, i, parts[g][1]) for g in able}
         before = {g: none.add(one.scores, one) for g, one in test.items()}
-        if pooled_map is not None:
+        if pooled_map is not None and test:
             for g, scores in _map_parts(pooled_map, test).items():
                 pooled.add(scores, test[g])
         for learned in able:

@@ -1,0 +1,90 @@
+"""Measures of many models at once: the values of the measures, and noise that is that of a bootstrap over questions."""
+
+import numpy as np
+import pytest
+from board_tables import answers, messy
+
+import calibrant as cal
+from calibrant.core.curves.ranking import answered_at_error
+from calibrant.measuring.answer_table import read_answers
+from calibrant.measuring.model_noise import MEASURES, Answers, QuestionDraws, measure_models
+from calibrant.measuring.rank_groups import contrast
+
+LIBRARY = {"ece": "ece", "auroc_correct": "auroc_correct", "accuracy": "accuracy"}
+
+
+def given(table, column="stated"):
+    read = read_answers(table, confidence=[column])
+    return Answers(read.confidence[column], read.correct, read.used(column))
+
+
+def predictions(a, i):
+    rows = np.flatnonzero(a.used[i])
+    return cal.Predictions.from_confidence(a.confidence[i, rows], a.hits[i, rows].astype(int))
+
+
+@pytest.mark.parametrize("column", ["stated", "tokens"])
+def test_values_are_those_of_the_measures_and_intervals_nearly(column):
+    a = given(messy() if column == "stated" else answers(), column)
+    made = measure_models(a, QuestionDraws(600, 1))
+    for i in range(len(a.used)):
+        if not a.used[i].any():
+            assert all(np.isnan(made[name].value[i]) for name in MEASURES)
+            continue
+        for name, noise in made.items():
+            if name in LIBRARY:
+                one = cal.measure(predictions(a, i), LIBRARY[name])
+                assert noise.value[i] == pytest.approx(one.value, abs=1e-12)
+                ends = [noise.low[i], noise.high[i]]
+                assert ends == pytest.approx([one.low, one.high], abs=0.25 * (one.high - one.low))
+
+
+def slow_share(scores, hits, most):
+    shares = [0.0]
+    for t in np.unique(scores):
+        kept = scores >= t
+        if (hits[kept] == 0).mean() <= most + 1e-12:
+            shares.append(kept.mean())
+    return max(shares)
+
+
+@pytest.mark.parametrize("column", ["stated", "tokens"])
+def test_the_share_answered_is_the_largest_with_few_enough_errors(column):
+    a = given(answers(), column)
+    made = measure_models(a, QuestionDraws(600), max_error=0.2, measures=("answered",))["answered"]
+    for i in range(len(a.used)):
+        assert made.value[i] == pytest.approx(slow_share(a.confidence[i], a.hits[i], 0.2))
+        assert made.low[i] <= made.value[i] <= made.high[i]
+    assert made.value.max() > 0.1
+
+
+def test_ties_are_answered_whole_or_not_at_all():
+    share = answered_at_error(
+        np.array([[0.0, 0.0], [19.0, 5.0], [18.0, 5.0]]), np.array([[0.0, 0.0], [1.0, 5.0], [2.0, 5.0]]), 0.05
+    )
+    assert share.tolist() == [0.0, 20 / 30, 0.0]
+
+
+def test_differences_have_the_noise_of_a_paired_bootstrap():
+    a = given(answers(400))
+    made = measure_models(a, QuestionDraws(400, 3), measures=("auroc_correct", "accuracy", "ece"))
+    rng, weights = np.random.default_rng(5), np.array([-1.0, 1.0, 0, 0, 0])
+    draws = {name: [] for name in made}
+    for _ in range(300):
+        rows = rng.integers(400, size=400)
+        pair = [cal.Predictions.from_confidence(a.confidence[i, rows], a.hits[i, rows].astype(int)) for i in (0, 1)]
+        for name in draws:
+            draws[name].append(np.subtract(*(cal.measures.make(name)(p) for p in reversed(pair))))
+    for name, noise in made.items():
+        found = contrast(noise, weights)
+        assert (found.high - found.low) / 3.92 == pytest.approx(np.std(draws[name]), rel=0.25)
+    alone = measure_models(a, QuestionDraws(400, 3), measures=("accuracy",))["accuracy"]
+    unpaired = np.hypot(*(alone.straight[:, i].std() for i in (0, 1)))
+    assert (alone.straight[:, 1] - alone.straight[:, 0]).std() < 0.95 * unpaired
+
+
+def test_the_same_seed_gives_the_same_noise():
+    a = given(answers(80))
+    one, two, three = (measure_models(a, QuestionDraws(80, seed))["ece"].straight for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert (one != three).any()
