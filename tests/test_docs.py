@@ -173,6 +173,7 @@ JSON_COMMANDS = {
     "check": "check preds.npz --max ece=0.9 --min accuracy=0.1 --resamples 20",
     "watch": "watch preds.npz --tolerance 0.3",
     "table": "table a.npz b.npz --by file --measure ece",
+    "board": "board answers.csv",
     "decompose": "decompose preds.npz",
     "apply": "apply map.json test.npz --out calibrated.npz",
     "export": "export map.json --to python --out map.py",
