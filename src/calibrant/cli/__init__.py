@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import (  # noqa: F401  each adds its commands
-    deciding,
     boards,
+    deciding,
     demo,
     example,
     listing,
