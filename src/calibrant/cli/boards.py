@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import Json, Seed, app, print_json, shown
+from calibrant.cli._app import Json, Seed, app, print_json, show_progress
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.io.missing import check_policy
 
@@ -69,7 +69,7 @@ def board(
     if chosen is not None and chosen not in FORMATS:
         raise unknown_name("--format", chosen, FORMATS)
     with _progress() as on_step:
-        made = cal.board(
+        result = cal.board(
             file,
             model=model,
             confidence=confidence or ["confidence"],
@@ -87,8 +87,8 @@ def board(
             progress=on_step,
         )
         if out is not None:
-            made.save(out)
-    _show(made, chosen, out)
+            result.save(out)
+    _show(result, chosen, out)
 
 
 @contextmanager
@@ -96,26 +96,28 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     """A bar of the steps done; silent in pipes."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
-    with shown(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as drawn:
+    with show_progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    ) as drawn:
         task = drawn.add_task("board", total=None)
         yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
-def _show(made: "Board", form: str | None, out: Path | None) -> None:
+def _show(result: "Board", form: str | None, out: Path | None) -> None:
     from calibrant.reporting import tables
     from calibrant.reporting.board.board import FORMATS
     from calibrant.reporting.board.sentences import headline
     from calibrant.reporting.board.terminal import render
 
     if form == "json":
-        return print_json(made.to_dict())
+        return print_json(result.to_dict())
     for known in FORMATS:
         if form == known:
-            sys.stdout.write(made.text(known))
+            sys.stdout.write(result.text(known))
             return
     if out is None:
-        for part in render(made):
+        for part in render(result):
             tables.show(part)
         return
-    tables.show(headline(made))
+    tables.show(headline(result))
     typer.echo(f"Written to {visible(str(out))}.")

@@ -15,7 +15,7 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.curves.ranking import answered_at_error
 from calibrant.core.statistics.fewest_rows import FEWEST_ROWS
-from calibrant.core.statistics.residual_noise import MOST_GROUPS, Noisy, of_sum
+from calibrant.core.statistics.residual_noise import MOST_GROUPS, NoisyValues, of_sum
 from calibrant.measuring.answer_table import Bools
 
 BoardMeasure = Literal["ece", "auroc_correct", "accuracy", "answered"]
@@ -105,8 +105,8 @@ class QuestionDraws:
     def counts(self) -> Ints:
         """How often each question occurs in each resample (resamples, n)."""
         rng = np.random.default_rng((self.seed, 1))
-        made = [np.bincount(rng.integers(self.n, size=self.n), minlength=self.n) for _ in range(self.resamples)]
-        return np.stack(made).astype(np.int32)
+        batches = [np.bincount(rng.integers(self.n, size=self.n), minlength=self.n) for _ in range(self.resamples)]
+        return np.stack(batches).astype(np.int32)
 
 
 def measure_models(
@@ -137,7 +137,7 @@ def measure_models(
                 columns[name].append(_linear(value, influence, draws, tail))
         if on_model:
             on_model(1)
-    return {name: _joined(made, resampled=name == "answered") for name, made in columns.items()}
+    return {name: _join(parts, resampled=name == "answered") for name, parts in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _ece(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, bins: int
     bin_of = bins_of_scores(scores, bins)
     value, influence = gap_influence(scores - hits, bin_of, used, draws.n, bins)
     filled = np.flatnonzero(np.bincount(bin_of, minlength=bins))
-    spread = of_sum(Noisy(value[filled], draws.noise(influence[filled])))
+    spread = of_sum(NoisyValues(value[filled], draws.noise(influence[filled])))
     ends = spread.ends(tail)
     return _Column(spread.value, ends.low, max(ends.high, spread.value), spread.straight, spread.kinked)
 
@@ -249,7 +249,7 @@ def _none(draws: int) -> _Column:
     return _Column(np.nan, np.nan, np.nan, nothing, nothing)
 
 
-def _joined(columns: list[_Column], *, resampled: bool) -> ModelNoise:
+def _join(columns: list[_Column], *, resampled: bool) -> ModelNoise:
     return ModelNoise(
         value=np.array([c.value for c in columns]),
         low=np.array([c.low for c in columns]),

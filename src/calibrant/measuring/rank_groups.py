@@ -46,8 +46,8 @@ def rank_models(noise: ModelNoise, sign: int, *, confidence: float = 0.95) -> Ra
     >>> draws = 0.01 * rng.standard_normal((1000, 3))
     >>> ends = np.zeros(3)
     >>> noise = ModelNoise(value=np.array([0.10, 0.11, 0.30]), low=ends, high=ends, straight=draws, kinked=draws)
-    >>> made = rank_models(noise, 1)
-    >>> made.group.tolist(), made.first.tolist(), made.last.tolist()
+    >>> ranking = rank_models(noise, 1)
+    >>> ranking.group.tolist(), ranking.first.tolist(), ranking.last.tolist()
     ([1, 1, 2], [1, 1, 3], [2, 2, 3])
     """
     models = len(noise.value)
@@ -96,10 +96,10 @@ def _significant(cost: Array, straight: Array, kinked: Array, confidence: float)
                 scaled = (kinked[:, tested] - straight[:, [i]] - bias[i, tested]) / error[i, tested]
                 largest = np.maximum(largest, scaled.max(axis=1))
         critical = min(critical, float(np.quantile(largest, confidence)))
-        found = studentised > critical
-        if (found == worse).all():
+        significant = studentised > critical
+        if (significant == worse).all():
             return worse, critical
-        worse = found
+        worse = significant
 
 
 def _in_every_draw(costs: Array) -> Bools:
@@ -128,8 +128,8 @@ def contrast(noise: ModelNoise, weights: Array, *, confidence: float = 0.95) -> 
 
     >>> draws = 0.01 * np.random.default_rng(0).standard_normal((1000, 2))
     >>> noise = ModelNoise(value=np.array([0.1, 0.3]), low=draws[0], high=draws[0], straight=draws, kinked=draws)
-    >>> made = contrast(noise, np.array([-1.0, 1.0]))
-    >>> round(made.value, 4), made.low < 0.2 < made.high, made.p_value < 1e-6
+    >>> difference = contrast(noise, np.array([-1.0, 1.0]))
+    >>> round(difference.value, 4), difference.low < 0.2 < difference.high, difference.p_value < 1e-6
     (0.2, True, True)
     """
     some = np.flatnonzero(weights)

@@ -75,16 +75,16 @@ def answer_questions(
     )
 
 
-def _effect(measure: str, found: Contrast, pairs: Array, p: float, level: float) -> Effect:
+def _effect(measure: str, difference: Contrast, pairs: Array, p: float, level: float) -> Effect:
     verdict: Verdict = "inconclusive"
     if p < 1 - level:
-        verdict = "higher" if found.value > 0 else "lower"
+        verdict = "higher" if difference.value > 0 else "lower"
     return Effect(
         measure=measure,
-        contrast=found,
+        contrast=difference,
         p_corrected=p,
         verdict=verdict,
-        same_sign=int((np.sign(pairs) == np.sign(found.value)).sum()),
+        same_sign=int((np.sign(pairs) == np.sign(difference.value)).sum()),
         pairs=len(pairs),
     )
 

@@ -167,8 +167,8 @@ class Board:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = plain(self)
-        return made
+        document: dict[str, Any] = plain(self)
+        return document
 
     def text(self, form: BoardFormat) -> str:
         """As "html", "md", "csv" or "json"."""

@@ -286,16 +286,16 @@ def _transfers(
     settings: BoardSettings,
     steps: _Steps,
 ) -> tuple[Transfer, ...]:
-    made, before = [], measured.answers["before"]
+    transfers, before = [], measured.answers["before"]
     options: dict[str, Any] = {"bins": settings.bins, "level": settings.level, "on_model": steps}
     if len(table.groups) > 1:
-        made.append(
+        transfers.append(
             between_groups(
                 before, measured.maps, judged, table.group_of, table.groups, settings.calibrator, draws, **options
             )
         )
-    made.append(between_models(before, measured.maps, judged, table.models, draws, **options))
-    return tuple(one for one in made if np.isfinite(one.other))
+    transfers.append(between_models(before, measured.maps, judged, table.models, draws, **options))
+    return tuple(one for one in transfers if np.isfinite(one.other))
 
 
 def _reason(counts: ConfidenceCounts, used: int) -> str | None:
@@ -316,10 +316,10 @@ def _notes(column: str, models: Sequence[str], counts: Sequence[ConfidenceCounts
     ):
         if sum(number):
             some = [i for i in np.argsort(number)[::-1] if number[i]]
-            most = fmt.listed([f"{models[i]} {number[i]:,}" for i in some], most=3)
+            most = fmt.list_words([f"{models[i]} {number[i]:,}" for i in some], most=3)
             said.append(f"{column}: {sum(number):,} of {rows:,} answers {what} ({most}).")
     if silent := [models[i] for i, one in enumerate(counts) if not one.used]:
-        said.append(f"{column}: not ranked, because no answer has a confidence: {fmt.listed(silent, most=12)}.")
+        said.append(f"{column}: not ranked, because no answer has a confidence: {fmt.list_words(silent, most=12)}.")
     if few := [one.distinct for one in counts if 0 < one.distinct < FEW_VALUES]:
         said.append(
             f"{column}: {fmt.count(len(few), 'model')} of {len(models)} use fewer than {FEW_VALUES} different values "

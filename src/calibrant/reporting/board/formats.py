@@ -85,7 +85,9 @@ def _answers(board: Board) -> list[str]:
         for a in board.answers
         for e in a.effects
     ]
-    how = [f"- {escape(a.question)} {escape(a.how)}: {escape(fmt.listed(a.members, most=8))}." for a in board.answers]
+    how = [
+        f"- {escape(a.question)} {escape(a.how)}: {escape(fmt.list_words(a.members, most=8))}." for a in board.answers
+    ]
     return ["## Questions", _table(["question", "measure", "difference", "verdict"], rows), "\n".join(how)]
 
 

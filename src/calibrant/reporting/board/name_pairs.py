@@ -56,13 +56,13 @@ def pairs_by_ending(models: Sequence[str]) -> list[NamePairs]:
     [('think', (('q-1B', 'q-1B-think'), ('q-8B', 'q-8B-think'))), ('FP8', (('q-8B', 'q-8B-FP8'),))]
     """
     there = set(models)
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_ending: dict[str, list[tuple[str, str]]] = {}
     for model in models:
         stem, dash, ending = model.rpartition("-")
         if dash and ending and stem in there:
-            found.setdefault(ending, []).append((stem, model))
-    made = [NamePairs(ending, tuple(pairs)) for ending, pairs in found.items()]
-    return sorted(made, key=lambda one: (-len(one.pairs), one.ending))
+            by_ending.setdefault(ending, []).append((stem, model))
+    endings = [NamePairs(ending, tuple(pairs)) for ending, pairs in by_ending.items()]
+    return sorted(endings, key=lambda one: (-len(one.pairs), one.ending))
 
 
 def families_by_size(models: Sequence[str]) -> list[SizeFamily]:
@@ -71,13 +71,13 @@ def families_by_size(models: Sequence[str]) -> list[SizeFamily]:
     >>> [(f.name, f.sizes) for f in families_by_size(["q-8B-it", "q-0.6B-it", "q-30B-A3B", "mix-8x7B", "r-7b"])]
     [('q-#-it', (0.6, 8.0))]
     """
-    found: dict[str, dict[float, str]] = {}
+    by_family: dict[str, dict[float, str]] = {}
     for model in models:
         sizes = SIZE.findall(model)
         if len(sizes) == 1 and float(sizes[0]) > 0:
-            found.setdefault(SIZE.sub("#", model), {})[float(sizes[0])] = model
+            by_family.setdefault(SIZE.sub("#", model), {})[float(sizes[0])] = model
     families = []
-    for name, members in found.items():
+    for name, members in by_family.items():
         if len(members) > 1:
             ascending = tuple(sorted(members))
             families.append(SizeFamily(name, ascending, tuple(members[size] for size in ascending)))

@@ -34,10 +34,10 @@ def interval(measure: str, low: float, high: float) -> str:
     return f"{100 * low:.1f} to {100 * high:.1f}" if measure in SHARES else f"{low:.3f} to {high:.3f}"
 
 
-def change(measure: str, found: Contrast) -> str:
+def change(measure: str, difference: Contrast) -> str:
     """A difference and its interval; differences of shares are points."""
     scale, digits = (100, 1) if measure in SHARES else (1, 3)
-    numbers = [scale * found.value, *sorted((scale * found.low, scale * found.high))]
+    numbers = [scale * difference.value, *sorted((scale * difference.low, scale * difference.high))]
     first, low, high = fmt.apart(numbers, digits, sign=True) if measure in SHARES else [f"{n:+.3f}" for n in numbers]
     return f"{first}{' points' if measure in SHARES else ''} [{low}, {high}]"
 
