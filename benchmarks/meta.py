@@ -65,7 +65,7 @@ def _step(name: str, size: int, how: str) -> Callable[[], None]:
     import torch
 
     from calibrant import losses, models
-    from calibrant.training.learned import GammaNet
+    from calibrant.training.learned_losses import GammaNet
     from calibrant.training.meta import MetaStep
 
     torch.manual_seed(0)
@@ -96,7 +96,7 @@ def _scripted(network: Any, x: Any, labels: Any) -> Callable[[], Any]:
     from torch.func import functional_call
 
     from calibrant import losses
-    from calibrant.training.learned import GammaNet
+    from calibrant.training.learned_losses import GammaNet
 
     learned = GammaNet(network.head.in_features, 10)
     adam, objective = torch.optim.Adam(learned.parameters(), lr=1e-3), losses.make("ce + 0.5*sece")

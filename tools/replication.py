@@ -17,9 +17,9 @@ from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import VERDICTS, Finding, judge_all
 from calibrant.studying.expand_plan import Cell, cells_of
+from calibrant.studying.paper_numbers import difference_in_paper, same_direction
 from calibrant.studying.plan import Claim, Entry, Plan, among
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.printed import difference_in_paper, same_direction
 from calibrant.studying.study import Study, filter_rows, open_plan
 from calibrant.studying.tables import cells_in_words, detectable, difference, settled_by
 

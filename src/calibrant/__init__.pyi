@@ -73,9 +73,9 @@ from .training.callbacks import HuggingFaceMetrics as HuggingFaceMetrics
 from .training.callbacks import lightning_callback as lightning_callback
 from .training.collect import collect as collect
 from .training.import_network import import_network as import_network
-from .training.learned import GammaNet as GammaNet
-from .training.learned import Smoothing as Smoothing
-from .training.learned import UnitL2 as UnitL2
+from .training.learned_losses import GammaNet as GammaNet
+from .training.learned_losses import Smoothing as Smoothing
+from .training.learned_losses import UnitL2 as UnitL2
 from .training.loop import train as train
 from .training.meta import MetaStep as MetaStep
 from .training.recipe import Recipe as Recipe

@@ -105,12 +105,12 @@ def test_keeps_shape_and_type_and_its_input(name, shape):
     images = clothes(4, channels, height, width)
     before = images.copy()
     for severity in (1, 5):
-        spoilt = make(f"{name}:severity={severity}")(images, rng())
-        assert spoilt.shape == images.shape
-        assert spoilt.dtype == np.uint8
+        corrupted = make(f"{name}:severity={severity}")(images, rng())
+        assert corrupted.shape == images.shape
+        assert corrupted.dtype == np.uint8
         assert np.array_equal(images, before)
-        assert not np.shares_memory(spoilt, images)
-        assert (spoilt != images).any() or (name == "saturate" and channels == 1)
+        assert not np.shares_memory(corrupted, images)
+        assert (corrupted != images).any() or (name == "saturate" and channels == 1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,11 +123,11 @@ def test_the_seed_decides(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - DRAW_NOTHING))
-def test_images_are_spoilt_one_by_one(name):
+def test_images_are_corrupted_one_by_one(name):
     """Two copies of an image do not get the same noise, flakes or direction."""
     twice = np.repeat(clothes(1, 3), 2, axis=0)
-    spoilt = make(name)(twice, rng())
-    assert not np.array_equal(spoilt[0], spoilt[1])
+    corrupted = make(name)(twice, rng())
+    assert not np.array_equal(corrupted[0], corrupted[1])
 
 
 @pytest.mark.parametrize("name", sorted(DRAW_NOTHING))

@@ -52,7 +52,7 @@ def test_names_are_the_files():
     assert not any(name.startswith("_") for name in names())
 
 
-def test_the_list_of_names_cannot_be_spoilt():
+def test_the_list_of_names_cannot_be_changed():
     names().clear()
     assert "ece" in names()
 

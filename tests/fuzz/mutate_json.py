@@ -63,7 +63,7 @@ def mutated_npz(data: bytes, rng: Rng) -> bytes:
         arrays["facts"] = np.array(facts.replace("\0", " "))  # numpy's text ends there
     else:
         name = _pick(rng, [name for name in arrays if name != "facts"])
-        made = _spoilt(arrays[name], rng)
+        made = _damage(arrays[name], rng)
         if made is None:
             del arrays[name]
         else:
@@ -73,7 +73,7 @@ def mutated_npz(data: bytes, rng: Rng) -> bytes:
     return stream.getvalue()
 
 
-def _spoilt(array: Any, rng: Rng) -> Any:
+def _damage(array: Any, rng: Rng) -> Any:
     """An array with another shape, type or value; None to leave it out."""
     made = np.array(array)
     match rng.integers(0, 9):

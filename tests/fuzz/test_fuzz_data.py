@@ -216,7 +216,7 @@ def damaged_data(name: str, data: bytes, rng: np.random.Generator) -> bytes:
         with np.load(io.BytesIO(data)) as archive:
             arrays = {key: archive[key] for key in archive.files if key.startswith("test")}
         key = pick(rng, list(arrays))
-        made = mutate._spoilt(arrays[key], rng)
+        made = mutate._damage(arrays[key], rng)
         arrays |= {} if made is None else {key: made}
         stream = io.BytesIO()
         np.savez(stream, **arrays)

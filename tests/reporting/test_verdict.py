@@ -80,7 +80,7 @@ def test_overconfident_is_repaired_by_a_temperature_that_changes_no_prediction()
     m = build(drawn(2000, 3.0), fit_on=drawn(2000, 3.0, seed=2), calibrators=["temperature"], resamples=100).models[0]
     assert m.best == "temperature"
     assert "A temperature of 3" in m.verdict.text
-    assert "fitted on other rows" in m.verdict.text
+    assert "on held-out rows" in m.verdict.text
     assert "removes nearly all of the calibration error" in m.verdict.text
     assert "changes no prediction" in m.verdict.text
 
@@ -144,7 +144,7 @@ def test_the_whole_paragraph():
     assert v.headline == "Says 91.0 %, is right 86.0 %: overconfident by 5.0 points."
     assert v.text == (
         "Where it says about 98 %, it is right 90 % of the time (300 rows). Its calibration error (ECE) is 6.0 %, "
-        "where chance alone stays below 2.0 %. Isotonic regression, fitted on other rows, lowers the loss (NLL 0.600 "
+        "where chance alone stays below 2.0 %. Isotonic regression, on held-out rows, lowers the loss (NLL 0.600 "
         "to 0.500) and removes most of the calibration error (ECE 6.0 % to 2.0 %). It changes no prediction; "
         "refinement (AUROC) is unchanged."
     )

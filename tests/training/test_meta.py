@@ -23,7 +23,7 @@ from calibrant.datasets import Part, Splits
 from calibrant.losses import make
 from calibrant.training.batches import Batches, Pixels
 from calibrant.training.images import load_splits
-from calibrant.training.learned import GammaNet, Smoothing, UnitL2
+from calibrant.training.learned_losses import GammaNet, Smoothing, UnitL2
 from calibrant.training.log import LookAheadWarning, warn_of_look_ahead
 from calibrant.training.loop import train
 from calibrant.training.meta import MetaStep

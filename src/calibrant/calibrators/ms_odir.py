@@ -16,7 +16,7 @@ class MSODIR(Calibrator):
     """softmax(W z + b) with small off-diagonal weights and biases; seven strengths, chosen by cross-validation.
 
     36 fits of k (k + 1) numbers: slow for many classes. `select=cal_ece` picks by the ECE on the fitting rows, as the
-    paper says literally; that flatters weak regularisation. Acts on the logits as they are: a constant
+    paper says literally; that favours weak regularisation. Acts on the logits as they are: a constant
     added to a row changes what it says. `dirichlet` acts on log-probabilities, where nothing can be added.
 
     >>> p = Predictions.from_logits([[2.0, 0.0], [0.0, 2.0]] * 20, [0, 1, 0, 1, 0, 0, 1, 1] * 5)

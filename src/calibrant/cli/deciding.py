@@ -27,7 +27,7 @@ def decide(
     ] = None,
     confidence: Annotated[float, typer.Option(help="confidence of the guarantee, and of the intervals")] = 0.95,
     map_file: Annotated[
-        Path | None, typer.Option("--map", help="calibrate the scores first; fitted on other rows than these")
+        Path | None, typer.Option("--map", help="calibrate the scores first; fitted on separate rows")
     ] = None,
     test: Annotated[Path | None, typer.Option(help="judge the decision on these rows")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write the decision to this JSON file")] = None,

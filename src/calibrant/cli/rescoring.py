@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, numbers, print_json
-from calibrant.cli._rescored import describe_confidnet, facts_of, show, tell_clamp
+from calibrant.cli._rescoring_output import describe_confidnet, facts_of, show, tell_clamp
 from calibrant.core.errors import InputError
 from calibrant.core.io.formats import SUFFIXES
 

@@ -3,7 +3,7 @@
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
 from calibrant.datasets._image_cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets._splits import Splits, half_rows, halves, split, split_sizes
 from calibrant.datasets._unpickle import StoredTensor, read_pickled
 

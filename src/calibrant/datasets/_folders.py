@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import read_regular
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import Encoded, ImageFiles, Picture
-from calibrant.datasets._decoded import decode_images
+from calibrant.datasets._decoded_images import decode_images
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif")
 

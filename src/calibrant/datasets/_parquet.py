@@ -17,7 +17,7 @@ from calibrant.core.files import damage_error
 from calibrant.core.io.tables import readable
 from calibrant.datasets._base import Bytes
 from calibrant.datasets._decode import LOOKED_AT, Colour, Encoded, Fit, Picture, picture_of
-from calibrant.datasets._decoded import decode_images
+from calibrant.datasets._decoded_images import decode_images
 
 WORDS = {
     "train": ("train", "training"),

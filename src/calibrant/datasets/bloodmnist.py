@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._medmnist import check_size, read_medmnist
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets.medmnist import CLASSES
 
 

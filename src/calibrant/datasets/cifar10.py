@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD, Layout, read_cifar
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 LAYOUT = Layout(
     batches={"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)},

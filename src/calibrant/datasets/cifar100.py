@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import Layout, read_cifar
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 WORDS = """
 apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can

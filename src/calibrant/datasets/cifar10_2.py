@@ -8,7 +8,7 @@ from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import find_file, read_npz
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 
 @dataclass(frozen=True)

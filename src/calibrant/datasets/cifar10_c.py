@@ -11,7 +11,7 @@ from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
 from calibrant.datasets._files import absent, first_file, place, read_npy
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 SEVERITIES = 5
 CorruptionName = Literal[

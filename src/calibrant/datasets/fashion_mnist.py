@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._files import absent, first_file, place, read_idx
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 CLASSES = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),

@@ -8,7 +8,7 @@ from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
 from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import check_size, class_folders, listing
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MARGIN = 8 / 7  # 256 for 224

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import pixels_and_labels
 from calibrant.datasets._files import absent, first_file, place
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets._unpickle import read_pickled
 
 SIDE, KEPT = 16, 120

@@ -9,7 +9,7 @@ from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
 from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import check_size, class_folders, listing
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets.imagenet import MARGIN, MEAN, STD
 
 

@@ -11,7 +11,7 @@ from calibrant.core.io.npz import BROKEN
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import MEAN, STD
 from calibrant.datasets._files import find_file
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 
 
 @dataclass(frozen=True)

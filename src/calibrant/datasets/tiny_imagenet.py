@@ -12,7 +12,7 @@ from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Picture
 from calibrant.datasets._files import absent, place
 from calibrant.datasets._folders import Listing, class_folders, listing
-from calibrant.datasets._published import PublishedDataset
+from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets.imagenet import MEAN, STD
 
 PICTURE = Picture(64, 64, 3)

@@ -46,7 +46,7 @@ def decide(
     - `max_error`: answer the rows that are sure enough, so that at most this share of the answers is wrong.
     - `min_precision`: call rows positive so that at least this share of them is.
 
-    The two bounds hold with this `confidence`, over the draw of the rows. With a `map`, which was fitted on other rows,
+    The two bounds hold with this `confidence`, over the draw of the rows. With a `map`, fitted on separate rows,
     scores are calibrated first.
 
     >>> p = Predictions.binary([0.05, 0.2, 0.6, 0.04], [1, 0, 1, 0])
@@ -101,7 +101,7 @@ def _cost_words(rule: CostRule, lines: tuple[CostLine, ...], q: Predictions, con
     if own.low <= own.expected <= own.high:
         return f"{text}; by the scores themselves {fmt.number(own.expected)} was expected, which agrees within noise."
     less = "less" if own.expected < own.low else "more"
-    advice = "the scores are not calibrated for this: fit a map on other rows and give it"
+    advice = "the scores are not calibrated for this: fit a map on separate rows and give it"
     return f"{text}; by the scores themselves {fmt.number(own.expected)} was expected, {less}: {advice}."
 
 

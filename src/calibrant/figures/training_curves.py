@@ -35,7 +35,7 @@ class TrainingCurves(TableFigure):
     """One panel per measure: columns named train_, val_ or test_ something, and gamma_mean with gamma_std as a band.
 
     Column `epoch`, and `model` where the table holds several runs. A measure can be best at an epoch other than the
-    last: choosing that epoch on the test part flatters it. Epochs without a value are left out of their curve.
+    last: choosing that epoch on the test part makes it optimistic. Epochs without a value are left out of their curve.
 
     >>> import polars as pl
     >>> rows = TrainingCurves().data(pl.DataFrame({"epoch": [1, 2], "val_ece": [0.1, 0.05]}))

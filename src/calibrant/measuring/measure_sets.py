@@ -82,7 +82,7 @@ def measure_set(
 
 def _benchmark(p: Predictions, ood: Mapping[str, Predictions], seed: int, *, others: bool) -> list[Measurement]:
     T, states = _states(p, seed)
-    fitted = f"after temperature scaling (T = {T:.4f}, fitted on {p.n - states['post'].n} other rows): "
+    fitted = f"after temperature scaling (T = {T:.4f}, fitted on {p.n - states['post'].n} held-out rows): "
     measurements = []
     for state, q in states.items():
         for column, value in _columns(q, others).items():

@@ -97,7 +97,7 @@ def to_do(best: str) -> str:
 def describe_judging(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
     """How the calibrators were fitted and judged."""
     words = {
-        "held_out": "Each calibrator was fitted on other rows and judged on these held-out ones.",
+        "held_out": "Each calibrator was fitted on separate rows and judged on these, which are held out.",
         "cross_fitted": "No rows to fit on were given, so each row is calibrated by a map fitted on the other four "
         "fifths of the rows (cross-fitting); the parameters are of a fit on all rows.",
         "fitting_rows": "The calibrators were fitted on rows they are judged on: these numbers are optimistic.",
@@ -122,7 +122,7 @@ def _repair(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling:
     t = _find(trials, ruling.chosen)
     changes = _changes(t)
     fitted = {
-        "held_out": "fitted on other rows,",
+        "held_out": "on held-out rows,",
         "cross_fitted": "cross-fitted,",
         "fitting_rows": "fitted on these very rows (which is optimistic),",
     }

@@ -12,7 +12,7 @@ from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.core.torch.layers import wide
 from calibrant.core.torch.loader import NO_ITERATOR, Loader, Rows, pairs
-from calibrant.rescorers._clamped import check_inputs
+from calibrant.rescorers._clamped_network import check_inputs
 
 OnPass = Callable[[int], None]
 CPU_ROWS = 100  # images at a time on a CPU: what a network makes of more of them does not fit its caches

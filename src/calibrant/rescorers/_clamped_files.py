@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.json import read_json, whole
 from calibrant.rescorers._clamp_report import ClampReport
-from calibrant.rescorers._clamped import ClampedNetwork
+from calibrant.rescorers._clamped_network import ClampedNetwork
 
 TENSORS, FACTS = "clamp.safetensors", "clamp.json"
 AGAIN = "fit and save again"

@@ -17,7 +17,7 @@ from calibrant.core.maps.export_check import ONNX_INSTALL, TOLERANCE, ExportedFi
 from calibrant.core.torch.layers import freeze, wide
 
 if TYPE_CHECKING:
-    from calibrant.rescorers._clamped import ClampedNetwork
+    from calibrant.rescorers._clamped_network import ClampedNetwork
 
 ROWS = 5  # of the comparison; the export itself looks at two, so that a fixed batch size shows
 INPUT, OUTPUT = "inputs", "logits"

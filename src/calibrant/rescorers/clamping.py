@@ -14,8 +14,8 @@ from calibrant.rescorers._clamp_options import check_numbers, feasible
 from calibrant.rescorers._clamp_passes import OnPass, Passes
 from calibrant.rescorers._clamp_report import ClampReport, ClampRow, HeldOut, choose_fit, report
 from calibrant.rescorers._clamp_search import CV_POOL, LAM_POOL, NEXT, Search
-from calibrant.rescorers._clamped import ClampedNetwork
 from calibrant.rescorers._clamped_files import load_clamped
+from calibrant.rescorers._clamped_network import ClampedNetwork
 
 __all__ = ["ClampReport", "ClampRow", "ClampedNetwork", "HeldOut", "NeuralClamping", "OnPass", "load_clamped"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from calibrant.core.errors import unknown_name
 from calibrant.rescorers.confidnet import STATE, ConfidNet, FittedConfidNet, OnEpoch
-from calibrant.rescoring.rescored import RescoredPredictions
+from calibrant.rescoring.rescored_predictions import RescoredPredictions
 from calibrant.rescoring.run import RunToRescore
 
 

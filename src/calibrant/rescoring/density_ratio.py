@@ -4,7 +4,7 @@ from pathlib import Path
 
 from calibrant.core.predictions import Predictions
 from calibrant.rescorers.density_ratio import DensityRatio
-from calibrant.rescoring.rescored import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
+from calibrant.rescoring.rescored_predictions import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
 
 
 def rescore_by_density_ratio(

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.errors import unknown_name
 from calibrant.core.predictions import Predictions
 from calibrant.datasets import Part
-from calibrant.rescoring.rescored import Bar, load_held_out, no_bar, predictions_of
+from calibrant.rescoring.rescored_predictions import Bar, load_held_out, no_bar, predictions_of
 from calibrant.training.batches import Batches
 from calibrant.training.images import load_splits
 from calibrant.training.predict import device_of

@@ -5,7 +5,7 @@ from pathlib import Path
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.rescorers.trust_score import FittedTrustScore, TrustScore
-from calibrant.rescoring.rescored import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
+from calibrant.rescoring.rescored_predictions import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
 
 
 def rescore_by_trust_score(

@@ -13,9 +13,9 @@ from calibrant.measuring import measure_format as mf
 from calibrant.reporting import pictures
 from calibrant.studying.claims import VERDICTS, Finding
 from calibrant.studying.page_figures import drawings
+from calibrant.studying.paper_numbers import difference_in_paper, find_number, find_place, same_direction
 from calibrant.studying.plan import Layout, Plan
-from calibrant.studying.printed import difference_in_paper, find_number, find_place, same_direction
-from calibrant.studying.published import PAPERS, PublishedNumber, lookup
+from calibrant.studying.published_tables import PAPERS, PublishedNumber, lookup
 from calibrant.studying.study import Study
 from calibrant.studying.tables import cells_in_words, detectable, difference, settled_by
 

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Literal
 
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.studying import published
+from calibrant.studying import published_tables
 
 Label = str | int | float | bool
 Only = dict[str, list[Label]]  # axis of the grid -> some of its values
@@ -156,7 +156,7 @@ class Plan:
             for i, one in enumerate(layout.measures):
                 check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
             if layout.published:
-                _check_known(f"table.{number}.published", layout.published, published.names())
+                _check_known(f"table.{number}.published", layout.published, published_tables.names())
         for number, figure in enumerate(self.figure):
             for i, one in enumerate(figure.entries):
                 _check_known(f"figure.{number}.entries.{i}", one, self.methods if figure.over == "epochs" else rows)
@@ -174,7 +174,7 @@ class Plan:
             for i, one in enumerate(claim.among):
                 _check_known(f"claim.{number}.among.{i}", one, rows)
             for i, one in enumerate(claim.published):
-                _check_known(f"claim.{number}.published.{i}", one, published.names())
+                _check_known(f"claim.{number}.published.{i}", one, published_tables.names())
             _check_rank(f"claim.{number}", claim)
             check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
 

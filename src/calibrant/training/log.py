@@ -10,7 +10,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
 from calibrant.datasets import Part, Splits
 from calibrant.measures import make as measure
-from calibrant.training.learned import LearnedLoss
+from calibrant.training.learned_losses import LearnedLoss
 from calibrant.training.optimize import learning_rate
 from calibrant.training.parts import Parts
 from calibrant.training.predict import predict

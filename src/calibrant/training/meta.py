@@ -18,7 +18,7 @@ from calibrant import losses
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.torch.layers import layer, listening
 from calibrant.training.forward_mode import OutputRecorder, OutputReplay, slope_along
-from calibrant.training.learned import LearnedLoss, Reduction
+from calibrant.training.learned_losses import LearnedLoss, Reduction
 
 Weights = dict[str, Tensor]
 

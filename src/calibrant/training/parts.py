@@ -12,7 +12,7 @@ from calibrant.core.torch import checkpoint
 from calibrant.losses import Loss
 from calibrant.losses.mixup import Mixup
 from calibrant.models import Network, Shape, build
-from calibrant.training.learned import make_learned
+from calibrant.training.learned_losses import make_learned
 from calibrant.training.meta import MetaStep
 from calibrant.training.optimize import make_optimizer
 from calibrant.training.recipe import Recipe

@@ -18,7 +18,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
 from calibrant.models import Network, Shape, build
 from calibrant.training.batches import Pixels
-from calibrant.training.learned import GammaNet, LearnedLoss, make_learned
+from calibrant.training.learned_losses import GammaNet, LearnedLoss, make_learned
 from calibrant.training.recipe import Recipe, name_entries
 
 if TYPE_CHECKING:

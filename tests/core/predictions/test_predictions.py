@@ -249,15 +249,15 @@ def test_stored_arrays_cannot_be_written():
 
 def test_kept_views_cannot_spoil_later_answers():
     """Writing into a view is refused, or touches a copy."""
-    spoilt = []
+    changed = []
     for view in ("probs", "log_probs", "confidence", "predicted", "correct", "true_prob", "true_log_prob"):
         p = Predictions.from_logits(np.array(LOGITS), LABELS)
         before = getattr(p, view).copy()
         with contextlib.suppress(ValueError):
             getattr(p, view)[:] = 0
         if not np.array_equal(getattr(p, view), before):
-            spoilt.append(view)
-    assert spoilt == []
+            changed.append(view)
+    assert changed == []
 
 
 def test_attributes_cannot_be_replaced():

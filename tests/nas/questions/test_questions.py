@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.statistics.bootstrap import resample_counts
 from calibrant.figures import CATALOGUE as FIGURES
 from calibrant.nas.questions import Number, make, names
-from calibrant.nas.questions._resampled import NetworkResamples, Pairs, tau_draws
+from calibrant.nas.questions._resamples import NetworkResamples, Pairs, tau_draws
 
 
 @pytest.fixture(scope="module")

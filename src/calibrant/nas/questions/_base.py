@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from calibrant.core.catalogue import check_options
 from calibrant.core.errors import InputError
 from calibrant.nas.questions._answer import Answer, Claim, Number, Picture, Population, format_value
-from calibrant.nas.questions._judged import judge, number
+from calibrant.nas.questions._judging import judge, number
 from calibrant.nas.questions._networks import COPIES, KEYS, Networks, plain
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.nas.questions._answer import Population
-from calibrant.nas.questions._resampled import NetworkResamples
+from calibrant.nas.questions._resamples import NetworkResamples
 
 if TYPE_CHECKING:
     import polars as pl

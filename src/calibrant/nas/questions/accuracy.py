@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number
 from calibrant.nas.questions._columns import ECE
-from calibrant.nas.questions._resampled import FEW
+from calibrant.nas.questions._resamples import FEW
 
 GOOD = 0.9
 LITTLE = 0.2

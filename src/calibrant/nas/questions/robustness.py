@@ -8,7 +8,7 @@ import numpy as np
 from calibrant.core.curves.ranking import kendall
 from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number
 from calibrant.nas.questions._columns import ECE, short
-from calibrant.nas.questions._resampled import FEW, Estimate
+from calibrant.nas.questions._resamples import FEW, Estimate
 
 if TYPE_CHECKING:
     import polars as pl

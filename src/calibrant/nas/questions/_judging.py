@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.nas.questions._answer import Claim, Kind, Number, format_value
-from calibrant.nas.questions._resampled import Estimate
+from calibrant.nas.questions._resamples import Estimate
 
 BOUNDS: dict[Kind, tuple[float, float]] = {"tau": (-1, 1), "share": (0, 1), "factor": (0, np.inf)}
 

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from calibrant.studying.claims import agrees
 from calibrant.studying.plan import Claim, Layout, Plan
-from calibrant.studying.published import Key, PublishedNumber, lookup
+from calibrant.studying.published_tables import Key, PublishedNumber, lookup
 
 
 @dataclass(frozen=True)

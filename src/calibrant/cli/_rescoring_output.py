@@ -10,7 +10,7 @@ from calibrant.core.text.number_format import number, percent
 if TYPE_CHECKING:
     from calibrant.core.predictions import Predictions
     from calibrant.rescoring.clamping import ClampedRun
-    from calibrant.rescoring.rescored import RescoredPredictions
+    from calibrant.rescoring.rescored_predictions import RescoredPredictions
 
 
 def tell_clamp(result: "ClampedRun", out: Path, onnx: Path | None) -> None:

@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from calibrant.studying.paper_numbers import find_number, find_place
 from calibrant.studying.plan_files import plan_names, read_plan
-from calibrant.studying.printed import find_number, find_place
-from calibrant.studying.published import lookup, names
+from calibrant.studying.published_tables import lookup, names
 
 QUOTED = "quoted by the paper from others; their training is not ours to repeat"
 WITHOUT = {  # table -> entries of it that no plan has, and why
