@@ -80,7 +80,7 @@ class Curve:
 
     @classmethod
     def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
-        if len(scores) >= LONG and scores.min() >= 0 and scores.max() <= 1:
+        if len(scores) and scores.min() >= 0 and scores.max() <= 1:
             return cls(*_sort_pairs(scores, outcomes), partial(_order_of_pairs, scores, outcomes))
         order = np.argsort(scores)
         return cls(scores[order], outcomes[order].astype(np.float64), order)
@@ -192,9 +192,11 @@ def _pairs(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
 
 
 def _sort_pairs(scores: Array, outcomes: Outcomes) -> tuple[Array, Array]:
-    """Scores in ascending order with their outcomes, in one byte each: no sort of row numbers, and no copies."""
+    """Scores in ascending order with their outcomes, of many rows in one byte each: no sort of row numbers."""
     pairs = _pairs(scores, outcomes)
     pairs.sort()
+    if len(pairs) < LONG:
+        return (pairs >> np.uint64(1)).view(np.float64), (pairs & np.uint64(1)).astype(np.float64)
     ordered = np.empty(len(pairs), dtype=np.int8)
     for start in range(0, len(pairs), BLOCK):
         part = slice(start, start + BLOCK)
