@@ -11,15 +11,16 @@ from calibrant.calibrators._newton import LARGEST, newton
 from calibrant.calibrators._objective import CachedObjective, largest_entry, mean_nll
 from calibrant.calibrators._scaling import Ridge, scaling
 from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.curves import native
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Fit
 from calibrant.core.parallel import one_blas_thread, pieces
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS
 from calibrant.core.text.number_format import name_classes
 
-GRADIENT_ROUGH, GRADIENT_ENOUGH = 5e-6, 1e-6  # largest entry of the gradient of the mean objective
+GRADIENT_ROUGH, GRADIENT_ENOUGH = 1e-5, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
-TRIES = 6  # points of one line search in float32
+TRIES = 3  # points of one line search in float32
 MOST_CLASSES = 3000  # of a matrix: 9 million weights, and twenty times as many numbers to find them
 FAR = 1e3  # a weight or bias beyond this has run off
 
@@ -148,6 +149,8 @@ def _solve(
             w, b, steps = lbfgs(objective, scaling(z, w, penalty), w, b, iterations, GRADIENT_ENOUGH)
         return w, b, steps
     scale = scaling(z, weight, penalty)
+    if weight.ndim == 1 and native.is_available():  # float64 costs no more than float32
+        return lbfgs(objective, scale, weight, bias, iterations, GRADIENT_ENOUGH)
     short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
     rough = CachedObjective(partial(whole, rough=short))  # cheap steps first: the end does not depend on them
     w, b, first = lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH, TRIES)
