@@ -95,11 +95,12 @@ In the table, *standard* marks what `calibrant measure` prints unless told other
 | name | what it is | better | standard | stream |
 |---|---|---|---|---|
 """
-BETTER = {"down": "lower", "up": "higher", "zero": "near 0", "none": "neither"}
+BETTER = {"down": "lower", "up": "higher", "zero": "near 0", "one": "near 1", "none": "neither"}
 DIRECTION = {
     "down": "Lower is better.",
     "up": "Higher is better.",
     "zero": "Nearer to 0 is better; the sign says on which side it is off.",
+    "one": "Nearer to 1 is better; the side says in which way it is off.",
     "none": "It describes: neither way is better.",
 }
 
@@ -124,6 +125,8 @@ def section(name: str, m: Measure) -> str:
     facts = [f"**By default:** {m.definition}.", f"**Direction:** {DIRECTION[m.direction]}", f"**Values:** {bounds}."]
     if m.aliases:
         facts.append(f"**Also found as:** {', '.join(f'`{alias}`' for alias in m.aliases)}.")
+    if m.undefined_for:
+        facts.append(f"**Does not exist for:** {m.undefined_for}.")
     if m.covers:
         facts.append(f"**Interval:** {m.covers}.")
     if m.reference != "-":

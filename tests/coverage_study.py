@@ -9,7 +9,7 @@ from synthetic import any_classes
 from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import resample_counts
-from calibrant.measures import ClassMeasure, CurveMeasure, RowMeasure, make, names
+from calibrant.measures import ClassMeasure, CurveMeasure, RatioMeasure, RowMeasure, make, names
 from calibrant.measures.kde import KDE
 from calibrant.measures.refinement import Refinement
 from calibrant.measuring.confidence_limits import find_limits, sampling
@@ -73,6 +73,8 @@ def truth(m, kind, k=5):
     p, true = _reference(kind, k)
     if isinstance(m, ClassMeasure):
         return m.of_classes(_class_bins(m, p, true))
+    if isinstance(m, RatioMeasure):
+        return float(true[np.arange(p.n), p.predicted].sum() / p.confidence.sum())
     if isinstance(m, RowMeasure) and not isinstance(m, Refinement):
         each = [m.rows(Predictions(p.values, np.full(p.n, label), p.score_type)) for label in range(k)]
         return float(np.einsum("ni,in->", true, np.array(each)) / p.n)
@@ -121,7 +123,7 @@ def _resampled(found, p, seed):
 @cache
 def _of_known_noise(m):
     p = labelled(*drawn("calibrated", 100, 0), 0)
-    return m.spread(p, sampling(p, 0)) is not None
+    return m.spread(p, sampling(p, 0)) is not None or m.influence(p) is not None
 
 
 def _softmax(logits):

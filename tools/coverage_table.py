@@ -1,5 +1,6 @@
 """Measure how often intervals hold the truth and write the table of docs/intervals.md: python tools/coverage_table.py
 
+With names of measures, only these are measured and the others stay: python tools/coverage_table.py slope atb.
 Every cell is written as soon as it is measured, so a run that is stopped has not been for nothing.
 """
 
@@ -11,15 +12,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from coverage_study import BEGIN, END, KINDS, MISSING, PAGE, SETS, SIZES, SPECS, coverage, read_table
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
+    chosen = {spec: SPECS[spec] for spec in names or SPECS}
     for kind in KINDS:
         for n in SIZES:
-            shares = coverage(tuple(SPECS.values()), kind, n, SETS)
+            shares = coverage(tuple(chosen.values()), kind, n, SETS)
             table = read_table()
-            for spec, m in SPECS.items():
+            for spec, m in chosen.items():
                 table.setdefault(spec, dict.fromkeys(((kind, n) for kind in KINDS for n in SIZES), MISSING))
                 table[spec][kind, n] = f"{shares[m]:.2f}"
-            write_table({spec: table[spec] for spec in sorted(SPECS)})
+            write_table({spec: table[spec] for spec in sorted(SPECS) if spec in table})
 
 
 def write_table(table: dict[str, dict[tuple[str, int], str]]) -> None:
@@ -37,4 +39,4 @@ def write_table(table: dict[str, dict[tuple[str, int], str]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -12,7 +12,7 @@ from entry_options import options_of, values_of
 from synthetic import any_classes, suited
 
 from calibrant.core.catalogue import spec_of
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, UndefinedMeasureError
 from calibrant.core.predictions import Predictions
 from calibrant.measures import Measure, find, make, names
 
@@ -68,7 +68,7 @@ def test_states_its_facts(name):
     assert cls.title
     assert cls.title[0].isupper()
     assert cls.reference
-    assert cls.direction in ("down", "up", "zero", "none")
+    assert cls.direction in ("down", "up", "zero", "one", "none")
     low, high = cls.bounds
     assert low < high
     assert cls.resamples >= 100
@@ -223,6 +223,10 @@ def test_is_a_python_float_inside_its_bounds(measure, p, tied):
 @pytest.mark.parametrize("name", NAMES)
 def test_all_right_and_all_wrong(name, make_data):
     for data in ("all correct", "all wrong"):
+        if "one class" in find(name).undefined_for:
+            with pytest.raises(UndefinedMeasureError, match="one class only"):
+                make(name)(suited(make(name), make_data(data)))
+            continue
         value = make(name)(suited(make(name), make_data(data)))
         assert math.isfinite(value) or (math.isnan(value) and find(name).needs_both)
 

@@ -54,6 +54,7 @@ def measure(
 
     FILE may also be a state that --state or an accumulator wrote (.json).
     """
+    from calibrant.measuring.measure import measure_if_defined
     from calibrant.measuring.standard import standard
 
     if set_name not in ("standard", "benchmark102"):
@@ -92,10 +93,9 @@ def measure(
     p = inputs.load(file)
     if set_name == "benchmark102":
         return _measure_benchmark(p, inputs, measures, ood, resamples, as_json)
+    how = cal.measure if measures else measure_if_defined
     with progress("measuring", measures or standard(p)) as steps:
-        rows = [
-            cal.measure(p, m, confidence=confidence, resamples=resamples, seed=seed, progress=step) for m, step in steps
-        ]
+        rows = [how(p, m, confidence=confidence, resamples=resamples, seed=seed, progress=step) for m, step in steps]
     if as_json:
         return print_json([m.to_dict() | inputs.facts(p) for m in rows])
 

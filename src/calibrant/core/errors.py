@@ -47,6 +47,10 @@ class InputError(ValueError):
         return other
 
 
+class UndefinedMeasureError(InputError):
+    """A measure does not exist on these rows: no number would be true of them."""
+
+
 class LeakWarning(UserWarning):
     """Numbers on rows that a map was fitted on are optimistic."""
 

@@ -4,7 +4,7 @@ from calibrant.measures._measure import Direction, Measure, Streams, Unit, check
 from calibrant.measures._of_bins import BinnedMeasure, BinOptions
 from calibrant.measures._of_classes import ClassMeasure
 from calibrant.measures._of_curve import CurveMeasure, OfCurve
-from calibrant.measures._of_rows import RowMeasure
+from calibrant.measures._of_rows import RatioMeasure, RowMeasure
 
 __all__ = [
     "BinOptions",
@@ -14,6 +14,7 @@ __all__ = [
     "Direction",
     "Measure",
     "OfCurve",
+    "RatioMeasure",
     "RowMeasure",
     "Streams",
     "Unit",

@@ -29,7 +29,8 @@ TASK_WORDS: dict[Task, dict[str, str]] = {  # what definitions call the score, f
     "confidence": {"top-label": "confidence"},
 }
 
-Direction = Literal["down", "up", "zero", "none"]
+Direction = Literal["down", "up", "zero", "one", "none"]
+IDEALS = {"zero": 0.0, "one": 1.0}  # the value that is best, where neither low nor high values are
 Unit = Literal["percent", "number"]
 Streams = Literal["rows", "bins", "ranking", "no"]
 
@@ -52,6 +53,8 @@ class Measure:
     covers: ClassVar[str] = ""  # what a 95 % interval covers, where that is not 93 to 99 %
     of_calibration: ClassVar[bool] = False  # zero for a perfectly calibrated model of infinitely many rows
     needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong
+    undefined_for: ClassVar[str] = ""  # rows on which it raises UndefinedMeasureError, in words
+    of_ratio: ClassVar[bool] = False  # its interval is symmetric in the logarithm
     without_interval: ClassVar[str] = ""  # why it has none, where no interval is known that holds
     fixed_maps: ClassVar[bool] = False  # fits maps, and resamples do not fit them again
 
@@ -122,6 +125,15 @@ class Measure:
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         """The noise that sampling the rows gives the measure, where that is known without resampling them."""
         return None
+
+    def influence(self, p: Predictions) -> Array | None:
+        """What each row adds to the error of the value, to first order, (n,); None where only resamples can tell."""
+        return None
+
+    @property
+    def ideal(self) -> float | None:
+        """The value that is best, where neither low nor high values are."""
+        return IDEALS.get(self.direction)
 
     def rough(self, p: Predictions) -> bool:
         """Are there too few rows for normal noise, and so few that calibrated worlds are soon simulated?"""

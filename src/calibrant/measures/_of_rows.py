@@ -1,4 +1,4 @@
-"""Measures of rows: the mean of one number per row."""
+"""Measures of rows: the mean of one number per row, or the ratio of two such means."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,6 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.catalogue import spec_of
+from calibrant.core.errors import UndefinedMeasureError
 from calibrant.core.predictions import Predictions
 from calibrant.measures._measure import Measure, Streams
 
@@ -25,3 +27,37 @@ class RowMeasure(Measure):
     def resample(self, p: Predictions, counts: Ints) -> Array:
         weights = counts if p.weights is None else counts * p.weights
         return np.asarray(weights @ self.rows(p) / weights.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class RatioMeasure(Measure):
+    """The mean of one number per row over the mean of another."""
+
+    streams: ClassVar[Streams] = "rows"
+    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    undefined_for: ClassVar[str] = "rows whose denominator is 0"
+    of_ratio: ClassVar[bool] = True
+
+    def parts(self, p: Predictions) -> tuple[Array, Array]:
+        """Numerator and denominator of each row."""
+        raise TypeError(f"{type(self).__name__} does not say what it divides: define parts")
+
+    def __call__(self, p: Predictions) -> float:
+        return self.divide(*map(p.mean, self.parts(p)))
+
+    def divide(self, above: float, below: float) -> float:
+        """The ratio of two sums."""
+        if below <= 0:
+            expected, fix = "a denominator above 0", "give the scores of a model that expects something"
+            raise UndefinedMeasureError(spec_of(self), expected=expected, got="0", fix=fix)
+        return float(above / below)
+
+    def influence(self, p: Predictions) -> Array | None:
+        (above, below), w = self.parts(p), np.ones(p.n) if p.weights is None else p.weights
+        total = float(w @ below)
+        return np.asarray(w * (above - float(w @ above) / total * below) / total)
+
+    def resample(self, p: Predictions, counts: Ints) -> Array:
+        weights = counts if p.weights is None else counts * p.weights
+        above, below = (weights @ part for part in self.parts(p))
+        return np.asarray(np.divide(above, below, out=np.full(len(counts), np.nan), where=below > 0))

@@ -34,7 +34,7 @@ Better = Literal["a", "b", "neither"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """b minus a, or |b| minus |a| of a measure that is best at zero.
+    """b minus a, or the difference of the distances of a measure that is best at 0 or at 1.
 
     The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample. Where there are too
     few rows for an interval, `reason` says so, and the ends and the p-value are NaN (null in JSON).
@@ -181,8 +181,8 @@ def compare_values(
     m: Measure, name: str, p: Predictions, a: float, b: float, spread: Difference, confidence: float
 ) -> Comparison:
     """The comparison of two values of a measure on the rows of p, given the interval and test of their difference."""
-    distance = m.direction == "zero"
-    difference = abs(b) - abs(a) if distance else b - a
+    ideal = m.ideal
+    difference = b - a if ideal is None else abs(b - ideal) - abs(a - ideal)
     low, high, chance = min(spread.low, difference), max(spread.high, difference), spread.p_value
     if not np.isfinite(difference) or not np.isfinite(chance):
         low = high = chance = np.nan
@@ -197,7 +197,8 @@ def compare_values(
         better=_better(m, a, b) if chance < 1 - confidence else "neither",
         n=p.n,
         k=p.k,
-        definition=definition_of(m, p) + ("; the difference is that of the distances from 0" if distance else ""),
+        definition=definition_of(m, p)
+        + ("" if ideal is None else f"; the difference is that of the distances from {ideal:g}"),
     )
 
 
@@ -213,7 +214,7 @@ def find_difference(
 ) -> Difference:
     """The interval and the test of the difference; rows that are not paired were drawn independently."""
     seeds = (seed, seed) if paired else (seed, seed + OTHER)
-    if m.direction != "zero":
+    if m.ideal is None:
         of_a = m.spread(a, sampling(a, seeds[0], paired=paired))
         of_b = None if of_a is None else m.spread(b, sampling(b, seeds[1], paired=paired))
         if of_a is not None and of_b is not None:
@@ -246,11 +247,12 @@ def difference_of(
     tail: float,
     how: Callable[[float, Array, float], Difference] = Difference.of_draws,
 ) -> Difference:
-    """From values of a and b on the same resamples (or parts); of distances from 0 where a measure is best there."""
+    """From values of a and b on the same resamples (or parts); of distances from the ideal where there is one."""
     difference = how(b - a, draws_b - draws_a, tail)
-    if m.direction != "zero":
+    if m.ideal is None:
         return difference
-    return Difference.of_distances(difference, how(b + a, draws_b + draws_a, tail))
+    both = 2 * m.ideal
+    return Difference.of_distances(difference, how(b + a - both, draws_b + draws_a - both, tail))
 
 
 def _smaller(d: float, t: float) -> float:
@@ -260,6 +262,6 @@ def _smaller(d: float, t: float) -> float:
 def _better(chosen: Measure, a: float, b: float) -> Better:
     if chosen.direction == "none":
         return "neither"
-    cost = {"down": 1.0, "up": -1.0}.get(chosen.direction)
-    a, b = (abs(a), abs(b)) if cost is None else (cost * a, cost * b)
-    return "a" if a < b else "b"
+    if chosen.ideal is not None:
+        a, b = abs(a - chosen.ideal), abs(b - chosen.ideal)
+    return "a" if (a < b) != (chosen.direction == "up") else "b"

@@ -18,6 +18,7 @@ PARTS = 100
 WORK = 1000 * MANY_ROWS  # rows that resampling may touch
 FEWEST = 100
 MOST = 1_000_000
+ZERO_RATIO = "a ratio of 0 has no interval: not one event was seen"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,12 @@ def find_limits(
         if interval.low > 0 and m.rough(p) and np.mean(m.under_calibration(p, m.resamples, seed) >= value) > tail:
             interval = Interval(0.0, interval.high)
         return _limits(m, value, interval, f"normal noise of the residuals, {len(spread.floor):,} draws")
+    influence = m.influence(p)
+    if influence is not None:
+        if m.of_ratio and value <= 0:
+            return Limits(reason=ZERO_RATIO)
+        error, units = standard_error(influence, p)
+        return _limits(m, value, normal_interval(m, value, error, units, tail), "normal, robust standard error")
     if in_parts(m, p, resamples):
         half = half_width(values_on_parts(m, p, seed, progress), tail)
         return _limits(m, value, Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows")
@@ -62,6 +69,25 @@ def find_limits(
         size = affordable(m, p.n) if resamples is None else resamples
         drawn = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
     return _limits(m, value, m.bootstrap(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples")
+
+
+def standard_error(influence: Array, p: Predictions) -> tuple[float, int]:
+    """Of a value that is a sum of these, one a row, to first order; and the number of independent rows or clusters."""
+    if p.clusters is not None:
+        influence = np.bincount(p.clusters, influence).astype(np.float64)
+    units = len(influence) if p.clusters is not None else int(p.effective)
+    return float(np.sqrt((influence**2).sum() * units / max(units - 1, 1))), units
+
+
+def normal_interval(m: Measure, value: float, error: float, units: int, tail: float) -> Interval:
+    """By Student's distribution; of a ratio, symmetric in its logarithm."""
+    from scipy.stats import t
+
+    half = float(t.isf(tail, max(units - 1, 1))) * error
+    if m.of_ratio:
+        factor = float(np.exp(min(half / value, 700.0)))
+        return Interval(value / factor, value * factor)
+    return Interval(value - half, value + half)
 
 
 def why_no_interval(m: Measure, p: Predictions) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from calibrant.core.catalogue import spec_of
-from calibrant.core.errors import InputError, LeakWarning, ReversedScoresWarning
+from calibrant.core.errors import InputError, LeakWarning, ReversedScoresWarning, UndefinedMeasureError
 from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import KEEP_ELEMENTS
@@ -133,7 +133,29 @@ def measure_all(
     chosen: Sequence[What] = standard(p) if what is None else what if isinstance(what, Sequence) else [what]
     chosen = [chosen] if isinstance(chosen, str) else chosen
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
-    return Measurements(measure(p, one, **options) for one in chosen)
+    how = measure_if_defined if what is None else measure
+    return Measurements(how(p, one, **options) for one in chosen)
+
+
+def measure_if_defined(p: Predictions, what: What, **options: Any) -> Measurement:
+    """One of the standard measures: where it does not exist on these rows, an undefined value and the reason.
+
+    Who names a measure gets the error instead.
+    """
+    try:
+        return measure(p, what, **options)
+    except UndefinedMeasureError as error:
+        chosen, name = resolve(what)
+        return Measurement(
+            measure=name,
+            value=float("nan"),
+            low=None,
+            high=None,
+            n=p.n,
+            k=p.k,
+            definition=definition_of(chosen, p),
+            reason=str(error),
+        )
 
 
 def definition_of(chosen: Measure, p: Predictions) -> str:

@@ -58,7 +58,7 @@ def compare_draws(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
         reason = why_no_interval(m, p)
         if reason is not None:
             difference = UNKNOWN
-        elif name in a.spreads and m.direction != "zero":
+        elif name in a.spreads and m.ideal is None:
             difference = Difference.of_spreads(a.spreads[name], b.spreads[name], tail)
         else:
             difference = difference_of(m, before, after, a.draws[name], b.draws[name], tail)

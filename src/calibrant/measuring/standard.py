@@ -28,6 +28,10 @@ STANDARD_BINARY = (
     "mce",
     "ks",
     "smooth",
+    "slope",
+    "intercept",
+    "ici",
+    "atb",
     "roc_auc",
     "average_precision",
 )

@@ -149,9 +149,11 @@ def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[
 
 
 def _best(m: Measure, cells: Mapping[str, Cell]) -> str | None:
-    cost = {"down": lambda v: v, "up": lambda v: -v, "zero": abs}.get(m.direction)
+    def cost(value: float) -> float:
+        return abs(value - m.ideal) if m.ideal is not None else -value if m.direction == "up" else value
+
     defined = {group: cell.mean for group, cell in cells.items() if np.isfinite(cell.mean)}
-    if cost is None or len(defined) < 2:
+    if m.direction == "none" or len(defined) < 2:
         return None
     return min(defined, key=lambda group: cost(defined[group]))
 
@@ -171,8 +173,8 @@ def _test(m: Measure, a: Runs, b: Runs, of_a: Cell, of_b: Cell, seed: int) -> tu
         x, y = x[np.argsort(seeds_a)], y[np.argsort(seeds_b)]
     with np.errstate(all="ignore"):
         p = _t_test(x, y, paired)
-        if m.direction == "zero":  # distances from 0 differ if both x - y and x + y do
-            p = max(p, _t_test(x, -y, paired))
+        if m.ideal is not None:  # distances from 0 differ if both x - y and x + y do
+            p = max(p, _t_test(x - m.ideal, m.ideal - y, paired))
     return (p if np.isfinite(p) else None), "paired t-test over seeds" if paired else "Welch's t-test over runs"
 
 

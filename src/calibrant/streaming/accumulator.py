@@ -21,11 +21,11 @@ from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.residual_noise import Sampling, Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
-from calibrant.measures import BinOptions, ClassMeasure, CurveMeasure, Measure, RowMeasure
+from calibrant.measures import BinOptions, ClassMeasure, CurveMeasure, Measure, RatioMeasure, RowMeasure
 from calibrant.measures.roc_auc import ROCAUC
 from calibrant.measuring.check import Check, judge
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
-from calibrant.measuring.confidence_limits import DRAWS
+from calibrant.measuring.confidence_limits import DRAWS, ZERO_RATIO, normal_interval
 from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
 from calibrant.streaming.histogram_ranking import ranking_draws, ranking_value
@@ -36,6 +36,7 @@ from calibrant.streaming.state import (
     check_bins,
     check_named,
     check_ranking,
+    check_ratio,
     check_rows,
     check_same,
     check_shapes,
@@ -52,7 +53,7 @@ from calibrant.streaming.streamable import (
     sums_shape,
     usual,
 )
-from calibrant.streaming.sums import FINE, SUMS, class_sums, fine_scores, fine_sums, row_sums, score_sums
+from calibrant.streaming.sums import FINE, SUMS, class_sums, fine_scores, fine_sums, ratio_sums, row_sums, score_sums
 
 if TYPE_CHECKING:
     import altair as alt
@@ -135,6 +136,8 @@ class Accumulator(TableResult):
             definition += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
         low, high, how = None, None, None
         reason = "rows came in clusters" if self.clustered else self._too_few_rows()
+        if reason is None and m.of_ratio and value <= 0:
+            reason = ZERO_RATIO
         if reason is None and np.isfinite(value):
             interval, how = self._interval(m, what, value, confidence, seed)
             ends = np.clip((interval.low - rounding, interval.high + rounding), *m.bounds)
@@ -162,6 +165,8 @@ class Accumulator(TableResult):
             return m.of(self._bins(sums))
         if isinstance(m, RANKINGS):
             return ranking_value(m, sums).value
+        if isinstance(m, RatioMeasure):
+            return m.divide(*sums[:2])
         return float(sums[0] / self.total)
 
     @property
@@ -371,6 +376,8 @@ class Accumulator(TableResult):
                 yield name, fine_sums(scores, outcomes, w)
             elif isinstance(m, RowMeasure):
                 yield name, row_sums(m.rows(p).astype(np.float64), w)
+            elif isinstance(m, RatioMeasure):
+                yield name, ratio_sums(*m.parts(p), w)
 
     def _states(self) -> dict[str, Measure]:
         """The states that the measures read, each with one of these measures."""
@@ -390,6 +397,9 @@ class Accumulator(TableResult):
         spread = self._spread(what, seed)
         if spread is not None:
             return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
+        if isinstance(m, RatioMeasure):
+            error, rows = self._ratio_error(m, what), int(self.total**2 / self.square)
+            return normal_interval(m, value, error, rows, (1 - confidence) / 2), "normal, robust standard error"
         draws = self._draws(what, seed)
         kind = "counts" if isinstance(m, RANKINGS) else "sums"
         return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
@@ -419,9 +429,17 @@ class Accumulator(TableResult):
                 noisy = np.clip(outcomes + noise * rng.standard_normal(noise.shape), 0, count)
                 values.append(m.of(self._bins(np.stack([count, score, noisy]))))
             return np.array(values)
+        if isinstance(m, RatioMeasure):
+            return np.asarray(m.divide(*sums[:2]) + self._ratio_error(m, what) * rng.standard_normal(m.resamples))
         mean = sums[0] / self.total
         error = np.sqrt(max(sums[1] - 2 * mean * sums[2] + mean**2 * self.square, 0.0)) / self.total
         return np.asarray(mean + error * rng.standard_normal(m.resamples))
+
+    def _ratio_error(self, m: RatioMeasure, what: str) -> float:
+        """The standard error of a ratio, by what numerators and denominators have in common."""
+        above, below, square, cross, square_below = self._sums_of(what)
+        ratio = m.divide(above, below)
+        return float(np.sqrt(max(square - 2 * ratio * cross + ratio**2 * square_below, 0.0)) / below)
 
     def _bin_errors(self, sums: Array) -> Array:
         """The standard error of the sum of residuals of each bin, over the total weight."""
@@ -439,6 +457,8 @@ class Accumulator(TableResult):
                 check_bins(name, sums, state)
             elif isinstance(m, RANKINGS):
                 check_ranking(name, sums, state)
+            elif isinstance(m, RatioMeasure):
+                check_ratio(name, sums, state)
             else:
                 check_rows(name, sums, state, m.bounds)
         if self.n:

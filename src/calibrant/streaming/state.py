@@ -159,6 +159,17 @@ def check_rows(name: str, sums: Array, state: State, bounds: tuple[float, float]
         raise ValueError(f"squares of {name} do not fit its sum")
 
 
+def check_ratio(name: str, sums: Array, state: State) -> None:
+    """Check sums of two values per row, each from 0 to 1, and of their products with squared weights."""
+    above, below, square, cross, square_below = sums
+    slack = SLACK * max(state.total, state.square)
+    if not (-slack <= above <= state.total + slack and slack < below <= state.total + slack):
+        raise ValueError(f"sums of {name} do not fit {state.total:g} rows")
+    products = 0 <= square <= state.square + slack and 0 <= square_below <= state.square + slack
+    if not (products and -slack <= cross <= np.sqrt(square * square_below) + slack):
+        raise ValueError(f"squares of {name} do not fit its sums")
+
+
 def _are_whole(values: Array) -> bool:
     return bool(((values >= 0) & (values == np.floor(values))).all())
 

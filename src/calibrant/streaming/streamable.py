@@ -6,7 +6,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.measures import CATALOGUE, BinnedMeasure, BinOptions, ClassMeasure, CurveMeasure, Measure
+from calibrant.measures import CATALOGUE, BinnedMeasure, BinOptions, ClassMeasure, CurveMeasure, Measure, RatioMeasure
 from calibrant.measures.aurc import AURC
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.eaurc import EAURC
@@ -40,7 +40,7 @@ def streamable(spec: str) -> Measure:
     if m.streamed_from == "no":
         raise InputError(
             f"stream of {spec}",
-            expected="a mean over rows or equal-width bins",
+            expected="a mean over rows, a ratio of two, or equal-width bins",
             got="a measure that needs all rows at once",
             fix=f"use for instance {', '.join((*STREAMED, 'roc_auc'))}, or measure without a stream",
         )
@@ -75,7 +75,9 @@ def sums_shape(m: Measure | None, k: int) -> tuple[int, ...]:
         return (SUMS, HISTOGRAM)
     if isinstance(m, BinOptions):
         return (SUMS, k, m.bins) if isinstance(m, ClassMeasure) else (SUMS, m.bins)
-    return (4, FINE) if isinstance(m, RANKINGS) else (3,)
+    if isinstance(m, RANKINGS):
+        return (4, FINE)
+    return (5,) if isinstance(m, RatioMeasure) else (3,)
 
 
 def raw_weights(p: Predictions) -> Array | None:

@@ -111,6 +111,14 @@ def row_sums(values: Array, weights: Array | None) -> Array:
     return np.array([weights @ values, square @ values**2, square @ values])
 
 
+def ratio_sums(above: Array, below: Array, weights: Array | None) -> Array:
+    """The sums for a ratio of two numbers per row: of both and, with squared weights, of their three products, (5,)."""
+    w = np.ones(len(above)) if weights is None else weights
+    square = w**2
+    products = (above * above, above * below, below * below)
+    return np.array([w @ above, w @ below, *(square @ product for product in products)])
+
+
 def fine_sums(scores: Array, outcomes: Array, weights: Array | None) -> Array:
     """The weight of outcomes 1 and of outcomes 0, and both with squared weights, in bins of log-odds, (4, FINE)."""
     with np.errstate(divide="ignore"):

@@ -186,6 +186,45 @@ def of_largest(field: NoisyValues) -> Spread:
     return Spread(float(size[top]), signed[:, top], signed[:, near].max(axis=1), floor)
 
 
+def of_range(field: NoisyValues) -> Spread:
+    """Of the largest value minus the smallest: whatever comes within two standard errors of either may be it."""
+    top, bottom = int(field.value.argmax()), int(field.value.argmin())
+    noise = field.noise
+
+    def near(end: int, sign: float) -> Array:
+        off = sign * (field.value[end] - field.value)
+        return np.asarray(off <= 2 * np.sqrt(((noise - noise[:, [end]]) ** 2).mean(axis=0)))
+
+    kinked = noise[:, near(top, 1.0)].max(axis=1) - noise[:, near(bottom, -1.0)].min(axis=1)
+    value = float(field.value[top] - field.value[bottom])
+    return Spread(value, noise[:, top] - noise[:, bottom], kinked, np.ptp(noise, axis=1))
+
+
+def of_quantile(field: NoisyValues, share: Array, level: float) -> Spread:
+    """Of the level at which a share of |v| lies below, where v at each point stands for a share of the rows.
+
+    Which points lie at that level is known only up to noise, and where many do their noise partly cancels. So each side
+    also tries the noise of the one point that is nearest to the level, and takes the wider.
+    """
+    size, noise = np.abs(field.value), field.noise
+    signed = noise * np.where(field.value < 0, -1.0, 1.0)
+
+    def quantile(values: Array) -> Array:
+        order = np.argsort(values, axis=1)
+        below = np.cumsum(share[order], axis=1)
+        place = (below < level * below[:, -1:] - 1e-12).sum(axis=1)
+        return np.asarray(np.take_along_axis(values, np.take_along_axis(order, place[:, None], axis=1), axis=1)[:, 0])
+
+    floor = quantile(np.abs(noise))
+    near = size < _turn(np.abs(noise) @ share) * field.error
+    value = float(quantile(size[None])[0])
+    alone = signed[:, np.abs(size - value).argmin()]
+    straight = min(quantile(size + signed) - value, alone, key=lambda draws: float(np.quantile(draws, 0.025)))
+    kinked = quantile(np.where(near, np.abs(noise), size + signed)) - quantile(np.where(near, 0.0, size)[None])
+    kinked = max(kinked, alone, key=lambda draws: float(np.quantile(draws, 0.975)))
+    return Spread(value, straight, kinked, floor)
+
+
 def difference_draws(a: Spread, b: Spread) -> tuple[Array, Array]:
     """Noise of b - a for the lower and for the upper end; both spreads must be of paired draws on the same rows."""
     return b.kinked - a.straight, b.straight - a.kinked

@@ -10,7 +10,13 @@ from calibrant.core.arrays import Ints
 
 MOST_DIGITS = 6
 UNDEFINED = "undefined"
-BETTER = {"down": "lower", "up": "higher", "zero": "near 0", "none": ""}  # by the direction of a measure
+BETTER = {
+    "down": "lower",
+    "up": "higher",
+    "zero": "near 0",
+    "one": "near 1",
+    "none": "",
+}  # by the direction of a measure
 
 
 # -- one number -------------------------------------------------------------------------------------

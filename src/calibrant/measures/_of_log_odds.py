@@ -1,0 +1,65 @@
+"""Measures of Cox's recalibration: outcomes regressed on the log-odds of their scores."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.catalogue import spec_of
+from calibrant.core.curves.curve import Curve
+from calibrant.core.errors import UndefinedMeasureError
+from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.bootstrap import BATCH_ELEMENTS
+from calibrant.core.statistics.cox import CoxFit, fit_cox, log_odds, solve, why_no_fit
+from calibrant.measures._base import CurveMeasure
+
+FLOORED = "log-odds of scores floored at 1e-12"
+
+
+@dataclass(frozen=True)
+class LogOddsMeasure(CurveMeasure):
+    """A coefficient of the logistic regression of outcomes on the log-odds of their scores.
+
+    On rows where the likelihood has no maximum it raises UndefinedMeasureError. Its interval comes from the robust
+    (sandwich) standard error, in which the rows of one cluster count together.
+    """
+
+    bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    undefined_for: ClassVar[str] = "rows of one class only, separable rows, or scores that are all equal"
+    coefficient: ClassVar[int]  # 0: the intercept; 1: the slope
+    fixed_slope: ClassVar[bool] = False
+
+    def on(self, curve: Curve) -> float:
+        fit = self._fit(curve)
+        return float((fit.intercept, fit.slope)[self.coefficient])
+
+    def influence(self, p: Predictions) -> Array:
+        curve, rows = self.curve(p), np.zeros(p.n)
+        rows[curve.order] = self._fit(curve).influence[:, self.coefficient]
+        return rows
+
+    def resample(self, p: Predictions, counts: Ints) -> Array:
+        """The fit to each resample; NaN where it has none."""
+        curve = self.curve(p)
+        x, fit, batch = log_odds(curve.scores), self._fit(curve), max(1, BATCH_ELEMENTS // max(curve.n, 1))
+        start, values = np.array([fit.intercept, fit.slope]), []
+        for first in range(0, len(counts), batch):
+            w = counts[first : first + batch, curve.order] * curve.weights
+            found = solve(x, curve.outcomes, w, start, fixed_slope=self.fixed_slope)[:, self.coefficient]
+            exists = [not why_no_fit(x[c > 0], curve.outcomes[c > 0], fixed_slope=self.fixed_slope) for c in w]
+            values.append(np.where(exists, found, np.nan))
+        return np.concatenate(values)
+
+    def _fit(self, curve: Curve) -> CoxFit:
+        x, outcomes = log_odds(curve.scores), np.asarray(curve.outcomes, dtype=np.float64)
+        why = why_no_fit(x, outcomes, fixed_slope=self.fixed_slope)
+        fit = None if why else fit_cox(x, outcomes, curve.weights, fixed_slope=self.fixed_slope)
+        if fit is None or not np.isfinite(fit.intercept + fit.slope):
+            raise UndefinedMeasureError(
+                spec_of(self),
+                expected="outcomes of both classes" + ("" if self.fixed_slope else ", not told apart by one threshold"),
+                got=why or "rows that are nearly separable",
+                fix="measure more rows, or ask for ece or atb, which always exist",
+            )
+        return fit

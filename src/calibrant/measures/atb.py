@@ -1,0 +1,56 @@
+"""Averaged two-bin calibration error: a measure that no model can improve by being less sure than it is."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant.core.curves.curve import Curve
+from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread, of_norm
+from calibrant.measures._base import CurveMeasure
+from calibrant.measures._fields import CELLS
+
+
+@dataclass(frozen=True)
+class ATB(CurveMeasure):
+    """Squared gaps of the rows below and above a threshold, averaged over all thresholds from 0 to 1.
+
+    In expectation over the outcomes only the true probabilities minimise it. It is a square: its root is on the scale
+    of the gaps. It needs the order of all rows, so it is not computed from sums.
+
+    >>> p = Predictions.binary([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
+    >>> round(ATB()(p), 6)
+    0.01075
+    """
+
+    title: ClassVar[str] = "Averaged two-bin calibration error"
+    meaning: ClassVar[str] = "Squared gap of the rows on either side of a threshold, averaged over all thresholds."
+    reference: ClassVar[str] = "Hartline, Hu, Wu, COLT 2026"
+    of_calibration: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
+
+    def on(self, curve: Curve) -> float:
+        ends = curve.group_ends
+        below = np.append(0.0, (curve.score_sum[ends] - curve.outcome_sum[ends]) / curve.total)
+        width = np.diff(curve.scores[ends - 1], prepend=0.0, append=1.0)
+        return float(width @ (below**2 + (below[-1] - below) ** 2))
+
+    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+        curve = self.curve(p)
+        cells = min(CELLS, curve.n)
+        cell = np.arange(curve.n) * cells // curve.n
+        sums = rows.gather(curve.order, cell, curve.scores - curve.outcomes, cells)
+        ends = curve.scores[np.searchsorted(cell, np.arange(cells), side="right") - 1]
+        root = np.sqrt(np.diff(ends, prepend=0.0, append=1.0))  # of the thresholds at which each running sum holds
+        below = NoisyValues(np.append(0.0, np.cumsum(sums.value)), np.cumsum(np.pad(sums.noise, ((0, 0), (1, 0))), axis=1))
+        above = NoisyValues(below.value[-1] - below.value, below.noise[:, -1:] - below.noise)
+        sides = [side.scaled(root) for side in (below, above)]
+        field = NoisyValues(
+            *(np.concatenate(parts, axis=-1) for parts in zip(*((s.value, s.noise) for s in sides), strict=True))
+        )
+        return of_norm(field, float(np.sqrt(self(p)))).squared()
+
+    @property
+    def definition(self) -> str:
+        return "squared top-label gaps (sums over n) below and above a threshold, integrated over all thresholds"
