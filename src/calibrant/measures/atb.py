@@ -43,13 +43,15 @@ class ATB(CurveMeasure):
         sums = rows.gather(curve.order, cell, curve.scores - curve.outcomes, cells)
         ends = curve.scores[np.searchsorted(cell, np.arange(cells), side="right") - 1]
         root = np.sqrt(np.diff(ends, prepend=0.0, append=1.0))  # of the thresholds at which each running sum holds
-        below = NoisyValues(np.append(0.0, np.cumsum(sums.value)), np.cumsum(np.pad(sums.noise, ((0, 0), (1, 0))), axis=1))
+        below = NoisyValues(
+            np.append(0.0, np.cumsum(sums.value)), np.cumsum(np.pad(sums.noise, ((0, 0), (1, 0))), axis=1)
+        )
         above = NoisyValues(below.value[-1] - below.value, below.noise[:, -1:] - below.noise)
-        sides = [side.scaled(root) for side in (below, above)]
+        sides = [side.scale(root) for side in (below, above)]
         field = NoisyValues(
             *(np.concatenate(parts, axis=-1) for parts in zip(*((s.value, s.noise) for s in sides), strict=True))
         )
-        return of_norm(field, float(np.sqrt(self(p)))).squared()
+        return of_norm(field, float(np.sqrt(self(p)))).square()
 
     @property
     def definition(self) -> str:

@@ -30,4 +30,4 @@ class ICI(LoessMeasure):
         return float(curve.weights @ gaps / curve.total)
 
     def spread_of(self, field: NoisyValues, share: Array) -> Spread:
-        return of_sum(field.scaled(share))
+        return of_sum(field.scale(share))
