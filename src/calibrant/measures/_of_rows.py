@@ -38,12 +38,12 @@ class RatioMeasure(Measure):
     undefined_for: ClassVar[str] = "rows whose denominator is 0"
     of_ratio: ClassVar[bool] = True
 
-    def parts(self, p: Predictions) -> tuple[Array, Array]:
+    def terms(self, p: Predictions) -> tuple[Array, Array]:
         """Numerator and denominator of each row."""
-        raise TypeError(f"{type(self).__name__} does not say what it divides: define parts")
+        raise TypeError(f"{type(self).__name__} does not say what it divides: define terms")
 
     def __call__(self, p: Predictions) -> float:
-        return self.divide(*map(p.mean, self.parts(p)))
+        return self.divide(*map(p.mean, self.terms(p)))
 
     def divide(self, above: float, below: float) -> float:
         """The ratio of two sums."""
@@ -53,11 +53,11 @@ class RatioMeasure(Measure):
         return float(above / below)
 
     def influence(self, p: Predictions) -> Array | None:
-        (above, below), w = self.parts(p), np.ones(p.n) if p.weights is None else p.weights
+        (above, below), w = self.terms(p), np.ones(p.n) if p.weights is None else p.weights
         total = float(w @ below)
         return np.asarray(w * (above - float(w @ above) / total * below) / total)
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         weights = counts if p.weights is None else counts * p.weights
-        above, below = (weights @ part for part in self.parts(p))
+        above, below = (weights @ part for part in self.terms(p))
         return np.asarray(np.divide(above, below, out=np.full(len(counts), np.nan), where=below > 0))

@@ -27,7 +27,7 @@ class OERatio(RatioMeasure):
     reference: ClassVar[str] = "Steyerberg, Clinical Prediction Models, 2019"
     direction: ClassVar[Direction] = "one"
 
-    def parts(self, p: Predictions) -> tuple[Array, Array]:
+    def terms(self, p: Predictions) -> tuple[Array, Array]:
         return p.outcome.astype(np.float64), p.score
 
     @property

@@ -377,7 +377,7 @@ class Accumulator(TableResult):
             elif isinstance(m, RowMeasure):
                 yield name, row_sums(m.rows(p).astype(np.float64), w)
             elif isinstance(m, RatioMeasure):
-                yield name, ratio_sums(*m.parts(p), w)
+                yield name, ratio_sums(*m.terms(p), w)
 
     def _states(self) -> dict[str, Measure]:
         """The states that the measures read, each with one of these measures."""

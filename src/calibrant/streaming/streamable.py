@@ -40,7 +40,7 @@ def streamable(spec: str) -> Measure:
     if m.streamed_from == "no":
         raise InputError(
             f"stream of {spec}",
-            expected="a mean over rows, a ratio of two, or equal-width bins",
+            expected="a mean over rows or equal-width bins",
             got="a measure that needs all rows at once",
             fix=f"use for instance {', '.join((*STREAMED, 'roc_auc'))}, or measure without a stream",
         )
