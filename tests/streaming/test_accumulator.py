@@ -109,13 +109,13 @@ def test_a_ratio_of_sums_is_that_of_the_rows(tmp_path):
     rng = np.random.default_rng(0)
     s, w = rng.beta(1, 4, 600), rng.random(600) + 0.1
     y = rng.random(600) < 0.9 * s
-    a = Accumulator(["oe_ratio"])
+    a = cal.Accumulator(["oe_ratio"])
     for i in range(3):
-        a.update(Predictions.binary(s[i::3], y[i::3], weights=w[i::3]))
+        a.update(cal.Predictions.binary(s[i::3], y[i::3], weights=w[i::3]))
     a.save(tmp_path / "sums.json")
-    m = Accumulator.load(tmp_path / "sums.json").measure("oe_ratio")
-    whole = measure(Predictions.binary(s, y, weights=w), "oe_ratio")
+    m = cal.Accumulator.load(tmp_path / "sums.json").measure("oe_ratio")
+    whole = cal.measure(cal.Predictions.binary(s, y, weights=w), "oe_ratio")
     assert (m.value, m.low, m.high) == pytest.approx((whole.value, whole.low, whole.high), rel=1e-3)
     changed = (tmp_path / "sums.json").read_text().replace('"oe_ratio": [', '"oe_ratio": [9')
-    with pytest.raises(InputError, match="do not fit"):
-        Accumulator.from_json(changed)
+    with pytest.raises(cal.InputError, match="do not fit"):
+        cal.Accumulator.from_json(changed)
