@@ -187,7 +187,7 @@ def test_a_run_without_a_val_part(run, command, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_leaves_nothing(run, command, tmp_path, monkeypatch):
-    def stop(self, network, loader, on_pass):
+    def stop(self, network, loader, *, held_out, on_pass):
         on_pass(1)
         raise KeyboardInterrupt
 

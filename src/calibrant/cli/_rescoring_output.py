@@ -1,6 +1,7 @@
 """What rescoring commands print: the numbers before and after, and how the fit went."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -23,7 +24,7 @@ def tell_clamp(result: "ClampedRun", out: Path, onnx: Path | None) -> None:
         typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
     typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
     for line in r.diagnosis.split(". "):
-        typer.echo(line if line.endswith(".") else f"{line}.")
+        typer.echo(fill(line if line.endswith(".") else f"{line}.", 80))
     typer.echo(f"Written to {out}{'' if onnx is None else f' and {onnx}'}.")
 
 

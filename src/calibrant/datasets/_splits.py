@@ -100,7 +100,7 @@ def half_rows(labels: Ints, seed: int) -> tuple[Ints, Ints]:
     """The rows of two halves with as many of every class, one at most more or less.
 
     >>> [rows.tolist() for rows in half_rows(np.array([0, 0, 1, 1, 1]), 0)]
-    [[1, 2, 3], [0, 4]]
+    [[0, 2, 3], [1, 4]]
     """
     order = np.random.default_rng(seed).permutation(len(labels))
     by_class = order[np.argsort(labels[order], kind="stable")]

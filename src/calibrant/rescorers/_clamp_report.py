@@ -118,7 +118,7 @@ def report(
     best: "ClampFit",
     held_out: Loader | None = None,
 ) -> ClampReport:
-    z, labels = passes.zero.logits, passes.zero.labels
+    z, labels, count = passes.zero.logits, passes.zero.labels, passes.count
     judged = None if held_out is None else judge(passes, best.point, held_out)
     row, point = row_of(best), best.point
     alone = Objective(row.gamma, 0.0, options.norm, True).point(passes.zero)
@@ -136,7 +136,7 @@ def report(
         ece=row.ece,
         n=len(labels),
         k=z.shape[1],
-        passes=passes.count,
+        passes=count,
         helped=None if judged is None else judged.helped,
         diagnosis=diagnosis(options, row, best) + ("" if judged is None else f" {judged.words}"),
         options={key: list(v) if isinstance(v, tuple) else v for key, v in asdict(options).items()},
