@@ -56,7 +56,9 @@ def test_every_entry(folder, tmp_path, monkeypatch, name):
 def test_a_unit_of_a_study(folder, tmp_path):
     from calibrant.studying.jobs import rescore
 
-    assert rescore.run({"rescorer": "clamping:what=T,gamma=0"}, [folder], tmp_path) == [{"n": 100}]
+    (row,) = rescore.run({"rescorer": "clamping:what=T,gamma=0"}, [folder], tmp_path)
+    assert row["n"] == 100
+    assert row["cpu_seconds"] > 0
     T = cal.fit(cal.Predictions.load(folder / "val.npz"), "temperature").parameters["T"]
     made, before = (cal.Predictions.load(where / "test.npz") for where in (tmp_path, folder))
     np.testing.assert_allclose(made.confidence, before.with_temperature(T).confidence, rtol=1e-4)
