@@ -71,7 +71,7 @@ def collect(store: Path) -> None:
             for row in fits.select("job", "calibrator", "cpu_seconds").to_dicts()
             if row["job"] in places
         ]
-        seconds = dict(study.store.rows("rescore").select("job", "cpu_seconds").rows())
+        seconds = {row["job"]: row["cpu_seconds"] for row in study.store.rows("rescore").to_dicts()}
         jobs = {
             (job.key, job.options["rescorer"], cell.place["model"])
             for cell in study.cells
@@ -109,7 +109,7 @@ def _how_far(plan: Plan, test: pl.DataFrame) -> str:
     groups: dict[str, list[str]] = {}
     for entry, text in lines:
         groups.setdefault(text, []).append(entry)
-    return "".join(f"- {text}: {fmt.listed(entries)}\n" for text, entries in groups.items())
+    return "".join(f"- {text}: {fmt.list_words(entries, len(entries))}\n" for text, entries in groups.items())
 
 
 def _claims(findings: list[Finding]) -> str:
@@ -169,15 +169,20 @@ def _seconds(plan: Plan, entry: str, model: Any, seconds: pl.DataFrame) -> str:
     one = plan.rows[entry]
     what = plan.after.rescorers.get(one.rescorer, one.calibrator)
     found = seconds.filter((pl.col("what") == what) & (pl.col("model") == model))["seconds"].to_list()
-    return f"{median(found):,.0f}" if found and median(found) >= 10 else f"{median(found):.2f}" if found else "-"
+    if not found or (one.calibrator == "identity" and not one.rescorer):
+        return "-"
+    return f"{median(found):,.0f}" if median(found) >= 10 else f"{median(found):.2g}"
 
 
 def _corrupted(plan: Plan, rows: pl.DataFrame) -> str:
-    """ECE and error on corrupted images, mean over halves and networks."""
+    """ECE and error on corrupted images, mean over halves and over the networks that have seen them."""
+    shown = set(rows.filter(pl.col("set") != "test")["model"])
+    rows = rows.filter(pl.col("model").is_in(shown))
     sets = [name for name in ("test", *plan.after.shifts) if name in set(rows["set"])]
+    words = fmt.list_words([str(model).replace("resnet", "ResNet-") for model in sorted(shown)])
     lines = [
         "\n### Corrupted images\n",
-        "Fitted on clean images, judged on corrupted ones: ECE in percent, mean over halves and networks.\n",
+        f"Fitted on clean images, judged on corrupted ones: ECE in percent, mean over halves and {words}.\n",
         f"| | {' | '.join('clean' if name == 'test' else name for name in sets)} |",
         "|---|" + "---|" * len(sets),
     ]
@@ -207,7 +212,12 @@ def draw(folder: Path) -> None:
     )
     _save("halves", dots.properties(width=430, height=26 * len(order)))
     names = ["test", *plan.after.shifts]
-    some = ece.filter(pl.col("entry").is_in(DRAWN)).group_by("entry", "set").agg(pl.col("ECE").mean())
+    seen = set(ece.filter(pl.col("set") != "test")["model"])
+    some = (
+        ece.filter(pl.col("entry").is_in(DRAWN) & pl.col("model").is_in(seen))
+        .group_by("entry", "set")
+        .agg(pl.col("ECE").mean())
+    )
     some = some.with_columns(pl.col("set").replace("test", "clean"))
     x = alt.X("set", sort=["clean", *names[1:]], title=None, axis=alt.Axis(labelAngle=0))
     lines = alt.Chart(some).mark_line(point=True)
