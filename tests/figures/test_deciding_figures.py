@@ -1,0 +1,70 @@
+"""Figures of decisions: net benefit at METHODS' numbers, weights and clusters, and shares answered with a guarantee."""
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant import InputError, Predictions
+from calibrant.core.statistics.net_benefit import net_benefit
+from calibrant.figures import CATALOGUE
+
+
+def test_set(n=200):
+    """docs/methods/deciding.md: the test set V."""
+    i = np.arange(1, n + 1)
+    s = (i - 0.5) / n
+    return Predictions.binary(s, (np.modf(0.6180339887498949 * i)[0] < s**1.4).astype(int))
+
+
+test_set.__test__ = False
+
+
+@pytest.mark.parametrize(
+    ("threshold", "value", "on_all"),
+    [(0.1, 0.36111111, 0.35), (0.3, 0.26428571, 0.16428571), (0.5, 0.18, -0.17)],
+)
+def test_net_benefit_of_the_test_set(threshold, value, on_all):
+    found = net_benefit(test_set(), threshold)
+    assert (found.value, found.all) == pytest.approx((value, on_all), abs=1e-8)
+    assert found.low < found.value < found.high
+
+
+def test_net_benefit_counts_weights_and_clusters():
+    p, w = test_set(), np.random.default_rng(0).integers(0, 4, 200)
+    weighted = Predictions.binary(p.score, p.labels, weights=w)
+    assert net_benefit(weighted, 0.3) == pytest.approx(net_benefit(p.take(np.repeat(np.arange(200), w)), 0.3))
+    twice = p.take(np.repeat(np.arange(200), 2))
+    clustered = Predictions.binary(twice.score, twice.labels, clusters=np.repeat(np.arange(200), 2))
+    assert net_benefit(clustered, 0.3) == pytest.approx(net_benefit(p, 0.3))
+
+
+def test_the_decision_curve_is_the_net_benefit_and_ends_near_the_base_rate():
+    p = test_set()
+    rows = CATALOGUE.make("decision_curve:highest=0.5").data({"a": p})
+    assert len(rows) == 99
+    assert all(row["benefit"] == net_benefit(p, row["threshold"]).value for row in rows[::10])
+    rare = Predictions.binary(p.score / 20, (np.arange(200) % 50 == 0).astype(int))
+    assert CATALOGUE.make("decision_curve").data({"a": rare})[-1]["threshold"] == pytest.approx(0.1)
+
+
+def test_of_other_tasks_it_is_about_being_right():
+    p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]], [0, 1, 1])
+    rows = CATALOGUE.make("decision_curve:highest=0.99").data({"a": p})
+    at = next(row for row in rows if abs(row["threshold"] - 0.5) < 1e-9)
+    assert at["benefit"] == pytest.approx(2 / 3 - 1 / 3)
+
+
+def test_shares_answered_are_those_of_decide():
+    rng = np.random.default_rng(0)
+    s = rng.beta(5, 1.2, 3000)
+    p = Predictions.from_confidence(s, (rng.random(3000) < s).astype(int))
+    rows = CATALOGUE.make("answered_share").data({"a": p})
+    at = next(row for row in rows if row["error"] == 0.1)
+    assert at["answered"] == pytest.approx(cal.decide(p, max_error=0.1).answered.share)
+    assert all(row["answered"] <= row["on_these_rows"] for row in rows)
+
+
+def test_rows_without_a_guarantee_are_refused():
+    p = Predictions.from_confidence(np.linspace(0.5, 1, 20), np.ones(20), clusters=np.arange(20) // 2)
+    with pytest.raises(InputError, match="independent rows, got rows in clusters"):
+        CATALOGUE.make("answered_share").data({"a": p})
