@@ -9,14 +9,11 @@ from calibrant.core.statistics.net_benefit import net_benefit
 from calibrant.figures import CATALOGUE
 
 
-def test_set(n=200):
+def v_set(n=200):
     """docs/methods/deciding.md: the test set V."""
     i = np.arange(1, n + 1)
     s = (i - 0.5) / n
     return Predictions.binary(s, (np.modf(0.6180339887498949 * i)[0] < s**1.4).astype(int))
-
-
-test_set.__test__ = False
 
 
 @pytest.mark.parametrize(
@@ -24,13 +21,13 @@ test_set.__test__ = False
     [(0.1, 0.36111111, 0.35), (0.3, 0.26428571, 0.16428571), (0.5, 0.18, -0.17)],
 )
 def test_net_benefit_of_the_test_set(threshold, value, on_all):
-    found = net_benefit(test_set(), threshold)
+    found = net_benefit(v_set(), threshold)
     assert (found.value, found.all) == pytest.approx((value, on_all), abs=1e-8)
     assert found.low < found.value < found.high
 
 
 def test_net_benefit_counts_weights_and_clusters():
-    p, w = test_set(), np.random.default_rng(0).integers(0, 4, 200)
+    p, w = v_set(), np.random.default_rng(0).integers(0, 4, 200)
     weighted = Predictions.binary(p.score, p.labels, weights=w)
     assert net_benefit(weighted, 0.3) == pytest.approx(net_benefit(p.take(np.repeat(np.arange(200), w)), 0.3))
     twice = p.take(np.repeat(np.arange(200), 2))
@@ -39,7 +36,7 @@ def test_net_benefit_counts_weights_and_clusters():
 
 
 def test_the_decision_curve_is_the_net_benefit_and_ends_near_the_base_rate():
-    p = test_set()
+    p = v_set()
     rows = CATALOGUE.make("decision_curve:highest=0.5").data({"a": p})
     assert len(rows) == 99
     assert all(row["benefit"] == net_benefit(p, row["threshold"]).value for row in rows[::10])

@@ -11,7 +11,7 @@ from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.error_guarantee import answered_rows
-from calibrant.core.text.number_format import joined, percent
+from calibrant.core.text.number_format import join_clauses, percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in, unit_y
@@ -79,7 +79,7 @@ class AnsweredShare(PredictionFigure):
             )
         level = f"{100 * self.confidence:g} %"
         drawn = f"Share of rows that can be answered against the error rate that is guaranteed with {level} confidence"
-        return f"{drawn}; dotted, on these very rows, without a guarantee. {joined(said)}."
+        return f"{drawn}; dotted, on these very rows, without a guarantee. {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

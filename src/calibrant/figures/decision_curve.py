@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.config.bounds import share_inside
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.net_benefit import net_benefit
-from calibrant.core.text.number_format import joined, percent
+from calibrant.core.text.number_format import join_clauses, percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import chart_of, colour, names_in
@@ -66,7 +66,7 @@ class DecisionCurve(PredictionFigure):
             range_of = f"from a threshold of {percent(useful[0])} to {percent(useful[-1])}" if useful else "nowhere"
             said.append(f"the interval of {name} lies above both {range_of}")
         drawn = "Net benefit of acting on rows that reach a threshold, against the threshold, with 95 % intervals"
-        return f"{drawn}; dotted, acting on all and on none. Here {joined(said)}."
+        return f"{drawn}; dashed, acting on all and on none. Here {join_clauses(said)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -104,17 +104,15 @@ class DecisionCurve(PredictionFigure):
             ]
         )
         drawn = others.mark_line(style="diagonal").encode(x="threshold:Q", y=y("benefit"), detail="kind:N")
-        ends = [
-            {"threshold": first[-1]["threshold"], "benefit": 0.0, "kind": "on none"},
-            min(
-                ({"threshold": r["threshold"], "benefit": r["all"], "kind": "on all"} for r in first if r["all"] > 0),
-                key=lambda row: row["benefit"],
-                default={"threshold": first[0]["threshold"], "benefit": 0.0, "kind": "on all"},
-            ),
-        ]
-        text = (
-            chart_of(ends)
-            .mark_text(align="right", baseline="top", dx=-4, dy=4, style="note")
-            .encode(x="threshold:Q", y=y("benefit"), text="kind:N")
+        crossing = min((row for row in first if row["all"] > 0), key=lambda row: row["all"], default=first[0])
+        none, on_all = (
+            chart_of([{"threshold": at, "benefit": 0.0, "kind": kind}]).encode(
+                x="threshold:Q", y=y("benefit"), text="kind:N"
+            )
+            for at, kind in ((first[-1]["threshold"], "on none"), (crossing["threshold"], "on all"))
         )
-        return dress(alt.layer(band, drawn, lines, text).properties(width=WIDTH, height=200))
+        notes = (
+            none.mark_text(align="right", baseline="top", dx=-4, dy=4, style="note"),
+            on_all.mark_text(align="left", baseline="bottom", dx=4, dy=-4, style="note"),
+        )
+        return dress(alt.layer(band, drawn, lines, *notes).properties(width=WIDTH, height=200))

@@ -148,7 +148,11 @@ def base_rates(
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
     gap = ScoreOrder(labelled, today).gap(mixture(p.labels, w, new), v)
     clustered = fit_on.clusters is not None or unlabelled.clusters is not None
-    p_value = None if clustered else _p_value(p, old, new, gap, q.effective, resamples, seed)
+
+    def estimate(drawn: Array) -> Array:
+        return estimate_rates(labelled, old, drawn, start=new, tolerance=ROUGH)
+
+    p_value = None if clustered else _p_value(p, new, estimate, gap, q.effective, resamples, seed)
     return BaseRates(
         old=_plain(old),
         new=_plain(new),
@@ -201,7 +205,20 @@ def _refit(m: Map, fit_on: Predictions) -> Callable[[Predictions], Map] | None:
     return lambda rows: fit_chain(rows, chain)
 
 
-def _p_value(p: Predictions, old: Array, new: Array, gap: float, n: float, resamples: int, seed: int) -> float:
+def rates_explain(fit_on: Predictions, p: Predictions, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
+    """The p-value of "only the base rates differ" between two labelled sets: the same test, with known rates."""
+    labelled, new = fit_on.probs, _frequencies(p)
+    gap = ScoreOrder(labelled, p.probs).gap(mixture(fit_on.labels, _shares(fit_on), new), _shares(p))
+
+    def count(drawn: Array) -> Array:
+        return np.asarray(np.bincount(fit_on.labels, drawn, fit_on.k), dtype=np.float64)
+
+    return _p_value(fit_on, new, count, gap, p.effective, resamples, seed)
+
+
+def _p_value(
+    p: Predictions, new: Array, estimate: Callable[[Array], Array], gap: float, n: float, resamples: int, seed: int
+) -> float:
     """How often the gap is as large when only the base rates differ: both sets drawn anew, rates estimated anew."""
     rng = np.random.default_rng(seed + 2)
     probs, labels, w = p.probs, p.labels, _shares(p)
@@ -210,8 +227,7 @@ def _p_value(p: Predictions, old: Array, new: Array, gap: float, n: float, resam
     for _ in range(resamples):
         one = rng.multinomial(size, w / w.sum()) / size
         two = rng.multinomial(round(n), mixed / mixed.sum()) / round(n)
-        rates = estimate_rates(probs, old, two, start=new, tolerance=ROUGH)
-        larger += order.gap(mixture(labels, one, rates) - two, probs[:0, 0]) >= gap
+        larger += order.gap(mixture(labels, one, estimate(two)) - two, probs[:0, 0]) >= gap
     return (1 + larger) / (1 + resamples)
 
 

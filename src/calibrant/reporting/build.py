@@ -16,6 +16,7 @@ from calibrant.measuring.confidence_limits import affordable, find_limits
 from calibrant.measuring.paired_draws import CONFIDENCE, Draws
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
 from calibrant.reporting import contents_by_task, meanings, pictures, verdict
+from calibrant.reporting.base_rate import base_rate_notes
 from calibrant.reporting.calibration_state import assess
 from calibrant.reporting.calibrator_trials import RESAMPLES, Trials, calibrators_for, candidates, try_all
 from calibrant.reporting.cost import CostTable
@@ -120,7 +121,7 @@ def build(
             (model, trials), name = *results.values(), next(iter(named))
             in_figures = {name: first} if model.repair is None else {"uncalibrated": first, model.repair: trials.after}
         options.on_step("figures")
-        figures = pictures.compute(in_figures)
+        figures = pictures.compute(in_figures, costs=options.rule is not None and options.rule.fn is not None)
     few_words = "" if few is None else sampled_words(first.n, all_rows, seed)
     if notes := tuple(note for note in (left_out, few_words) if note):
         looked_at = [replace(model, cautions=(*notes, *model.cautions)) for model in looked_at]
@@ -205,7 +206,7 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         cautions=tuple(
             caution for caution in (_seen_words(p), trials.caution, _absent(trials.ruling, options)) if caution
         ),
-        notes=contents_by_task.notes(p),
+        notes=(*contents_by_task.notes(p), *base_rate_notes(p, fit_on, seed)),
         judged_on=trials.judged_on,
         trials=trials.rows,
         best=trials.best,

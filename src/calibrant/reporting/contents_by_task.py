@@ -7,6 +7,7 @@ from calibrant.core.text import number_format as fmt
 
 SHOWN = 5  # numbers on the page at first sight; the others are folded
 FIGURES = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
+BESIDE_COSTS = "decision_curve"
 FIGURES_OF_POSITIVES = ("roc", "precision_recall", "smooth_reliability", "confidence_density", "bins_sweep")
 
 
@@ -25,8 +26,11 @@ def specs(task: Task, ece: str) -> tuple[str, ...]:
     return ("accuracy", "gap", ece, "nll", "auroc_correct", mass, mce, "smooth", *of_classes, "brier", "aurc")
 
 
-def figures(task: Task) -> tuple[str, ...]:
-    return FIGURES_OF_POSITIVES if task == "binary" else FIGURES
+def figures(task: Task, *, costs: bool = False) -> tuple[str, ...]:
+    """Where mistakes have costs, the decision curve comes first."""
+    if task != "binary":
+        return FIGURES
+    return (*((BESIDE_COSTS,) if costs else ()), *FIGURES_OF_POSITIVES)
 
 
 def notes(p: Predictions) -> tuple[str, ...]:

@@ -10,8 +10,10 @@ from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.mean_interval import mean_and_half_width
 from calibrant.core.text import number_format as fmt
-from calibrant.deciding.costs import CostRule
+from calibrant.deciding.cost_lines import cost_lines
+from calibrant.deciding.costs import CostRule, as_percent
 from calibrant.deciding.policy import HAND_OVER
+from calibrant.deciding.results import CostLine
 from calibrant.reporting.report import Cost, CostRow
 
 
@@ -23,12 +25,15 @@ class CostTable:
     rows: list[CostRow] = field(default_factory=list)
     total: float = 0.0  # rows, or what they stand for
     uncalibrated: Array | None = None  # (n,) actual cost of each row
+    rivals: dict[str, tuple[CostLine, ...]] = field(default_factory=dict)  # other decisions, by calibrator
 
     def add(self, calibrator: str, p: Predictions) -> None:
         """Expected and actual cost per row, and how the actual one differs from that of no calibration."""
         d = _decide(p, self.rule)
         if self.uncalibrated is None:
             self.uncalibrated, self.total = d.actual, p.curve.total if is_whole(p.curve.weights) else float(p.n)
+        if self.rule.fn is not None:
+            self.rivals[calibrator] = cost_lines(self.rule, p)
         mean, half = mean_and_half_width(p, d.actual)
         change, change_half = mean_and_half_width(p, d.actual - self.uncalibrated)
         self.rows.append(
@@ -52,7 +57,7 @@ class CostTable:
         return Cost(
             rule=self.rule.words,
             headline=self._headline(best),
-            words=_words(self.rule, self.rows, best),
+            words=_words(self.rule, self.rows, best) + _rival_words(self.rivals.get(best, ())),
             accepts="accepted" if self.rule.fn is None else "called positive",
             fn=self.rule.fn,
             fp=self.rule.fp,
@@ -111,6 +116,19 @@ def _amount(cost: float) -> str:
 def _part(p: Predictions, some: npt.NDArray[np.bool_], of: npt.NDArray[np.bool_]) -> float:
     whole = p.mean(of)
     return p.mean(some) / whole if whole else float("nan")
+
+
+def _rival_words(lines: tuple[CostLine, ...]) -> str:
+    """What the best threshold in hindsight and decisions without a model cost."""
+    costs = {line.choice: fmt.number(line.cost) for line in lines}
+    if not lines:
+        return ""
+    best = next(line for line in lines if line.choice == "hindsight")
+    at = "never acting" if best.threshold is None else f"a threshold of {as_percent(best.threshold)}"
+    return (
+        f" Best in hindsight is {at}, at {costs['hindsight']} per row on these rows; calling every row positive costs "
+        f"{costs['always']}, calling none {costs['never']}."
+    )
 
 
 def _words(rule: CostRule, rows: list[CostRow], best: str) -> str:

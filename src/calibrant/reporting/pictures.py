@@ -25,10 +25,10 @@ VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "-
 }
 
 
-def compute(models: Mapping[str, Predictions]) -> tuple[FigureData, ...]:
+def compute(models: Mapping[str, Predictions], *, costs: bool = False) -> tuple[FigureData, ...]:
     """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
     figures = []
-    for name in contents_by_task.figures(next(iter(models.values())).task):
+    for name in contents_by_task.figures(next(iter(models.values())).task, costs=costs):
         figure = CATALOGUE.make(name)
         assert isinstance(figure, PredictionFigure)
         try:

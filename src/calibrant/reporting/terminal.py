@@ -149,7 +149,7 @@ def _segments(part: Segments, m: Model) -> Table:
 
 def _cost(m: Model) -> Table:
     assert m.cost is not None
-    table = table_of("calibrator", m.cost.accepts, "wrong", "expected cost", "actual cost", "95 % interval")
+    table = table_of("calibrator", m.cost.accepts, "wrong", "expected", "cost", "95 % interval")
     for c in m.cost.rows:
         shares = (fmt.percent(c.accepted), fmt.percent(c.error))
         costs = (fmt.number(c.expected_cost), fmt.number(c.actual_cost))
