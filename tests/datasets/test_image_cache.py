@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant.core.errors import InputError
-from calibrant.datasets import _decoded, _image_cache, make, progress_to
+from calibrant.datasets import _decoded_images, _image_cache, make, progress_to
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_the_second_load_decodes_nothing(stored, cache, monkeypatch):
     dataset, images = stored
     assert np.array_equal(images_in(dataset), images)
     assert [file.suffix for file in cache.iterdir()] == [".npy"]
-    monkeypatch.setattr(_decoded, "decode_many", never)
+    monkeypatch.setattr(_decoded_images, "decode_many", never)
     assert np.array_equal(images_in(dataset), images)
     assert isinstance(dataset.load("train").images, np.memmap)
 

@@ -23,7 +23,9 @@ class Calibrator:
 
     aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
     title: ClassVar[str]
+    words: ClassVar[str] = ""  # what a sentence calls it, where the name alone says little
     reference: ClassVar[str]
+    slow: ClassVar[int | None] = None  # a report tries it up to this many rows x classes to fit on, where it takes long
     keeps_argmax: ClassVar[bool] = False  # can never change a prediction
     binary: ClassVar[bool] = False  # for two classes only
     tasks: ClassVar[tuple[Task, ...]] = ("multiclass",)  # of predictions that it can repair
@@ -38,6 +40,11 @@ class Calibrator:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    @property
+    def name_in_text(self) -> str:
+        """What a sentence calls the calibrator with these options."""
+        return self.words if self.words and self == type(self)() else spec_of(self)
 
     def keeps(self, task: Task) -> bool:
         """Whether it can never change a prediction of this task: P(positive) may cross one half, a bare confidence

@@ -25,6 +25,7 @@ class Beta(OfScores):
     """
 
     title: ClassVar[str] = "Beta calibration"
+    words: ClassVar[str] = "beta calibration"
     reference: ClassVar[str] = "Kull, Silva Filho, Flach, AISTATS 2017"
     complexity: ClassVar[int] = 1
 

@@ -33,6 +33,8 @@ class ETS(Calibrator):
     loss: Literal["brier", "nll"] = "brier"
 
     title: ClassVar[str] = "Ensemble temperature scaling"
+    words: ClassVar[str] = "an ensemble of temperatures (ets)"
+    slow: ClassVar[int | None] = 1 << 20
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
     tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True

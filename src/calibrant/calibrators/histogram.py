@@ -35,6 +35,7 @@ class Histogram(OfScores):
     bins: int = 15
 
     title: ClassVar[str] = "Histogram binning"
+    words: ClassVar[str] = "histogram binning"
     reference: ClassVar[str] = "Zadrozny, Elkan, ICML 2001"
     says_zero: ClassVar[bool] = True
 

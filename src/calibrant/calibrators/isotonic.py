@@ -23,6 +23,7 @@ class Isotonic(Calibrator):
     """
 
     title: ClassVar[str] = "Isotonic regression"
+    words: ClassVar[str] = "isotonic regression"
     reference: ClassVar[str] = "Zadrozny, Elkan, KDD 2002"
     tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True

@@ -31,6 +31,7 @@ class Matrix(Calibrator):
     iterations: int = ITERATIONS
 
     title: ClassVar[str] = "Matrix scaling"
+    words: ClassVar[str] = "matrix scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3

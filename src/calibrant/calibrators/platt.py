@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant.calibrators._scores import STEP_SCOPE, OfScores, pools
 from calibrant.core.arrays import Array
+from calibrant.core.catalogue import spec_of
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Sigmoid
 from calibrant.core.predictions import Predictions
@@ -33,8 +34,13 @@ class Platt(OfScores):
 
     aliases: ClassVar[tuple[str, ...]] = ("sigmoid",)
     title: ClassVar[str] = "Platt scaling"
+    words: ClassVar[str] = "Platt scaling"
     reference: ClassVar[str] = "Platt, Advances in Large Margin Classifiers, 1999"
     complexity: ClassVar[int] = 1
+
+    @property
+    def name_in_text(self) -> str:
+        return f"a sigmoid of the score ({spec_of(self)})" if self.of == "score" else super().name_in_text
 
     def fit(self, p: Predictions) -> Map:
         if self.scope == "top" or self.of == "score":

@@ -31,6 +31,8 @@ class SMS(Calibrator):
     tau: float = 1.0  # power of n in the ridges
 
     title: ClassVar[str] = "Structured matrix scaling"
+    words: ClassVar[str] = "structured matrix scaling (sms)"
+    slow: ClassVar[int | None] = 1 << 19
     reference: ClassVar[str] = "Berta et al., 2025 (probmetrics)"
     tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 3

@@ -30,6 +30,8 @@ class SVS(Calibrator):
     tau: float = 1.0  # power of n in the ridge
 
     title: ClassVar[str] = "Structured vector scaling"
+    words: ClassVar[str] = "structured vector scaling (svs)"
+    slow: ClassVar[int | None] = 1 << 20
     reference: ClassVar[str] = "Berta et al., 2025 (probmetrics)"
     tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 2

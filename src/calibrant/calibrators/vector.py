@@ -30,6 +30,7 @@ class Vector(Calibrator):
     )
 
     title: ClassVar[str] = "Vector scaling"
+    words: ClassVar[str] = "vector scaling"
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     tasks: ClassVar[tuple[Task, ...]] = PER_CLASS
     complexity: ClassVar[int] = 2

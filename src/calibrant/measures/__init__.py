@@ -14,6 +14,7 @@ from calibrant.measures._base import (
     Unit,
     check_predictions,
 )
+from calibrant.measures._positive import PositiveMeasure
 
 CATALOGUE = Catalogue("calibrant.measures", Measure, "measure")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
@@ -26,6 +27,7 @@ __all__ = [
     "CurveMeasure",
     "Direction",
     "Measure",
+    "PositiveMeasure",
     "RatioMeasure",
     "RowMeasure",
     "Streams",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calibrant import calibrators
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
@@ -27,7 +28,6 @@ from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.options import OnStep
 from calibrant.reporting.report import CalibratorTrial, JudgedOn, Outcome
 
-SLOW = {"sms": 1 << 19, "svs": 1 << 20, "ets": 1 << 20}  # tried up to this many rows x classes to fit on
 RESAMPLES = 200
 OUTCOMES: dict[Significant, Outcome] = {"better": "better", "worse": "worse", "neither": "inconclusive"}
 WORDS: dict[Outcome, str] = {
@@ -55,7 +55,11 @@ def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1)
     """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
     rows = p if fit_on is None else fit_on
     elements = models * rows.n * rows.k
-    return tuple(name for name in candidates(p, fit_on) if elements <= SLOW.get(name, elements))
+    return tuple(name for name in candidates(p, fit_on) if elements <= (_slow(name) or elements))
+
+
+def _slow(name: str) -> int | None:
+    return calibrators.make(name).slow
 
 
 def candidates(p: Predictions, fit_on: Predictions | None) -> tuple[str, ...]:

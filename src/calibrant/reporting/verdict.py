@@ -4,6 +4,7 @@ Every sentence about repairs that a page, a terminal or a command prints is writ
 predictions in `headline.py`, and why a calibrator was chosen by the rule itself (`repairing/rule.py`).
 """
 
+from calibrant import calibrators
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
@@ -13,18 +14,6 @@ from calibrant.reporting.report import CalibratorTrial, JudgedOn, Model, Outcome
 
 HELPED: Outcome = "better"
 WORSE: Outcome = "worse"
-TITLES = {  # what people call them, where the name alone says little
-    "ets": "an ensemble of temperatures (ets)",
-    "svs": "structured vector scaling (svs)",
-    "sms": "structured matrix scaling (sms)",
-    "isotonic": "isotonic regression",
-    "beta": "beta calibration",
-    "histogram": "histogram binning",
-    "platt": "Platt scaling",
-    "platt:of=score": "a sigmoid of the score (platt:of=score)",
-    "vector": "vector scaling",
-    "matrix": "matrix scaling",
-}
 
 
 def of_predictions(assessment: Assessment) -> Verdict:
@@ -117,7 +106,7 @@ def _repair(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling:
         listed, where = fmt.list_words(others, most=8), _where_chosen(judged_on)
         none = f"none of the calibrators tried ({listed}) {which}significantly lowers the loss{where}"
         words = f"No calibration needed: {none}." if state in ("calibrated", "close") else f"{fmt.sentence(none)}."
-        here = [TITLES.get(t.calibrator, t.calibrator) for t in trials if t.outcome == HELPED]
+        here = [_in_text(t.calibrator) for t in trials if t.outcome == HELPED]
         return f"{words} On these rows {fmt.list_words(here, most=8)} would have." if here else words
     t = _find(trials, ruling.chosen)
     changes = _changes(t)
@@ -163,11 +152,16 @@ def _changes(t: CalibratorTrial) -> dict[str, Comparison]:
     return {c.measure.partition(":")[0]: c for c in t.changes}
 
 
+def _in_text(calibrator: str) -> str:
+    """What a sentence calls it; a chain and a user's file by their own names."""
+    return calibrator if "+" in calibrator or ".py" in calibrator else calibrators.make(calibrator).name_in_text
+
+
 def _name(t: CalibratorTrial) -> str:
     if t.calibrator == "temperature" and "T" in t.parameters:
         end = "" if "T_high" in t.parameters else " (the end of its range)"
         return f"A temperature of {t.parameters['T']:.3g}{end}"
-    return fmt.sentence(TITLES.get(t.calibrator, t.calibrator))
+    return fmt.sentence(_in_text(t.calibrator))
 
 
 def _how_much(ece: Comparison) -> str:
@@ -204,6 +198,4 @@ def _refinement(auroc: Comparison) -> str:
 def _harm(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
     """Those that nobody chose: of the chosen one it has been said."""
     worse = [t.calibrator for t in trials if t.outcome == WORSE and t.calibrator != ruling.chosen]
-    return (
-        f"The loss is raised by {fmt.list_words([TITLES.get(name, name) for name in worse], most=8)}." if worse else ""
-    )
+    return f"The loss is raised by {fmt.list_words([_in_text(name) for name in worse], most=8)}." if worse else ""

@@ -21,14 +21,21 @@ from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.residual_noise import Sampling, Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
-from calibrant.measures import BinOptions, ClassMeasure, CurveMeasure, Measure, RatioMeasure, RowMeasure
-from calibrant.measures.roc_auc import ROCAUC
+from calibrant.measures import (
+    BinOptions,
+    ClassMeasure,
+    CurveMeasure,
+    Measure,
+    PositiveMeasure,
+    RatioMeasure,
+    RowMeasure,
+)
 from calibrant.measuring.check import Check, judge
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
 from calibrant.measuring.confidence_limits import DRAWS, ZERO_RATIO, normal_interval
 from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
-from calibrant.streaming.histogram_ranking import ranking_draws, ranking_value
+from calibrant.streaming.histogram_ranking import is_ranking, ranking_draws, ranking_value
 from calibrant.streaming.prometheus import exposition, measure_gauges
 from calibrant.streaming.state import (
     RANKING,
@@ -44,7 +51,6 @@ from calibrant.streaming.state import (
 from calibrant.streaming.streamable import (
     HISTOGRAM,
     POSITIVE,
-    RANKINGS,
     TOP,
     example,
     raw_weights,
@@ -131,7 +137,7 @@ class Accumulator(TableResult):
         if self.n == 0:
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
         definition, value, rounding = m.definition_for(example(self.task)), self.value(what), 0.0
-        if isinstance(m, RANKINGS):
+        if is_ranking(m):
             rounding = ranking_value(m, self._sums_of(what)).error
             definition += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
         low, high, how = None, None, None
@@ -163,7 +169,7 @@ class Accumulator(TableResult):
         m, sums = self._measures[what], self._sums_of(what)
         if isinstance(m, BinOptions):
             return m.of(self._bins(sums))
-        if isinstance(m, RANKINGS):
+        if is_ranking(m):
             return ranking_value(m, sums).value
         if isinstance(m, RatioMeasure):
             return m.divide(*sums[:2])
@@ -366,13 +372,13 @@ class Accumulator(TableResult):
             scores, outcomes = event
             if isinstance(m, CurveMeasure) and m.scope == "top":
                 scores, outcomes = p.confidence, p.correct.astype(np.float64)
-            elif isinstance(m, ROCAUC) and p.task != "binary":  # of two classes the second is the positive one
+            elif isinstance(m, PositiveMeasure) and p.task != "binary":  # of two classes the second is the positive one
                 scores, outcomes = p.probs[:, 1], (p.labels == 1).astype(np.float64)
             if isinstance(m, ClassMeasure):
                 yield name, class_sums(p, w, m)
             elif isinstance(m, BinOptions):
                 yield name, score_sums(scores, outcomes, w, m.bins, m.closed)
-            elif isinstance(m, RANKINGS):
+            elif is_ranking(m):
                 yield name, fine_sums(scores, outcomes, w)
             elif isinstance(m, RowMeasure):
                 yield name, row_sums(m.rows(p).astype(np.float64), w)
@@ -401,7 +407,7 @@ class Accumulator(TableResult):
             error, rows = self._ratio_error(m, what), int(self.total**2 / self.square)
             return normal_interval(m, value, error, rows, (1 - confidence) / 2), "normal, robust standard error"
         draws = self._draws(what, seed)
-        kind = "counts" if isinstance(m, RANKINGS) else "sums"
+        kind = "counts" if is_ranking(m) else "sums"
         return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
 
     def _too_few_rows(self) -> str | None:
@@ -419,7 +425,7 @@ class Accumulator(TableResult):
     def _draws(self, what: str, seed: int) -> Array:
         """Values under the sampling noise of the sums, with the variance that a bootstrap of the rows would give."""
         m, sums, rng = self._measures[what], self._sums_of(what), np.random.default_rng(seed)
-        if isinstance(m, RANKINGS):
+        if is_ranking(m):
             return ranking_draws(m, sums, rng, counts=not self.weighted)
         if isinstance(m, BinOptions):
             count, score, outcomes = sums[:3]
@@ -455,7 +461,7 @@ class Accumulator(TableResult):
             m = measures[name]
             if m is None or isinstance(m, BinOptions):
                 check_bins(name, sums, state)
-            elif isinstance(m, RANKINGS):
+            elif is_ranking(m):
                 check_ranking(name, sums, state)
             elif isinstance(m, RatioMeasure):
                 check_ratio(name, sums, state)

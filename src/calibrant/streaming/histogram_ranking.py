@@ -1,18 +1,23 @@
 """Measures of ranking from a fine histogram of scores, with bounds for the unknown order inside bins."""
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curves.weighted import WeightedCurve
-from calibrant.measures import CurveMeasure
-from calibrant.measures.roc_auc import ROCAUC
+from calibrant.measures import CurveMeasure, Measure, PositiveMeasure
 from calibrant.streaming.sums import fine_scores
 
 DRAWS = 200
 
-Ranking = CurveMeasure | ROCAUC
+Ranking = CurveMeasure | PositiveMeasure
+
+
+def is_ranking(m: Measure | None) -> TypeGuard[Ranking]:
+    """Whether a measure is read from a fine histogram: it says so in `streams`, and it reads a curve."""
+    return m is not None and m.streamed_from == "ranking"
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,17 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.measures import CATALOGUE, BinnedMeasure, BinOptions, ClassMeasure, CurveMeasure, Measure, RatioMeasure
-from calibrant.measures.aurc import AURC
-from calibrant.measures.auroc_correct import AUROCCorrect
-from calibrant.measures.eaurc import EAURC
-from calibrant.measures.roc_auc import ROCAUC
+from calibrant.measures import (
+    CATALOGUE,
+    BinnedMeasure,
+    BinOptions,
+    ClassMeasure,
+    CurveMeasure,
+    Measure,
+    PositiveMeasure,
+    RatioMeasure,
+)
+from calibrant.streaming.histogram_ranking import is_ranking
 from calibrant.streaming.state import RANKING
 from calibrant.streaming.sums import FINE, SUMS
 
@@ -29,7 +35,6 @@ STREAMED = (
     "aurc",
 )
 OF_PREDICTIONS = ("auroc_correct", "aurc")  # of binary scores roc_auc is what people ask for
-RANKINGS = (AUROCCorrect, AURC, EAURC, ROCAUC)  # read from a fine histogram
 TOP = "top label"
 POSITIVE = f"{RANKING}, positive class"
 HISTOGRAM = 100  # equal-width bins of the confidence histograms
@@ -62,9 +67,9 @@ def state_name(m: Measure, spec: str) -> str:
         return f"classes, {m.bins} bins, {m.closed}"
     if isinstance(m, BinnedMeasure):
         return f"{TOP if m.scope == 'top' else 'score'}, {m.bins} bins, {m.closed}"
-    if isinstance(m, ROCAUC):
+    if isinstance(m, PositiveMeasure):
         return POSITIVE
-    if isinstance(m, RANKINGS):
+    if is_ranking(m):
         return f"{RANKING}, {TOP}" if isinstance(m, CurveMeasure) and m.scope == "top" else RANKING
     return spec
 
@@ -75,7 +80,7 @@ def sums_shape(m: Measure | None, k: int) -> tuple[int, ...]:
         return (SUMS, HISTOGRAM)
     if isinstance(m, BinOptions):
         return (SUMS, k, m.bins) if isinstance(m, ClassMeasure) else (SUMS, m.bins)
-    if isinstance(m, RANKINGS):
+    if is_ranking(m):
         return (4, FINE)
     return (5,) if isinstance(m, RatioMeasure) else (3,)
 
