@@ -102,47 +102,6 @@ def test_a_loss_needs_no_more_than_logits_and_labels(site):
     assert told == ["1.0 1.0", "1.5986"]
 
 
-RESCORER = '''
-from dataclasses import dataclass
-from typing import ClassVar
-import numpy as np
-from calibrant.rescorers import Rescorer
-
-@dataclass(frozen=True)
-class Typical(Rescorer):
-    """The accuracy of held-out rows as everybody's confidence."""
-    title: ClassVar[str] = "Typical"
-    reference: ClassVar[str] = "-"
-    looks_at: ClassVar[str] = "features"
-    def fit(self, p):
-        return Fitted(float(p.correct.mean()))
-
-@dataclass(frozen=True)
-class Fitted:
-    accuracy: float
-    def predict(self, p):
-        return p.with_confidence(np.full(p.n, self.accuracy))
-'''
-
-
-def test_a_rescorer_works_on_a_run_and_in_a_study(site, tmp_path):
-    pytest.importorskip("torch")
-    (site / "surprising" / "rescorer.py").write_text(RESCORER)
-    with (site / "surprising-1.0.dist-info" / "entry_points.txt").open("a") as stream:
-        stream.write("[calibrant.rescorers]\ntypical = surprising.rescorer:Typical\n")
-    told = run(
-        site,
-        "from pathlib import Path\nfrom calibrant.studying.jobs import rescore\n"
-        "p = cal.Predictions.from_logits([[2.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 1.0]], [0, 0, 0, 1])\n"
-        f"folder, out = Path({str(tmp_path)!r}) / 'run', Path({str(tmp_path)!r}) / 'out'\n"
-        "folder.mkdir()\np.save(folder / 'val.npz')\np.save(folder / 'test.npz')\n"
-        "print(cal.rescore(folder, 'typical', out).confidence.tolist())\n"
-        "print(cal.Predictions.load(out / 'test.npz').confidence.tolist())\n"
-        "print(rescore.run({'rescorer': 'typical'}, [folder], out))\n",
-    )
-    assert told == ["[0.75, 0.75, 0.75, 0.75]", "[0.75, 0.75, 0.75, 0.75]", "[{'n': 4}]"]
-
-
 def test_a_broken_package_is_named_and_the_others_are_listed(site):
     told = run(
         site,

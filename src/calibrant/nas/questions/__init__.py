@@ -1,7 +1,18 @@
 """What is asked of a table of networks: the seven questions of the benchmark study, one file each."""
 
 from calibrant.core.catalogue import Catalogue
-from calibrant.nas.questions._base import Answer, Claim, Number, Picture, Population, Question, format_value
+from calibrant.nas.questions._base import (
+    Answer,
+    Claim,
+    Networks,
+    Number,
+    Picture,
+    Population,
+    Question,
+    format_value,
+    judge,
+    number,
+)
 
 CATALOGUE = Catalogue("calibrant.nas.questions", Question, "question")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
@@ -10,12 +21,15 @@ __all__ = [
     "CATALOGUE",
     "Answer",
     "Claim",
+    "Networks",
     "Number",
     "Picture",
     "Population",
     "Question",
     "find",
     "format_value",
+    "judge",
     "make",
     "names",
+    "number",
 ]

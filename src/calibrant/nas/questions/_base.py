@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from calibrant.core.catalogue import check_options
+from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
 from calibrant.nas.questions._answer import Answer, Claim, Number, Picture, Population, format_value
 from calibrant.nas.questions._judging import judge, number
@@ -55,6 +55,10 @@ class Question:
             if (value := getattr(self, name)) < least:
                 raise InputError(name, expected=f"at least {least}", got=str(value), fix="give a larger value")
 
+    @property
+    def name(self) -> str:
+        return spec_of(self).partition(":")[0]
+
     def __call__(self, table: "pl.DataFrame") -> Answer:
         import polars as pl
 
@@ -65,7 +69,7 @@ class Question:
         n = Networks(kept, self)
         claims, numbers, pictures = self.study(n)
         return Answer(
-            question=type(self).__module__.rpartition(".")[2],
+            question=self.name,
             sentence=_sentence(claims),
             published=self.published,
             claims=tuple(claims),
@@ -80,13 +84,13 @@ class Question:
 
     def check(self, table: "pl.DataFrame") -> None:
         """Refuse a table that this question cannot be asked of, and say what it needs."""
-        name = type(self).__module__.rpartition(".")[2]
+        name = self.name
         if missing := [column for column in (*KEYS, *self.needs) if column not in table.columns]:
-            format_value = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+            names = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
             raise InputError(
                 f"table for the question {name}",
                 expected=f"a column {missing[0]}" if len(missing) == 1 else "columns that it needs",
-                got=f"no {format_value}",
+                got=f"no {names}",
                 fix=f"add {'it' if len(missing) == 1 else 'them'}, or ask a question that needs less",
             )
         asked = [column for column in (*self.needs, *self.wants) if column in table.columns]
