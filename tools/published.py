@@ -5,6 +5,7 @@ docs/published/rows.parquet and seconds.parquet. Without one the committed rows 
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
@@ -14,13 +15,14 @@ import altair as alt
 import polars as pl
 import vl_convert
 
+import calibrant as cal
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import LEVEL, Finding, interval_of, judge_all
 from calibrant.studying.plan import Claim, Plan
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.study import open_plan
+from calibrant.studying.study import Study, open_plan
 from calibrant.studying.tables import cells_in_words, difference
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +55,9 @@ ORDER = [
     "TrustScore",
     "ConfidNet",
 ]
+COMPARED = {"entry": pl.String, "model": pl.String, "seed": pl.Int64, "measure": pl.String} | dict.fromkeys(
+    ("difference", "low", "high"), pl.Float64
+)
 DRAWN = ("Uncalibrated", AGAINST, "SVS", "auto")
 COLOURS = alt.Scale(domain=list(DRAWN), range=["#8a8a8a", "#0072b2", "#e69f00", "#d55e00"])
 
@@ -81,6 +86,36 @@ def collect(store: Path) -> None:
         found += [{"what": spec, "model": model, "seconds": seconds[key]} for key, spec, model in jobs]
         table = pl.DataFrame(found)
         _write("seconds", table.sort(table.columns))
+        _write("compared", pl.DataFrame(_compared(study), schema=COMPARED).sort("entry", "model", "seed", "measure"))
+
+
+def _compared(study: Study) -> Iterator[dict[str, Any]]:
+    """Rescored predictions against a temperature, on the same half: paired by image, so one half has an interval."""
+    done, plan = study.store.done(), study.plan
+    for cell in study.cells:
+        half = study.store.files(next(job for job in cell.jobs if job.kind == "halve").key)
+        for entry, one in plan.rows.items():
+            job = next(
+                (j for j in cell.judge.needs if j.options.get("rescorer") == plan.after.rescorers.get(one.rescorer)),
+                None,
+            )
+            if one.method != cell.method or not one.rescorer or job is None or job.key not in done:
+                continue
+            val, test = (cal.Predictions.load(half / f"{part}.npz") for part in ("val", "test"))
+            ours, tempered = (
+                cal.Predictions.load(study.store.files(job.key) / "test.npz"),
+                cal.fit(val, "temperature")(test),
+            )
+            for measure in ("ece", "nll"):
+                c = cal.compare(tempered, ours, measure)  # ours minus the temperature's
+                facts = {"difference": c.difference, "low": c.low, "high": c.high}
+                yield {
+                    "entry": entry,
+                    "model": cell.place["model"],
+                    "seed": cell.place["seed"],
+                    "measure": measure,
+                    **facts,
+                }
 
 
 def _write(name: str, table: pl.DataFrame) -> None:
@@ -93,6 +128,7 @@ def summary(folder: Path) -> str:
     seconds = pl.read_parquet(folder / "seconds.parquet", glob=False)
     test = rows.filter(pl.col("set") == "test")
     parts = [_how_far(plan, test), _claims(judge_all(plan, rows))]
+    parts.append(_paired(pl.read_parquet(folder / "compared.parquet", glob=False)))
     parts += [_network(plan, model, test, seconds) for model in plan.grid["model"]]
     return "\n".join([*parts, _corrupted(plan, rows)])
 
@@ -124,6 +160,27 @@ def _claims(findings: list[Finding]) -> str:
         pairs = 0 if not f.cells else sum(cell.pairs for _, cell in f.cells)
         says = f"{f.claim.says} ({f.claim.measure}; {f.claim.source})"
         lines.append(f"| {says} | {words} | {pairs} | **{f.verdict}** |")
+    return "\n".join([*lines, ""])
+
+
+def _paired(compared: pl.DataFrame) -> str:
+    """Minutes of fitting leave few halves: these intervals come from the images of each."""
+    clamped = compared.filter(pl.col("entry").str.starts_with("Neural Clamping"))
+    if not clamped.height:
+        return ""
+    lines = [
+        "\n### Neural Clamping against temperature scaling, half by half\n",
+        "Both are fitted on one half. The difference on the other is paired by image, with its 95 % interval.\n",
+        "| | network | half | ECE - TS | NLL - TS |",
+        "|---|---|---|---|---|",
+    ]
+    for (entry, model, seed), own in clamped.group_by("entry", "model", "seed", maintain_order=True):
+        values = {row["measure"]: row for row in own.to_dicts()}
+        cells = []
+        for measure in ("ece", "nll"):
+            d, low, high = (mf.change(measure, values[measure][key]) for key in ("difference", "low", "high"))
+            cells.append(f"{d} [{low}, {high}]")
+        lines.append(f"| {entry} | {str(model).replace('resnet', 'ResNet-')} | {seed} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
