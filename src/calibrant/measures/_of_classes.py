@@ -6,18 +6,19 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.label_noise import MOST_ELEMENTS, LabelNoise
 from calibrant.core.statistics.residual_noise import Entries, NoisyValues, Sampling, Spread
 from calibrant.measures._measure import Streams
 from calibrant.measures._of_bins import BinOptions
 
 MOST_CELLS = 500_000  # bins x classes whose joint noise fits into memory
-FEW_ROWS, FEW_ELEMENTS = 100, 1_000_000  # rows a class that make noise normal; rows x classes that are soon simulated
+FEW_ROWS = 100  # rows a class that make noise normal
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,39 @@ class ClassMeasure(BinOptions):
         return self.spread_of(bins, NoisyValues(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
 
     def rough(self, p: Predictions) -> bool:
-        return p.n < FEW_ROWS * p.k and p.n * p.k <= FEW_ELEMENTS
+        return p.n < FEW_ROWS * p.k
+
+    def cell_scale(self, bins: Bins) -> Array | None:
+        """What the absolute residual sum of each cell (over n) counts in the value; None where it is no such sum."""
+        return None
+
+    def by_labels(self, p: Predictions) -> bool:
+        """Can the noise be had by drawing labels? Rows of one cluster share theirs, which drawn labels do not."""
+        small = p.n * p.k <= MOST_ELEMENTS and self.bins * p.k <= MOST_CELLS
+        return small and p.clusters is None and self.cell_scale(self.class_bins(p)) is not None
+
+    def label_noise(self, p: Predictions, probs: Array, labels: Ints, rows: Sampling) -> LabelNoise:
+        """The noise of each cell if rows are drawn, and their labels (draws, n) from probabilities (n, k)."""
+        draws, cells, bins = len(labels), self.bins * p.k, self.class_bins(p)
+        w = np.ones(p.n) if p.weights is None else np.asarray(p.weights, dtype=np.float64)
+        place, off = np.full((p.n, p.k), -1, dtype=np.int64), np.zeros((p.n, p.k))
+        for row, cell, residual in self.entries(p):
+            at = row, cell // self.bins
+            place[at] = cell
+            off[at] = residual + (cell // self.bins == p.labels[row]) - probs[at]
+        used = place >= 0
+        expected = np.bincount(place[used], (w[:, None] * probs)[used], minlength=cells)
+        every, counts = np.arange(p.n), np.empty((draws, cells))
+        for each, y in zip(counts, labels, strict=True):
+            cell = place[every, y]
+            each[:] = np.bincount(cell[cell >= 0], w[cell >= 0], minlength=cells)
+        scale = self.cell_scale(bins)
+        assert scale is not None
+        row = np.broadcast_to(every[:, None], place.shape)
+        drawn = rows.gather_jointly([(row[used], place[used], off[used])], cells).noise[:draws]
+        filled, scale = np.bincount(place[used], minlength=cells) > 0, np.broadcast_to(scale, cells)
+        gaps = (bins.score_sum - bins.outcome_sum).ravel() * scale / bins.n
+        return LabelNoise(gaps[filled], (((expected - counts) / w.sum() + drawn) * scale)[:, filled])
 
     def of(self, bins: Bins) -> float:
         return self.of_classes(bins)

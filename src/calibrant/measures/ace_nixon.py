@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Bins, Scheme
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum, per_share
@@ -34,8 +35,11 @@ class ACENixon(ClassMeasure):
     def of_classes(self, bins: Bins) -> float:
         return float(np.abs(bins.gap).mean())
 
+    def cell_scale(self, bins: Bins) -> Array:
+        return np.asarray(per_share(bins) / bins.count.size)
+
     def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_sum(sums.scale(per_share(bins) / bins.count.size))
+        return of_sum(sums.scale(self.cell_scale(bins)))
 
     @property
     def definition(self) -> str:

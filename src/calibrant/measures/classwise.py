@@ -69,9 +69,12 @@ class Classwise(ClassMeasure):
             return _resample_width(p, counts, equal_width_edges(self.bins)[1:-1], self.closed == "right")
         return super().resample(p, counts)
 
+    def cell_scale(self, bins: Bins) -> Array | None:
+        return np.asarray(1 / len(bins.count)) if self.norm == 1 else None
+
     def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        if self.norm == 1:
-            return of_sum(sums.scale(np.asarray(1 / len(bins.count))))
+        if (scale := self.cell_scale(bins)) is not None:
+            return of_sum(sums.scale(scale))
         if self.norm == 2:
             return of_norm(sums.scale(per_root_share(bins) / np.sqrt(len(bins.count))))
         return None

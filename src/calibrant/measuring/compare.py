@@ -11,15 +11,17 @@ from calibrant.core.errors import InputError
 from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import OnDone, basic_interval, check_confidence, draw, p_value
+from calibrant.core.statistics.label_noise import ErrorPairs, LabelNoise
 from calibrant.core.statistics.residual_noise import Spread, difference_draws
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.notebook import html_table
-from calibrant.measures import Measure
+from calibrant.measures import ClassMeasure, Measure
 from calibrant.measuring.confidence_limits import (
     affordable,
     check_resamples,
     half_width,
     in_parts,
+    noise_of_labels,
     sampling,
     values_on_parts,
     why_no_interval,
@@ -149,6 +151,12 @@ class Difference:
         return cls(float(low), float(high), p_value(difference, difference + lower, difference + upper))
 
     @classmethod
+    def of_labels(cls, a: LabelNoise, b: LabelNoise, tail: float) -> "Difference":
+        """Of two class-wise errors on the same rows, whose noise comes from the same drawn labels."""
+        pairs = ErrorPairs.of(a, b)
+        return cls(*pairs.ends(tail), pairs.p_value)
+
+    @classmethod
     def of_draws(cls, difference: float, draws: Array, tail: float) -> "Difference":
         """By the basic bootstrap, from differences on the same resampled rows."""
         span = basic_interval(difference, draws, 1 - 2 * tail)
@@ -214,6 +222,8 @@ def find_difference(
 ) -> Difference:
     """The interval and the test of the difference; rows that are not paired were drawn independently."""
     seeds = (seed, seed) if paired else (seed, seed + OTHER)
+    if paired and isinstance(m, ClassMeasure) and m.by_labels(a) and m.by_labels(b):
+        return Difference.of_labels(*noise_of_labels(m, seed, a, b), tail)
     if m.ideal is None:
         of_a = m.spread(a, sampling(a, seeds[0], paired=paired))
         of_b = None if of_a is None else m.spread(b, sampling(b, seeds[1], paired=paired))

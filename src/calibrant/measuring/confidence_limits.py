@@ -9,8 +9,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
 from calibrant.core.statistics.fewest_rows import too_few_rows
+from calibrant.core.statistics.label_noise import LabelNoise, draw_labels, correct_probs
 from calibrant.core.statistics.residual_noise import Sampling
-from calibrant.measures import Measure
+from calibrant.measures import ClassMeasure, Measure
 
 DRAWS = 1000  # of normal noise: they cost so little that nobody need choose
 MANY_ROWS = 100_000  # from here on values on many parts tell the noise, or fewer resamples must do
@@ -53,8 +54,8 @@ def find_limits(
     spread = m.spread(p, sampling(p, seed))
     if spread is not None:
         interval = spread.ends(tail)
-        if interval.low > 0 and m.rough(p) and np.mean(m.under_calibration(p, m.resamples, seed) >= value) > tail:
-            interval = Interval(0.0, interval.high)
+        if interval.low > 0 and isinstance(m, ClassMeasure) and m.rough(p) and m.by_labels(p):
+            interval = Interval(min(interval.low, noise_of_labels(m, seed, p)[0].low(tail)), interval.high)
         return _limits(m, value, interval, f"normal noise of the residuals, {len(spread.floor):,} draws")
     influence = m.influence(p)
     if influence is not None:
@@ -119,6 +120,13 @@ def _limits(m: Measure, value: float, interval: Interval, how: str) -> Limits:
 def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:
     """How the rows of p were drawn."""
     return Sampling(p.n, DRAWS, seed, p.weights, p.clusters, paired)
+
+
+def noise_of_labels(m: ClassMeasure, seed: int, *models: Predictions) -> list[LabelNoise]:
+    """Of models on the same rows, from labels drawn once, from the mean of their corrected probabilities."""
+    probs = np.asarray(sum(correct_probs(p) for p in models)) / len(models)
+    labels = draw_labels(probs, seed)
+    return [m.label_noise(p, probs, labels, Sampling(p.n, len(labels), seed, p.weights)) for p in models]
 
 
 def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:

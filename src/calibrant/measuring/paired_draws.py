@@ -9,9 +9,9 @@ from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import resample_counts
 from calibrant.core.statistics.residual_noise import Spread
-from calibrant.measures import make
+from calibrant.measures import ClassMeasure, make
 from calibrant.measuring.compare import UNKNOWN, Comparison, Difference, compare_values, difference_of
-from calibrant.measuring.confidence_limits import sampling, why_no_interval
+from calibrant.measuring.confidence_limits import noise_of_labels, sampling, why_no_interval
 
 CONFIDENCE = 0.95
 
@@ -20,6 +20,8 @@ CONFIDENCE = 0.95
 class Draws:
     """Values of some measures, and their noise: known, or as values on resamples of the rows."""
 
+    predictions: Predictions
+    seed: int
     values: dict[str, float]
     draws: dict[str, Array]
     spreads: dict[str, Spread] = field(default_factory=dict)
@@ -39,11 +41,13 @@ class Draws:
                     blocks[name].append(m.resample(p, counts[: left[name] - done]))
             done += len(counts)
         drawn = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in blocks.items()}
-        return cls({name: m(p) for name, m in measures.items()}, drawn, spreads)
+        return cls(p, seed, {name: m(p) for name, m in measures.items()}, drawn, spreads)
 
     def first(self, measures: Sequence[str], resamples: int) -> "Draws":
         """Some measures on the first resamples."""
         return Draws(
+            self.predictions,
+            self.seed,
             {m: self.values[m] for m in measures},
             {m: self.draws[m][:resamples] for m in measures},
             {m: self.spreads[m] for m in measures if m in self.spreads},
@@ -58,6 +62,9 @@ def compare_draws(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
         reason = why_no_interval(m, p)
         if reason is not None:
             difference = UNKNOWN
+        elif isinstance(m, ClassMeasure) and m.by_labels(a.predictions) and m.by_labels(b.predictions):
+            noise = noise_of_labels(m, a.seed, a.predictions, b.predictions)
+            difference = Difference.of_labels(*noise, tail)
         elif name in a.spreads and m.ideal is None:
             difference = Difference.of_spreads(a.spreads[name], b.spreads[name], tail)
         else:
