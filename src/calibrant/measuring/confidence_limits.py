@@ -9,7 +9,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
 from calibrant.core.statistics.fewest_rows import too_few_rows
-from calibrant.core.statistics.label_noise import LabelNoise, draw_labels, correct_probs
+from calibrant.core.statistics.label_noise import LabelNoise, correct_probs, draw_labels
 from calibrant.core.statistics.residual_noise import Sampling
 from calibrant.measures import ClassMeasure, Measure
 

@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.label_noise import ErrorPairs, LabelNoise, draw_labels, correct_probs
+from calibrant.core.statistics.label_noise import ErrorPairs, LabelNoise, correct_probs, draw_labels
 from calibrant.core.statistics.residual_noise import Sampling
 from calibrant.measures import make
 
