@@ -1,6 +1,6 @@
 """Two models on the same rows, or one on two sets of rows: the difference of a measure, with interval and test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -151,9 +151,9 @@ class Difference:
         return cls(float(low), float(high), p_value(difference, difference + lower, difference + upper))
 
     @classmethod
-    def of_labels(cls, a: LabelNoise, b: LabelNoise, tail: float) -> "Difference":
+    def of_labels(cls, models: Sequence[LabelNoise], tail: float) -> "Difference":
         """Of two class-wise errors on the same rows, whose noise comes from the same drawn labels."""
-        pairs = ErrorPairs.of(a, b)
+        pairs = ErrorPairs.of(*models)
         return cls(*pairs.ends(tail), pairs.p_value)
 
     @classmethod
@@ -223,7 +223,7 @@ def find_difference(
     """The interval and the test of the difference; rows that are not paired were drawn independently."""
     seeds = (seed, seed) if paired else (seed, seed + OTHER)
     if paired and isinstance(m, ClassMeasure) and m.by_labels(a) and m.by_labels(b):
-        return Difference.of_labels(*noise_of_labels(m, seed, a, b), tail)
+        return Difference.of_labels(noise_of_labels(m, seed, a, b), tail)
     if m.ideal is None:
         of_a = m.spread(a, sampling(a, seeds[0], paired=paired))
         of_b = None if of_a is None else m.spread(b, sampling(b, seeds[1], paired=paired))

@@ -64,7 +64,7 @@ def compare_draws(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
             difference = UNKNOWN
         elif isinstance(m, ClassMeasure) and m.by_labels(a.predictions) and m.by_labels(b.predictions):
             noise = noise_of_labels(m, a.seed, a.predictions, b.predictions)
-            difference = Difference.of_labels(*noise, tail)
+            difference = Difference.of_labels(noise, tail)
         elif name in a.spreads and m.ideal is None:
             difference = Difference.of_spreads(a.spreads[name], b.spreads[name], tail)
         else:
