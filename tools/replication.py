@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PLANS = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neural-clamping-choices", "confidences")
 SCALE = "small"
+FINAL = 20  # seeds at which claims are judged for good
 MARKERS = ("<!-- replication: written by tools/replication.py -->\n", "<!-- end of replication -->")
 AXES = ("method", "seed", "data", "model")
 
@@ -74,6 +75,7 @@ def summary(folder: Path) -> str:
     plans = {name: read_plan(name, scale=SCALE) for name in PLANS}
     again = same_claims(plans)
     counted: list[tuple[Plan, Finding]] = []
+    final: list[Finding] = []
     for name, plan in plans.items():
         file = folder / f"{name}.parquet"
         if not file.exists():
@@ -83,12 +85,17 @@ def summary(folder: Path) -> str:
         findings = judge_all(plan, rows)
         shared = [other for (own, _), (other, _) in again.items() if own == name]
         parts.append(_section(name, plan, rows, findings, shared))
-        counted += [(plan, f) for number, f in enumerate(findings) if (name, number) not in again]
-    return "\n".join([_all_plans(counted), *parts])
+        own = [(plan, f) for number, f in enumerate(findings) if (name, number) not in again]
+        counted += own
+        final += [f for _, f in own if rows["seed"].n_unique() == FINAL and f.verdict != "not run"]
+    return "\n".join([_all_plans(counted, final), *parts])
 
 
-def _all_plans(counted: list[tuple[Plan, Finding]]) -> str:
-    """How many claims of all plans could be judged, and how they came out; a claim of two plans counts once."""
+def _all_plans(counted: list[tuple[Plan, Finding]], final: list[Finding]) -> str:
+    """How many claims of all plans could be judged, and how they came out; a claim of two plans counts once.
+
+    `final` are those that have all their seeds.
+    """
     run = [(plan, f) for plan, f in counted if f.verdict != "not run"]
     counts = [(sum(f.verdict == v for _, f in run), v) for v in VERDICTS if v != "not run"]
     open_ = sum(f.verdict == "inconclusive" for _, f in run)
@@ -97,7 +104,8 @@ def _all_plans(counted: list[tuple[Plan, Finding]]) -> str:
     came_out = fmt.list_words([f"{n} {v}" for n, v in counts if n])
     return (
         f"Of the {len(run)} different claims that these runs can judge: {came_out}. "
-        f"Inconclusive are {open_ / max(1, len(run)):.0%}. Our mean difference points where the paper's printed "
+        f"Inconclusive are {open_ / max(1, len(run)):.0%}; of the {len(final)} whose plans have all {FINAL} seeds, "
+        f"{sum(f.verdict == 'inconclusive' for f in final) / max(1, len(final)):.0%}. Our mean difference points where the paper's printed "
         f"numbers do in {sum(numbers)} of {len(numbers)}, and where its words do in {sum(words)} of {len(words)} for "
         "which it prints none.\n"
     )
