@@ -98,17 +98,20 @@ def _all_plans(counted: list[tuple[Plan, Finding]], final: list[Finding]) -> str
     """
     run = [(plan, f) for plan, f in counted if f.verdict != "not run"]
     counts = [(sum(f.verdict == v for _, f in run), v) for v in VERDICTS if v != "not run"]
-    open_ = sum(f.verdict == "inconclusive" for _, f in run)
+    some, all_seeds = (_inconclusive(findings) for findings in ([f for _, f in run], final))
     ways = [(_direction(f, plan), f) for plan, f in run]
     numbers, words = ([way.startswith("yes") for way, _ in ways if way.endswith(end)] for end in ("numbers", "words"))
     came_out = fmt.list_words([f"{n} {v}" for n, v in counts if n])
     return (
         f"Of the {len(run)} different claims that these runs can judge: {came_out}. "
-        f"Inconclusive are {open_ / max(1, len(run)):.0%}; of the {len(final)} whose plans have all {FINAL} seeds, "
-        f"{sum(f.verdict == 'inconclusive' for f in final) / max(1, len(final)):.0%}. Our mean difference points where the paper's printed "
-        f"numbers do in {sum(numbers)} of {len(numbers)}, and where its words do in {sum(words)} of {len(words)} for "
+        f"Inconclusive are {some}; of the {len(final)} whose plans have all {FINAL} seeds, {all_seeds}. "
+        f"Our mean difference points where the paper's printed numbers do in {sum(numbers)} of {len(numbers)}, and where its words do in {sum(words)} of {len(words)} for "
         "which it prints none.\n"
     )
+
+
+def _inconclusive(findings: list[Finding]) -> str:
+    return fmt.whole_percent(sum(f.verdict == "inconclusive" for f in findings) / max(1, len(findings)))
 
 
 def write(file: Path, text: str) -> None:
