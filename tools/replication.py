@@ -105,7 +105,8 @@ def _all_plans(counted: list[tuple[Plan, Finding]], final: list[Finding]) -> str
     return (
         f"Of the {len(run)} different claims that these runs can judge: {came_out}. "
         f"Inconclusive are {some}; of the {len(final)} whose plans have all {FINAL} seeds, {all_seeds}. "
-        f"Our mean difference points where the paper's printed numbers do in {sum(numbers)} of {len(numbers)}, and where its words do in {sum(words)} of {len(words)} for "
+        f"Our mean difference points where the paper's printed numbers do in {sum(numbers)} of {len(numbers)}, "
+        f"and where its words do in {sum(words)} of {len(words)} for "
         "which it prints none.\n"
     )
 
