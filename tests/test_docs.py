@@ -169,6 +169,7 @@ def test_every_other_entry_is_on_its_page(name):
 
 JSON_COMMANDS = {
     "measure": "measure preds.npz --measure ece --measure auroc_correct --resamples 20",
+    "test": "test preds.npz --resamples 20",
     "compare": "compare a.npz b.npz --measure ece --resamples 20",
     "check": "check preds.npz --max ece=0.9 --min accuracy=0.1 --resamples 20",
     "watch": "watch preds.npz --tolerance 0.3",
@@ -225,11 +226,11 @@ def test_json_has_the_documented_keys(section, folder):
             check_keys(flat, documented(section))
         return
     assert value
-    if section == "check":
-        keys = documented(section)
-        inner = {key.removeprefix("checks.*."): keys.pop(key) for key in list(keys) if key.startswith("checks.*.")}
+    if section in ("check", "test"):
+        keys, inside = documented(section), f"{section}s.*."
+        inner = {key.removeprefix(inside): keys.pop(key) for key in list(keys) if key.startswith(inside)}
         check_keys(value, keys)
-        for row in value["checks"]:
+        for row in value[f"{section}s"]:
             check_keys(row, inner)
         return
     for row in value if isinstance(value, list) else [value]:

@@ -20,7 +20,9 @@ from .deciding.decide import judge as judge
 from .deciding.decision import Decision as Decision
 from .deciding.decision import load_decision as load_decision
 from .measuring.calibration_test import CalibrationTest as CalibrationTest
+from .measuring.calibration_test import CalibrationTests as CalibrationTests
 from .measuring.calibration_test import calibration_test as calibration_test
+from .measuring.calibration_test import calibration_tests as calibration_tests
 from .measuring.check import Check as Check
 from .measuring.check import check as check
 from .measuring.check import check_against as check_against

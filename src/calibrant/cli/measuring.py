@@ -1,4 +1,4 @@
-"""Commands that look at predictions: measure, compare, check, decompose."""
+"""Commands that look at predictions: measure, test, compare, check, decompose."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -138,6 +138,42 @@ def _measure_benchmark(
         return print_json([m.to_dict() for m in rows])
 
     tables.show(tables.benchmark(rows))
+
+
+@app.command("test")
+@reads_predictions
+def calibration_tests(
+    file: File,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", help="spiegelhalter, hosmer_lemeshow or a measure (repeat for more)"),
+    ] = None,
+    groups: Annotated[int, typer.Option(min=2, help="groups of Hosmer-Lemeshow")] = 10,
+    seen: Annotated[bool, typer.Option("--seen", help="the model was trained on these rows")] = False,
+    resamples: Annotated[int | None, typer.Option(min=1, help="sets of drawn outcomes")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    *,
+    inputs: Inputs,
+) -> None:
+    """Test calibration: could a perfectly calibrated model have given these outcomes?"""
+    from calibrant.measuring.calibration_test import USUAL, CalibrationTests
+
+    p = inputs.load(file)
+    rows = CalibrationTests()
+    with progress("testing", measures or USUAL) as steps:
+        for what, step in steps:
+            rows.append(cal.calibration_test(p, what, groups=groups, seen=seen, resamples=resamples, seed=seed))
+            step(rows[-1].n)
+    if as_json:
+        tests = [test.to_dict() for test in rows]
+        return print_json({"sentence": rows.sentence, "tests": tests} | inputs.facts(p))
+
+    tables.show(tables.calibration_tests(rows))
+    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+        tables.show(f"\n{reason}")
+    tables.show(f"\n{rows.sentence}")
+    inputs.show_notes(p)
 
 
 @app.command()

@@ -1,32 +1,58 @@
-"""Test of calibration: how often would a perfectly calibrated model reach the observed error?"""
+"""Tests of calibration: could a perfectly calibrated model have given these outcomes?"""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from calibrant.core.arrays import Array
+from calibrant.core.curves.curve import Bins, Curve
+from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
 from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.clustered_outcomes import ClusteredOutcomes
 from calibrant.core.statistics.fewest_rows import too_few_rows
+from calibrant.core.statistics.multiple_tests import holm
 from calibrant.core.text.notebook import Table, TableResult
-from calibrant.core.text.number_format import number, p_value
+from calibrant.core.text.number_format import list_words, number, p_value
+from calibrant.measures import CurveMeasure, check_predictions
 from calibrant.measuring.confidence_limits import affordable, check_resamples
 from calibrant.measuring.measure import What, resolve
 
+SPIEGELHALTER, HOSMER_LEMESHOW = "spiegelhalter", "hosmer_lemeshow"
+USUAL = (SPIEGELHALTER, HOSMER_LEMESHOW, "atb", "ece")
+DRAWS = 1000  # of outcomes, for the two statistics where rows come in clusters
+ROWS_PER_GROUP = 5  # fewer make a chi-squared distribution a poor guide
+SURE = 0.05
 
-@dataclass(frozen=True)
+Method = Literal["normal", "chi-squared", "simulated outcomes", "simulated outcomes of clusters"]
+BLIND = {
+    SPIEGELHALTER: "errors at scores near 0.5, and errors at high and low scores that cancel",
+    HOSMER_LEMESHOW: "errors that cancel within a group of rows with neighbouring scores",
+    "ece": "errors that cancel within a bin",
+    "atb": "errors that change their sign many times from low to high scores",
+    "ks": "errors at high scores that cancel those at low scores",
+    "ici": "errors that a smooth curve does not follow",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
 class CalibrationTest(TableResult):
-    """The observed value of a measure beside its values for a perfectly calibrated model on as many rows.
+    """A statistic, and how often a perfectly calibrated model on as many rows reaches it.
 
-    Where there are too few clusters for a test, `reason` says so and the p-value is NaN (null in JSON).
+    Where there are too few rows or clusters for a test, `reason` says so and the p-value is NaN (null in JSON).
     """
 
-    measure: str
-    observed: float
+    test: str
+    statistic: float
     expected: float  # mean under perfect calibration
     upper: float  # 95 % quantile under perfect calibration
+    degrees_of_freedom: int | None  # of the chi-squared distribution, where that is the method
     p_value: float
+    method: Method
+    blind_to: str
     n: int
     k: int
     reason: str | None = None
@@ -38,46 +64,207 @@ class CalibrationTest(TableResult):
         fields: dict[str, Any] = plain(self)
         return fields
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Cells of one row in a table of tests."""
+        freedom = "" if self.degrees_of_freedom is None else str(self.degrees_of_freedom)
+        numbers = (number(value) for value in (self.statistic, self.expected, self.upper))
+        return (self.test, *numbers, freedom, p_value(self.p_value))
+
+    HEAD: ClassVar[tuple[str, ...]] = ("test", "observed", "by chance, mean", "by chance, 95 % below", "df", "p")
+
     def table(self) -> Table:
-        head = ("measure", "observed", "by chance, mean", "by chance, 95 % below", "p")
-        numbers = (number(value) for value in (self.observed, self.expected, self.upper))
-        caption = f"{self.measure} of these {self.n:,} rows, and of perfectly calibrated ones"
-        return caption, head, [(self.measure, *numbers, p_value(self.p_value))]
+        return f"{self.test} of these {self.n:,} rows, and of perfectly calibrated ones", self.HEAD, [self.cells]
+
+
+class CalibrationTests(TableResult, list[CalibrationTest]):
+    """Several tests of the same rows."""
+
+    def table(self) -> Table:
+        return f"tests of calibration, {self[0].n:,} rows", CalibrationTest.HEAD, [test.cells for test in self]
+
+    @property
+    def sentence(self) -> str:
+        """What the tests say together at the 5 % level, corrected for their number by Holm's method."""
+        tests = [test for test in self if np.isfinite(test.p_value)]
+        if not tests:
+            return f"Nothing can be concluded: {self[0].reason}."
+        corrected = holm(np.array([test.p_value for test in tests]))
+        found = [test.test for test, chance in zip(tests, corrected, strict=True) if chance <= SURE]
+        number_of = f"corrected for {len(tests)} tests" if len(tests) > 1 else "one test"
+        if not found:
+            return (
+                f"No evidence against calibration at the 5 % level ({number_of}). That does not prove it: these rows "
+                "do not distinguish the scores from calibrated ones."
+            )
+        return f"Not calibrated, by {list_words(found)} at the 5 % level ({number_of})."
+
+
+def calibration_tests(p: Predictions, what: Sequence[What] = USUAL, **options: Any) -> CalibrationTests:
+    """Several tests of the same rows; the options are those of `calibration_test`.
+
+    >>> p = Predictions.binary([0.1, 0.3, 0.6, 0.9] * 30, [0, 0, 1, 1] * 30)
+    >>> calibration_tests(p, ["spiegelhalter", "atb"], resamples=100).sentence
+    'Not calibrated, by spiegelhalter and atb at the 5 % level (corrected for 2 tests).'
+    """
+    return CalibrationTests(calibration_test(p, one, **options) for one in what)
 
 
 def calibration_test(
-    p: Predictions, what: What = "ece", *, resamples: int | None = None, seed: int = 0
+    p: Predictions,
+    what: What = "ece",
+    *,
+    groups: int = 10,
+    seen: bool = False,
+    resamples: int | None = None,
+    seed: int = 0,
 ) -> CalibrationTest:
-    """Consistency resampling: small p-values mean miscalibration, not noise.
+    """Test calibration by `spiegelhalter`, by `hosmer_lemeshow` or by any measure that is lower for better calibration.
 
-    Labels are drawn from the model's own probabilities. Rows in clusters share their noise, so there the residuals of
-    whole clusters get random signs instead (the wild bootstrap), which only calibration errors allow.
+    Small p-values mean miscalibration, not noise. A measure is compared with its values on outcomes drawn from the
+    scores themselves. Rows in clusters share their noise: there all tests draw the outcomes of whole clusters together,
+    with the correlation within clusters that the residuals show. `groups` and `seen` (rows that the model was trained
+    on) are options of Hosmer-Lemeshow.
 
     >>> p = Predictions.from_probs([[0.9, 0.1]] * 20, labels=[0] * 18 + [1] * 2)
     >>> calibration_test(p, "ece", resamples=200).p_value > 0.5
     True
     """
-    chosen, name = resolve(what)
-    if chosen.direction != "down":
-        raise InputError(
-            "calibration_test",
-            expected="a measure where lower is better",
-            got=f"'{name}'",
-            fix="use for instance ece",
-        )
-    chosen.check_shape(p)
+    check_predictions(p)
     check_resamples(resamples, least=1)
-    size = affordable(chosen, p.n) if resamples is None else resamples
-    observed, draws = chosen(p), chosen.under_calibration(p, size, seed)
-    reason = None if p.clusters is None else too_few_rows(int(p.clusters.max()) + 1, clusters=True)
-    chance = (1 + (draws >= observed - 1e-12).sum()) / (len(draws) + 1)
+    if what == SPIEGELHALTER:
+        return _of_statistic(p, SPIEGELHALTER, _spiegelhalter, None, resamples, seed)
+    if what == HOSMER_LEMESHOW:
+        return _hosmer_lemeshow(p, groups, seen, resamples, seed)
+    return _of_measure(p, what, resamples, seed)
+
+
+# -- statistics of known distribution -------------------------------------------------------------
+
+
+def _spiegelhalter(curve: Curve) -> float:
+    """Spiegelhalter's z: residuals weighed by how far the score is from one half, over their standard deviation."""
+    s, w = curve.scores, curve.weights
+    lean = 1 - 2 * s
+    variance = float(((w if is_whole(w) else w**2) * lean**2) @ (s * (1 - s)))
+    off = float((w * lean) @ (curve.outcomes - s))
+    return off / float(np.sqrt(variance)) if variance > 0 else (0.0 if off == 0 else float(np.sign(off)) * np.inf)
+
+
+def _hosmer_lemeshow(p: Predictions, groups: int, seen: bool, resamples: int | None, seed: int) -> CalibrationTest:
+    least = 3 if seen else 2
+    if groups < least:
+        fix = "use 10"
+        raise InputError("groups", expected=f"at least {least}", got=str(groups), fix=fix)
+
+    def statistic(curve: Curve) -> float:
+        return hosmer_lemeshow_of(curve.bins(groups, "mass"))
+
+    few = None
+    if p.effective < ROWS_PER_GROUP * groups:
+        few = f"too few rows for {groups} groups: {p.effective:.3g}, at least {ROWS_PER_GROUP * groups} are needed"
+    freedom = groups - 2 if seen else groups
+    return _of_statistic(p, HOSMER_LEMESHOW, statistic, freedom, resamples, seed, few)
+
+
+def hosmer_lemeshow_of(bins: Bins) -> float:
+    """Squared differences of observed and expected events in groups, each over its binomial variance, added up."""
+    observed, expected, size = (part * bins.effective for part in (bins.outcome_sum, bins.score_sum, bins.count))
+    variance = expected * (1 - np.divide(expected, size, out=np.zeros_like(size), where=size > 0))
+    off = (observed - expected) ** 2
+    known = variance > 1e-12 * np.maximum(size, 1)
+    impossible = bool((off[~known] > 1e-12).any())  # an event that the scores rule out
+    return np.inf if impossible else float((off[known] / variance[known]).sum())
+
+
+def _of_statistic(
+    p: Predictions,
+    name: str,
+    statistic: Callable[[Curve], float],
+    freedom: int | None,
+    resamples: int | None,
+    seed: int,
+    few: str | None = None,
+) -> CalibrationTest:
+    """A z (two-sided) or, with degrees of freedom, a chi-squared statistic; of clusters, by drawn outcomes."""
+    from scipy.stats import chi2, norm
+
+    value, two_sided = statistic(p.curve), freedom is None
+    method: Method = "normal" if freedom is None else "chi-squared"
+    expected, upper = (
+        (0.0, float(norm.isf(0.025))) if freedom is None else (float(freedom), float(chi2.isf(0.05, freedom)))
+    )
+    chance = float(2 * norm.sf(abs(value)) if freedom is None else chi2.sf(value, freedom))
+    reason = few or _too_few(p)
+    if p.clusters is not None and reason is None:
+        method, freedom = "simulated outcomes of clusters", None
+        draws = _clustered_draws(p, p.curve, statistic, DRAWS if resamples is None else resamples, seed)
+        reached = np.abs(draws) >= abs(value) - 1e-12
+        chance, expected = (1 + int(reached.sum())) / (len(draws) + 1), float(draws.mean())
+        upper = float(np.quantile(np.abs(draws) if two_sided else draws, 0.95))
     return CalibrationTest(
-        measure=name,
-        observed=observed,
-        expected=float(draws.mean()),
-        upper=float(np.quantile(draws, 0.95)),
-        p_value=np.nan if reason else float(chance),
+        test=name,
+        statistic=value,
+        expected=expected,
+        upper=upper,
+        degrees_of_freedom=freedom,
+        p_value=np.nan if reason else chance,
+        method=method,
+        blind_to=BLIND[name],
         n=p.n,
         k=p.k,
         reason=reason,
     )
+
+
+# -- measures, by drawn outcomes ------------------------------------------------------------------
+
+
+def _of_measure(p: Predictions, what: What, resamples: int | None, seed: int) -> CalibrationTest:
+    chosen, name = resolve(what)
+    if chosen.direction != "down":
+        raise InputError(
+            "calibration_test",
+            expected=f"a measure where lower is better, {SPIEGELHALTER} or {HOSMER_LEMESHOW}",
+            got=f"'{name}'",
+            fix="use for instance ece",
+        )
+    chosen.check_shape(p)
+    size = affordable(chosen, p.n) if resamples is None else resamples
+    value, reason = chosen(p), _too_few(p)
+    if p.clusters is None:
+        draws = chosen.under_calibration(p, size, seed)
+    elif isinstance(chosen, CurveMeasure):
+        draws = np.full(1, np.nan) if reason else _clustered_draws(p, chosen.curve(p), chosen.on, size, seed)
+    else:
+        expected = "a measure of the curve of scores and outcomes, whose outcomes can be drawn by cluster"
+        raise InputError(name, expected=expected, got="rows in clusters", fix="use for instance ece or atb")
+    chance = (1 + (draws >= value - 1e-12).sum()) / (len(draws) + 1)
+    return CalibrationTest(
+        test=name,
+        statistic=value,
+        expected=float(draws.mean()),
+        upper=float(np.quantile(draws, 0.95)),
+        degrees_of_freedom=None,
+        p_value=np.nan if reason else float(chance),
+        method="simulated outcomes" if p.clusters is None else "simulated outcomes of clusters",
+        blind_to=BLIND.get(name.partition(":")[0], f"what {chosen.title[:1].lower()}{chosen.title[1:]} does not see"),
+        n=p.n,
+        k=p.k,
+        reason=reason,
+    )
+
+
+def _clustered_draws(p: Predictions, curve: Curve, of: Callable[[Curve], float], count: int, seed: int) -> Array:
+    """The statistic of outcomes that are drawn for whole clusters."""
+    assert p.clusters is not None
+    rng = np.random.default_rng(seed)
+    clusters = np.unique(p.clusters[curve.order], return_inverse=True)[1]
+    redrawn = ClusteredOutcomes.estimate(curve.scores, curve.outcomes, clusters, curve.weights, rng)
+    return np.array([of(curve.with_outcomes(outcomes)) for outcomes in redrawn.draws(count, rng)])
+
+
+def _too_few(p: Predictions) -> str | None:
+    if p.clusters is None:
+        return None
+    return too_few_rows(int(p.clusters.max()) + 1, clusters=True)

@@ -42,7 +42,7 @@ def assess(
     """Test these predictions against a perfectly calibrated model on as many rows."""
     test = calibration_test(p, ece, resamples=resamples, seed=seed)
     chance = chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters)
-    noise = Noise(test.observed, test.expected, test.upper, test.p_value, chance)
+    noise = Noise(test.statistic, test.expected, test.upper, test.p_value, chance)
     says, right = p.mean(p.score), p.mean(p.outcome)
     return Assessment(
         state=state_of(p.n, says - right, noise),

@@ -13,6 +13,7 @@ from calibrant.core.maps.map import Map
 from calibrant.core.text.number_format import BETTER, bracket, level, number, p_value, percent
 from calibrant.deciding.results import AnsweredShare, CostLine
 from calibrant.measures import Measure, make
+from calibrant.measuring.calibration_test import CalibrationTest
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.confidence_limits import MANY_ROWS
@@ -49,6 +50,20 @@ def measurements(rows: Sequence[Measurement], confidence: float) -> Text:
         numbers = f"{m.measure:{width}}{number(m.value):11}{bracket(m.low, m.high):20}{better}"
         text.append(f"{numbers.rstrip()}\n", style="not bold")
         said = f"{m.definition}; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else m.definition
+        lines = wrap(said, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
+        text.append("\n".join([*lines, ""]), style="not bold dim")
+    text.rstrip()
+    return text
+
+
+def calibration_tests(rows: Sequence[CalibrationTest]) -> Text:
+    """Two lines a test: the numbers, then what it is blind to and how its p-value was found."""
+    width = max(len("test"), *(len(test.test) for test in rows)) + 2
+    text = Text(f"{'test':{width}}{'observed':11}{'95 % chance':13}{'df':4}p\n", style="bold")
+    for test in rows:
+        _, observed, _, upper, freedom, chance = test.cells
+        text.append(f"{test.test:{width}}{observed:11}{upper:13}{freedom:4}{chance}".rstrip() + "\n", style="not bold")
+        said = f"p by {test.method}; blind to {test.blind_to}"
         lines = wrap(said, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
         text.append("\n".join([*lines, ""]), style="not bold dim")
     text.rstrip()
