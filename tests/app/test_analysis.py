@@ -9,9 +9,9 @@ from calibrant.app.analysis import ALL, View, is_sums, open_example, open_files,
 from calibrant.app.card import card_png, card_svg
 from calibrant.app.repeat import repeat
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns
+from calibrant.deciding.costs import read_rule
 from calibrant.measures import make
 from calibrant.measuring.example import write_examples
-from calibrant.reporting.cost import read_rule
 
 HOSTILE = '<img src=x onerror=alert(1)>"&'
 

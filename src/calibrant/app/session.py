@@ -81,7 +81,9 @@ class Sessions:
 
     def of(self, request: Any) -> Session:
         """The tab that a request of Gradio comes from."""
-        key = self._key(request)
+        browser, tab = key = self._key(request)
+        if self.owners.sessions.get(tab) != browser:  # what still waits in the queue when a tab is closed
+            raise InputError("tab", expected="an open one", got="one that was closed", fix="load the page again")
         with self.lock:
             session = self.open.pop(key, None) or Session(self.folder / secrets.token_hex(16))
             self.open[key] = session  # the one used last stands last
