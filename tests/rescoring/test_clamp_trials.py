@@ -21,7 +21,8 @@ from calibrant.rescoring.clamp_trials import ClampTrials, InterruptedFitError, o
 @pytest.fixture(scope="module")
 def subject(module_patch):
     """The network with fewer images, so that fits take no time."""
-    module_patch.setattr(clamp_trials, "MOST_IMAGES", 300)
+    for name in ("MOST_IMAGES", "MOST_JUDGED"):
+        module_patch.setattr(clamp_trials, name, 300)
     open_subject.cache_clear()
     yield open_subject(CLAMP_RUN)
     open_subject.cache_clear()

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from calibrant.core.predictions.load import load_predictions
 from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
 from calibrant.deciding.costs import CostRule, check_rule, read_rule
 from calibrant.figures.reliability import Reliability
-from calibrant.measuring.example import EXAMPLES, example
+from calibrant.measuring.example import EXAMPLES, Example, example
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.build import build
 from calibrant.reporting.calibration_state import Assessment, assess
@@ -72,7 +73,6 @@ class Analysis:
     models: dict[str, Predictions]
     fits: dict[str, Predictions]
     left_out: str = ""
-    report: Report | None = None
     kept: dict[tuple[str, str], tuple[Map | None, Predictions]] = field(default_factory=dict)
 
     @property
@@ -178,7 +178,7 @@ class Analysis:
         """The whole report."""
         judged = {name: self.source.judged.get(name) for name in self.models}
         fitted = {name: self.source.fitted.get(name) for name in self.fits}
-        self.report = build(
+        return build(
             self.models,
             fit_on=self.fits or None,
             group_name=self.source.columns.group or "group",
@@ -189,13 +189,17 @@ class Analysis:
             sources=_sources(self.models, judged, "judged on") + _sources(self.fits, fitted, "fitted on"),
             on_step=on_step,
         )
-        return self.report
 
 
 def open_example(name: str) -> Analysis:
     """One of the examples that come with the package, fitted on its validation rows."""
-    val, test = example(name)
+    val, test = _example(name)
     return Analysis(Source(example=name), {name: test}, {name: val})
+
+
+@lru_cache
+def _example(name: str) -> Example:
+    return example(name)
 
 
 def open_files(judged: Sequence[Path], fitted: Sequence[Path], columns: Columns) -> Analysis:

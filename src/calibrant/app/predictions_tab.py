@@ -7,8 +7,8 @@ import gradio as gr
 
 from calibrant.app import draw
 from calibrant.app.analysis import ALL, EXAMPLES, Analysis, View, is_sums, open_example, open_files, report_sums
-from calibrant.app.card import card_png
 from calibrant.app.repeat import repeat
+from calibrant.app.report_files import write_report
 from calibrant.app.session import Session, Sessions
 from calibrant.app.tell import tell
 from calibrant.core.errors import InputError
@@ -274,14 +274,14 @@ class PredictionsTab:
         analysis = session.analysis
         if analysis is None:
             return {}
-        report = analysis.build(
-            cost=_rule_text(analysis, rule) if rule[0] == "costs" else None, on_step=_steps(progress)
-        )
+        cost = _rule_text(analysis, rule) if rule[0] == "costs" else None
+        files = write_report(analysis, cost, _steps(progress))
+        report = files.report
         with session.lock:
             if session.analysis is not analysis:  # another file was dropped meanwhile
                 return {}
-            address = session.offer("report", "report.html", page(report).encode())
-            session.offer("card", "card.png", card_png(report))
+            address = session.offer("report", "report.html", files.html)
+            session.offer("card", "card.png", files.card)
             return {
                 self.report: draw.part("frame", address, report.title),
                 self.verdict: draw.report_verdict(report),

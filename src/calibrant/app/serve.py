@@ -65,15 +65,16 @@ def serve(settings: Settings, on_ready: OnReady) -> None:
 
 def create(settings: Settings, access: Access, folder: Path) -> Any:
     """The ASGI application: Gradio and the routes of our own behind the guard."""
+    uploads = folder / "uploads"
+    uploads.mkdir()
+    os.environ |= QUIET | {"GRADIO_TEMP_DIR": str(uploads)}
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch: people at once share the cores, and waiting threads cost
     if settings.run is not None:
         from calibrant.rescoring.clamp_trials import open_subject
 
         open_subject(
             settings.run, allow_code=settings.allow_code
         )  # what is wrong with it is said before anything starts
-    uploads = folder / "uploads"
-    uploads.mkdir()
-    os.environ |= QUIET | {"GRADIO_TEMP_DIR": str(uploads)}
     import gradio as gr
     from fastapi import FastAPI
 

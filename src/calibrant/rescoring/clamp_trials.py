@@ -38,7 +38,8 @@ TITLES: dict[str, str] = {
     "clamping_focal": "Neural Clamping, focal loss",
     "clamping_gamma": "Neural Clamping, gamma by calibration ECE",
 }
-MOST_IMAGES = 1000  # to calibrate on, and as many to judge by: a change of the strength is seen at once
+MOST_IMAGES = 1000  # to calibrate on
+MOST_JUDGED = 600  # images to judge by: a change of the strength is seen at once
 BATCH = 500
 SHOWN = 8  # pictures
 MOST_LOOKS = 64  # strengths whose logits are kept
@@ -90,13 +91,14 @@ class Pictures:
 
 @lru_cache(maxsize=4)
 def open_subject(folder: Path, *, allow_code: bool = False) -> ClampSubject:
-    """The network of a run, with at most `MOST_IMAGES` of its validation and of its test images."""
+    """The network of a run, with some of its validation and of its test images."""
     run = open_run(folder, allow_code=allow_code)
     splits, pixels = load_splits(run.recipe), run.pixels(torch.device("cpu"))
     if splits.val is None:
         fix = "train with a split that has one, for instance split = '5:1'"
         raise InputError(str(folder), expected="a run with a validation part", got="one without", fix=fix)
-    calibration, judged = (Batches(_few(part), BATCH, pixels) for part in (splits.val, splits.test))
+    calibration = Batches(_few(splits.val, MOST_IMAGES), BATCH, pixels)
+    judged = Batches(_few(splits.test, MOST_JUDGED), BATCH, pixels)
     return ClampSubject(
         network=run.network("cpu"),
         calibration=calibration,
@@ -106,10 +108,10 @@ def open_subject(folder: Path, *, allow_code: bool = False) -> ClampSubject:
     )
 
 
-def _few(part: Part) -> Part:
-    if len(part) <= MOST_IMAGES:
+def _few(part: Part, most: int) -> Part:
+    if len(part) <= most:
         return part
-    return part.take(np.sort(np.random.default_rng(SEED).permutation(len(part))[:MOST_IMAGES]))
+    return part.take(np.sort(np.random.default_rng(SEED).permutation(len(part))[:most]))
 
 
 @dataclass
