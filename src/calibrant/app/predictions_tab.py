@@ -125,13 +125,17 @@ class PredictionsTab:
             *view, *roles, *shown, self.verdict, self.preview, self.columns, self.report, *rule[2:],
         ]  # fmt: skip
         slow = {"concurrency_id": "report", "concurrency_limit": 2}
+        reading = {"concurrency_id": "read", "concurrency_limit": 4}  # a verdict does not wait for others' reports
         fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
         self.start = {"inputs": [*view, *rule], "outputs": everything}
         opened = [
             self.example.input(self.open_example, [*view, *rule], everything, js=KEEP, **fast),
             *(
-                event(self.open_files, [self.files, self.fit_files, *roles, *view, *rule], everything, **slow)
-                for event in (self.files.upload, self.fit_files.upload, self.fit_files.clear, self.read.click)
+                event(self.open_files, [self.files, self.fit_files, *roles, *view, *rule], everything, **reading)
+                for event in (
+                    *(one for box in (self.files, self.fit_files) for one in (box.upload, box.delete, box.clear)),
+                    self.read.click,
+                )
             ),
         ]
         for one in opened:

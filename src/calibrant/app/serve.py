@@ -72,9 +72,8 @@ def create(settings: Settings, access: Access, folder: Path) -> Any:
     if settings.run is not None:
         from calibrant.rescoring.clamp_trials import open_subject
 
-        open_subject(
-            settings.run, allow_code=settings.allow_code
-        )  # what is wrong with it is said before anything starts
+        # What is wrong with it is said before anything starts.
+        open_subject(settings.run, allow_code=settings.allow_code)
     import gradio as gr
     from fastapi import FastAPI
 
