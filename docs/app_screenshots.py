@@ -39,12 +39,12 @@ def main() -> None:
 
 
 def take_predictions(browser: Any, address: str) -> None:
-    tab = open_page(browser, f"{address}?example=llm_stated&with=isotonic&low=0.8&high=0.9", 1200, 1330)
+    tab = open_page(browser, f"{address}?example=fashion&low=0.6&high=0.8", 1200, 1500)
     save(tab, "app.png")
 
 
 def take_clamp(browser: Any, address: str) -> None:
-    tab = open_page(browser, address, 1200, 1330)
+    tab = open_page(browser, address, 1200, 1480)
     tab.get_by_role("tab", name="Clamp a network").click()
     tab.wait_for_selector("#clamp-diagram svg")
     for method, title in (("temperature", "temperature scaling"), ("clamping_focal", "focal loss")):

@@ -48,6 +48,7 @@ def test_bars_and_rows_are_those_of_the_measures(name):
         rows = analysis.rows_between(view, 0.3, 0.6)
         assert set(rows) == set(np.flatnonzero((q.score >= 0.3) & (q.score <= 0.6)))
         assert (np.diff(q.score[rows]) <= 0).all()
+        assert draw.region_csv(analysis, view, 0.3, 0.6).count(b"\n") == len(rows) + 1
     segment = analysis.segments[-1]
     if segment != ALL:
         one = View(name, segment=segment)
@@ -137,9 +138,7 @@ def test_names_are_escaped_everywhere(tmp_path):
     )
     analysis = open_files([file], [], STANDARD_NAMES)
     view = View("hostile", segment=HOSTILE)
-    shown = draw.diagram(analysis, view, (0, 1)) + draw.rows_shown(
-        draw.region(analysis, view, 0, 1), "/results/a/rows.csv"
-    )
+    shown = draw.diagram(analysis, view, (0, 1)) + draw.region(analysis, view, 0, 1, "/results/a/rows.csv")
     shown += draw.part("code", repeat(analysis, view, None)) + draw.escape(HOSTILE)
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
     assert "<img" not in shown

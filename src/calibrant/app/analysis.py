@@ -20,6 +20,7 @@ from calibrant.core.predictions.load import load_predictions
 from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
 from calibrant.deciding.costs import CostRule, check_rule, read_rule
 from calibrant.figures.reliability import Reliability
+from calibrant.measures import make
 from calibrant.measuring.example import EXAMPLES, Example, example
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.build import build
@@ -33,6 +34,7 @@ from calibrant.streaming.accumulator import Accumulator
 from calibrant.streaming.accumulators import Accumulators
 
 ALL = "all rows"  # no segment
+MOST_VALUES = 1000
 MOST_KEPT = 12  # calibrated sets that a tab keeps
 READING = threading.Lock()  # reading Parquet redirects the error output of the whole process
 SEED = 0
@@ -73,6 +75,7 @@ class Analysis:
     models: dict[str, Predictions]
     fits: dict[str, Predictions]
     left_out: str = ""
+    values: dict[tuple[str, str, str, str], float] = field(default_factory=dict)
     kept: dict[tuple[str, str], tuple[Map | None, Predictions]] = field(default_factory=dict)
 
     @property
@@ -126,6 +129,15 @@ class Analysis:
         groups = self.first.groups
         assert groups is not None
         return np.flatnonzero(groups.astype(str) == view.segment)
+
+    def measure(self, view: View, spec: str) -> float:
+        """A measure of the rows of a view; remembered, as most do not change with the bins."""
+        key = view.model, view.calibrator, view.segment, spec
+        if key not in self.values:
+            if len(self.values) >= MOST_VALUES:
+                self.values.clear()
+            self.values[key] = make(spec)(self.rows_of(view))
+        return self.values[key]
 
     def bars(self, view: View) -> list[dict[str, Any]]:
         """The filled bins of the reliability diagram."""

@@ -17,7 +17,6 @@ from calibrant.core.errors import InputError, visible
 from calibrant.core.io.preview import Preview
 from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
-from calibrant.measures import make
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
 from calibrant.reporting.calibration_state import Assessment
@@ -57,19 +56,17 @@ def asset(name: str) -> str:
 def first_verdict(a: Assessment, analysis: Analysis) -> str:
     """What `calibrant measure` says, while the report is being written."""
     v = verdict.of_predictions(a)
-    notes = [note for note in (analysis.left_out, *analysis.first.notes) if note]
-    return part("verdict", v.headline, v.text, "", notes, a.says, a.right, analysis.words)
+    cautions = [analysis.left_out] if analysis.left_out else []
+    return part("verdict", v.headline, v.text, "", cautions, analysis.first.notes, a.says, a.right, analysis.words)
 
 
 def report_verdict(r: Report) -> str:
     """The verdict of the whole report: of its one model, or the ranking of several."""
     m = r.models[0]
+    v, says, right = m.verdict, m.says, m.right
     if r.ranking is not None:
-        return part("verdict", r.ranking.words, m.verdict.text, "", m.cautions, None, None, m.vocabulary)
-    cautions = (*m.cautions, *m.notes)
-    return part(
-        "verdict", m.verdict.headline, m.verdict.text, m.verdict.action, cautions, m.says, m.right, m.vocabulary
-    )
+        return part("verdict", r.ranking.words, v.text, "", m.cautions, m.notes, None, None, m.vocabulary)
+    return part("verdict", v.headline, v.text, v.action, m.cautions, m.notes, says, right, m.vocabulary)
 
 
 def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions, strength: float) -> str:
@@ -139,7 +136,7 @@ def numbers(analysis: Analysis, view: View) -> list[tuple[str, str]]:
     p, words = analysis.rows_of(view), analysis.words
     scheme = "" if view.scheme == "width" else ",scheme=mass"
     specs = {"ece": f"ece:bins={view.bins}{scheme}", "nll": "nll", refinement(p.task): refinement(p.task)}
-    values = [(SHORT[name], mf.value(spec, make(spec)(p))) for name, spec in specs.items()]
+    values = [(SHORT[name], mf.value(spec, analysis.measure(view, spec))) for name, spec in specs.items()]
     says, right = p.mean(p.score), p.mean(p.outcome)
     return [(words.says, fmt.percent(says)), (words.right, fmt.percent(right)), *values]
 
@@ -173,20 +170,27 @@ def _bar(bar: dict[str, Any], most: float, over: str) -> dict[str, Any]:
     return {name: f"{value:.2f}" for name, value in values.items()} | {"side": side, "title": share}
 
 
-def region(analysis: Analysis, view: View, low: float, high: float) -> tuple[str, list[str], list[list[str]], bytes]:
-    """What the rows of a region say and how often they are right, the first of them as text, and all of them as CSV."""
+def region(analysis: Analysis, view: View, low: float, high: float, address: str) -> str:
+    """What the rows of a region say and how often they are right, and the first of them; all are at the address."""
     words, rows = analysis.words, analysis.rows_between(view, low, high)
     span = f"from {fmt.percent(low)} to {fmt.percent(high)}"
     if not len(rows):
-        return f"No row has a {words.score} {span}.", [], [], b""
+        return part("rows", f"No row has a {words.score} {span}.", [], [], "", "")
     q = analysis.calibrated(view)[1]
     w = np.ones(len(rows)) if q.weights is None else q.weights[rows]
     w = w if w.sum() else np.ones(len(rows))
     says, right = (float(np.average(of[rows], weights=w)) for of in (q.score, q.outcome))
     sentence = f"{fmt.count(len(rows), 'row')} with a {words.score} {span}: {words.says} {fmt.percent(says)}, "
     sentence += f"{words.right} {fmt.percent(right)}."
-    head, table = analysis.row_table(view, rows)
-    return sentence, head, [[_cell(value) for value in row] for row in table[:MOST_ROWS]], _csv(head, table)
+    head, table = analysis.row_table(view, rows[:MOST_ROWS])
+    more = len(rows) - len(table)
+    left = f"{more:,} more in the CSV file, the surest first." if more else ""
+    return part("rows", sentence, head, [[_cell(value) for value in row] for row in table], address, left)
+
+
+def region_csv(analysis: Analysis, view: View, low: float, high: float) -> bytes:
+    """All rows of a region."""
+    return _csv(*analysis.row_table(view, analysis.rows_between(view, low, high)))
 
 
 def _cell(value: Any) -> str:
@@ -201,13 +205,6 @@ def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
     writer.writerow(head)
     writer.writerows(rows)
     return text.getvalue().encode("utf-8", "backslashreplace")
-
-
-def rows_shown(found: tuple[str, list[str], list[list[str]], bytes], address: str) -> str:
-    sentence, head, lines, content = found
-    more = content.count(b"\n") - 1 - len(lines)
-    left = f"{more:,} more in the CSV file, the surest first." if more > 0 else ""
-    return part("rows", sentence, head, lines, address if content else "", left)
 
 
 def cost_table(c: Cost) -> str:

@@ -202,7 +202,7 @@ class PredictionsTab:
             fix = "drop one state, or the rows of several models"
             raise InputError("files", expected="one state of sums", got=f"{len(judged)} files", fix=fix)
         session.analysis, report = None, report_sums(judged[0])
-        address = session.offer("report", "report.html", page(report).encode())
+        address = session.offer("report", "report.html", lambda: page(report).encode())
         nothing = dict.fromkeys((self.diagram, self.rows, self.cost, self.code, self.preview), "")
         return {
             **nothing,
@@ -284,8 +284,8 @@ class PredictionsTab:
         with session.lock:
             if session.analysis is not analysis:  # another file was dropped meanwhile
                 return {}
-            address = session.offer("report", "report.html", files.html)
-            session.offer("card", "card.png", files.card)
+            address = session.offer("report", "report.html", lambda: files.html)
+            session.offer("card", "card.png", lambda: files.card)
             return {
                 self.report: draw.part("frame", address, report.title),
                 self.verdict: draw.report_verdict(report),
@@ -297,18 +297,17 @@ class PredictionsTab:
         if analysis is None:
             return {}
         view = analysis.check(view)
-        region = draw.region(analysis, view, low, high)
-        address = session.offer("rows", "rows.csv", region[3])
+        address = session.offer("rows", "rows.csv", lambda: draw.region_csv(analysis, view, low, high))
         calibration = analysis.calibrated(view)[0]
         session.results.pop("map", None)
         if calibration is not None:
-            session.offer("map", "map.json", calibration.to_json().encode())
+            session.offer("map", "map.json", lambda: calibration.to_json().encode())
         text = _rule_text(analysis, rule)
         code = repeat(analysis, view, text if rule[0] == "costs" else None)
-        session.offer("code", "repeat.py", code.encode())
+        session.offer("code", "repeat.py", code.encode)
         return {
             self.diagram: draw.diagram(analysis, view, (low, high)),
-            self.rows: draw.rows_shown(region, address),
+            self.rows: draw.region(analysis, view, low, high, address),
             self.cost: draw.cost_table(analysis.cost(view, read_rule(text))),
             self.downloads: self._links(session),
             self.code: draw.part("code", code),

@@ -131,7 +131,7 @@ def _add_routes(app: Any, sessions: Any) -> None:
         headers = {"content-security-policy": SHOWN_FRAME, "cache-control": "no-store"}
         if not offered.name.endswith(".html"):
             headers["content-disposition"] = f'attachment; filename="{offered.name}"'
-        return Response(offered.content, headers=headers, media_type=offered.media)
+        return Response(offered.write(), headers=headers, media_type=offered.media)
 
     @app.get("/pages/{name}")  # type: ignore[untyped-decorator]
     @app.head("/pages/{name}")  # type: ignore[untyped-decorator]

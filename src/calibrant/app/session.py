@@ -5,6 +5,7 @@ import re
 import secrets
 import shutil
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,10 @@ MEDIA = {
 
 @dataclass(frozen=True)
 class Result:
-    """A file that the page shows or that can be downloaded; it never touches the disk."""
+    """A file that the page shows or that can be downloaded, written when it is asked for; it never touches the disk."""
 
     name: str
-    content: bytes
+    write: Callable[[], bytes]
 
     @property
     def media(self) -> str:
@@ -49,10 +50,10 @@ class Session:
     stop: threading.Event = field(default_factory=threading.Event)  # set by the button that cancels
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def offer(self, what: str, name: str, content: bytes) -> str:
+    def offer(self, what: str, name: str, write: Callable[[], bytes]) -> str:
         """The address of a result, which replaces the one before it."""
         key = secrets.token_urlsafe(16)
-        self.results[what] = key, Result(name, content)
+        self.results[what] = key, Result(name, write)
         return f"/results/{key}/{name}"
 
     def keep_files(self, paths: list[str], kind: str) -> list[Path]:
