@@ -4,6 +4,7 @@ import functools
 import json
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,15 @@ def finite(value):
     return json.loads(json.dumps(value, allow_nan=False)) is not None
 
 
+def assert_finite(found):
+    """A value, and either an interval around it or the reason why there is none."""
+    assert np.isfinite(found.value), found
+    if found.reason is None:
+        assert -np.inf < found.low <= found.value <= found.high < np.inf, found
+    else:
+        assert (found.low, found.high) == (None, None)
+
+
 TRIES = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
@@ -84,8 +94,7 @@ def test_an_accumulator_that_loads_measures_finitely(text):
     if a is None or a.n == 0:
         return
     for found in a.measure_all():
-        assert np.isfinite([found.value, found.low, found.high]).all(), found
-        assert found.low <= found.high
+        assert_finite(found)
     a.update(rows())
     assert finite([found.to_dict() for found in a.measure_all()])
     assert finite([found.to_dict() for found in a.merge(cal.Accumulator.from_json(states()[0])).measure_all()])
@@ -97,7 +106,7 @@ def test_accumulators_by_key_that_load_measure_finitely(text):
     each = loaded(cal.Accumulators.from_json, text)
     for _, a in each.items() if each is not None else ():
         for found in a.measure_all() if a.n else ():
-            assert np.isfinite([found.value, found.low, found.high]).all(), found
+            assert_finite(found)
 
 
 @TRIES
@@ -120,3 +129,10 @@ def test_the_whole_states_load():
         strict=True,
     ):
         assert load.from_json(text).to_json() == text
+
+
+def test_counts_whose_multiples_overflow_are_refused():
+    state = json.loads(states()[0])
+    state["sums"]["histogram"][0][69] = 2.5e306
+    with pytest.raises(InputError):
+        cal.Accumulator.from_json(json.dumps(state))

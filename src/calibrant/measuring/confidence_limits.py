@@ -12,6 +12,7 @@ from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.label_noise import LabelNoise, correct_probs, draw_labels
 from calibrant.core.statistics.residual_noise import Sampling
 from calibrant.measures import ClassMeasure, Measure
+from calibrant.measuring.alike_outcomes import outcomes_alike, widen
 
 DRAWS = 1000  # of normal noise: they cost so little that nobody need choose
 MANY_ROWS = 100_000  # from here on values on many parts tell the noise, or fewer resamples must do
@@ -20,6 +21,8 @@ WORK = 1000 * MANY_ROWS  # rows that resampling may touch
 FEWEST = 100
 MOST = 1_000_000
 ZERO_RATIO = "a ratio of 0 has no interval: not one event was seen"
+ROUNDING = 1e-12  # of a value: intervals no wider than that have no width
+NO_SPREAD = "no interval: every row gives the same value, so that these rows do not show how far it may be off"
 
 
 @dataclass(frozen=True)
@@ -51,25 +54,44 @@ def find_limits(
         return Limits(reason="undefined on these rows")
     if reason := why_no_interval(m, p):
         return Limits(reason=reason)
+    if m.of_ratio and value <= 0:
+        return Limits(reason=ZERO_RATIO)
+    found, how = _interval(m, p, value, tail, resamples, seed, progress, drawn)
+    if outcomes_alike(p) and not m.fixed_maps:
+        found, how = widen(m, p, found, tail, seed), f"{how}; widened by outcomes that these rows do not have"
+    ends = np.clip((found.low, found.high), *m.bounds)
+    low, high = float(min(ends[0], value)), float(max(ends[1], value))
+    return Limits(reason=NO_SPREAD) if high - low <= ROUNDING * abs(value) else Limits(low, high, how)
+
+
+def _interval(
+    m: Measure,
+    p: Predictions,
+    value: float,
+    tail: float,
+    resamples: int | None,
+    seed: int,
+    progress: OnDone | None,
+    drawn: Array | None,
+) -> tuple[Interval, str]:
+    """The interval, and how it was computed."""
     spread = m.spread(p, sampling(p, seed))
     if spread is not None:
         interval = spread.ends(tail)
         if interval.low > 0 and isinstance(m, ClassMeasure) and m.rough(p) and m.by_labels(p):
             interval = Interval(min(interval.low, noise_of_labels(m, seed, p)[0].low(tail)), interval.high)
-        return _limits(m, value, interval, f"normal noise of the residuals, {len(spread.floor):,} draws")
+        return interval, f"normal noise of the residuals, {len(spread.floor):,} draws"
     influence = m.influence(p)
     if influence is not None:
-        if m.of_ratio and value <= 0:
-            return Limits(reason=ZERO_RATIO)
         error, units = standard_error(influence, p)
-        return _limits(m, value, normal_interval(m, value, error, units, tail), "normal, robust standard error")
+        return normal_interval(m, value, error, units, tail), "normal, robust standard error"
     if in_parts(m, p, resamples):
         half = half_width(values_on_parts(m, p, seed, progress), tail)
-        return _limits(m, value, Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows")
+        return Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows"
     if drawn is None:
         size = affordable(m, p.n) if resamples is None else resamples
         drawn = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
-    return _limits(m, value, m.bootstrap(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples")
+    return m.bootstrap(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples"
 
 
 def standard_error(influence: Array, p: Predictions) -> tuple[float, int]:
@@ -109,12 +131,6 @@ def check_resamples(resamples: int | None, *, least: int = 0) -> None:
 def affordable(m: Measure, n: int) -> int:
     """How many resamples of n rows: as many as the measure asks for, fewer for very many rows."""
     return max(min(m.resamples, WORK // n), min(m.resamples, FEWEST))
-
-
-def _limits(m: Measure, value: float, interval: Interval, how: str) -> Limits:
-    """Inside what the measure can be, and wide enough to hold the value."""
-    low, high = np.clip((interval.low, interval.high), *m.bounds)
-    return Limits(float(min(low, value)), float(max(high, value)), how)
 
 
 def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:

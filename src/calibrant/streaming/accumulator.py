@@ -17,7 +17,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.bootstrap import Interval, basic_interval, check_confidence
-from calibrant.core.statistics.fewest_rows import too_few_rows
+from calibrant.core.statistics.fewest_rows import too_few_rows, unseen_rate
 from calibrant.core.statistics.residual_noise import Sampling, Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
@@ -30,6 +30,8 @@ from calibrant.measures import (
     RatioMeasure,
     RowMeasure,
 )
+from calibrant.measures.accuracy import Accuracy
+from calibrant.measures.error import Error
 from calibrant.measuring.check import Check, judge
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
 from calibrant.measuring.confidence_limits import DRAWS, ZERO_RATIO, normal_interval
@@ -148,6 +150,8 @@ class Accumulator(TableResult):
             interval, how = self._interval(m, what, value, confidence, seed)
             ends = np.clip((interval.low - rounding, interval.high + rounding), *m.bounds)
             low, high = float(min(ends[0], value)), float(max(ends[1], value))
+            if self._outcomes_alike() or low == high:
+                low, high, how, reason = self._limits_of_alike_outcomes(m, value, (1 - confidence) / 2)
         return Measurement(
             measure=what,
             value=value,
@@ -409,6 +413,19 @@ class Accumulator(TableResult):
         draws = self._draws(what, seed)
         kind = "counts" if is_ranking(m) else "sums"
         return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
+
+    def _outcomes_alike(self) -> bool:
+        count, _, outcomes = self.sums["histogram"][:3]
+        return float(outcomes.sum()) in (0.0, float(count.sum()))
+
+    def _limits_of_alike_outcomes(
+        self, m: Measure, value: float, tail: float
+    ) -> tuple[float | None, float | None, str | None, str | None]:
+        """Ends, how they were computed, or why there are none: only of a share of rows are they known from sums."""
+        if not isinstance(m, Accuracy | Error) or value not in (0.0, 1.0):
+            return None, None, None, "no interval: sums of rows whose outcomes are all alike show no spread"
+        rate = unseen_rate(self.total**2 / self.square, tail)
+        return max(value - rate, 0.0), min(value + rate, 1.0), "Clopper and Pearson, for a share of 0 or 1", None
 
     def _too_few_rows(self) -> str | None:
         """Why there is no interval; None where there are enough rows, by Kish's formula if they have weights."""

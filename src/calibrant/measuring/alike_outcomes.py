@@ -1,0 +1,54 @@
+"""Limits of a measure where all outcomes are alike: rows without an error show no spread, but do not rule errors out."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.bootstrap import Interval
+from calibrant.core.statistics.fewest_rows import unseen_rate
+from calibrant.measures import Measure
+
+RATES = 8  # between none and the largest possible
+
+
+def outcomes_alike(p: Predictions) -> bool:
+    """Whether all predictions are right, or all wrong, or all rows positive, or all negative."""
+    return any(bool(one.all()) or not one.any() for one in (p.correct, p.outcome))
+
+
+def widen(m: Measure, p: Predictions, found: Interval, tail: float, seed: int) -> Interval:
+    """The interval with the values that rates of other outcomes up to `unseen_rate` would give, spread evenly.
+
+    A calibration error reaches 0 unless calibrated models rarely show such a value.
+    """
+    units = p.effective if p.clusters is None else float(p.clusters.max() + 1)
+    rates = unseen_rate(units, tail) * np.arange(1, RATES + 1) / RATES
+    values = np.array([m(with_other_outcomes(p, rate)) for rate in rates])
+    values = values[np.isfinite(values)]
+    low, high = min([found.low, *values]), max([found.high, *values])
+    if m.of_calibration and np.mean(m.under_calibration(p, m.resamples, seed) >= m(p)) > tail:
+        low = 0.0
+    return Interval(float(low), float(high))
+
+
+def with_other_outcomes(p: Predictions, rate: float) -> Predictions:
+    """The rows of p with a share of every row turned: right ones go to the runner-up, wrong ones to the prediction.
+
+    >>> p = Predictions.from_confidence([0.9, 0.8], correct=[1, 1])
+    >>> round(with_other_outcomes(p, 0.25).mean(with_other_outcomes(p, 0.25).correct), 4)
+    0.75
+    """
+    weights: Array = np.ones(p.n) if p.weights is None else p.weights
+    twice = p.take(np.tile(np.arange(p.n), 2))
+    row_data = replace(twice.row_data, weights=np.concatenate([weights * (1 - rate), weights * rate]))
+    labels = np.concatenate([p.labels, _other_labels(p)])
+    return Predictions(twice.values, labels, twice.score_type, row_data)
+
+
+def _other_labels(p: Predictions) -> Array:
+    if p.task in ("binary", "confidence"):
+        return np.asarray(1 - p.labels)
+    runner_up = np.where(np.arange(p.k) == p.predicted[:, None], -np.inf, p.values).argmax(axis=1)
+    return np.asarray(np.where(p.correct, runner_up, p.predicted))
