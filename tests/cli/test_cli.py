@@ -95,6 +95,21 @@ def test_compare_finds_the_repaired_model_better(tmp_path):
     assert max(map(len, table.splitlines())) <= 80
 
 
+def test_compare_shows_whole_intervals_whatever_the_names(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["a_model_with_a_very_long_name.csv", "another_model_with_a_long_name.csv"]
+    for name in names:
+        rows = zip(rng.uniform(0.5, 1, 60).round(3), rng.integers(0, 2, 60), strict=True)
+        (tmp_path / name).write_text("confidence,correct\n" + "".join(f"{c},{y}\n" for c, y in rows))
+    result = run("compare", *(tmp_path / name for name in names), "-m", "ece", "-m", "ece:scheme=mass")
+    table = result.stdout
+    assert max(map(len, table.splitlines())) <= 80
+    assert table.count("]") == 2
+    assert table.count("inconclusive") == 2
+    assert "a: a_model_with_a_very_long_name" in table
+    assert "paired by their order" in table
+
+
 def test_compare_refuses_other_rows():
     assert "labels: expected the same in both" in run("compare", DEMO_TEST, DEMO_VAL, code=2).stderr
 

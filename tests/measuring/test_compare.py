@@ -57,6 +57,8 @@ def test_models_that_know_only_their_own_correctness_are_paired_by_id():
     assert (c.n, c.only_in_a, c.only_in_b) == (280, 20, 0)
     assert c.difference == pytest.approx((skill[order] < 0.6).mean() - (skill[order] < 0.7).mean())
     assert c.better == "a"
+    assert c.matched_by == "ids"
+    assert cal.compare(a, a, "accuracy", resamples=50, paired=False).matched_by is None
 
 
 def test_labels_that_differ_are_still_refused_where_they_are_the_truth():

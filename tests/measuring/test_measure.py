@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.core.errors import InputError
 from calibrant.measures.ece import ECE
 from calibrant.measuring.standard import STANDARD
 
@@ -52,6 +53,23 @@ def test_a_function_is_a_measure(p):
 def test_a_function_must_return_a_number(p):
     with pytest.raises(cal.InputError, match=r"one number, got ndarray\. To fix it: return a float"):
         cal.measure(p, lambda p: p.confidence)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [cal.measure_all, cal.fit, cal.choose, cal.watch, cal.decompose, cal.report, cal.Accumulator().update],
+    ids=lambda ask: ask.__name__,
+)
+def test_arrays_are_not_predictions(ask):
+    with pytest.raises(InputError, match="a Predictions object"):
+        ask(np.array([0.2, 0.8]))
+
+
+def test_labels_in_place_of_a_measure_are_not_the_first_complaint():
+    with pytest.raises(InputError, match="a Predictions object"):
+        cal.measure(np.array([0.2, 0.8]), np.array([0, 1]))
+    with pytest.raises(InputError, match="a Predictions object"):
+        cal.decide(np.array([0.2, 0.8]), cost="fn=2,fp=1")
 
 
 def test_a_class_is_not_a_measure(p):

@@ -215,6 +215,8 @@ def compare(
     if rows[0].only_in_a or rows[0].only_in_b:
         left_out = f"{count(rows[0].only_in_a, 'row')} only in {names[0]}, {rows[0].only_in_b:,} only in {names[1]}"
         tables.show(f"\njoined by id: {count(rows[0].n, 'row')} in both; left out {left_out}")
+    if rows[0].matched_by == "order" and first.task == "confidence":
+        tables.show("\npaired by their order, since the files have no ids: row 1 with row 1, and so on")
     inputs.show_notes(first, second)
 
 

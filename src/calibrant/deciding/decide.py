@@ -24,6 +24,7 @@ from calibrant.deciding.costs import CostRule, as_percent, check_rule, cost_rule
 from calibrant.deciding.decision import Aim, Decision
 from calibrant.deciding.policy import HAND_OVER, Policy
 from calibrant.deciding.results import Answered, AnsweredShare, CostLine
+from calibrant.measures import check_predictions
 
 ERROR_RATES = (0.01, 0.02, 0.05, 0.1)  # at which the share that can be answered is told
 ONE_OF = "one of cost, max_error and min_precision"
@@ -53,6 +54,7 @@ def decide(
     >>> decide(p, cost="fn=9,fp=1").threshold
     0.1
     """
+    check_predictions(p)
     aim, bound = _aim(cost, max_error, min_precision)
     check_confidence(confidence)
     _check_rows(p, aim)

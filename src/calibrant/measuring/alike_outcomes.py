@@ -1,4 +1,4 @@
-"""Limits of a measure where all outcomes are alike: rows without an error show no spread, but do not rule errors out."""
+"""Limits of a measure where all outcomes are alike: rows without an error do not rule errors out."""
 
 from dataclasses import replace
 

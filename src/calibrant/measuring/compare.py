@@ -26,7 +26,7 @@ from calibrant.measuring.confidence_limits import (
     values_on_parts,
     why_no_interval,
 )
-from calibrant.measuring.matching_rows import MatchedRows, match_rows, same_classes
+from calibrant.measuring.matching_rows import MatchedBy, MatchedRows, match_rows, same_classes
 from calibrant.measuring.measure import What, definition_of, resolve
 
 OTHER = 1_000_003  # distance between the seeds of sets of rows that were drawn independently
@@ -58,6 +58,7 @@ class Comparison:
     only_in_a: int = 0  # rows left out because b has none of their id
     only_in_b: int = 0
     reason: str | None = None  # why there is no interval
+    matched_by: MatchedBy | None = None  # what pairs the rows; None where they are not paired
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = plain(self)
@@ -132,6 +133,7 @@ def compare(
         only_in_a=rows.only_in_a,
         only_in_b=rows.only_in_b,
         reason=reason,
+        matched_by=rows.by if paired else None,
     )
 
 

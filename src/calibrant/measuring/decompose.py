@@ -8,6 +8,7 @@ from calibrant.core.curves.curve import Curve, Scheme, check_bins
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.measures import check_predictions
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
@@ -85,4 +86,5 @@ def decompose(p: Predictions, *, bins: int = 15) -> Decomposition:
 
     The curve is confidence against correctness, or P(positive) against positive of binary predictions.
     """
+    check_predictions(p)
     return Decomposition(losses=loss_terms(p), brier=brier_terms(p.curve, bins), ece=ece_terms(p, bins))

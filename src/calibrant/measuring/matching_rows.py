@@ -1,6 +1,7 @@
 """Match the rows of two models, so that they can be compared row by row."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.tasks import task_words
 from calibrant.measures import check_predictions
+
+MatchedBy = Literal["ids", "order"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class MatchedRows:
     b: Predictions
     only_in_a: int = 0
     only_in_b: int = 0
+    by: MatchedBy = "order"
 
 
 def match_rows(a: Predictions, b: Predictions) -> MatchedRows:
@@ -37,7 +41,7 @@ def match_rows(a: Predictions, b: Predictions) -> MatchedRows:
     matched = MatchedRows(a, b)
     if a.ids is not None and b.ids is not None:
         rows_a, rows_b = _rows_with_common_ids(a.ids, b.ids)
-        matched = MatchedRows(_take(a, rows_a), _take(b, rows_b), a.n - len(rows_a), b.n - len(rows_b))
+        matched = MatchedRows(_take(a, rows_a), _take(b, rows_b), a.n - len(rows_a), b.n - len(rows_b), by="ids")
     _check_same(matched.a, matched.b)
     return matched
 

@@ -13,7 +13,7 @@ from calibrant.core.predictions.constants import KEEP_ELEMENTS
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number, whole_percent
-from calibrant.measures import CATALOGUE, Measure
+from calibrant.measures import CATALOGUE, Measure, check_predictions
 from calibrant.measuring.confidence_limits import Limits, check_resamples, find_limits
 from calibrant.measuring.function_measure import FunctionMeasure
 from calibrant.measuring.standard import standard
@@ -90,6 +90,7 @@ def measure(
     """
     check_confidence(confidence)
     check_resamples(resamples)
+    check_predictions(p)
     chosen, name = resolve(what)
     chosen.check_shape(p)
     warn_of_leak(p)
@@ -130,6 +131,7 @@ def measure_all(
     >>> [m.measure for m in measure_all(p, ["ece", "brier"], resamples=0)]
     ['ece', 'brier']
     """
+    check_predictions(p)
     chosen: Sequence[What] = standard(p) if what is None else what if isinstance(what, Sequence) else [what]
     chosen = [chosen] if isinstance(chosen, str) else chosen
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}

@@ -15,6 +15,7 @@ from calibrant.core.predictions.row_data import Task
 from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.notebook import html_table
+from calibrant.measures import check_predictions
 from calibrant.monitoring.evidence import Mode
 from calibrant.monitoring.segment import Alarm, Segment, read_number
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
@@ -261,6 +262,7 @@ class Watch:
     # -- private --------------------------------------------------------------------------------
 
     def _check(self, p: Predictions) -> None:
+        check_predictions(p)
         if p.weights is not None or p.row_data.clusters is not None:  # a cluster may continue in the next batch
             got = "weights" if p.weights is not None else "clusters"
             fix = "watch rows that come one by one: without weights, and one row of each cluster"

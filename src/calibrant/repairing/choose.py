@@ -11,6 +11,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.text import notebook
 from calibrant.core.text.number_format import bracket, number
+from calibrant.measures import check_predictions
 from calibrant.measures.nll import NLL
 from calibrant.repairing.bound import bound
 from calibrant.repairing.chain import fit_chain, parse_chain
@@ -75,6 +76,7 @@ def choose(
     prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `bound`. Of very many rows a
     random part decides, and the verdict says so.
     """
+    check_predictions(p)
     names = with_identity(candidates_for(p) if candidates is None else candidates)
     names = [name for name in names if may_take_part(name, p, keep_argmax=keep_argmax)]
     part = random_part(p, seed)

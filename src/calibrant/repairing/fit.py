@@ -9,6 +9,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.measures import check_predictions
 from calibrant.repairing.chain import Chain, fit_chain, fit_steps, parse_chain, with_weight
 from calibrant.repairing.choose import choose
 
@@ -24,6 +25,7 @@ def fit(p: Predictions, what: str | Calibrator = "auto", *, by_group: bool = Fal
     >>> fit(p, "temperature")
     Map(temperature, k=2, T=1.82, T_low=0.232, T_high=14.28, converged)
     """
+    check_predictions(p)
     if isinstance(what, type) or not isinstance(what, str | Calibrator):
         name = what.__name__ if isinstance(what, type) else type(what).__name__
         raise InputError(

@@ -14,6 +14,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.costs import CostRule
+from calibrant.measures import check_predictions
 from calibrant.measuring.matching_rows import match_rows
 from calibrant.reporting.curves import FEWEST_BINS, MOST_BINS
 
@@ -95,7 +96,11 @@ def check_class_names(names: Sequence[str] | None, p: Predictions) -> Sequence[s
 
 def check_models(models: Predictions | Mapping[str, Predictions]) -> tuple[dict[str, Predictions], str]:
     """Models by name, on the rows that all of them have and in the same order; and what was left out, in words."""
+    if not isinstance(models, Mapping):
+        check_predictions(models)
     given = {"model": models} if isinstance(models, Predictions) else dict(models)
+    for p in given.values():
+        check_predictions(p)
     if not given:
         raise InputError("report", expected="predictions of at least one model", got="none", fix="give some")
     named = {visible(name): p for name, p in given.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -83,8 +83,17 @@ def benchmark(rows: Sequence[Measurement]) -> Table:
     return table
 
 
-def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Table:
+def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Group:
+    """Names that would take the room of the numbers stand below the table, as a and b."""
+    table, out = _comparisons(rows, names, confidence), console()
+    if out.measure(table, options=out.options.update(width=10_000)).maximum <= out.width:
+        return Group(table)
+    return Group(_comparisons(rows, ("a", "b"), confidence), f"\na: {names[0]}\nb: {names[1]}")
+
+
+def _comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Table:
     table = table_of("measure", *names, "change", f"{level(confidence)} interval", "p", "better")
+    table.columns[0].no_wrap = False  # where all columns do not fit, a long name of a measure gives way
     for c in rows:
         better = {"a": names[0], "b": names[1], "neither": "inconclusive"}[c.better]
         table.add_row(

@@ -29,6 +29,7 @@ from calibrant.measures import (
     PositiveMeasure,
     RatioMeasure,
     RowMeasure,
+    check_predictions,
 )
 from calibrant.measures.accuracy import Accuracy
 from calibrant.measures.error import Error
@@ -92,6 +93,7 @@ class Accumulator(TableResult):
         """Add a batch of any size; None adds nothing."""
         if p is None:
             return
+        check_predictions(p)
         self._check_task(p.task, p.k)
         for m in self._measures.values():
             m.check_shape(p)

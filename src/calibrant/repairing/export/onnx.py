@@ -51,10 +51,10 @@ def to_onnx(
 
     With `append_to` the map goes behind that classifier's only output of scores, or the one called "logits" or
     `output`; its old outputs stay. That output holds logits, or with `scores="probs"` probabilities (trees and linear
-    models): the new output is then `calibrated_probs`, in the same shape, also of two columns for a binary map. An
-    output that looks like probabilities when the classifier runs is refused unless `scores` says what it is. Images
-    are (batch, k, height, width). Inside, the map computes in float64. Nothing is written unless onnxruntime gives
-    the numbers of the map, end to end, on random input.
+    models): the new output is then `calibrated_probs`, in the same shape, also of two columns for a binary map. What
+    ZipMap turns into dictionaries is taken before that. An output that looks like probabilities when the classifier
+    runs is refused unless `scores` says what it is. Images are (batch, k, height, width). Inside, the map computes in
+    float64. Nothing is written unless onnxruntime gives the numbers of the map, end to end, on random input.
     """
     onnx = require_module("onnx", ONNX_INSTALL)
     check_exportable(m)
@@ -141,6 +141,7 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
     """The classifier with the map behind it."""
     helper, types = require_module("onnx.helper", ONNX_INSTALL), require_module("onnx", ONNX_INSTALL).TensorProto
     model = _load(file)
+    output = _expose_zipped(model, output)
     old = _scores_output(m, model, file, output)
     values = _try_output(model, old.name)
     _check_scores(m, values, f"{file}, output {old.name}", scores)
@@ -220,6 +221,21 @@ def _load(file: Path) -> Any:
         raise InputError(
             str(file), expected="a classifier in ONNX", got=f"something else ({reason})", fix="write the file again"
         ) from error
+
+
+def _expose_zipped(model: Any, name: str | None) -> str | None:
+    """Make the table that a ZipMap turns into dictionaries an output too; `name`, or its own name where it was meant.
+
+    Converters of scikit-learn and LightGBM put a ZipMap at the end by default; no map can follow it.
+    """
+    graph, outputs = model.graph, {one.name for one in model.graph.output}
+    types = needed("onnx", ONNX_INSTALL).TensorProto
+    for node in graph.node:
+        if node.op_type == "ZipMap" and node.output[0] in outputs and node.input[0] not in outputs:
+            info = needed("onnx.helper", ONNX_INSTALL).make_tensor_value_info(node.input[0], types.FLOAT, [None, None])
+            graph.output.append(info)
+            name = node.input[0] if name == node.output[0] else name
+    return name
 
 
 def _scores_output(m: Map, model: Any, file: Path, name: str | None) -> Any:
