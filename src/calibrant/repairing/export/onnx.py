@@ -229,10 +229,12 @@ def _expose_zipped(model: Any, name: str | None) -> str | None:
     Converters of scikit-learn and LightGBM put a ZipMap at the end by default; no map can follow it.
     """
     graph, outputs = model.graph, {one.name for one in model.graph.output}
-    types = needed("onnx", ONNX_INSTALL).TensorProto
+    types = require_module("onnx", ONNX_INSTALL).TensorProto
     for node in graph.node:
         if node.op_type == "ZipMap" and node.output[0] in outputs and node.input[0] not in outputs:
-            info = needed("onnx.helper", ONNX_INSTALL).make_tensor_value_info(node.input[0], types.FLOAT, [None, None])
+            info = require_module("onnx.helper", ONNX_INSTALL).make_tensor_value_info(
+                node.input[0], types.FLOAT, [None, None]
+            )
             graph.output.append(info)
             name = node.input[0] if name == node.output[0] else name
     return name
