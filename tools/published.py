@@ -16,6 +16,7 @@ import polars as pl
 import vl_convert
 
 import calibrant as cal
+from calibrant.core.config.code_trust import allow_code
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
@@ -65,7 +66,8 @@ COLOURS = alt.Scale(domain=list(DRAWN), range=["#8a8a8a", "#0072b2", "#e69f00", 
 def collect(store: Path) -> None:
     """Rows of everything that is judged, and the seconds of one core that every fit took."""
     with TemporaryDirectory() as folder:
-        study = open_plan(PLAN, Path(folder) / PLAN, store=store, allow_code=True)
+        with allow_code():
+            study = open_plan(PLAN, Path(folder) / PLAN, store=store)
         rows = study.rows().drop("job").filter(pl.col("entry") != "")
         _write("rows", rows.sort(rows.columns))
         fits = study.store.rows("judge", [cell.judge.key for cell in study.cells])

@@ -7,6 +7,7 @@ from . import measures as measures
 from . import models as models
 from . import nas as nas
 from . import rescorers as rescorers
+from .core.config.code_trust import allow_code as allow_code
 from .core.errors import InputError as InputError
 from .core.errors import LeakWarning as LeakWarning
 from .core.maps.export_check import ExportedFile as ExportedFile

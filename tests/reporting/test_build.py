@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant import calibrators
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.wilson import wilson
@@ -15,7 +16,7 @@ from calibrant.deciding.costs import CostRule, read_rule
 from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, choose, fit_candidate
 from calibrant.repairing.rule import CandidateLosses, decide
 from calibrant.reporting.build import build
-from calibrant.reporting.calibrator_trials import SLOW, calibrators_for
+from calibrant.reporting.calibrator_trials import calibrators_for
 from calibrant.reporting.cost import CostTable
 from calibrant.reporting.page import page
 from calibrant.reporting.segments import by_prediction, check_groups
@@ -147,7 +148,7 @@ def test_large_data_try_fewer_calibrators():
     p = small()
     assert calibrators_for(p, p) == CANDIDATES[1:]
     wide = Predictions.from_logits(np.zeros((2000, 600)), np.zeros(2000, int))
-    quick = tuple(name for name in CANDIDATES[1:] if name not in SLOW)
+    quick = tuple(name for name in CANDIDATES[1:] if calibrators.make(name).slow is None)
     assert calibrators_for(wide, wide) == quick
     assert calibrators_for(wide.take(np.arange(1000)), None, models=2) == quick
     for few in (None, wide.take(np.arange(1000))):
@@ -155,10 +156,10 @@ def test_large_data_try_fewer_calibrators():
 
 
 def test_what_was_not_tried_is_said(monkeypatch):
-    from calibrant.reporting import calibrator_trials
     from calibrant.reporting.markdown import markdown
 
-    monkeypatch.setattr(calibrator_trials, "SLOW", dict.fromkeys(calibrator_trials.SLOW, 0))
+    for name in ("ets", "svs", "sms"):
+        monkeypatch.setattr(calibrators.find(name), "slow", 0)
     r = build(small(), resamples=40)
     assert r.models[0].not_tried == ("ets", "svs", "sms")
     assert "Not tried, because it takes long on so many rows and classes: ets, svs and sms." in markdown(r)

@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from calibrant import calibrators
 from calibrant.core.predictions import Predictions
 from calibrant.reporting import contents_by_task, pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.markdown import markdown
-from calibrant.reporting.verdict import TITLES, choice
+from calibrant.reporting.verdict import choice
 
 KINDS = {"calibrated": 1.0, "over": 2.2, "slightly over": 1.15, "under": 0.5}
 SIZES = ((60, 2), (150, 3), (400, 10), (1000, 2), (2000, 3), (5000, 4))
@@ -81,7 +82,7 @@ def _one_model(m):
     assert ("but raises the loss of these rows" in text) == (chosen in worse)
     assert ("no calibrator has a significantly lower loss" in m.ruling.words) == (chosen == "identity")
     if raised and m.best != "identity":
-        assert TITLES.get(m.best, m.best) not in raised[1]
+        assert calibrators.make(m.best).name_in_text not in raised[1]
     assert (f"Use {m.best}" in choice(m)) == (m.best != "identity")
     assert all(f"Use {name}" not in m.verdict.action + choice(m) for name in worse)
 

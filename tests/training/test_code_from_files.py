@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 import calibrant as cal
 from calibrant.cli import main
+from calibrant.core.config import code_trust
 from calibrant.core.errors import InputError
 from calibrant.training.loop import train
 from calibrant.training.recipe import Data, Optimizer, Recipe, read_recipe
@@ -241,10 +243,28 @@ def test_permission_lasts_until_the_file_or_its_code_changes(place, command):
     (place / "mine.py").write_text(MINE + "# another one\n")
     assert "--allow-code" in command("predict", "run", "--out", "q.npz", code=2)
     assert not (place / "q.npz").exists()
-    with pytest.raises(InputError, match=r"allow_code=True"):
+    with pytest.raises(InputError, match=r"with cal.allow_code\(\)"):
         open_run(place / "run")
-    assert open_run(place / "run", allow_code=True).recipe.model == "./mine.py"
+    with cal.allow_code():
+        assert open_run(place / "run").recipe.model == "./mine.py"
     assert open_run(place / "run").recipe.model == "./mine.py"
+
+
+def test_a_permission_ends_with_its_block_and_no_thread_has_it(place):
+    def refused():
+        with pytest.raises(InputError, match="would run the Python file"):
+            code_trust.check("run.json", {}, {"model": "./mine.py"})
+        return True
+
+    with ThreadPoolExecutor(1) as pool, cal.allow_code():
+        assert pool.submit(refused).result()
+        with cal.allow_code(False):
+            assert refused()
+    with pytest.raises(ZeroDivisionError), cal.allow_code():
+        raise ZeroDivisionError
+    assert refused()
+    with cal.allow_code():
+        code_trust.check("run.json", {}, {"model": "./mine.py"})
 
 
 def test_a_typed_network_needs_no_permission_in_clamp(place, command, monkeypatch):

@@ -35,8 +35,8 @@ NO_TORCH = """<div class="cal"><p>A network needs PyTorch: <code>pip install 'ca
 class ClampTab:
     """Components of the tab and what they do."""
 
-    def __init__(self, sessions: Sessions, run: Path | None, *, allow_code: bool = False) -> None:
-        self.sessions, self.run, self.allow_code = sessions, run or CLAMP_RUN, allow_code
+    def __init__(self, sessions: Sessions, run: Path | None) -> None:
+        self.sessions, self.run = sessions, run or CLAMP_RUN
         self.introduction = gr.HTML(elem_id="clamp-introduction")
         with gr.Row():
             with gr.Column(scale=4, min_width=300):
@@ -151,7 +151,7 @@ class ClampTab:
 
         with session.lock:
             if session.clamping is None:
-                session.clamping = ClampTrials(open_subject(self.run, allow_code=self.allow_code))
+                session.clamping = ClampTrials(open_subject(self.run))
                 session.clamping.keep("uncalibrated", session.clamping.predict(strength=0.0), T=1.0, strength=0.0)
             return session.clamping
 

@@ -18,7 +18,7 @@ HEADER = """<div class="cal"><h1>calibrant: is a classifier's confidence honest?
 HEADER_PUBLIC = HEADER.replace("Nothing leaves this machine.", "Files are deleted when you close the page.")
 
 
-def build(sessions: Sessions, run: Path | None, *, allow_code: bool = False, public: bool = False) -> Any:
+def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
     """All tabs in one Blocks."""
     with gr.Blocks(title="calibrant", analytics_enabled=False) as blocks:
         gr.HTML(HEADER_PUBLIC if public else HEADER)
@@ -26,7 +26,7 @@ def build(sessions: Sessions, run: Path | None, *, allow_code: bool = False, pub
             with gr.Tab("Your predictions", id="predictions"):
                 predictions = PredictionsTab(sessions)
             with gr.Tab("Clamp a network", id="clamp") as clamp:
-                clamping = ClampTab(sessions, run, allow_code=allow_code)
+                clamping = ClampTab(sessions, run)
             for name, title in TITLES.items():
                 if (PAGES / f"{name}.html").is_file():
                     with gr.Tab(title, id=name):

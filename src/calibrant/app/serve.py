@@ -38,7 +38,6 @@ class Settings:
     port: int = 7860  # 0: any that is free
     max_upload: int = 500  # MB
     public: bool = False  # no token, behind a proxy: for a page that everybody may use
-    allow_code: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_upload <= 1 << 20:
@@ -73,7 +72,7 @@ def create(settings: Settings, access: Access, folder: Path) -> Any:
         from calibrant.rescoring.clamp_trials import open_subject
 
         # What is wrong with it is said before anything starts.
-        open_subject(settings.run, allow_code=settings.allow_code)
+        open_subject(settings.run)
     import gradio as gr
     from fastapi import FastAPI
 
@@ -85,7 +84,7 @@ def create(settings: Settings, access: Access, folder: Path) -> Any:
     sessions = Sessions(folder / "sessions", owners)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     _add_routes(app, sessions)
-    blocks = build(sessions, settings.run, allow_code=settings.allow_code, public=settings.public)
+    blocks = build(sessions, settings.run, public=settings.public)
     blocks.queue(default_concurrency_limit=4, max_size=100)
     mounted = gr.mount_gradio_app(
         app, blocks, "/", css=css(), theme=theme(), max_file_size=access.max_upload, footer_links=[], show_error=False,

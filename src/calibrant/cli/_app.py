@@ -28,8 +28,23 @@ Confidence = Annotated[float, typer.Option(help="confidence level of the interva
 Resamples = Annotated[int | None, typer.Option(min=0, help="bootstrap resamples (default: 200 or 1000, by measure)")]
 Seed = Annotated[int, typer.Option(min=0, help="seed of all random numbers")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
-AllowCode = Annotated[
-    bool, typer.Option("--allow-code", help="run the code that this file or folder names; remembered until it changes")
+
+
+def _allow_code(context: typer.Context, value: bool) -> None:
+    if value and not context.resilient_parsing:  # completing a word allows nothing
+        from calibrant.core.config.code_trust import allow_code
+
+        context.with_resource(allow_code())
+
+
+AllowCode = Annotated[  # acts by itself, until the command ends: no command hands it on
+    bool,
+    typer.Option(
+        "--allow-code",
+        help="run the code that this file or folder names; remembered until it changes",
+        callback=_allow_code,
+        expose_value=False,
+    ),
 ]
 SetName = Annotated[str, typer.Option("--set", help="standard, or benchmark102 (Tao et al., ICLR 2024)")]
 Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g. ece:bins=15 (repeat for more)")]

@@ -83,7 +83,6 @@ def clamp(
             images,
             weights=weights,
             device=device,
-            allow_code=allow_code,
             on_pass=lambda _: step(1),
         )
     exported = None if onnx is None else result.clamped.export_onnx(onnx)
@@ -135,7 +134,6 @@ def confidnet(
             augment=augment,
             restart=restart,
             device=device,
-            allow_code=allow_code,
             on_epoch=lambda _: step(1),
         )
     facts = {name: result.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
@@ -175,7 +173,6 @@ def trust_score(
             fit=fit,
             train=train,
             device=device,
-            allow_code=allow_code,
             bar=partial(bar, quiet=as_json),
         )
     result.after.save(out)
@@ -209,9 +206,7 @@ def density_ratio(
     out = _out(out, run, "density-ratio.npz")
     options, shown = DensityRatio(neighbours=neighbours), partial(bar, quiet=as_json)
     with needs_train():
-        result = rescore_by_density_ratio(
-            run, options, part=part, fit=fit, device=device, allow_code=allow_code, bar=shown
-        )
+        result = rescore_by_density_ratio(run, options, part=part, fit=fit, device=device, bar=shown)
     result.after.save(out)
     if as_json:
         facts = {"neighbours": neighbours, "fitted_on": result.fitted.n}

@@ -31,7 +31,7 @@ def open_app(
         if browser:
             webbrowser.open(address)
 
-    settings = Settings(run=run, host=host, port=port, max_upload=max_upload, allow_code=allow_code)
+    settings = Settings(run=run, host=host, port=port, max_upload=max_upload)
     with needs_train():
         serve(settings, ready)
 

@@ -61,7 +61,7 @@ def plan(
     study_plan = read_plan(name, scale=scale)
     file = find_plan(name)
     own = file.parent == plans_folder() and not needs_code(study_plan)
-    check_plan(study_plan, file, allow=allow_code, code=not own)  # to tell how long it takes, its networks are built
+    check_plan(study_plan, file, code=not own)  # to tell how long it takes, its networks are built
     forecast = estimate(study_plan, None if out is None else out.parent / "jobs")
     if as_json:
         return print_json(forecast.to_dict())
@@ -90,7 +90,7 @@ def run(
 
     if shard and on != "local":
         raise InputError("--shard", expected="no --on beside it", got=f"--on {on}", fix="leave one of them out")
-    study = open_plan(name, out, scale=scale, store=store, allow_code=allow_code)
+    study = open_plan(name, out, scale=scale, store=store)
     if study.unused and not as_json:
         typer.echo(
             f"The plan has changed: {study.unused} finished jobs are no longer part of it, others are computed again."
@@ -113,7 +113,7 @@ def retry(
         from calibrant.studying.study import open_study
 
     sizes = {"limit": limit, **_sizes(on, cpus, gpus)}
-    _run(open_study(folder, allow_code=allow_code), on, sizes, as_json, retry=True)
+    _run(open_study(folder), on, sizes, as_json, retry=True)
 
 
 @commands.command()
@@ -123,7 +123,7 @@ def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
         from calibrant.studying.study import open_study
         from calibrant.studying.tables import wrap
 
-    progress = open_study(folder, allow_code=allow_code).status()
+    progress = open_study(folder).status()
     if as_json:
         return print_json(vars(progress))
     state = "running" if progress.running else "finished" if progress.done == progress.total else "not running"
@@ -158,7 +158,7 @@ def table(
 
     if form not in FORMATS:
         raise unknown_name("--format", form, FORMATS)
-    study = open_study(folder, allow_code=allow_code)
+    study = open_study(folder)
     study.check_judged()
     columns = tuple(by.split(",")) if by else ()
     if rows:
@@ -181,7 +181,7 @@ def claims(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
         from calibrant.studying.study import open_study
         from calibrant.studying.tables import claims_in_words
 
-    study = open_study(folder, allow_code=allow_code)
+    study = open_study(folder)
     if as_json:
         return print_json([finding.to_dict() for finding in study.claims()])
     typer.echo(claims_in_words(study))
@@ -199,7 +199,7 @@ def page(
         from calibrant.studying.page import save_page
         from calibrant.studying.study import open_study
 
-    save_page(open_study(folder, allow_code=allow_code), out)
+    save_page(open_study(folder), out)
     if as_json:
         return print_json({"out": str(out)})
     typer.echo(f"Written to {out}.")

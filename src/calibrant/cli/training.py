@@ -44,7 +44,7 @@ def train(
     """Train a network by a recipe. After an interruption, the same command continues."""
     short = {"loss": loss, "model": model, "data.name": data, "mixup": mixup, "seed": seed}
     typed = [*(changes or []), *(f"{key}={value}" for key, value in short.items() if value is not None)]
-    full_recipe = _recipe(recipe, typed, allow_code)
+    full_recipe = _recipe(recipe, typed)
     run = train_with_bar(full_recipe, out, device=device, processes=processes, restart=restart, quiet=as_json)
     if os.environ.get("LOCAL_RANK", "0") == "0":  # of several processes, one tells
         print_json(_facts(run)) if as_json else _tell(run)
@@ -100,7 +100,6 @@ def predict(
         batch=batch,
         device=device,
         seed=seed,
-        allow_code=allow_code,
     )
     p.save(out)
     facts = {"file": str(out), "n": p.n, "k": p.k, "accuracy": float(p.correct.mean())}
@@ -129,7 +128,7 @@ def gamma(
         raise InputError(str(out), expected=".parquet or .csv", got=f"'{out.suffix}'", fix="name it gamma.parquet")
     if part not in ("test", "val"):
         raise unknown_name("part", part, ("test", "val"))
-    opened = open_run(run, allow_code=allow_code)
+    opened = open_run(run)
     table = opened.gammas(getattr(opened, part))
     write_whole(out, lambda f: table.write_parquet(f) if out.suffix == ".parquet" else table.write_csv(f))
     groups = {"right": table.filter(table["correct"]), "wrong": table.filter(~table["correct"]), "all": table}
@@ -209,11 +208,11 @@ def train_with_bar(
             raise typer.Exit(130) from None
 
 
-def _recipe(path: Path, changes: list[str], allow_code: bool) -> "Recipe":
+def _recipe(path: Path, changes: list[str]) -> "Recipe":
     with needs_train():
         from calibrant.training.recipe import find_recipe, read_recipe
 
-    return read_recipe(find_recipe(path), changes, allow_code=allow_code)
+    return read_recipe(find_recipe(path), changes)
 
 
 @contextmanager

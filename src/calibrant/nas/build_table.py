@@ -180,14 +180,14 @@ def run_networks(
     return TableBuild(table, folder / TABLE, ended, named)
 
 
-def remake(row: Mapping[str, Any], *, allow_code: bool = False) -> Row:
+def remake(row: Mapping[str, Any]) -> Row:
     """Train the network of a row again, by the seed and configuration that the row holds.
 
-    A table may come from somebody else: a configuration that names code is refused unless `allow_code` says that it is
-    trusted; this is remembered until it changes.
+    A table may come from somebody else: a configuration that names code is refused outside `with allow_code():`,
+    which says that it is trusted; this is remembered until it changes.
     """
     options = _configuration(row)
-    code_trust.check("configuration", options, dict(code_trust.texts(options)), allow=allow_code)
+    code_trust.check("configuration", options, dict(code_trust.texts(options)))
     with tempfile.TemporaryDirectory() as place:
         return work_of("nas_train").run(options, [], Path(place) / "run")[0]
 

@@ -55,11 +55,8 @@ def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1)
     """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
     rows = p if fit_on is None else fit_on
     elements = models * rows.n * rows.k
-    return tuple(name for name in candidates(p, fit_on) if elements <= (_slow(name) or elements))
-
-
-def _slow(name: str) -> int | None:
-    return calibrators.make(name).slow
+    slow = {name: calibrators.make(name).slow for name in candidates(p, fit_on)}
+    return tuple(name for name, most in slow.items() if most is None or elements <= most)
 
 
 def candidates(p: Predictions, fit_on: Predictions | None) -> tuple[str, ...]:

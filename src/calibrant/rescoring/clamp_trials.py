@@ -90,9 +90,9 @@ class Pictures:
 
 
 @lru_cache(maxsize=4)
-def open_subject(folder: Path, *, allow_code: bool = False) -> ClampSubject:
+def open_subject(folder: Path) -> ClampSubject:
     """The network of a run, with some of its validation and of its test images."""
-    run = open_run(folder, allow_code=allow_code)
+    run = open_run(folder)
     splits, pixels = load_splits(run.recipe), run.pixels(torch.device("cpu"))
     if splits.val is None:
         fix = "train with a split that has one, for instance split = '5:1'"

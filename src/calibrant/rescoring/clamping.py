@@ -63,7 +63,6 @@ def clamp(
     *,
     weights: Path | None = None,
     device: str = "auto",
-    allow_code: bool = False,
     on_pass: OnPass | None = None,
 ) -> ClampedRun:
     """Clamp the run in a folder, or a network that is typed as `package.module:callable` or `hf:NAME`.
@@ -72,7 +71,7 @@ def clamp(
     """
     where = device_of(device)
     is_run = Path(subject).is_dir() or ":" not in subject
-    opened = _run(subject, images, where, allow_code) if is_run else _other(subject, images, weights, where)
+    opened = _run(subject, images, where) if is_run else _other(subject, images, weights, where)
     low, high = (tuple((x - m) / s for m, s in zip(*opened.scale, strict=True)) for x in (0, 1))
     clamped = replace(options, low=low, high=high).fit(
         opened.network, opened.calibration, held_out=opened.judged["test"], on_pass=on_pass
@@ -90,8 +89,8 @@ class _Subject:
     judged: dict[str, Batches]  # part -> its batches
 
 
-def _run(folder: str, images: Images, device: "torch.device", allow_code: bool) -> _Subject:
-    run = open_run(folder, allow_code=allow_code)
+def _run(folder: str, images: Images, device: "torch.device") -> _Subject:
+    run = open_run(folder)
     splits, pixels = load_splits(run.recipe), run.pixels(device)
     parts = {name: p for name in ("val", "test") if (p := getattr(splits, name)) is not None}
     if images.data is not None:

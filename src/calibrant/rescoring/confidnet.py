@@ -17,14 +17,13 @@ def rescore_by_confidnet(
     augment: bool = False,
     restart: bool = False,
     device: str = "auto",
-    allow_code: bool = False,
     on_epoch: OnEpoch | None = None,
 ) -> RescoredPredictions[FittedConfidNet]:
     """Learn a confidence for the run in `folder` and write it, with its predictions, to `out`.
 
     An interrupted fit leaves its state in `out`; the next call continues from it, unless `restart` says otherwise.
     """
-    run = RunToRescore(folder, out, device=device, allow_code=allow_code)
+    run = RunToRescore(folder, out, device=device)
     if learn not in ("train", *run.judged) or learn == "test":
         raise unknown_name("--learn", learn, ["train", *(part for part in run.judged if part != "test")])
     if restart:

@@ -14,12 +14,11 @@ def rescore_by_density_ratio(
     part: str = "test",
     fit: Path | None = None,
     device: str = "auto",
-    allow_code: bool = False,
     bar: Bar = no_bar,
 ) -> RescoredPredictions[Predictions]:
     """A run or a file of predictions with features, rescored; `fitted` are the held-out predictions."""
     before, val = (
-        predictions_of(source, part, device=device, allow_code=allow_code, bar=bar),
+        predictions_of(source, part, device=device, bar=bar),
         load_held_out(source, fit),
     )
     with bar("distances", None):

@@ -37,9 +37,7 @@ class RescoredPredictions(Generic[T]):
         ]
 
 
-def predictions_of(
-    source: Path, part: str, *, device: str = "auto", allow_code: bool = False, bar: Bar = no_bar
-) -> Predictions:
+def predictions_of(source: Path, part: str, *, device: str = "auto", bar: Bar = no_bar) -> Predictions:
     """Predictions in a file; or of a part of a run, from the file in its folder where there is one."""
     if not source.is_dir():
         return Predictions.load(source)
@@ -49,7 +47,7 @@ def predictions_of(
     from calibrant.training.predict import predict_run
 
     with bar(f"{part} images", None) as step:
-        return predict_run(source, part=part, device=device, allow_code=allow_code, on_batch=step)
+        return predict_run(source, part=part, device=device, on_batch=step)
 
 
 def load_held_out(source: Path, fit: Path | None) -> Predictions:

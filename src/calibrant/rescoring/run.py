@@ -28,13 +28,12 @@ class RunToRescore:
     folder: Path
     out: Path
     device: str = "auto"
-    allow_code: bool = False
     bar: Bar = no_bar
     train: Path | None = None  # predictions of the training images, where there are any already
 
     @cached_property
     def run(self) -> Run:
-        return open_run(self.folder, allow_code=self.allow_code)
+        return open_run(self.folder)
 
     @cached_property
     def parts(self) -> dict[str, Part]:
@@ -55,7 +54,7 @@ class RunToRescore:
             return load_held_out(self.folder, None)
         if part == "train" and self.train is not None:
             return Predictions.load(self.train)
-        return predictions_of(self.folder, part, device=self.device, allow_code=self.allow_code, bar=self.bar)
+        return predictions_of(self.folder, part, device=self.device, bar=self.bar)
 
     def network(self) -> Any:
         return self.run.network(device_of(self.device))

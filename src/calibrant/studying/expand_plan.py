@@ -40,10 +40,10 @@ def cells_of(plan: Plan) -> tuple[Cell, ...]:
     )
 
 
-def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]:
+def check_code(plan: Plan, file: Path) -> frozenset[str]:
     """Refuse a plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe.
 
-    `allow` says that it is trusted; this is remembered until one of them changes. Gives all that was looked at.
+    Inside `allow_code` it is trusted; this is remembered until one of them changes. Gives all that was looked at.
     """
     after = plan.after
     lists = {"calibrators": after.calibrators, "measures": after.measures}
@@ -61,7 +61,7 @@ def check_code(plan: Plan, file: Path, *, allow: bool = False) -> frozenset[str]
             if (_is_model(key), spec) not in seen:
                 seen.add((_is_model(key), spec))
                 specs[f"methods.{cell.method} ({_words(cell.place)}).{key}"] = spec
-    code_trust.check(file, [asdict(plan), specs], specs, allow=allow)
+    code_trust.check(file, [asdict(plan), specs], specs)
     return frozenset(specs.values())
 
 

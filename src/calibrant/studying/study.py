@@ -172,14 +172,13 @@ def study(
     on: str = "local",
     store: str | Path | None = None,
     run: bool = True,
-    allow_code: bool = False,
 ) -> Study:
     """Run a plan into a folder; what is finished there, or in a study beside it, is not computed again.
 
     A plan that names code (`./mine.py`, `package.module:callable`, `hf:NAME`), itself or in its base recipe, is refused
-    unless `allow_code` says that it is trusted; this is remembered until one of them changes.
+    outside `with allow_code():`, which says that it is trusted; this is remembered until one of them changes.
     """
-    opened = open_plan(plan, out, scale=scale, store=store, allow_code=allow_code)
+    opened = open_plan(plan, out, scale=scale, store=store)
     if run:
         opened.run(on)
     return opened
@@ -191,14 +190,13 @@ def open_plan(
     *,
     scale: str = "paper",
     store: str | Path | None = None,
-    allow_code: bool = False,
 ) -> Study:
     """The study of a plan in a folder, a new one or one that was begun with the same plan."""
     from calibrant.studying.validate_plan import check_plan
 
     folder, file = Path(out), find_plan(plan)
     study_plan = read_plan(file, scale=scale)
-    check_plan(study_plan, file, allow=allow_code)
+    check_plan(study_plan, file)
     place = Path(store) if store is not None else folder.parent / "jobs"
     unused = 0
     if (folder / "study.json").exists():
@@ -218,10 +216,10 @@ def open_plan(
     return Study(folder, study_plan, Store(place), unused)
 
 
-def open_study(folder: str | Path, *, allow_code: bool = False) -> Study:
-    """A study that was begun before; `allow_code`: see `study`."""
+def open_study(folder: str | Path) -> Study:
+    """A study that was begun before."""
     study = _read_study(Path(folder))
-    check_code(study.plan, study.folder / "plan.toml", allow=allow_code)
+    check_code(study.plan, study.folder / "plan.toml")
     return study
 
 

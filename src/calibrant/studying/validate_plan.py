@@ -17,7 +17,7 @@ BY_FIT = ("identity", "auto")  # calibrators that `fit` knows and the catalogue 
 Named = Iterator[tuple[Keys, Callable[[str], object], str]]  # where it stands, what makes it, its name
 
 
-def check_plan(plan: Plan, file: Path, *, allow: bool = False, code: bool = True) -> None:
+def check_plan(plan: Plan, file: Path, *, code: bool = True) -> None:
     """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has.
 
     `code=False`: nothing that is code will be run, so it needs no permission.
@@ -29,7 +29,7 @@ def check_plan(plan: Plan, file: Path, *, allow: bool = False, code: bool = True
         for method, place in plan.cells():  # which of them it was, with its line
             _at(table, ("methods", method), partial(recipe_in, plan, method, place))
         raise
-    allowed = check_code(plan, file, allow=allow) if code else frozenset[str]()
+    allowed = check_code(plan, file) if code else frozenset[str]()
     for keys, name, known in _find_choices(plan, file):
         if name not in known:
             _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(one) for one in known]))

@@ -87,16 +87,14 @@ def predict_run(
     batch: int = 256,
     device: str = "auto",
     seed: int = 0,
-    allow_code: bool = False,
     on_batch: Any = None,
 ) -> Predictions:
     """Predictions of a finished run on a part of its own data set, or of another one that fits.
 
-    Images may be corrupted (`fog:severity=3`) and then attacked (`pgd:eps=1/255`), both by the seed. `allow_code`: see
-    `open_run`.
+    Images may be corrupted (`fog:severity=3`) and then attacked (`pgd:eps=1/255`), both by the seed.
     """
     by = None if attack is None else make_attack(attack)
-    run = open_run(folder, allow_code=allow_code)
+    run = open_run(folder)
     where = device_of(device)
     chosen = part_of_run(run, part, data=data, root=root)
     if corrupt is not None:

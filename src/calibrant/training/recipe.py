@@ -160,14 +160,14 @@ class Recipe:
         return build(cls, Table(values, {(): where}))
 
 
-def read_recipe(recipe: str | Path | ConfigSource, changes: Iterable[str] = (), *, allow_code: bool = False) -> Recipe:
+def read_recipe(recipe: str | Path | ConfigSource, changes: Iterable[str] = ()) -> Recipe:
     """A recipe from its name or its file, with changes such as `epochs=5`, `data.root=...` or `scale=small`.
 
     A file may start from another recipe (`extends = "meta/cifar10-resnet18-ce"`, or the path of a file), offer choices
     (core/config/inheritance.py), and hold presets (`[scale.small]`) whose keys replace its own. Milestones count epochs
     of the file's own `epochs`: where only `epochs` is changed, they move along. The file names entries of catalogues;
-    code (`./mine.py`, `package.module:callable`, `hf:NAME`) belongs in the changes, or is allowed by `allow_code`,
-    which is remembered until the file changes.
+    code (`./mine.py`, `package.module:callable`, `hf:NAME`) belongs in the changes, or is read inside
+    `with allow_code():`, which is remembered until the file changes.
     """
     source = recipe if isinstance(recipe, ConfigSource) else find_recipe(recipe)
     table = load(source, [recipes_folder()])
@@ -176,7 +176,7 @@ def read_recipe(recipe: str | Path | ConfigSource, changes: Iterable[str] = (), 
     asked = read_changes(Recipe, changes)
     result = recipe_of(table, asked, asked.values.get("scale", "paper"))
     from_file = {key: spec for key, spec in name_entries(result).items() if tuple(key.split(".")) not in asked.places}
-    code_trust.check(source.file, table.values, from_file, allow=allow_code)
+    code_trust.check(source.file, table.values, from_file)
     return result
 
 

@@ -175,11 +175,11 @@ class Run:
         write_whole(file, lambda stream: stream.write(text.encode()))
 
 
-def open_run(folder: str | Path, *, allow_code: bool = False) -> Run:
+def open_run(folder: str | Path) -> Run:
     """The run in a folder that `calibrant train` has written.
 
-    One that was trained elsewhere and names code (`./mine.py`, `package.module:callable`, `hf:NAME`) is refused, unless
-    `allow_code` says that it is trusted; this is remembered until its run.json changes.
+    One that was trained elsewhere and names code (`./mine.py`, `package.module:callable`, `hf:NAME`) is refused
+    outside `with allow_code():`, which says that it is trusted; this is remembered until its run.json changes.
     """
     folder = Path(folder)
     file = folder / "run.json"
@@ -192,7 +192,7 @@ def open_run(folder: str | Path, *, allow_code: bool = False) -> Run:
     if version != 1:
         raise InputError(str(file), expected="version 1", got=show_value(version), fix="use a newer calibrant")
     facts = build_facts(_Facts, Table(kept, {(): str(file)}))
-    code_trust.check(file, values, name_entries(facts.recipe), allow=allow_code)
+    code_trust.check(file, values, name_entries(facts.recipe))
     return Run(folder, **{key: getattr(facts, key) for key in _FACTS})
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from calibrant.core.config import code_trust
+from calibrant.core.config.code_trust import allow_code
 from calibrant.core.errors import InputError
 
 
@@ -63,7 +64,7 @@ def test_a_refusal_says_what_would_have_run_and_how_to_allow_it():
     for part in ("shared/run.json: model", "'os:system?command=rm\\x1b[2J'", "import os and call system?command=rm"):
         assert part in said
     assert "run the Python file x.py" in said
-    assert "--allow-code (in Python allow_code=True)" in said
+    assert "--allow-code (in Python: with cal.allow_code())" in said
     assert said.isprintable()
 
 
@@ -71,7 +72,8 @@ def test_permission_is_for_this_content_and_this_code(tmp_path):
     (tmp_path / "mine.py").write_text("1")
     specs = {"data.name": "./mine.py:size=3"}
     content = {"data": {"name": "./mine.py:size=3"}, "n": 1}
-    code_trust.check("r.toml", content, specs, allow=True)
+    with allow_code():
+        code_trust.check("r.toml", content, specs)
     code_trust.check("r.toml", content, specs)
     with pytest.raises(InputError, match="allow-code"):
         code_trust.check("r.toml", content | {"n": 2}, specs)
@@ -85,7 +87,8 @@ def test_permission_is_for_this_content_and_this_code(tmp_path):
 
 
 def test_names_need_no_permission_and_leave_no_record():
-    code_trust.check("r.toml", {}, {"model": "resnet", "loss": "ce"}, allow=True)
+    with allow_code():
+        code_trust.check("r.toml", {}, {"model": "resnet", "loss": "ce"})
     code_trust.check("r.toml", {}, {"model": "resnet", "loss": "ce"})
     assert not code_trust.folder().exists()
 
@@ -93,7 +96,7 @@ def test_names_need_no_permission_and_leave_no_record():
 def test_many_at_the_same_time():
     specs = {"model": "mine:net"}
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda i: code_trust.check("r", {"i": i % 25}, specs, allow=True), range(200)))
+        list(pool.map(lambda i: code_trust.remember("r", {"i": i % 25}, specs), range(200)))
     assert len(list(code_trust.folder().iterdir())) == 25
     for i in range(25):
         code_trust.check("r", {"i": i}, specs)
@@ -105,12 +108,13 @@ def test_killed_while_it_is_written_nothing_is_allowed(monkeypatch):
 
     real = os.replace
     monkeypatch.setattr(os, "replace", die)
-    with pytest.raises(KeyboardInterrupt):
-        code_trust.check("r", {}, {"model": "mine:net"}, allow=True)
+    with pytest.raises(KeyboardInterrupt), allow_code():
+        code_trust.check("r", {}, {"model": "mine:net"})
     monkeypatch.setattr(os, "replace", real)
     with pytest.raises(InputError):
         code_trust.check("r", {}, {"model": "mine:net"})
-    code_trust.check("r", {}, {"model": "mine:net"}, allow=True)
+    with allow_code():
+        code_trust.check("r", {}, {"model": "mine:net"})
     code_trust.check("r", {}, {"model": "mine:net"})
 
 

@@ -1,14 +1,18 @@
 """What a file may make the program run: entries of the catalogues, and other code only where its reader says so.
 
 A recipe or a run may come from somebody else. What it names is checked before anything is built from it; what a user
-types in a command or in Python is not. A permission is one small file in the user's configuration, named by the hash
-of everything that was allowed: nothing is read and written back, so processes cannot disturb each other.
+types in a command or in Python is not. `with allow_code():`, or the option --allow-code of a command, permits what the
+files read inside it name; threads and processes started there have no part in it. A permission is one small file in
+the user's configuration, named by the hash of everything that was allowed: nothing is read and written back, so
+processes cannot disturb each other.
 """
 
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +24,25 @@ PYTHON_FILE = re.compile(r"[^*=,]*\.py(?!\w)", re.IGNORECASE)  # wherever it sta
 CALL = re.compile(r"[A-Za-z_][\w.]*(\?.*)?", re.DOTALL)  # options of a catalogue hold a `=` before any `?`
 
 Specs = Mapping[str, str]  # key of the file -> what it names
+
+_ALLOWED: ContextVar[bool] = ContextVar("calibrant_allow_code", default=False)
+
+
+@contextmanager
+def allow_code(allow: bool = True) -> Iterator[None]:
+    """Inside, files may name code: it is run, and remembered as allowed until the file changes.
+
+    >>> with allow_code():
+    ...     _ALLOWED.get()
+    True
+    >>> _ALLOWED.get()
+    False
+    """
+    before = _ALLOWED.set(allow)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(before)
 
 
 def would_run(spec: str, *, model: bool = False) -> str:
@@ -53,13 +76,13 @@ def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
         yield from texts(below, f"{key}.{name}" if key else str(name))
 
 
-def check(file: str | Path, content: Any, specs: Specs, *, allow: bool = False) -> None:
-    """Refuse a file that names code, unless this very content was allowed; with `allow` it is from now on.
+def check(file: str | Path, content: Any, specs: Specs) -> None:
+    """Refuse a file that names code, unless this very content was allowed; inside `allow_code` it is from now on.
 
     `content` is all that the file says, as JSON would hold it, and `specs` are the entries that it names by key. The
     key `model` names a network, which may also be written as a call.
     """
-    if allow:
+    if _ALLOWED.get():
         return remember(file, content, specs)
     runs = _runs(specs)
     if runs and not _record(content, specs).exists():
@@ -71,8 +94,8 @@ def check(file: str | Path, content: Any, specs: Specs, *, allow: bool = False) 
             f"{file}: {key}",
             expected="a name of the catalogue, as the file may come from somebody else",
             got=f"{specs[key]!r}, which would {does}",
-            fix=f"{here}look at it first; if you trust it, say --allow-code (in Python allow_code=True), which is "
-            "remembered until the file changes",
+            fix=f"{here}look at it first; if you trust it, say --allow-code (in Python: with cal.allow_code()), which "
+            "is remembered until the file changes",
         )
 
 
