@@ -40,7 +40,9 @@ def fit(
         bool, typer.Option("--keep-argmax", help="only calibrators that cannot change a prediction")
     ] = False,
     by_group: Annotated[bool, typer.Option("--by-group", help="one map for each value of the column group")] = False,
-    resamples: Annotated[int, typer.Option(min=1, help="bootstrap resamples of the changes")] = 200,
+    resamples: Annotated[
+        int | None, typer.Option(min=1, help="bootstrap resamples of the changes (default: 200; many rows need none)")
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
     *,

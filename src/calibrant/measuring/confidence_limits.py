@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.arrays import Array
+from calibrant.core.curves.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
@@ -12,6 +14,7 @@ from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.label_noise import LabelNoise, correct_probs, draw_labels
 from calibrant.core.statistics.residual_noise import Sampling
 from calibrant.measures import ClassMeasure, Measure
+from calibrant.measures._base import OfCurve, RowMeasure
 from calibrant.measuring.alike_outcomes import outcomes_alike, widen
 
 DRAWS = 1000  # of normal noise: they cost so little that nobody need choose
@@ -152,15 +155,45 @@ def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:
 
 
 def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | None = None) -> Array:
-    """The measure on PARTS random parts of the rows; the same parts for the same seed."""
-    values = []
+    """The measure on PARTS random parts of the rows; the same parts for the same seed.
+
+    Means of rows and numbers of the curve are read off what is known of all rows, so nothing is computed twice.
+    """
     units = p.n if p.clusters is None else int(p.clusters.max()) + 1
-    for part in np.array_split(np.random.default_rng(seed).permutation(units), PARTS):
-        rows = np.sort(part) if p.clusters is None else np.flatnonzero(np.isin(p.clusters, part))
-        values.append(m(p.take(rows)))
-        if progress:
-            progress(1)
-    return np.array(values)
+    part_of = np.empty(units, dtype=np.int16)
+    for i, part in enumerate(np.array_split(np.random.default_rng(seed).permutation(units), PARTS)):
+        part_of[part] = i
+    if p.clusters is not None:
+        part_of = part_of[p.clusters]
+    if isinstance(m, RowMeasure) and type(m).__call__ is RowMeasure.__call__:
+        values = _means_of_parts(m.rows(p), part_of, p.weights)
+    elif isinstance(m, OfCurve) and type(m).__call__ is OfCurve.__call__ and p.weights is None:
+        values = _curves_of_parts(m, m.curve(p), part_of)
+    else:
+        return np.array([_step(m(p.take(np.flatnonzero(part_of == i))), progress) for i in range(PARTS)])
+    if progress:
+        progress(PARTS)
+    return values
+
+
+def _means_of_parts(rows: Array, part_of: npt.NDArray[np.int16], weights: Array | None) -> Array:
+    if weights is None:
+        return np.asarray(np.bincount(part_of, rows, PARTS) / np.bincount(part_of, minlength=PARTS))
+    return np.asarray(np.bincount(part_of, weights * rows, PARTS) / np.bincount(part_of, weights, PARTS))
+
+
+def _curves_of_parts(m: OfCurve, curve: Curve, part_of: npt.NDArray[np.int16]) -> Array:
+    """Rows of a part keep their order, so that its curve is sorted."""
+    of_sorted = part_of[curve.order]
+    grouped = np.argsort(of_sorted, kind="stable")
+    ends = np.cumsum(np.bincount(of_sorted, minlength=PARTS))[:-1]
+    return np.array([m.on(Curve(curve.scores[i], curve.outcomes[i], i)) for i in np.split(grouped, ends)])
+
+
+def _step(value: float, progress: OnDone | None) -> float:
+    if progress:
+        progress(1)
+    return value
 
 
 def half_width(values: Array, tail: float) -> float:

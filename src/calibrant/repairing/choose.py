@@ -31,7 +31,7 @@ from calibrant.repairing.rule import (
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
 SIGMOID = "platt:of=score"  # takes no logit, which scores of 0 and 1 have not
 OF_POSITIVES = ("platt", SIGMOID)  # more for P(positive)
-MOST_ELEMENTS = 1 << 21  # rows x classes that decide; of more, a random part does
+MOST_ROWS, MOST_ELEMENTS = 200_000, 1 << 21  # rows, and rows x classes, that decide; of more, a random part does
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def absent_classes(p: Predictions) -> Ints:
 
 def random_part(p: Predictions, seed: int) -> Predictions:
     """All rows, or a random part of very many: whole clusters."""
-    share = MOST_ELEMENTS / (p.n * p.k)
+    share = min(MOST_ROWS / p.n, MOST_ELEMENTS / (p.n * p.k))
     if share >= 1:
         return p
     rng = np.random.default_rng(seed)

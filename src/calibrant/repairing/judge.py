@@ -12,12 +12,14 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.tasks import task_words
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison, compare
+from calibrant.measuring.confidence_limits import MANY_ROWS
 from calibrant.repairing.choose import cross_fit_candidate, may_take_part
 from calibrant.repairing.cross_fit import choose_folds, cross_fit
 from calibrant.repairing.fit import fit
 
 MEASURES = ("nll", "brier", "ece", "classwise", "accuracy", "auroc_correct")
 MEASURES_BINARY = ("nll", "brier", "ece", "accuracy", "roc_auc")
+RESAMPLES = 200
 OF_COMPARISON = ("difference", "low", "high", "p_value", "n", "k", "definition")
 
 JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]
@@ -51,7 +53,13 @@ class Repair:
 
 
 def repair(
-    m: Map, val: Predictions, *, test: Predictions | None = None, folds: int = 0, resamples: int = 200, seed: int = 0
+    m: Map,
+    val: Predictions,
+    *,
+    test: Predictions | None = None,
+    folds: int = 0,
+    resamples: int | None = None,  # RESAMPLES, or parts of very many rows
+    seed: int = 0,
 ) -> Repair:
     """Judge a map on held-out rows if there are any, else by cross-fitting, else on its own rows (and say so)."""
     before = val if test is None else test
@@ -62,7 +70,8 @@ def repair(
         after = m.apply(before)
         if test is None or (m.fingerprint is not None and m.fingerprint.share_seen(before) > 0):
             rows = "fitting_rows"
-    changes = [compare(before, after, measure, resamples=resamples, seed=seed) for measure in measures_for(before)]
+    size = RESAMPLES if resamples is None and before.n < MANY_ROWS else resamples
+    changes = [compare(before, after, measure, resamples=size, seed=seed) for measure in measures_for(before)]
     return Repair(m, rows, changes)
 
 
