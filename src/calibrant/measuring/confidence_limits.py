@@ -13,8 +13,7 @@ from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.label_noise import LabelNoise, correct_probs, draw_labels
 from calibrant.core.statistics.residual_noise import Sampling
-from calibrant.measures import ClassMeasure, Measure
-from calibrant.measures._base import OfCurve, RowMeasure
+from calibrant.measures import ClassMeasure, Measure, OfCurve, RowMeasure
 from calibrant.measuring.alike_outcomes import outcomes_alike, widen
 
 DRAWS = 1000  # of normal noise: they cost so little that nobody need choose
