@@ -30,7 +30,7 @@ model = ["resnet8:width=4"]
 [recipe]
 epochs = 0
 batch = 64
-data = { limit = 300, augment = "none" }
+data = { limit = 300, test_limit = 100, augment = "none" }  # halves are of all test images
 [methods]
 own = {}
 scored = {}

@@ -141,9 +141,9 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
         if recipe.epochs:
             fix = "say epochs = 0 in [recipe], or leave halves out"
             raise InputError("after.halves", expected="no training", got=f"{recipe.epochs} epochs", fix=fix)
-        seed, recipe = recipe.seed, replace(recipe, seed=0)
-        trained_by = replace(recipe, data=replace(recipe.data, split="none", split_seed=0))
-        recipe = replace(recipe, data=replace(recipe.data, split="half test", split_seed=seed))
+        seed, data = recipe.seed, replace(recipe.data, test_limit=0, val_limit=0)
+        trained_by = replace(recipe, seed=0, data=replace(data, split="none", split_seed=0))
+        recipe = replace(recipe, seed=0, data=replace(data, split="half test", split_seed=seed))
     options = {key: value for key, value in unusual(trained_by).items() if key not in NOT_DECISIVE}
     trained = Job("train", options)
     whole = {

@@ -39,7 +39,8 @@ class After:
     """What is done with trained networks: calibrators and rescorers fitted on val, all judged on every test set.
 
     Networks that others trained have seen all but the test images. `halves` is for them: the seed of a cell draws the
-    half of the test images that is fitted on, the other half judges, and all seeds share what the network predicts.
+    half of all test images that is fitted on (no limit counts), the other half judges, and all seeds share what the
+    network predicts.
     """
 
     calibrators: list[str] = field(default_factory=lambda: ["identity", "temperature"])
