@@ -77,12 +77,12 @@ def test_in_a_browser_the_table_sorts_filters_and_opens_a_model(tab, board):
     assert set(names(tab)) == {name for name in MODELS if "think" in name}
     tab.fill("#find", "")
     tab.select_option("#sort", "ece")
-    tab.check("input[value=after]", force=True)
+    tab.click("label:has(input[value=after])")
     assert names(tab) == [m.name for m in first.ordered("ece", "after")]
-    tab.check("input[value=before]", force=True)
-    tab.locator("input[name=confidence]").nth(1).check(force=True)
+    tab.click("label:has(input[value=before])")
+    tab.locator("label:has(input[name=confidence])").nth(1).click()
     assert names(tab) == [m.name for m in board.boards[1].ordered("ece")]
-    tab.locator("input[name=confidence]").nth(0).check(force=True)
+    tab.locator("label:has(input[name=confidence])").nth(0).click()
     tab.select_option("#least", "0.99")
     assert "tiny-1B" not in names(tab)
     tab.select_option("#least", "0")
