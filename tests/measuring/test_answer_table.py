@@ -34,7 +34,8 @@ def test_the_mess_of_real_files_is_counted():
 
 def test_an_answer_without_a_confidence_can_count_as_wrong():
     read = read_answers(messy(), **STATED, missing="count_as_wrong")
-    assert read.used("stated").all()
+    silent = read.models.index("silent")
+    assert read.used("stated").all(axis=1).tolist() == [i != silent for i in range(6)]
     i = read.models.index("tiny-1B")
     assert read.confidence["stated"][i, 5] == 0
     assert not read.hits("stated")[i, 5]

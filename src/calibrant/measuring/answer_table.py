@@ -268,8 +268,11 @@ def _resolved(cells: Array, there: Bools, right: Bools, column: str, place: str,
             fix="use missing='drop' (--missing drop), or 'count_as_wrong'",
         )
     if policy == "count_as_wrong":
+        # a model without any confidence is not calibrated by saying 0
+        speaks = np.asarray((there & ~strange).any(axis=1))[:, None]
+        strange &= speaks
         right[strange] = False
-        return np.where(strange, 0.0, cells)
+        return np.where(strange, 0.0, np.where(speaks, cells, np.nan))
     return np.where(strange, np.nan, cells)
 
 

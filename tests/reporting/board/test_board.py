@@ -74,13 +74,13 @@ def test_questions_are_answered_by_pairs(board):
     assert think["ece"].verdict == "lower"
     assert think["accuracy"].verdict == "higher"
     assert think["accuracy"].pairs == 2
-    values = {m.name: m.scores["before"]["accuracy"].value for m in board.boards[0].models}
-    mean = np.mean([values[f"tiny-{s}-think"] - values[f"tiny-{s}"] for s in ("1B", "4B")])
+    both = messy().filter(pl.col("stated").is_between(0, 1)).pivot("model", index="question", values="correct")
+    mean = np.mean([(both[f"tiny-{s}-think"] - both[f"tiny-{s}"]).mean() for s in ("1B", "4B")])
     assert think["accuracy"].contrast.value == pytest.approx(mean)
     fp8 = {e.measure: e for e in asked["Do FP8 weights change it?"].effects}
     assert fp8["accuracy"].verdict == "inconclusive"
     size = {e.measure: e for e in asked["Does size change it?"].effects}
-    slopes = [(values[f"tiny-4B{m}"] - values[f"tiny-1B{m}"]) / 2 for m in ("", "-think")]
+    slopes = [(both[f"tiny-4B{m}"] - both[f"tiny-1B{m}"]).mean() / 2 for m in ("", "-think")]
     assert size["accuracy"].contrast.value == pytest.approx(np.mean(slopes))
     assert "Is tokens a better confidence than stated?" in asked
     raw = [e.contrast.p_value for a in board.answers for e in a.effects]

@@ -35,12 +35,6 @@ class MeasuredAnswers:
     noise: Mapping[State, Mapping[BoardMeasure, ModelNoise]]
     judged: ModelNoise  # the ECE before the repair, on the questions that it is judged on
 
-    def of(self, measure: str) -> ModelNoise:
-        """A measure before the repair, or the ECE after it."""
-        if measure == AFTER:
-            return self.noise["after"]["ece"]
-        return next(noise for name, noise in self.noise["before"].items() if name == measure)
-
 
 @dataclass(frozen=True)
 class _Question:
@@ -58,8 +52,8 @@ def answer_questions(
     """Endings and sizes by the first confidence, and confidences against each other; p-values corrected over all."""
     first = next(iter(measured.values()))
     asked = [
-        *_by_ending(models, first, settings),
-        *_by_size(models, first, settings),
+        *_by_ending(models, first, draws, settings),
+        *_by_size(models, first, draws, settings),
         *_by_confidence(models, measured, draws, settings),
     ]
     raw = np.array([effect[1].p_value for one in asked for effect in one.effects])
@@ -89,48 +83,75 @@ def _effect(measure: str, difference: Contrast, pairs: Array, p: float, level: f
     )
 
 
-def _by_ending(models: Sequence[str], measured: MeasuredAnswers, settings: BoardSettings) -> list[_Question]:
+@dataclass(frozen=True)
+class _Family:
+    """Models that are compared on their common questions, with weights that add up to 0."""
+
+    members: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+def _by_ending(
+    models: Sequence[str], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
+) -> list[_Question]:
     number, asked = {name: i for i, name in enumerate(models)}, []
-    usable = [name for i, name in enumerate(models) if np.isfinite(measured.of("ece").value[i])]
-    for one in pairs_by_ending(usable):
-        pairs = [(number[a], number[b]) for a, b in one.pairs]
-        effects = []
-        for measure in ORDER:
-            noise = measured.of(measure)
-            kept = [(a, b) for a, b in pairs if np.isfinite(noise.value[a]) and np.isfinite(noise.value[b])]
-            if kept:
-                weights = np.zeros(len(models))
-                for a, b in kept:
-                    weights[a] -= 1 / len(kept)
-                    weights[b] += 1 / len(kept)
-                each = np.array([noise.value[b] - noise.value[a] for a, b in kept])
-                effects.append((measure, contrast(noise, weights, confidence=settings.level), each))
-        how = f"with -{one.ending} minus without it, mean over the pairs"
+    for one in pairs_by_ending(_ranked(models, measured)):
+        pairs = [_Family((number[a], number[b]), (-1.0, 1.0)) for a, b in one.pairs]
+        how = f"with -{one.ending} minus without it, mean over pairs, each on its common answers"
         members = tuple(f"{b} minus {a}" for a, b in one.pairs)
-        asked.append(_Question(one.question, how, members, tuple(effects)))
+        asked.append(_Question(one.question, how, members, _compare(pairs, measured, draws, settings)))
     return asked
 
 
-def _by_size(models: Sequence[str], measured: MeasuredAnswers, settings: BoardSettings) -> list[_Question]:
+def _by_size(
+    models: Sequence[str], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
+) -> list[_Question]:
     number = {name: i for i, name in enumerate(models)}
-    usable = [name for i, name in enumerate(models) if np.isfinite(measured.of("ece").value[i])]
-    families = families_by_size(usable)
+    families = families_by_size(_ranked(models, measured))
     if not families:
         return []
+    slopes = [_Family(tuple(number[m] for m in f.models), f.slopes) for f in families]
+    members = tuple(f"{f.name}: {', '.join(f'{size:g}B' for size in f.sizes)}" for f in families)
+    how = "change by each doubling of the size, mean over families, each on its common answers"
+    return [_Question("Does size change it?", how, members, _compare(slopes, measured, draws, settings))]
+
+
+def _ranked(models: Sequence[str], measured: MeasuredAnswers) -> list[str]:
+    return [name for i, name in enumerate(models) if np.isfinite(measured.noise["before"]["ece"].value[i])]
+
+
+def _compare(
+    families: Sequence[_Family], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
+) -> tuple[tuple[str, Contrast, Array], ...]:
+    """The mean of a weighted sum over families, for each measure; a family without all its values is left out."""
+    before, after = (_on_common(one, families) for one in (measured.answers["before"], measured.answers["after"]))
+    noise: dict[str, ModelNoise] = {}
+    for name, values in _measured_on(before, draws, settings, MEASURES).items():
+        noise[name] = values
+    noise[AFTER] = _measured_on(after, draws, settings, ("ece",))["ece"]
+    starts = np.cumsum([0, *(len(f.members) for f in families)])
     effects = []
     for measure in ORDER:
-        noise = measured.of(measure)
-        kept = [f for f in families if all(np.isfinite(noise.value[number[m]]) for m in f.models)]
-        if kept:
-            weights, each = np.zeros(len(models)), []
-            for family in kept:
-                of = [number[m] for m in family.models]
-                weights[of] += np.array(family.slopes) / len(kept)
-                each.append(float(np.array(family.slopes) @ noise.value[of]))
-            effects.append((measure, contrast(noise, weights, confidence=settings.level), np.array(each)))
-    members = tuple(f"{f.name}: {', '.join(f'{size:g}B' for size in f.sizes)}" for f in families)
-    how = "change by each doubling of the size, mean over families"
-    return [_Question("Does size change it?", how, members, tuple(effects))]
+        each = np.array(
+            [
+                f.weights @ noise[measure].value[s : s + len(f.members)]
+                for f, s in zip(families, starts[:-1], strict=True)
+            ]
+        )
+        kept = np.isfinite(each)
+        if kept.any():
+            weights = np.concatenate(
+                [np.array(f.weights) * (k / kept.sum()) for f, k in zip(families, kept, strict=True)]
+            )
+            effects.append((measure, contrast(noise[measure], weights, confidence=settings.level), each[kept]))
+    return tuple(effects)
+
+
+def _on_common(answers: Answers, families: Sequence[_Family]) -> Answers:
+    """The members of all families one after another, each with the questions that its whole family has."""
+    members = [i for family in families for i in family.members]
+    common = [answers.used[list(family.members)].all(axis=0) for family in families for _ in family.members]
+    return Answers(answers.confidence[members], answers.hits[members], np.array(common))
 
 
 def _by_confidence(
@@ -147,9 +168,10 @@ def _by_confidence(
         return []
     noise: dict[str, dict[str, ModelNoise]] = {}
     for column, one in measured.items():
-        before = _measured_on(one.answers["before"], able, common, draws, settings, MEASURES)
+        before = _measured_on(_some(one.answers["before"], able, common), draws, settings, MEASURES)
         noise[column] = {str(name): values for name, values in before.items()}
-        noise[column][AFTER] = _measured_on(one.answers["after"], able, repaired, draws, settings, ("ece",))["ece"]
+        after = _some(one.answers["after"], able, repaired)
+        noise[column][AFTER] = _measured_on(after, draws, settings, ("ece",))["ece"]
     asked = []
     for x, b in enumerate(columns):
         for a in columns[:x]:
@@ -172,18 +194,16 @@ def _by_confidence(
     return asked
 
 
-def _measured_on(
-    answers: Answers,
-    models: Ints,
-    used: Bools,
-    draws: QuestionDraws,
-    settings: BoardSettings,
-    measures: tuple[BoardMeasure, ...],
-) -> Mapping[BoardMeasure, ModelNoise]:
+def _some(answers: Answers, models: Ints, used: Bools) -> Answers:
     """Some models on some of their answers."""
-    part = Answers(answers.confidence[models], answers.hits[models], used[models])
+    return Answers(answers.confidence[models], answers.hits[models], used[models])
+
+
+def _measured_on(
+    answers: Answers, draws: QuestionDraws, settings: BoardSettings, measures: tuple[BoardMeasure, ...]
+) -> Mapping[BoardMeasure, ModelNoise]:
     return measure_models(
-        part,
+        answers,
         draws,
         bins=settings.bins,
         max_error=settings.max_error,

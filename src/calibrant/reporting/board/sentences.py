@@ -37,8 +37,8 @@ def interval(measure: str, low: float, high: float) -> str:
 def change(measure: str, difference: Contrast) -> str:
     """A difference and its interval; differences of shares are points."""
     scale, digits = (100, 1) if measure in SHARES else (1, 3)
-    numbers = [scale * difference.value, *sorted((scale * difference.low, scale * difference.high))]
-    first, low, high = fmt.apart(numbers, digits, sign=True) if measure in SHARES else [f"{n:+.3f}" for n in numbers]
+    numbers = (difference.value, *sorted((difference.low, difference.high)))
+    first, low, high = (f"{round(scale * number, digits) + 0.0:+.{digits}f}" for number in numbers)
     return f"{first}{' points' if measure in SHARES else ''} [{low}, {high}]"
 
 
@@ -119,7 +119,7 @@ def effect_words(effect: Effect) -> str:
 
 def transfer_sentence(one: Transfer, group: str) -> str:
     what = group if one.across == "groups" else "model"
-    pooled = "" if one.pooled is None else f", by all of its {group} answers {value('ece', one.pooled)}"
+    pooled = "" if one.pooled is None else f", {value('ece', one.pooled)} by its answers to all of them"
     return (
         f"From {what} to {what}: mean ECE {value('ece', one.none)} without a repair, {value('ece', one.own)} by its "
         f"own {what}{pooled}, {value('ece', one.other)} by another {what}. A borrowed repair changes it by "
