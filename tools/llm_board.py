@@ -193,11 +193,11 @@ def _sentences(board: Board, strict: Board, answers: "pl.DataFrame") -> str:
     told = {m: fmt.percent(first.rankings["after"][m].told_apart, 0) for m in ("ece", "auroc_correct")}
     sentences = [
         f"**Overconfidence is the rule.** {over} of {len(ranked)} models state more than they are right{exception}. So "
-        f"the ECE mostly says how often a model errs: its rank correlation with accuracy is {spearman(ece, right):.2f}; "
-        f"that of AUROC is {spearman(auroc, right):.2f}.",
+        f"the ECE mostly says how often a model errs: its rank correlation with accuracy is "
+        f"{spearman(ece, right):.2f}, that of AUROC {spearman(auroc, right):.2f}.",
         "**Half of the questions repair it.** Isotonic regression fitted on 6,016 questions takes the mean ECE on the "
-        f"others from {say.value('ece', float(before.mean()))} to {say.value('ece', float(after.mean()))}, beyond noise "
-        f"for {better} of {len(ranked)}. After it ECE tells {told['ece']} of the pairs apart, AUROC "
+        f"others from {say.value('ece', float(before.mean()))} to {say.value('ece', float(after.mean()))}, beyond "
+        f"noise for {better} of {len(ranked)}. After it ECE tells {told['ece']} of the pairs apart, AUROC "
         f"{told['auroc_correct']}: what is left to choose by is refinement and accuracy.",
         _left_out(board, strict, answers),
     ]
@@ -311,17 +311,11 @@ def models_figure(board: Board) -> Any:
                 "accuracy": s["accuracy"].value,
             }
         )
-    named = {
-        rows[0]["model"],
-        rows[1]["model"],
-        rows[-1]["model"],
-        "gpt-4.1",
-        "Mixtral-8x7B-v0.1",
-        "claude-3-haiku-20240307",
-    }
-    named |= {max(rows, key=lambda r: r["auroc"])["model"], "Qwen3-8B-Base", "Qwen3-0.6B-think", "gpt-4o-2024-08-06"}
+    named = {rows[-1]["model"], max(rows, key=lambda r: r["auroc"])["model"]}
+    named |= {"gpt-4.1", "Mixtral-8x7B-v0.1", "claude-3-haiku-20240307", "Qwen3-8B-Base", "Mistral-7B-Instruct-v0.1"}
     for row in rows:
         row["label"] = row["model"] if row["model"] in named else ""
+        row["best"] = row["model"] if row is rows[0] else ""
     x = alt.X(
         "ece:Q", title="ECE of the stated confidence", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 0.85])
     )
@@ -333,6 +327,7 @@ def models_figure(board: Board) -> Any:
         base.mark_rule(opacity=0.4).encode(y=alt.Y("below:Q"), y2="above:Q"),
         base.mark_circle(size=42, opacity=1).encode(color=colour),
         base.mark_text(align="left", dx=6, dy=-5, fontSize=9).encode(text="label:N"),
+        base.mark_text(align="left", dx=-4, dy=18, fontSize=9).encode(text="best:N"),
     )
     return dress(chart.properties(width=520, height=300))
 

@@ -80,7 +80,7 @@ def lead(board: Board) -> list[str]:
         order = first.ordered("auroc_correct" if measure == "auroc_correct" else "accuracy")
         if order:
             score = order[0].scores["before"]["auroc_correct" if measure == "auroc_correct" else "accuracy"]
-            what = "ranks right above wrong best" if measure == "auroc_correct" else "is right most often"
+            what = "ranks right answers above wrong ones best" if measure == "auroc_correct" else "is right most often"
             said.append(f"{order[0].name} {what} ({title_of(measure, board)} {value(measure, score.value)}).")
     changes = [(m.scores["after"]["ece"].value, m.change) for m in ranked if m.change is not None]
     if changes:
