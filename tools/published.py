@@ -259,7 +259,7 @@ def draw(folder: Path) -> None:
     """Two figures: the ECE of every half, and the ECE on corrupted images."""
     plan, rows = read_plan(PLAN), pl.read_parquet(folder / "rows.parquet", glob=False)
     ece = rows.filter(pl.col("measure") == "ece").with_columns((100 * pl.col("value")).alias("ECE"))
-    halves = ece.filter((pl.col("set") == "test") & (pl.col("entry") != "Uncalibrated")).select("entry", "model", "ECE")
+    halves = ece.filter((pl.col("set") == "test") & pl.col("entry").is_in(ORDER[1:])).select("entry", "model", "ECE")
     order = [entry for entry in ORDER if entry in set(halves["entry"])]
     dots = alt.Chart(halves).mark_point(filled=True, size=36, opacity=0.6)
     y = alt.Y("entry", sort=order, title=None)
@@ -279,9 +279,11 @@ def draw(folder: Path) -> None:
     )
     some = some.with_columns(pl.col("set").replace("test", "clean"))
     x = alt.X("set", sort=["clean", *names[1:]], title=None, axis=alt.Axis(labelAngle=0))
-    lines = alt.Chart(some).mark_line(point=True)
-    colour = alt.Color("entry", title=None, scale=COLOURS)
-    _save("corrupted", lines.encode(x=x, y=alt.Y("ECE", title="ECE in percent"), color=colour).properties(width=430))
+    bars = alt.Chart(some).mark_bar()
+    offset = alt.XOffset("entry", sort=list(DRAWN))
+    colour = alt.Color("entry", title=None, scale=COLOURS, sort=list(DRAWN))
+    bars = bars.encode(x=x, y=alt.Y("ECE", title="ECE in percent"), xOffset=offset, color=colour)
+    _save("corrupted", bars.properties(width=430))
 
 
 def _save(name: str, chart: alt.Chart) -> None:
