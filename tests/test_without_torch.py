@@ -143,3 +143,12 @@ def test_a_command_that_needs_torch_says_so_in_one_line(tmp_path):
     assert "pip install 'calibrant[train]'" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_app_says_what_it_needs(tmp_path):
+    code, out, error = run(RUN, "app", "--no-browser", cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert error == "error: app: expected the package gradio, got none. To fix it: pip install 'calibrant[app]'.\n"
+    code, out, _ = run(RUN, "app", "--help", cwd=tmp_path)
+    assert code == 0
+    assert "--max-upload" in out

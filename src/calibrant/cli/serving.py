@@ -39,6 +39,10 @@ def open_app(
 def _needs_gradio() -> None:
     from importlib.util import find_spec
 
-    if find_spec("gradio") is None:
+    try:
+        missing = find_spec("gradio") is None
+    except ModuleNotFoundError:
+        missing = True
+    if missing:
         fix = "pip install 'calibrant[app]'"
         raise InputError("app", expected="the package gradio", got="none", fix=fix)
