@@ -34,6 +34,7 @@ def number(tab, name):
 
 
 def choose(tab, component, option):
+    tab.wait_for_function("!document.querySelector('[role=option]')")  # of the dropdown before
     tab.locator(f"#{component} input").click()
     tab.get_by_role("option", name=re.compile(f"^✓?\\s*{re.escape(option)}$")).click()
 

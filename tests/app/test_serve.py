@@ -153,7 +153,7 @@ def test_a_phone_and_the_keyboard(visit, scheme):
     tab = visit("?example=sneakers", wait="#diagram svg", **phone)
     wait_for(tab, "sneakers, uncalibrated")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
-    assert tab.locator("#verdict").bounding_box()["width"] > 300
+    assert tab.locator("#verdict").bounding_box()["width"] > 280
     page, ink = (
         tab.evaluate("getComputedStyle(document.querySelector('#verdict .headline')).color"),
         tab.evaluate("getComputedStyle(document.body).backgroundColor"),

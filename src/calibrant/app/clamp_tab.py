@@ -92,7 +92,9 @@ class ClampTab:
 
     @tell
     def look(self, request: gr.Request, T: float, strength: float) -> Updates:
-        return self._shown(self._trials(self.sessions.of(request)), float(T), float(strength))
+        session = self.sessions.of(request)
+        with session.turn() as is_last:
+            return self._shown(self._trials(session), float(T), float(strength)) if is_last else {}
 
     @tell
     def keep_try(self, request: gr.Request, T: float, strength: float) -> Updates:

@@ -225,7 +225,7 @@ class PredictionsTab:
     ) -> Updates:
         """Everything but the report: the first verdict must not wait for it."""
         session = self.sessions.of(request)
-        with session.lock:
+        with session.turn():
             session.analysis, session.results = analysis, {}
             view = analysis.check(view)
             binary = analysis.first.task == "binary"
@@ -259,8 +259,8 @@ class PredictionsTab:
         """The diagram, the rows and the costs of a view."""
         session = self.sessions.of(request)
         view, low, high = _view(given)
-        with session.lock:
-            return self._look(session, view, low, high, given[8:])
+        with session.turn() as is_last:
+            return self._look(session, view, low, high, given[8:]) if is_last else {}
 
     @tell
     def brush(self, request: gr.Request, event: gr.EventData, *given: Any) -> Updates:
@@ -268,8 +268,10 @@ class PredictionsTab:
         session = self.sessions.of(request)
         view, _, _ = _view(given)
         low, high = _region(getattr(event, "low", 0), getattr(event, "high", 1))
-        with session.lock:
-            return {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])}
+        with session.turn() as is_last:
+            return (
+                {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])} if is_last else {}
+            )
 
     @tell
     def write_report(self, request: gr.Request, progress: Any = PROGRESS, *rule: Any) -> Updates:

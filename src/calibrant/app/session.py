@@ -5,7 +5,8 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,12 +48,22 @@ class Session:
     analysis: "Analysis | None" = None
     clamping: "ClampTrials | None" = None
     results: dict[str, tuple[str, Result]] = field(default_factory=dict)  # what it is -> its id and content
+    keys: dict[str, str] = field(default_factory=dict)  # what it is -> its part of the address
     stop: threading.Event = field(default_factory=threading.Event)  # set by the button that cancels
     lock: threading.RLock = field(default_factory=threading.RLock)
+    asked: int = 0  # looks so far
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """One look at a time; whether it is still the last that was asked for: an older one must not follow a newer."""
+        self.asked += 1
+        mine = self.asked
+        with self.lock:
+            yield mine == self.asked
 
     def offer(self, what: str, name: str, write: Callable[[], bytes]) -> str:
-        """The address of a result, which replaces the one before it."""
-        key = secrets.token_urlsafe(16)
+        """The address of a result, which stays while its content changes; each report that is shown has its own."""
+        key = secrets.token_urlsafe(16) if what == "report" else self.keys.setdefault(what, secrets.token_urlsafe(16))
         self.results[what] = key, Result(name, write)
         return f"/results/{key}/{name}"
 
