@@ -312,10 +312,9 @@ def models_figure(board: Board) -> Any:
             }
         )
     named = {rows[-1]["model"], max(rows, key=lambda r: r["auroc"])["model"]}
-    named |= {"gpt-4.1", "Mixtral-8x7B-v0.1", "claude-3-haiku-20240307", "Qwen3-8B-Base", "Mistral-7B-Instruct-v0.1"}
+    named |= {"gpt-4.1", "Mixtral-8x7B-v0.1", "claude-3-haiku-20240307", "Qwen3-8B-Base"}
     for row in rows:
         row["label"] = row["model"] if row["model"] in named else ""
-        row["best"] = row["model"] if row is rows[0] else ""
     x = alt.X(
         "ece:Q", title="ECE of the stated confidence", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 0.85])
     )
@@ -327,7 +326,6 @@ def models_figure(board: Board) -> Any:
         base.mark_rule(opacity=0.4).encode(y=alt.Y("below:Q"), y2="above:Q"),
         base.mark_circle(size=42, opacity=1).encode(color=colour),
         base.mark_text(align="left", dx=6, dy=-5, fontSize=9).encode(text="label:N"),
-        base.mark_text(align="left", dx=-4, dy=18, fontSize=9).encode(text="best:N"),
     )
     return dress(chart.properties(width=520, height=300))
 
