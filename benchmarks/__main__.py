@@ -28,6 +28,8 @@ def main() -> None:
         return
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
+    for name, picture in (item for section in sections for item in section.figures.items()):
+        (out.parent / name).write_text(picture, encoding="utf-8")
     print("\n".join(target.line for section in sections for target in section.targets))
     print(f"written: {out}", file=sys.stderr)
 

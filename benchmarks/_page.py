@@ -39,9 +39,11 @@ class Section:
     words: str  # what was timed, in a few sentences
     targets: list[Target] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
+    figures: dict[str, str] = field(default_factory=dict)  # file name -> SVG, written beside the page
 
     def render(self) -> str:
-        return "\n\n".join([f"## {self.title}", self.words, *self.tables])
+        pictures = [f"![{self.title}]({name})" for name in self.figures]
+        return "\n\n".join([f"## {self.title}", self.words, *pictures, *self.tables])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -20,7 +20,7 @@ from netcal.scaling import TemperatureScaling
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from torchmetrics.functional.classification import (
     binary_auroc,
     binary_calibration_error,
@@ -227,6 +227,14 @@ def _sklearn_auroc(x: Input) -> float:
     return float(roc_auc_score(correct.numpy(), confidence.numpy()))
 
 
+def _sklearn_nll(x: Input) -> float:
+    return float(log_loss(x.y, x.softmax().p, labels=np.arange(x.logits.shape[1])))
+
+
+def _sklearn_brier(x: Input) -> float:
+    return float(brier_score_loss(x.y, x.softmax().p, labels=np.arange(x.logits.shape[1])))
+
+
 SINGLE: Mapping[str, Mapping[str, Single]] = {
     "ece": _single("ECE") | {"probmetrics": _probmetrics("ece-15")},
     "classwise": _single("cwCE"),
@@ -235,6 +243,8 @@ SINGLE: Mapping[str, Mapping[str, Single]] = {
     "kde": {},
     "smooth": {"relplot": _relplot_smooth, "probmetrics": _probmetrics("smece")},
     "auroc": {"torchmetrics": _torchmetrics_auroc, "scikit-learn": _sklearn_auroc},
+    "nll": {"probmetrics": _probmetrics("logloss"), "scikit-learn": _sklearn_nll},
+    "brier": {"probmetrics": _probmetrics("brier"), "scikit-learn": _sklearn_brier},
 }
 
 

@@ -18,9 +18,11 @@ PEERS = {  # name -> what its user imports
     "scikit-learn": "sklearn.metrics",
 }
 ROOT = Path(__file__).parents[1]
+DEMO = ROOT / "src" / "calibrant" / "data" / "demo_test.npz"
 WORDS = (
     "`import` in a fresh interpreter, timed inside it, so that Python's own start does not count: each peer once, ours "
-    "before every peer and the best of it. `python -m calibrant --help` as a whole process."
+    "before every peer and the best of it. `python -m calibrant --help` and `calibrant measure demo_test.npz -m ece` as "
+    "whole processes."
 )
 
 
@@ -28,7 +30,9 @@ def run(*, smoke: bool) -> Section:
     modules = {OURS: "calibrant"} if smoke else {OURS: "calibrant"} | PEERS
     laps = _race_imports(modules)
     laps["calibrant --help"] = race({"help": _help}, Effort(1 if smoke else 8, 3.0))["help"]
+    laps["calibrant measure"] = race({"measure": _measure}, Effort(1 if smoke else 8, 4.0))["measure"]
     targets = [
+        Target("`calibrant measure` of a small file", laps["calibrant measure"].best, "most", 0.6, " s"),
         Target("import calibrant", laps[OURS].best, "most", 0.3, " s"),
         Target(f"how many of {', '.join(HEAVY)} import calibrant loads", _heavy_loaded(), "most", 0.0, ""),
         Target("calibrant --help", laps["calibrant --help"].best, "most", 0.4, " s"),
@@ -58,6 +62,11 @@ def _heavy_loaded() -> float:
 
 def _help() -> float:
     command = [sys.executable, "-m", "calibrant", "--help"]
+    return float(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).returncode)
+
+
+def _measure() -> float:
+    command = [sys.executable, "-m", "calibrant", "measure", str(DEMO), "-m", "ece"]
     return float(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).returncode)
 
 
