@@ -16,8 +16,8 @@ CLASSES, AT_ROWS = (2, 10, 100, 1000, 10**4), 10_000
 SMOKE_ROWS, SMOKE_CLASSES, SMOKE_AT_ROWS = (100, 1000), (2, 10), 200
 FIGURE = "benchmarks_cost.svg"
 WORDS = (
-    "The ECE from float32 logits, as above: milliseconds against the number of rows (two classes) and against the number "
-    "of classes (10,000 rows), both axes logarithmic. A straight line of slope one costs the same for every number."
+    "The ECE from float32 logits, as above: milliseconds against the number of rows (two classes) and against the "
+    "number of classes (10,000 rows), both axes logarithmic. A line of slope one costs the same for every number."
 )
 
 
