@@ -23,8 +23,8 @@ COMMANDS = {  # what is typed -> seconds promised
 MOST_SECONDS = 900  # then the command is ended, and the target not met
 WORDS = (
     "Whole commands on one Parquet file, once each. The report looks at a random half million of the rows and says so "
-    "on its page. `binary.parquet` has as many rows with one score each; a random part of them decides which calibrator "
-    "is best, and the result says so."
+    "on its page. `binary.parquet` has as many rows with one score each; a random part of them decides which "
+    "calibrator is best, and the result says so."
 )
 
 

@@ -210,7 +210,7 @@ def test_only_a_published_release_goes_to_pypi_and_only_when_it_was_checked():
     runs = "\n".join(step.get("run", "") for step in build["steps"])
     for command in ("python -m build", "twine check", "dist/*.whl", "calibrant --version"):
         assert command in runs
-    assert (publish["if"], publish["needs"]) == ("github.event_name == 'release'", "build")
+    assert (publish["if"], publish["needs"]) == ("github.event_name == 'release'", ["build", "wheels"])
     assert (publish["environment"], publish["permissions"]) == ("pypi", {"id-token": "write"})
     assert [step for step in publish["steps"] if "run" in step] == []  # what may publish runs nothing of its own
     assert "password" not in str(publish)
