@@ -1,0 +1,170 @@
+"""Faults put into a copy of the source by hand: the tests of the file must find each of them.
+
+A test that cannot fail protects nothing. Each fault is one small change in mathematics that everything rests on, of the
+kind that a slip of the pen makes; the named file of tests must fail with it, and must not fail to be collected.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FAILED = 1  # the code by which pytest says that tests failed, and not that something else went wrong
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One change in one file, and the tests that must find it."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: str
+
+
+FAULTS = (
+    Fault(
+        "bins are closed on the other side",
+        "core/curves/curve.py",
+        "np.searchsorted(scores, edges, side=closed)",
+        'np.searchsorted(scores, edges, side="left" if closed == "right" else "right")',
+        "tests/core/curves/test_curve.py",
+    ),
+    Fault(
+        "ties split by a cut keep their order",
+        "core/curves/curve.py",
+        "outcomes = self._outcomes_below(cuts) if split else self.outcome_sum[cuts]",
+        "outcomes = self.outcome_sum[cuts]",
+        "tests/core/curves/test_curve.py",
+    ),
+    Fault(
+        "the last chunks get the rows that are left over",
+        "core/curves/curve.py",
+        "return index * size + np.minimum(index, more)",
+        "return index * size + np.maximum(index - (count - more), 0)",
+        "src/calibrant/core/curves/curve.py",
+    ),
+    Fault(
+        "the standard error of T counts weights as rows",
+        "core/statistics/temperature.py",
+        "stderr = float(T / np.sqrt(p.effective * curvature))",
+        "stderr = float(T / np.sqrt(scores.total * curvature))",
+        "tests/core/statistics/test_temperature.py",
+    ),
+    Fault(
+        "a separable sample has a finite temperature",
+        "core/statistics/temperature.py",
+        "if (self.true >= 0).all():",
+        "if (self.true > 0).all():",
+        "tests/core/statistics/test_temperature.py",
+    ),
+    Fault(
+        "the step is of the variance alone",
+        "core/statistics/temperature.py",
+        "    curvature = first + variance\n    if curvature <= 0:",
+        "    curvature = variance\n    if curvature <= 0:",
+        "tests/core/statistics/test_temperature.py",
+    ),
+    Fault(
+        "a percentile interval in place of the basic one",
+        "core/statistics/bootstrap.py",
+        "return float(np.clip(2 * value - quantile, *bounds))",
+        "return float(np.clip(np.quantile(finite, 1 - confidence if side == 'low' else confidence), *bounds))",
+        "src/calibrant/core/statistics/bootstrap.py",
+    ),
+    Fault(
+        "a p-value of one side",
+        "core/statistics/bootstrap.py",
+        "return float(min(1.0, 2 * min(below, above)))",
+        "return float(min(1.0, min(below, above)))",
+        "tests/measuring/test_compare.py",
+    ),
+    Fault(
+        "both tails in one of an interval",
+        "measuring/confidence_limits.py",
+        "interval = spread.ends(tail)",
+        "interval = spread.ends(2 * tail)",
+        "tests/measuring/test_confidence_limits.py",
+    ),
+    Fault(
+        "clusters count as rows in the choice of a calibrator",
+        "repairing/rule.py",
+        "units = apart if self.clusters is None else np.bincount(self.clusters, apart)",
+        "units = apart",
+        "tests/repairing/test_rule.py",
+    ),
+    Fault(
+        "the lowest loss wins, however little simpler ones are behind",
+        "repairing/rule.py",
+        "return ahead <= error",
+        "return ahead <= 0",
+        "tests/repairing/test_rule.py",
+    ),
+    Fault(
+        "a calibrator that changes predictions wins though they are to be kept",
+        "repairing/rule.py",
+        "if c.may_win and (c.keeps_argmax or not keep_argmax)}",
+        "if c.may_win}",
+        "tests/repairing/test_rule.py",
+    ),
+    Fault(
+        "claims are not corrected for their number",
+        "studying/claims.py",
+        "level = LEVEL / max(1.0, count - len(decided) / 2)",
+        "level = LEVEL",
+        "tests/studying/test_claims.py",
+    ),
+    Fault(
+        "a claim of 'higher' is judged as 'lower'",
+        "studying/claims.py",
+        '    if claim.is_ == "higher":\n        low, high = -high, -low\n',
+        "",
+        "tests/studying/test_claims.py",
+    ),
+    Fault(
+        "degrees of freedom are those of the smallest cell",
+        "studying/claims.py",
+        "float(shares.sum() ** 2 / (shares**2 / freedoms).sum())",
+        "float(freedoms.min())",
+        "tests/studying/test_claims.py",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The source and the tests in a folder of their own."""
+    folder = tmp_path_factory.mktemp("faults")
+    ignored = shutil.ignore_patterns("__pycache__", ".*", "site", "runs", "studies")
+    for name in ("src", "tests", "recipes"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_the_tests_find_a_fault(fault, copy):
+    file = copy / "src" / "calibrant" / fault.file
+    text = file.read_text(encoding="utf-8")
+    assert text.count(fault.right) == 1, f"{fault.file} has changed: write the fault anew"
+    file.write_text(text.replace(fault.right, fault.wrong), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    try:
+        ended = subprocess.run(
+            [*command, "-m", "not slow", fault.tests],
+            cwd=copy,
+            env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+    finally:
+        file.write_text(text, encoding="utf-8")
+    assert ended.returncode == FAILED, f"{fault.tests} did not find it:\n{ended.stdout[-2000:]}{ended.stderr[-1000:]}"
