@@ -67,7 +67,7 @@ def _trained(*, epochs: int, limit: int) -> tuple[nn.Module, DataLoader[tuple[Te
         network, pixels = made.network(), made.pixels(torch.device("cpu"))
     part = load_splits(recipe).val
     assert part is not None
-    x, labels, _ = next(Batches(part, len(part), pixels).in_order())
+    x, labels, _ = next(Batches(part=part, size=len(part), pixels=pixels).in_order())
     return network, DataLoader(
         TensorDataset(x, labels), BATCH, shuffle=True, generator=torch.Generator().manual_seed(0)
     )

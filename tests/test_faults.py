@@ -65,10 +65,10 @@ FAULTS = (
         "tests/core/statistics/test_temperature.py",
     ),
     Fault(
-        "the step is of the variance alone",
+        "the standard error is that of ln T",
         "core/statistics/temperature.py",
-        "    curvature = first + variance\n    if curvature <= 0:",
-        "    curvature = variance\n    if curvature <= 0:",
+        "stderr = float(T / np.sqrt(p.effective * curvature))",
+        "stderr = float(1 / np.sqrt(p.effective * curvature))",
         "tests/core/statistics/test_temperature.py",
     ),
     Fault(

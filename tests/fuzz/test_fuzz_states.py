@@ -78,7 +78,17 @@ def whole_archives() -> dict[str, bytes]:
 
 @functools.cache
 def whole_clamp() -> tuple[str, bytes]:
-    row = ClampRow(1.0, 0.1, 1.5, 0.2, 0.9, 1.0, 0.05, 1.1, "converged")
+    row = ClampRow(
+        gamma=1.0,
+        lam=0.1,
+        T=1.5,
+        delta_norm=0.2,
+        objective=0.9,
+        objective_temperature=1.0,
+        ece=0.05,
+        entropy=1.1,
+        stopped="converged",
+    )
     numbers = dict.fromkeys((f.name for f in fields(ClampReport) if f.type in (float, "float")), 0.5)
     known = {"n": 60, "k": 3, "passes": 4, "helped": True, "diagnosis": "it helped", "options": {"passes": 8}}
     report = ClampReport(**numbers | {"lam": 0.1} | known, rows=(row,))

@@ -24,6 +24,18 @@ def judged(name, mean, spread, complexity=1, keeps_argmax=True, seed=1):
 IDENTITY = CandidateLosses("identity", BASE, 0, True)
 
 
+def test_rows_of_a_cluster_count_as_one():
+    """Every row twice, in a cluster: as sure as with the rows once, and less sure than by chance twice."""
+    once = judged("temperature", -0.2, 1.0)
+    twice, base = (np.repeat(losses, 2) for losses in (once.losses, BASE))
+    pairs = np.repeat(np.arange(N), 2)
+    clustered = CandidateLosses("temperature", twice, 1, True, clusters=pairs)
+    other = CandidateLosses("identity", base, 0, True, clusters=pairs)
+    assert clustered.ahead_of(other) == pytest.approx(once.ahead_of(IDENTITY))
+    apart = CandidateLosses("temperature", twice, 1, True).ahead_of(CandidateLosses("identity", base, 0, True))
+    assert apart[1] == pytest.approx(once.ahead_of(IDENTITY)[1] / np.sqrt(2))
+
+
 def test_a_lower_loss_within_noise_does_not_win():
     """1.5 standard errors below: closer to the lowest than the old rule asked for, but not significant."""
     tempting = judged("temperature", -1.5 * 0.05 / np.sqrt(N), 0.05)

@@ -103,7 +103,19 @@ def test_the_same_rows_are_called_optimistic():
 
 
 def comparison(measure, a, b, better):
-    return Comparison(measure, a, b, b - a, b - a, b - a, 0.01, better, 400, 3, "")
+    return Comparison(
+        measure=measure,
+        a=a,
+        b=b,
+        difference=b - a,
+        low=b - a,
+        high=b - a,
+        p_value=0.01,
+        better=better,
+        n=400,
+        k=3,
+        definition="",
+    )
 
 
 def tried(**changed):
@@ -133,9 +145,20 @@ FOUND = Assessment(state="over", n=400, says=0.91, right=0.86, noise=Noise(0.06,
 
 def written(*rows, best="isotonic", state="over", otherwise=None, keep_argmax=False):
     candidates = tuple(
-        Candidate(t.calibrator, 0.5, -0.1, -0.2, -0.05, "better", t.keeps_argmax) for t in (UNCALIBRATED, *rows)
+        Candidate(
+            calibrator=t.calibrator,
+            nll=0.5,
+            difference=-0.1,
+            low=-0.2,
+            high=-0.05,
+            significant="better",
+            keeps_argmax=t.keeps_argmax,
+        )
+        for t in (UNCALIBRATED, *rows)
     )
-    ruling = Ruling(best, otherwise or best, keep_argmax, candidates, None, 400)
+    ruling = Ruling(
+        chosen=best, otherwise=otherwise or best, keep_argmax=keep_argmax, candidates=candidates, rival=None, n=400
+    )
     return verdict.write(replace(FOUND, state=state), (UNCALIBRATED, *rows), ruling, "held_out")
 
 

@@ -42,7 +42,7 @@ def test_pixels_are_normalised_channels_first():
 
 
 def test_an_epoch_shows_every_image_once():
-    batches = Batches(part(), 4, pixels(), seed=3)
+    batches = Batches(part=part(), size=4, pixels=pixels(), seed=3)
     seen = [ids for _, _, ids in batches.shuffle(0, PLAIN)]
     assert [len(ids) for ids in seen] == [4, 4, 2]
     assert sorted(torch.cat(seen).tolist()) == list(range(10))
@@ -54,13 +54,13 @@ def test_an_epoch_shows_every_image_once():
 
 def test_labels_and_images_belong_to_the_rows():
     p = part()
-    for x, labels, ids in Batches(p, 4, pixels()).shuffle(0, PLAIN):
+    for x, labels, ids in Batches(part=p, size=4, pixels=pixels()).shuffle(0, PLAIN):
         torch.testing.assert_close(x, pixels()(torch.from_numpy(p.images[ids.numpy()])))
         assert labels.tolist() == p.labels[ids.numpy()].tolist()
 
 
 def test_any_step_can_be_made_again():
-    batches = Batches(part(20, 8, 3), 4, pixels(), seed=1)
+    batches = Batches(part=part(20, 8, 3), size=4, pixels=pixels(), seed=1)
     whole = list(batches.shuffle(2, Data()))
     rest = list(batches.shuffle(2, Data(), start=3))
     assert len(rest) == 2
@@ -70,20 +70,21 @@ def test_any_step_can_be_made_again():
 
 
 def test_a_last_batch_of_one_is_left_out():
-    assert Batches(part(9), 4, pixels()).steps() == 2
-    assert len(list(Batches(part(9), 4, pixels()).shuffle(0, PLAIN))) == 2
+    assert Batches(part=part(9), size=4, pixels=pixels()).steps() == 2
+    assert len(list(Batches(part=part(9), size=4, pixels=pixels()).shuffle(0, PLAIN))) == 2
 
 
 def test_processes_share_every_batch():
     ids = [
-        [i.tolist() for *_, i in Batches(part(11), 4, pixels(), rank=r, processes=2).shuffle(0, PLAIN)] for r in (0, 1)
+        [i.tolist() for *_, i in Batches(part=part(11), size=4, pixels=pixels(), rank=r, processes=2).shuffle(0, PLAIN)]
+        for r in (0, 1)
     ]
     assert [len(a) for a in ids[0]] == [len(a) for a in ids[1]] == [2, 2]  # 3 left over: fewer than two for each
     assert not {i for a in ids[0] for i in a} & {i for a in ids[1] for i in a}
 
 
 def test_in_order():
-    ids = torch.cat([i for *_, i in Batches(part(9), 4, pixels()).in_order()])
+    ids = torch.cat([i for *_, i in Batches(part=part(9), size=4, pixels=pixels()).in_order()])
     assert ids.tolist() == list(range(9))
 
 
@@ -95,7 +96,7 @@ def test_an_error_while_reading_is_raised_here():
             raise OSError("disk")
 
     with pytest.raises(OSError, match="disk"):
-        list(Batches(Part(Broken(), np.zeros(10, dtype=np.int64), ("a",)), 4, pixels()).in_order())
+        list(Batches(part=Part(Broken(), np.zeros(10, dtype=np.int64), ("a",)), size=4, pixels=pixels()).in_order())
 
 
 def test_random_crop_moves_by_at_most_the_padding():
@@ -160,7 +161,7 @@ def test_a_training_cuts_windows_out_of_the_original(tmp_path):
             pixels_of[:, :40, 0] = pixels_of[:, 120:, 1] = 255  # red left and green right of the centre
             image.fromarray(pixels_of).save(tmp_path / part / wnid / "a.png")
     data = make(f"imagenet:root={tmp_path},size=32,complete=false").load("train").take(np.array([1, 0]))
-    batches = Batches(data, 2, Pixels((0.0,), (1.0,), torch.device("cpu")), seed=1)
+    batches = Batches(part=data, size=2, pixels=Pixels((0.0,), (1.0,), torch.device("cpu")), seed=1)
     plain, resized = (
         torch.cat([x for epoch in range(30) for x, _, _ in batches.shuffle(epoch, Data(augment=augment))])
         for augment in ("none", "resized")

@@ -499,7 +499,7 @@ def test_without_a_part_to_learn_from(tmp_path):
 
 def test_meta_batches_go_on_without_end_and_from_anywhere():
     splits = load_splits(TINY)
-    batches = Batches(splits.meta.take(np.arange(40)), 16, Pixels((0.5,), (0.5,), torch.device("cpu")))
+    batches = Batches(part=splits.meta.take(np.arange(40)), size=16, pixels=Pixels((0.5,), (0.5,), torch.device("cpu")))
     rows = [next_ids for _, (*_, next_ids) in zip(range(7), batches.endless(0), strict=False)]
     assert [len(r) for r in rows] == [16, 16, 8] * 2 + [16]
     assert sorted(torch.cat(rows[:3]).tolist()) == list(range(40))

@@ -105,6 +105,6 @@ def test_a_second_training_of_the_same_folder_is_refused(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_in_the_folder_of_a_run_is_not_waited_for(tmp_path):
-    run = Run(tmp_path, Recipe(), Shape(2, 1, 8), ("a", "b"), (0.5,), (0.5,))
+    run = Run(folder=tmp_path, recipe=Recipe(), shape=Shape(2, 1, 8), classes=("a", "b"), mean=(0.5,), std=(0.5,))
     os.mkfifo(tmp_path / "run.json")
     assert run.finished is False

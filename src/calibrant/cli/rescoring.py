@@ -71,7 +71,15 @@ def clamp(
     spec = ",".join([*(f"{key}={value}" for key, value in usual.items()), f"seed={seed}", *(override or [])])
     options = make(f"clamping:{spec}")
     assert isinstance(options, NeuralClamping)
-    images = Images(data, root, part, split_seed, numbers("--mean", mean), numbers("--std", std), batch)
+    images = Images(
+        data=data,
+        root=root,
+        part=part,
+        split_seed=split_seed,
+        mean=numbers("--mean", mean),
+        std=numbers("--std", std),
+        batch=batch,
+    )
     out = _out(out, run, "clamp")
     with (
         bar("passes (at most)", options.most_passes + 2, quiet=as_json) as step,

@@ -12,7 +12,7 @@ from calibrant.core.predictions.tasks import task_words
 from calibrant.figures._base import Row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FigureTerms:
     """How a figure speaks of scores, hits and the two sides of the diagonal."""
 
@@ -26,7 +26,12 @@ class FigureTerms:
 
 OF_CLASSES = FigureTerms()
 OF_POSITIVES = FigureTerms(
-    "P(positive)", "share of positives", "positive", "negative", "score too low", "score too high"
+    score="P(positive)",
+    rate="share of positives",
+    outcome="positive",
+    miss="negative",
+    under="score too low",
+    over="score too high",
 )
 
 

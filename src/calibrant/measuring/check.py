@@ -22,7 +22,7 @@ Side = Literal["max", "min", "worse"]
 State = Literal["kept", "open", "broken"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Check(TableResult):
     """A limit compared with one-sided bounds of a measure.
 

@@ -34,7 +34,7 @@ OTHER = 1_000_003  # distance between the seeds of sets of rows that were drawn 
 Better = Literal["a", "b", "neither"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """b minus a, or the difference of the distances of a measure that is best at 0 or at 1.
 

@@ -21,7 +21,7 @@ from calibrant.measuring.standard import standard
 What = str | Measure | Callable[[Predictions], float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measurement:
     """A number that says what it is."""
 

@@ -87,11 +87,19 @@ def _benchmark(p: Predictions, ood: Mapping[str, Predictions], seed: int, *, oth
     for state, q in states.items():
         for column, value in _columns(q, others).items():
             words = (fitted if state == "post" else "") + CATALOGUE.make((BIN_BASED | OTHERS)[column]).definition
-            measurements.append(Measurement(f"{state}_{column}", value, None, None, q.n, q.k, words))
+            measurements.append(
+                Measurement(
+                    measure=f"{state}_{column}", value=value, low=None, high=None, n=q.n, k=q.k, definition=words
+                )
+            )
     for name, other in ood.items():
         words = f"AUROC of the confidence for telling these {p.n} rows from {other.n} rows of {name}"
         value = _ood_auroc(name, p, other)
-        measurements.append(Measurement(f"auc_{name}", value, None, None, p.n + other.n, p.k, words))
+        measurements.append(
+            Measurement(
+                measure=f"auc_{name}", value=value, low=None, high=None, n=p.n + other.n, k=p.k, definition=words
+            )
+        )
     return measurements
 
 

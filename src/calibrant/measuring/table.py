@@ -132,7 +132,7 @@ def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[
     for group, one in runs.items():
         values = tuple(float(m(p)) for p in one.predictions)
         sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        cells[group] = Cell(name, values, float(np.mean(values)), sd)
+        cells[group] = Cell(measure=name, values=values, mean=float(np.mean(values)), sd=sd)
     best = _best(m, cells)
     if best is None:
         return cells

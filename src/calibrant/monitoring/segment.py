@@ -21,7 +21,7 @@ MOST_POINTS = 256  # of the history
 WORDS = {"binary": ("P(positive)", "positive")}  # task -> names of the score and of outcome 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Alarm:
     """The evidence of a segment reached its limit; `score` and `outcome` are means over its rows until then."""
 

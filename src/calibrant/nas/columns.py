@@ -28,7 +28,7 @@ OOD = {"svhn": "svhn", "digits": "digits", "fashion": "fashion_mini"}  # column 
 BATCH = 500
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sets:
     """What a network is shown: test images, and others that are made from them or come from elsewhere."""
 

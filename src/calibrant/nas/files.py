@@ -36,7 +36,7 @@ FULL = {
 MOST_MILLIONS = 1e6  # of parameters and of multiply-adds: the largest network of the benchmark has far fewer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredTraining:
     """One training of one network, as its file tells it."""
 
@@ -160,7 +160,16 @@ def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapp
     params = round(_finite(one["params"], "params", most=MOST_MILLIONS) * 1e6)
     flops = _finite(one["flop"], "flop", most=MOST_MILLIONS)
     return StoredTraining(
-        space, index, arch, data, seed, last + 1, params, flops, numbers, _weights(one["net_state_dict"])
+        space=space,
+        config=index,
+        arch=arch,
+        data=data,
+        seed=seed,
+        epochs=last + 1,
+        params=params,
+        flops=flops,
+        numbers=numbers,
+        weights=_weights(one["net_state_dict"]),
     )
 
 

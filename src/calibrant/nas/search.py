@@ -22,7 +22,7 @@ COLUMNS: dict[Goal, tuple[str, float]] = {"accuracy": ("accuracy", 1), "ece": ("
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchResult:
     """What one search finds with one budget, over many seeds."""
 
@@ -128,7 +128,17 @@ def _summarise(spec: str, table: Table, goal: Goal, budget: int, seeds: range) -
     top = max((trial for run in runs for trial in run), key=lambda trial: trial.value)
     best = Trial(top.arch, table.sign * top.value)
     curve = tuple(float(x) for x in table.sign * bests.mean(axis=0))
-    return SearchResult(spec, goal, budget, len(seeds), float(last.mean()), interval.low, interval.high, best, curve)
+    return SearchResult(
+        search=spec,
+        goal=goal,
+        budget=budget,
+        seeds=len(seeds),
+        mean=float(last.mean()),
+        low=interval.low,
+        high=interval.high,
+        best=best,
+        curve=curve,
+    )
 
 
 def _bests(run: list[Trial], budget: int) -> Array:

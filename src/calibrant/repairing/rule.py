@@ -96,7 +96,7 @@ class CandidateLosses:
         return float(np.logaddexp.reduce(sums) - np.log(len(sums)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """Mean loss (NLL) of one calibrator, and the difference from no calibration with a 95 % interval."""
 
@@ -122,7 +122,7 @@ class Rival:
     rows: int  # in all, at which the difference would be significant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ruling:
     """The winner and its reasons. `otherwise` wins with the opposite `keep_argmax`."""
 

@@ -113,7 +113,7 @@ def descend(
     return point, f"it was stopped after {passes.count} passes, when a step still lowered it by {percent(share, 2)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sgd:
     """Options of the paper's recipe."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NORMAL_95 = 1.959964  # standard errors to either side of a mean of many rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClampRow:
     """One fit, with one gamma and one weight of the penalty; measures are those of the calibration rows."""
 
@@ -46,7 +46,7 @@ class HeldOut:
     loss: float  # mean focal loss there; no penalty in it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClampReport:
     """How the fit went, on the calibration rows. The objective is the mean focal loss plus the penalty."""
 

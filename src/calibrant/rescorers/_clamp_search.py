@@ -34,7 +34,7 @@ CV_POOL = (0.01, 0.1, 1.0, 10.0, 100.0)  # and "cv", beside no perturbation at a
 NEXT = 12  # fits for the next gamma start where the last one ended, and get this part of the passes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClampFit:
     """One fit: where it ended and why, and where it would be without a perturbation."""
 
@@ -84,14 +84,16 @@ class Search:
                 if weight.lam is not None:
                     last = warm.setdefault(weight.share, self._warm(self.passes))
                     point, why = self._one(self.passes, objective, last)
-                yield ClampFit(gamma, weight.lam, point, nothing, why, weight.held_out)
+                yield ClampFit(
+                    gamma=gamma, lam=weight.lam, point=point, nothing=nothing, why=why, held_out=weight.held_out
+                )
 
     def _one(self, passes: Passes, objective: Objective, warm: _WarmStart) -> tuple[Point, str]:
         """The best point of one fit, and why it ended there."""
         o, nothing = self.options, objective.point(passes.zero)
         if o.by == "sgd":
             begin = passes.zero.delta if o.what == "T" else warm.start
-            recipe = Sgd(o.epochs, o.rate, o.momentum, o.batch, o.seed, o.what)
+            recipe = Sgd(epochs=o.epochs, rate=o.rate, momentum=o.momentum, batch=o.batch, seed=o.seed, what=o.what)
             return by_sgd(passes, objective, begin, self.walls, recipe), ""
         if o.what == "T":
             return nothing, ""

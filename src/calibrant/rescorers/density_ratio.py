@@ -68,10 +68,12 @@ class DensityRatio(Rescorer):
         right, wrong = points[p.correct], points[~p.correct]
         spread = points.std(axis=0)
         widths = np.stack([bandwidth(right, spread), bandwidth(wrong, spread)])
-        return FittedDensityRatio(self.neighbours, x, right, wrong, widths, Fingerprint.of(p))
+        return FittedDensityRatio(
+            neighbours=self.neighbours, known=x, right=right, wrong=wrong, widths=widths, fingerprint=Fingerprint.of(p)
+        )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FittedDensityRatio:
     """Held-out features, and the points (c, d) of right and wrong predictions with the widths of their kernels."""
 
@@ -119,7 +121,7 @@ class FittedDensityRatio:
                 raise ValueError("its widths are too small or too large for numbers from 0 to 1")
             if points.min() < 0 or points.max() > 1:
                 raise ValueError("its points are not pairs of numbers from 0 to 1")
-            return cls(neighbours, **given, fingerprint=Fingerprint.from_dict(facts["fingerprint"]))
+            return cls(neighbours=neighbours, **given, fingerprint=Fingerprint.from_dict(facts["fingerprint"]))
 
 
 def proximity(features: Floats, known: Floats, neighbours: int = 10, *, among_known: bool = False) -> Array:

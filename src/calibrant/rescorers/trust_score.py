@@ -73,7 +73,7 @@ class TrustScore(Rescorer):
         kept = np.concatenate([self._dense(x, np.flatnonzero(y == c), int(c)) for c in np.unique(y)])
         if len(np.unique(y)) < 2:
             raise InputError("TrustScore", expected="training rows of two classes", got="one", fix="give all of them")
-        return FittedTrustScore(self, x[kept], y[kept])
+        return FittedTrustScore(options=self, known=x[kept], labels=y[kept])
 
     def rescore(self, run: TrainedRun) -> Predictions:
         known = run.predictions("train")
@@ -106,7 +106,7 @@ class _Sigmoid:
     offset: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FittedTrustScore:
     """The training features, and after `calibrate` the sigmoid that makes a probability of the score."""
 
@@ -182,7 +182,13 @@ class FittedTrustScore:
                 raise ValueError("it holds too few rows of a class")
             if sigmoid["slope"] is not None and not sigmoid["slope"] > 0:
                 raise ValueError(f"slope is {sigmoid['slope']}")
-            return cls(options, known, labels, **sigmoid, fingerprint=Fingerprint.from_dict(facts["fingerprint"]))
+            return cls(
+                options=options,
+                known=known,
+                labels=labels,
+                **sigmoid,
+                fingerprint=Fingerprint.from_dict(facts["fingerprint"]),
+            )
 
     # -- distances ------------------------------------------------------------------------------
 

@@ -97,8 +97,8 @@ def open_subject(folder: Path) -> ClampSubject:
     if splits.val is None:
         fix = "train with a split that has one, for instance split = '5:1'"
         raise InputError(str(folder), expected="a run with a validation part", got="one without", fix=fix)
-    calibration = Batches(_few(splits.val, MOST_IMAGES), BATCH, pixels)
-    judged = Batches(_few(splits.test, MOST_JUDGED), BATCH, pixels)
+    calibration = Batches(part=_few(splits.val, MOST_IMAGES), size=BATCH, pixels=pixels)
+    judged = Batches(part=_few(splits.test, MOST_JUDGED), size=BATCH, pixels=pixels)
     return ClampSubject(
         network=run.network("cpu"),
         calibration=calibration,

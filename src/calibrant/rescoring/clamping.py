@@ -29,7 +29,7 @@ MEASURES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Images:
     """Which images, and how they become inputs."""
 
@@ -101,8 +101,10 @@ def _run(folder: str, images: Images, device: "torch.device") -> _Subject:
         fix = "calibrate on other images: --data NAME --part PART"
         have = f"'{images.part}'; the run has {', '.join(parts)}"
         raise InputError("--part", expected="a part of the run to calibrate on, not test", got=have, fix=fix)
-    judged = {name: Batches(p, images.batch, pixels) for name, p in parts.items()}
-    return _Subject(run.network(device), (pixels.mean, pixels.std), Batches(chosen, images.batch, pixels), judged)
+    judged = {name: Batches(part=p, size=images.batch, pixels=pixels) for name, p in parts.items()}
+    return _Subject(
+        run.network(device), (pixels.mean, pixels.std), Batches(part=chosen, size=images.batch, pixels=pixels), judged
+    )
 
 
 def _other(spec: str, images: Images, weights: Path | None, device: "torch.device") -> _Subject:
@@ -119,7 +121,10 @@ def _other(spec: str, images: Images, weights: Path | None, device: "torch.devic
     like = datasets.make(images.data, images.root)
     mean, std = (_spread(*given, channels) for given in ((images.mean, like.mean), (images.std, like.std)))
     pixels = Pixels(mean, std, device)
-    judged = {"val": Batches(chosen, images.batch, pixels), "test": Batches(test, images.batch, pixels)}
+    judged = {
+        "val": Batches(part=chosen, size=images.batch, pixels=pixels),
+        "test": Batches(part=test, size=images.batch, pixels=pixels),
+    }
     return _Subject(network.to(device).eval(), (pixels.mean, pixels.std), judged["val"], judged)
 
 

@@ -60,7 +60,7 @@ class RunToRescore:
         return self.run.network(device_of(self.device))
 
     def batches(self, part: str, size: int) -> Batches:
-        return Batches(self._part(part), size, self.run.pixels(device_of(self.device)))
+        return Batches(part=self._part(part), size=size, pixels=self.run.pixels(device_of(self.device)))
 
     def learning_batches(
         self, part: str, size: int, seed: int, *, augment: bool = False
@@ -69,8 +69,10 @@ class RunToRescore:
         order = np.random.default_rng(seed).permutation(len(images))
         selecting, learned = np.split(order, [max(2, round(HELD_OUT * len(images)))])
         data = self.run.recipe.data if augment else replace(self.run.recipe.data, augment="none")
-        shuffled = ShuffledBatches(Batches(images.take(np.sort(learned)), size, pixels, seed), data)
-        return shuffled, Batches(images.take(np.sort(selecting)), 256, pixels), data.augment != "none"
+        shuffled = ShuffledBatches(
+            Batches(part=images.take(np.sort(learned)), size=size, pixels=pixels, seed=seed), data
+        )
+        return shuffled, Batches(part=images.take(np.sort(selecting)), size=256, pixels=pixels), data.augment != "none"
 
     def _part(self, name: str) -> Part:
         if name not in self.parts:

@@ -28,7 +28,7 @@ class Line:
     words: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PageFigure:
     """A figure with everything in pixels, ready for the page."""
 
@@ -94,7 +94,7 @@ def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]
     places = list(dict.fromkeys(place for line in values.values() for place in line))
     numbers = [v for line in values.values() for some in line.values() for v in some]
     if not numbers:
-        return PageFigure(title, [])
+        return PageFigure(title=title, lines=[])
     low, high = min(0.0, *numbers), max(numbers)
     x = {place: WIDTH * (i + 0.5) / len(places) for i, place in enumerate(places)}
 
@@ -110,7 +110,9 @@ def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]
         lines.append(Line(name, points, words))
     step = -(-len(places) // TICKS)
     ticks = [(x[place], place) for place in places[::step]]
-    return PageFigure(title, lines, ticks, mf.value(measure, low), mf.value(measure, high), joined=not dots)
+    return PageFigure(
+        title=title, lines=lines, ticks=ticks, low=mf.value(measure, low), high=mf.value(measure, high), joined=not dots
+    )
 
 
 def _logs(study: Study, column: str) -> list[Row]:
@@ -141,7 +143,7 @@ def _reliability(study: Study, figure: Drawing, where: dict[str, Label], title: 
             pairs = zip(bins.share, bins.confidence, bins.accuracy, strict=True)
             points = [(float(confidence), float(accuracy)) for share, confidence, accuracy in pairs if share > 0]
             lines.append(Line(name, points, name))
-    return PageFigure(title, lines, bars=True)
+    return PageFigure(title=title, lines=lines, bars=True)
 
 
 def _predictions(study: Study, cell: Cell, rescorer: str) -> Path:

@@ -30,7 +30,7 @@ LARGEST = 1e100  # of a number in a row: no measure gives a larger one, and sums
 LABELS = ("rescorer", "calibrator", "set", "measure", "value", "n", "k", "why")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """How many jobs there are, and how they stand."""
 

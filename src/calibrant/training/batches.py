@@ -44,7 +44,7 @@ class Pixels:
         return (x - mean) / std
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Batches:
     """The batches of one part. Nothing is remembered: any step of any epoch can be made again."""
 

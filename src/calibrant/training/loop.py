@@ -31,7 +31,7 @@ SAVE_EVERY = 300.0  # seconds between states saved within an epoch
 LOOK_EVERY = 20  # steps between looks at the loss on a GPU, where looking means waiting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
     """What a bar on the screen needs: after every step, and with `row` after every epoch."""
 
@@ -94,14 +94,21 @@ def _train(
 
     # The folder: a fresh one, or the state that is in it.
     mean, std = recipe.data.mean or constants.mean, recipe.data.std or constants.std
-    run = Run(out, recipe, shape, splits.train.classes, mean, std)
+    run = Run(folder=out, recipe=recipe, shape=shape, classes=splits.train.classes, mean=mean, std=std)
     state = resume(run, parts) if run.last.exists() and not restart else TrainingState()
     if chief and (state.epoch, state.step) == (0, 0):
         run.begin()
     fabric.barrier()
 
     pixels = run.pixels(fabric.device)
-    batches = Batches(splits.train, recipe.batch, pixels, recipe.seed, fabric.global_rank, fabric.world_size)
+    batches = Batches(
+        part=splits.train,
+        size=recipe.batch,
+        pixels=pixels,
+        seed=recipe.seed,
+        rank=fabric.global_rank,
+        processes=fabric.world_size,
+    )
     steps = batches.steps()
     if steps == 0:
         least = f"at least {2 * fabric.world_size} training images"
@@ -147,7 +154,11 @@ def _train(
             state.loss += value * (len(labels) if loss.reduction == "mean" else 1)
             state.wrong += (logits.argmax(1) != labels).sum()
             if looking:
-                report(TrainingProgress(state.epoch, recipe.epochs, step + 1, steps, float(value)))
+                report(
+                    TrainingProgress(
+                        epoch=state.epoch, epochs=recipe.epochs, step=step + 1, steps=steps, loss=float(value)
+                    )
+                )
             if chief and time.monotonic() - saved > SAVE_EVERY and step + 1 < steps:
                 save(run, state, parts)
                 saved = time.monotonic()
@@ -167,7 +178,12 @@ def _train(
             saved = time.monotonic()
             report(
                 TrainingProgress(
-                    state.epoch - 1, recipe.epochs, steps, steps, state.log[-1]["train_loss"], state.log[-1]
+                    epoch=state.epoch - 1,
+                    epochs=recipe.epochs,
+                    step=steps,
+                    steps=steps,
+                    loss=state.log[-1]["train_loss"],
+                    row=state.log[-1],
                 )
             )
         state = fabric.broadcast(state)

@@ -18,7 +18,7 @@ from calibrant.training.optimize import make_optimizer
 from calibrant.training.recipe import Recipe
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """Everything that a state on disk must hold to continue."""
 
@@ -44,7 +44,9 @@ def make_parts(recipe: Recipe, shape: Shape, images: int, fabric: Any) -> Parts:
     loss = loss.to(fabric.device)
     wrapped, optimizer = fabric.setup(network, make_optimizer(recipe, network))
     meta = _meta_step(recipe, network, wrapped, fabric) if recipe.meta.learn else None
-    return Parts(network, wrapped, optimizer, loss, fabric.strategy.precision, meta)
+    return Parts(
+        network=network, wrapped=wrapped, optimizer=optimizer, loss=loss, scaler=fabric.strategy.precision, meta=meta
+    )
 
 
 def _meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabric: Any) -> MetaStep:

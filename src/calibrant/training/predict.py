@@ -40,7 +40,9 @@ def predict(
     if attack is not None:
         change = _attack(network, pixels, attack, seed)
         seen = replace(pixels, mean=(0.0,), std=(1.0,))  # attacks look at images before normalisation
-    logits, inner = _outputs(network, Batches(part, batch, seen), precision or nullcontext(), on_batch, change)
+    logits, inner = _outputs(
+        network, Batches(part=part, size=batch, pixels=seen), precision or nullcontext(), on_batch, change
+    )
     return Predictions.from_logits(
         logits, part.labels, features=inner if features else None, ids=part.ids, allow_few_rows=True
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean and standard deviation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """A training on disk.
 
@@ -193,7 +193,7 @@ def open_run(folder: str | Path) -> Run:
         raise InputError(str(file), expected="version 1", got=show_value(version), fix="use a newer calibrant")
     facts = build_facts(_Facts, Table(kept, {(): str(file)}))
     code_trust.check(file, values, name_entries(facts.recipe))
-    return Run(folder, **{key: getattr(facts, key) for key in _FACTS})
+    return Run(folder=folder, **{key: getattr(facts, key) for key in _FACTS})
 
 
 @dataclass(frozen=True)

@@ -214,4 +214,4 @@ def test_architecture_reads_cells_and_widths(table):
     [(0.1, 0.2, "differs"), (0.3, 0.5, "agrees"), (-0.5, 0.9, "inconclusive"), (None, None, "inconclusive")],
 )
 def test_a_published_number_is_judged_by_the_interval(low, high, verdict):
-    assert Number("tau", "", 50, 0.3, low, high, published=0.4).verdict == verdict
+    assert Number(name="tau", where="", networks=50, value=0.3, low=low, high=high, published=0.4).verdict == verdict

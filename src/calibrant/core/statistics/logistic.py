@@ -13,7 +13,7 @@ STEPS = 200
 HALVINGS = 40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Logistic:
     """sigmoid(slopes . features + offset); `separable` says in words why the plain likelihood has no optimum."""
 
@@ -68,7 +68,13 @@ def fit_logistic(features: Array, targets: Array, weights: Array | None = None) 
         theta = theta - step * (1.0 if near else _length(margin, design @ step, fall, targets, w))
         before, steps = largest_entry if near else np.inf, steps + 1
     slopes = theta[:d] / scale
-    return Logistic(slopes / largest, float(theta[d] - slopes @ mean), largest_entry, steps, _loss(margin, targets, w))
+    return Logistic(
+        slopes=slopes / largest,
+        offset=float(theta[d] - slopes @ mean),
+        gradient=largest_entry,
+        steps=steps,
+        loss=_loss(margin, targets, w),
+    )
 
 
 def _length(margin: Array, along: Array, fall: float, targets: Array, w: Array) -> float:

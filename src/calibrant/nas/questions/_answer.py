@@ -14,13 +14,13 @@ SLACK: dict[Kind, float] = {"tau": 0.01, "share": 0.002, "factor": 0.1}
 WIDE: dict[Kind, float] = {"tau": 0.5, "share": 0.03, "factor": 2.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Number:
     """One number of an answer, with its interval and, where there is one, the published number.
 
     An interval that holds the published number agrees with it, unless it is so wide that it would agree with any.
 
-    >>> Number("tau", "cifar10", 200, 0.4, 0.3, 0.5, published=0.36).verdict
+    >>> Number(name="tau", where="cifar10", networks=200, value=0.4, low=0.3, high=0.5, published=0.36).verdict
     'agrees'
     """
 
@@ -76,7 +76,7 @@ class Population:
     constant: int  # of the unique ones
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """What a table says to a question. It may say that the data do not tell."""
 
@@ -99,9 +99,9 @@ class Answer:
 def format_value(n: Number) -> str:
     """The value and its interval, as a reader wants them.
 
-    >>> format_value(Number("tau", "cifar10", 50, 0.4, 0.31, 0.5))
+    >>> format_value(Number(name="tau", where="cifar10", networks=50, value=0.4, low=0.31, high=0.5))
     '0.40 (0.31 to 0.50)'
-    >>> format_value(Number("ECE", "", 50, 0.042, kind="share"))
+    >>> format_value(Number(name="ECE", where="", networks=50, value=0.042, kind="share"))
     '4.2 %'
     """
     if n.value is None:

@@ -138,7 +138,9 @@ def _uniform(n: Networks, wide: "pl.DataFrame", data: str) -> list[Number]:
         if len(widths) == 1:
             where = f"{data}, all layers {widths.pop()} wide, accuracy {100 * (row['accuracy'] or 0):.1f} %"
             numbers += [
-                Number(f"{state} temperature scaling: ECE", where, 1, row[column], kind="share")
+                Number(
+                    name=f"{state} temperature scaling: ECE", where=where, networks=1, value=row[column], kind="share"
+                )
                 for state, column in (("before", ECE), ("after", "post_ECE_15"))
             ]
     return numbers
@@ -158,7 +160,8 @@ def _edges(n: Networks, cells: "pl.DataFrame", data: str, top: int) -> list[Numb
     for edge, between in enumerate(EDGES):
         for name in sorted({ops[edge] for ops in best}):
             share = sum(ops[edge] == name for ops in best) / len(best)
-            numbers.append(Number(f"{name} on {between}", where, cells.height, share, kind="share"))
+            on_edge = f"{name} on {between}"
+            numbers.append(Number(name=on_edge, where=where, networks=cells.height, value=share, kind="share"))
     return numbers
 
 
