@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.calibrators._objective import mean_nll
 from calibrant.core.curves import native
 from calibrant.core.curves.softmax import scan_logits, softmax_of, top_of
+from calibrant.core.predictions.validation import widen_bfloat16
 from calibrant.core.statistics.temperature import find_temperature
 
 ROOT = Path(__file__).parents[3]
@@ -69,6 +70,23 @@ def test_half_precision_is_read_as_it_is():
     assert (scan.broken, scan.low, scan.high) == (-1, wide.min(), wide.max())
     np.testing.assert_array_equal(scan.top.largest, wide.max(axis=1))
     np.testing.assert_allclose(scan.top.total, np.exp(wide - scan.top.largest[:, None]).sum(axis=1), rtol=1e-14)
+
+
+@built
+def test_bfloat16_is_read_as_it_is():
+    bits = (np.random.default_rng(6).normal(size=(50, 9)).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    ours, wide = scan_logits(bits), scan_logits(widen_bfloat16(bits))
+    assert ours[1:] == wide[1:]
+    for one, other in zip(ours.top, wide.top, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_predictions_take_bfloat16_of_torch_and_of_ml_dtypes():
+    torch, ml_dtypes = pytest.importorskip("torch"), pytest.importorskip("ml_dtypes")
+    z = np.array([[2.0, 0.0], [0.0, 1.0]])
+    of_torch = cal.Predictions.from_logits(torch.tensor(z, dtype=torch.bfloat16), [0, 1])
+    of_numpy = cal.Predictions.from_logits(z.astype(ml_dtypes.bfloat16), [0, 1])
+    assert of_torch.values.tolist() == of_numpy.values.tolist() == z.tolist()
 
 
 @built

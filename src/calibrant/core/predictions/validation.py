@@ -282,7 +282,8 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
             values = values.float()
         values = values.numpy()
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
+        return widen_bfloat16(array) if array.dtype.name == "bfloat16" else array  # a type of ml_dtypes, as JAX has it
     except ValueError as error:
         raise InputError(
             name,
@@ -290,6 +291,15 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
             got="rows of different lengths",
             fix="pad or drop them",
         ) from error
+
+
+def widen_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """The same numbers in float32: bfloat16 is its upper half.
+
+    >>> widen_bfloat16(np.array([0x3F80, 0xC000], dtype=np.uint16))
+    array([ 1., -2.], dtype=float32)
+    """
+    return (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def float_array(name: str, values: npt.ArrayLike) -> Floats:
