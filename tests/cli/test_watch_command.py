@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -366,3 +368,14 @@ def test_sums_are_kept_and_measured_again(tmp_path):
     assert "--stream as well" in run("measure", tmp_path / "big.parquet", "--state", "x.json", code=2).stderr
     (tmp_path / "no.json").write_text("[]")
     assert "something else" in run("measure", tmp_path / "no.json", code=2).stderr
+
+
+def test_an_alarm_is_shown_while_standard_input_is_open():
+    command = [sys.executable, "-m", "calibrant", "watch", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write("confidence,correct\n" + "0.95,0\n" * 50)
+        process.stdin.flush()
+        assert process.stdout.readline().startswith("Alarm at row ")  # standard input is not closed yet
+        rest, _ = process.communicate("0.95,0\n")
+        assert "Alarm" not in rest  # it is not repeated
+        assert process.returncode == 1

@@ -122,6 +122,22 @@ def test_a_pipe_is_written_through(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+def test_a_pipe_that_nobody_reads_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "READER_SECONDS", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(InputError, match="expected a file that can be written"):
+            write_whole(tmp_path / name, lambda stream: stream.write(b"rows"))
+
+
+def test_a_loop_of_links_is_refused(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(InputError, match="expected a file that can be written"):
+        write_whole(tmp_path / "a", lambda stream: stream.write(b"rows"))
+
+
 def test_the_null_device_stays_a_device():
     write_whole("/dev/null", put(b"gone"))
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

@@ -1,6 +1,6 @@
 """Read the new rows of a file into a watch or into sums, and keep their state in a file."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,8 +77,9 @@ def read_stream(
     save_every: int | None = None,
     missing_label: str = "error",
     npz: bool = False,
+    on_update: Callable[[], None] | None = None,
 ) -> StreamReading:
-    """Add the rows of a file that the state has not counted yet, and save the state."""
+    """Add the rows of a file that the state has not counted yet, and save the state; `on_update` follows each batch."""
     if save_every is not None and state is None:
         raise InputError("--save-every", expected="--state as well", got="no --state", fix="add --state state.json")
     reading, gone = StreamReading(), list[Missing]()
@@ -110,6 +111,8 @@ def read_stream(
             for batch in batches(gone, log):
                 added = new_rows.select(batch)
                 target.update(added)
+                if on_update is not None:
+                    on_update()
                 reading.batch_sizes.append(batch.n)
                 reading.groups |= set() if batch.groups is None else set(map(str, batch.groups))
                 unsaved += 0 if added is None else added.n

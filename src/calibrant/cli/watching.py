@@ -1,5 +1,6 @@
 """The command that watches a stream: watch."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from calibrant.cli._app import File, Json, app, print_json
 from calibrant.cli._inputs import Inputs, reads_predictions
 from calibrant.cli._streams import FormatOption, MissingLabelOption, SaveEvery, choose_format, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
+from calibrant.core.io.formats import STDIN
 from calibrant.reporting import tables
 
 
@@ -47,6 +49,18 @@ def watch(
     columns = inputs if by is None else inputs.with_group_column(by)
     with lock_state(state):
         stream = _begin(state, options)
+        known = list(stream.alarms)
+
+        def show_new_alarms() -> None:
+            """Rows of standard input may come for days: each alarm is shown when it is raised."""
+            for alarm in [alarm for alarm in stream.alarms if alarm not in known]:
+                known.append(alarm)
+                if chosen == "text":
+                    tables.show(str(alarm))
+                    sys.stdout.flush()
+                else:
+                    print(alarm, file=sys.stderr, flush=True)
+
         reading = read_stream(
             stream,
             file,
@@ -56,6 +70,7 @@ def watch(
             save_every=save_every,
             missing_label=missing_label,
             npz=True,
+            on_update=show_new_alarms if str(file) == STDIN else None,
         )
     notes = [*reading.notes, *_empty_segments(stream, reading.groups)]
     if chosen == "prometheus":
@@ -64,7 +79,8 @@ def watch(
         missing = {"missing": reading.missing.to_dict()} if reading.missing else {}
         print_json(stream.to_dict() | missing | {"notes": notes})
     else:
-        tables.show(str(stream))
+        if str(file) != STDIN or not stream.alarms:
+            tables.show(str(stream))
         for note in (*([str(reading.missing)] if reading.missing else []), *notes):
             tables.show(visible(note))
     raise typer.Exit(1 if stream.alarms else 0)

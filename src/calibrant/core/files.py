@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import stat
+import time
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,8 @@ from calibrant.core.io.size_limits import check_unpacked, most_bytes
 _HOST = re.sub(r"\W", "", socket.gethostname())[:40]
 _OURS = re.compile(rf"\.calibrant-{_HOST}-(\d+)-[0-9a-f]{{12}}\.part")  # a temporary file of a process on this host
 
+READER_SECONDS = 10.0  # that a pipe may be without a reader
+
 
 def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Write to a temporary name beside `path`, then rename: a reader never sees half a file, nor does a power cut.
@@ -31,7 +34,7 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         if _is_stream(Path(path)):
             whole = BytesIO()
             write(whole)
-            with open(path, "wb") as stream:
+            with open(path, "wb", opener=_open_stream) as stream:
                 stream.write(whole.getbuffer())
         else:
             _replace(Path(os.path.realpath(path)), write)
@@ -40,6 +43,21 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         if number is None:
             raise
         raise _unwritable(path, number) from error
+
+
+def _open_stream(path: str, flags: int) -> int:
+    """Open a pipe or a device; a pipe that nobody comes to read is an error, where waiting might never end."""
+    last = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            opened = os.open(path, flags | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > last:
+                raise
+            time.sleep(0.01)
+        else:
+            os.set_blocking(opened, True)
+            return opened
 
 
 def fault_point() -> None:

@@ -60,6 +60,33 @@ def test_damaged_and_endless_archives_are_refused(tmp_path, monkeypatch):
         Predictions.load(file)
 
 
+class SlowPipe(io.BytesIO):
+    """Gives a few bytes at a time, as a pipe of a running program does."""
+
+    def __init__(self, text, size):
+        super().__init__(text.encode())
+        self.size = size
+
+    def read1(self, most=-1):
+        return super().read1(self.size)
+
+
+@pytest.mark.parametrize("size", [1, 7, 25])
+@pytest.mark.parametrize("text", [CSV, JSONL, CSV.rstrip("\n"), JSONL.rstrip("\n")])
+def test_standard_input_is_read_as_it_arrives(monkeypatch, text, size):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(SlowPipe(text, size)))
+    batches = list(read_batches("-", 100))
+    assert np.concatenate([p.score for p in batches]).tolist() == [0.9, 0.4, 0.7]
+    assert np.concatenate([p.outcome for p in batches]).tolist() == [True, False, True]
+    assert len(batches) > 1
+
+
+def test_a_line_break_in_quotes_does_not_end_a_row_of_standard_input(monkeypatch):
+    text = 'group,confidence,correct\n"a\nb",0.9,1\n"c",0.4,0\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(SlowPipe(text, 3)))
+    assert [p.groups.tolist() for p in read_batches("-", 100)] == [["a\nb"], ["c"]]
+
+
 def test_nothing_on_standard_input_is_an_error(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(InputError, match="standard input: expected predictions, got nothing"):

@@ -25,7 +25,8 @@ def average_precision(positives: Array, negatives: Array) -> float:
     hits = np.cumsum(positives)
     if hits[-1] == 0:
         return float("nan")
-    precision = hits / (hits + np.cumsum(negatives))
+    covered = hits + np.cumsum(negatives)
+    precision = np.divide(hits, covered, out=np.zeros_like(hits), where=covered > 0)  # weights may underflow to 0
     return float(positives @ precision / hits[-1])
 
 
@@ -33,7 +34,8 @@ def area_under_risk(positives: Array, negatives: Array) -> float:
     """AURC from tie groups in ascending confidence: risk at the end of each group, weighted by its size."""
     wrong, size = negatives[::-1], (positives + negatives)[::-1]
     covered = np.cumsum(size)
-    return float(size @ (np.cumsum(wrong) / covered) / covered[-1])
+    risk = np.divide(np.cumsum(wrong), covered, out=np.zeros_like(covered), where=covered > 0)
+    return float(size @ risk / covered[-1])
 
 
 def answered_at_error(positives: Array, negatives: Array, most: float) -> Array:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from calibrant.core.errors import InputError
-from calibrant.core.io.size_limits import check_unpacked
+from calibrant.core.io.size_limits import LINE_BYTES, check_unpacked
 
 SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
 STDIN = "-"
@@ -81,21 +81,80 @@ def check_format(file: Path, suffix: str) -> None:
         )
 
 
+def file_parts(path: str | Path) -> Iterator[Path]:
+    """A file that can be read from disk, or for text on standard input a file of each block of lines as it arrives."""
+    if str(path) != STDIN:
+        with plain_file(path) as file:
+            yield file
+        return
+    with TemporaryDirectory(prefix="calibrant-") as folder:
+        yield from _stdin_parts(Path(folder))
+
+
 def _copy_stdin(folder: Path) -> Path:
     """Standard input as a file; its first bytes say the format."""
-    first = sys.stdin.buffer.read(COPY_BYTES)
-    if not first.strip():
-        raise InputError("standard input", expected="predictions", got="nothing", fix="pipe a file into the command")
-    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
-    suffix = next((suffix for mark, suffix in FIRST_BYTES.items() if start.startswith(mark)), ".csv")
-    if start.startswith(b"\x1f\x8b"):
-        raise InputError("standard input", expected="plain data", got="a gzip archive", fix="use zcat in the pipe")
-    copy = folder / f"stdin{suffix}"
+    return _copy_rest(folder, sys.stdin.buffer.read(COPY_BYTES))
+
+
+def _copy_rest(folder: Path, first: bytes) -> Path:
+    copy = folder / f"stdin{_stdin_suffix(first)}"
     with copy.open("wb") as stream:
         while first:
             stream.write(first)
             first = sys.stdin.buffer.read(COPY_BYTES)
     return copy
+
+
+def _stdin_suffix(first: bytes) -> str:
+    if not first.strip():
+        raise InputError("standard input", expected="predictions", got="nothing", fix="pipe a file into the command")
+    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"\x1f\x8b"):
+        raise InputError("standard input", expected="plain data", got="a gzip archive", fix="use zcat in the pipe")
+    return next((suffix for mark, suffix in FIRST_BYTES.items() if start.startswith(mark)), ".csv")
+
+
+def _stdin_parts(folder: Path) -> Iterator[Path]:
+    """One file after the other, in the same place: whole lines, of CSV below the header."""
+    text = _first_line()
+    suffix = _stdin_suffix(text)
+    if suffix not in (".csv", ".jsonl") or text.lstrip().startswith(b"["):
+        yield _copy_rest(folder, text)
+        return
+    head, part, shown = b"", folder / f"stdin{suffix}", False
+    if suffix == ".csv":
+        end = text.find(b"\n") + 1 or len(text)
+        head, text = text[:end], text[end:]
+    more = b"\n"
+    while more:
+        end = _end_of_rows(text, suffix)
+        if end:
+            part.write_bytes(head + text[:end])
+            text, shown = text[end:], True
+            yield part
+        more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[attr-defined]
+        text += more
+    if text or not shown:
+        part.write_bytes(head + text)
+        yield part
+
+
+def _first_line() -> bytes:
+    text = b""
+    while b"\n" not in text.lstrip() and len(text) < LINE_BYTES:
+        more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[attr-defined]
+        if not more:
+            break
+        text += more
+    return text
+
+
+def _end_of_rows(text: bytes, suffix: str) -> int:
+    """Where the last whole row ends; a line break inside quotes ends no row of CSV."""
+    end = text.rfind(b"\n") + 1
+    if len(text) >= LINE_BYTES:
+        return end or len(text)
+    return 0 if suffix == ".csv" and text[:end].count(b'"') % 2 else end
 
 
 def _unpack(file: Path, folder: Path) -> Path:

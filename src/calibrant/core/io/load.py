@@ -12,7 +12,7 @@ from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules, complete
 from calibrant.core.io.column_names import STANDARD_NAMES, ColumnRoles, Columns, LabelRule, assign_roles
 from calibrant.core.io.columns import arrays_of, parse_numbers, resolve_missing, rows_without_score
 from calibrant.core.io.folders import read_folder
-from calibrant.core.io.formats import display_name, existing, file_format, plain_file
+from calibrant.core.io.formats import display_name, existing, file_format, file_parts, plain_file
 from calibrant.core.io.inspect_logs import is_inspect_log, read_inspect_log
 from calibrant.core.io.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.core.io.missing import Missing, apply_policy
@@ -77,36 +77,43 @@ def load_batches(
     log = BatchLog() if log is None else log
     if rows < 1:
         raise InputError("rows", expected="at least 1 at a time", got=str(rows), fix="use 100000")
-    with plain_file(path) as file:
-        if file_format(file) == ".npz" or (file_format(file) == ".jsonl" and is_lm_eval(file, columns)):
-            raise InputError(
-                str(file),
-                expected="a .parquet, .csv or .jsonl table to stream",
-                got=".npz" if file_format(file) == ".npz" else "samples of lm-evaluation-harness",
-                fix="measure it without --stream",
-            )
-        start, names, columns = 0, list[str](), replace(columns, id=None)
+    start, names, columns = 0, list[str](), replace(columns, id=None)
 
-        def wants(name: str) -> bool:
-            return name in columns.chosen or (columns.wants(name) and not _is_unused_in_batches(name))
+    def wants(name: str) -> bool:
+        return name in columns.chosen or (columns.wants(name) and not _is_unused_in_batches(name))
 
-        for frame in table_batches(file, rows, wants, log if rules.leave_unfinished_line else None):
-            if not names and any(name not in (None, "none", *frame.columns) for name in columns.chosen):
-                assign_roles(column_names(file), columns, str(file))  # its error lists the columns of the file
-            names = names or frame.columns
-            first_row = f"rows from {start} on, numbered from there"
-            try:
-                complete = complete_rows(_with_columns(frame, names), names, file, columns, rules, log, start)
-                table = _batch(complete, file, columns, names, on_missing or (lambda missing: None))
-            except InputError as error:
-                raise InputError.inside(first_row, error) from None
-            if table is not None:
-                yield replace(table, place=f"{first_row}: {display_name(path)}")
-            start += len(frame)
-            if log.waiting_row is not None:
-                break
-        if start == 0:
-            raise InputError(str(file), expected="at least one row", got="none", fix="write the file again")
+    for file in file_parts(path):
+        try:
+            _check_streamable(file, columns)
+            for frame in table_batches(file, rows, wants, log if rules.leave_unfinished_line else None):
+                if not names and any(name not in (None, "none", *frame.columns) for name in columns.chosen):
+                    assign_roles(column_names(file), columns, str(file))  # its error lists the columns of the file
+                names = names or frame.columns
+                first_row = f"rows from {start} on, numbered from there"
+                try:
+                    complete = complete_rows(_with_columns(frame, names), names, file, columns, rules, log, start)
+                    table = _batch(complete, file, columns, names, on_missing or (lambda missing: None))
+                except InputError as error:
+                    raise InputError.inside(first_row, error) from None
+                if table is not None:
+                    yield replace(table, place=f"{first_row}: {display_name(path)}")
+                start += len(frame)
+                if log.waiting_row is not None:
+                    return
+        except InputError as error:  # names the file that the user knows
+            raise InputError.with_name(error, str(file), display_name(path)) from None
+    if start == 0:
+        raise InputError(display_name(path), expected="at least one row", got="none", fix="write the file again")
+
+
+def _check_streamable(file: Path, columns: Columns) -> None:
+    if file_format(file) == ".npz" or (file_format(file) == ".jsonl" and is_lm_eval(file, columns)):
+        raise InputError(
+            str(file),
+            expected="a .parquet, .csv or .jsonl table to stream",
+            got=".npz" if file_format(file) == ".npz" else "samples of lm-evaluation-harness",
+            fix="measure it without --stream",
+        )
 
 
 def _batch(
