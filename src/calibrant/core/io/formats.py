@@ -132,7 +132,7 @@ def _stdin_parts(folder: Path) -> Iterator[Path]:
             part.write_bytes(head + text[:end])
             text, shown = text[end:], True
             yield part
-        more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[attr-defined]
+        more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[union-attr]
         text += more
     if text or not shown:
         part.write_bytes(head + text)
@@ -142,7 +142,7 @@ def _stdin_parts(folder: Path) -> Iterator[Path]:
 def _first_line() -> bytes:
     text = b""
     while b"\n" not in text.lstrip() and len(text) < LINE_BYTES:
-        more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[attr-defined]
+        more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[union-attr]
         if not more:
             break
         text += more
