@@ -176,6 +176,8 @@ JSON_COMMANDS = {
     "table": "table a.npz b.npz --by file --measure ece",
     "board": "board answers.csv",
     "decompose": "decompose preds.npz",
+    "decide": "decide test.npz --max-error 0.2",
+    "adapt": f"adapt map.json --from {','.join(['0.1'] * 10)} --to 0.19{',0.09' * 9}",
     "apply": "apply map.json test.npz --out calibrated.npz",
     "export": "export map.json --to python --out map.py",
     "report": "report preds.npz --override resamples=40 --with temperature",

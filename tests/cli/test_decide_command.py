@@ -32,9 +32,11 @@ def narrow(text):
     return " ".join(text.split())
 
 
-def test_decide_by_cost_and_apply_it(folder, tmp_path):
-    args = ("val.csv", "--cost", "fn=50,fp=1", "--map", "map.json", "--test", "test.csv")
-    out = narrow(run("decide", *args, "-o", tmp_path / "d.json", cwd=folder).stdout)
+def test_decide_by_cost_and_apply_it(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a long path has no place in 80 columns
+    val, test = folder / "val.csv", folder / "test.csv"
+    args = (val, "--cost", "fn=50,fp=1", "--map", folder / "map.json", "--test", test)
+    out = narrow(run("decide", *args, "-o", "d.json").stdout)
     for words in ("P(positive) of 1.96 % or more", "best in hindsight", "always act", "On 3,000 held-out rows"):
         assert words in out
     said = run("apply", tmp_path / "d.json", "today.csv", "-o", tmp_path / "t.csv", cwd=folder).stdout

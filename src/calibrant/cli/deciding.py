@@ -48,7 +48,9 @@ def decide(
         decision.save(out)
     if as_json:
         facts = {name: value for name, value in decision.to_dict().items() if name not in ("map", "fingerprint")}
-        print_json(facts | {"test": None if judged is None else judged.to_dict()} | inputs.facts(p))
+        of_file = inputs.facts(p)
+        notes = {"notes": [*decision.notes, *of_file.get("notes", [])]}
+        print_json(facts | {"test": None if judged is None else judged.to_dict()} | of_file | notes)
     else:
         _show(decision, judged, confidence)
         inputs.show_notes(p)
@@ -65,6 +67,8 @@ def _show(decision: cal.Decision, judged: cal.Judgement | None, confidence: floa
         best = [line for line in decision.costs if line.choice == "hindsight"]
         if best:
             tables.show("\nThe best threshold in hindsight was chosen on these rows, so its cost is optimistic.")
+    for note in decision.notes:
+        tables.show(f"\n{visible(note)}")
     if judged is not None:
         tables.show(f"\n{visible(judged.words)}")
         if judged.costs:

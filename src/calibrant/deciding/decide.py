@@ -27,6 +27,8 @@ from calibrant.deciding.results import Answered, AnsweredShare, CostLine
 from calibrant.measures import check_predictions
 
 ERROR_RATES = (0.01, 0.02, 0.05, 0.1)  # at which the share that can be answered is told
+FEW_ERRORS = 10  # costly rows below which intervals of a cost are too narrow
+DEAR = 0.5  # of the largest cost of a row
 ONE_OF = "one of cost, max_error and min_precision"
 
 CostLike = str | Mapping[str, float] | npt.ArrayLike | CostRule
@@ -91,7 +93,19 @@ def _by_cost(
     settings |= {"wrong": rule.wrong} if rule.fn is None and rule.matrix is None else {}
     given = {name: value for name, value in settings.items() if value is not None}
     words = _cost_words(rule, lines, q, confidence)
-    return replace(decision, policy=rule.policy, settings=given, words=words, costs=lines, shares=shares)
+    notes = _few_errors(rule, q)
+    return replace(decision, policy=rule.policy, settings=given, words=words, costs=lines, shares=shares, notes=notes)
+
+
+def _few_errors(rule: CostRule, q: Predictions) -> tuple[str, ...]:
+    """A caution where a cost rests on a handful of costly rows: normal intervals are too narrow then."""
+    costs = rule.actual(q, rule.policy(q))
+    dear = costs >= costs.max() * DEAR if costs.max() > 0 else np.zeros(q.n, dtype=bool)
+    few, part = int(dear.sum()), float(costs[dear].sum() / max(costs.sum(), 1e-300))
+    if few == 0 or few >= FEW_ERRORS:
+        return ()
+    rows = fmt.count(few, "row")
+    return (f"{fmt.whole_percent(part)} of the cost comes from {rows}: its interval is too narrow to be trusted.",)
 
 
 def _cost_words(rule: CostRule, lines: tuple[CostLine, ...], q: Predictions, confidence: float) -> str:
