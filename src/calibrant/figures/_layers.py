@@ -54,6 +54,32 @@ def unit_axis(**more: Any) -> "alt.Axis":
     return alt.Axis(**({"format": ".0%", "values": [0, 0.2, 0.4, 0.6, 0.8, 1]} | more))
 
 
+LOGIT_TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+LEAST_SHARE = 1e-5  # shares below, and above one minus this, stand at the end of a logit axis
+
+
+def logit_fields(chart: Any, fields: Sequence[str]) -> Any:
+    """The same chart with the log-odds of shares beside them, named `..._logit`."""
+    for field in fields:
+        share = f"clamp(datum.{field}, {LEAST_SHARE}, {1 - LEAST_SHARE})"
+        chart = chart.transform_calculate(as_=f"{field}_logit", calculate=f"log({share} / (1 - {share}))")
+    return chart
+
+
+def logit_axes(rows: Sequence[Row], fields: Sequence[str]) -> dict[str, Any]:
+    """Scale and axis in log-odds, labelled by shares, that hold the shares of these fields between 0 and 1."""
+    import math
+
+    import altair as alt
+
+    shares = [row[field] for row in rows for field in fields if LEAST_SHARE < row[field] < 1 - LEAST_SHARE]
+    low, high = 0.8 * min(shares, default=0.1), 1 - 0.8 * (1 - max(shares, default=0.9))
+    ends = [math.log(share / (1 - share)) for share in (low, high)]
+    ticks = [math.log(share / (1 - share)) for share in LOGIT_TICKS if low <= share <= high]
+    label = "format(1 / (1 + exp(-datum.value)), '.5~p')"
+    return {"scale": alt.Scale(domain=ends, nice=False, clamp=True), "axis": alt.Axis(values=ticks, labelExpr=label)}
+
+
 def names_in(rows: Sequence[Row], field: str = "model") -> list[str]:
     """The names in their first order."""
     return list(dict.fromkeys(row[field] for row in rows))

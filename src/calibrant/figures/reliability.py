@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -13,7 +13,16 @@ from calibrant.core.statistics.wilson import wilson
 from calibrant.core.text.number_format import level, percent, sentence, whole_percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._layers import chart_of, diagonal, names_in, side_by_side, unit_x, unit_y
+from calibrant.figures._layers import (
+    chart_of,
+    diagonal,
+    logit_axes,
+    logit_fields,
+    names_in,
+    side_by_side,
+    unit_x,
+    unit_y,
+)
 from calibrant.figures._slider import bin_rows, cells, slider
 from calibrant.figures._task import FigureTerms, count_of, task_of, terms_for
 
@@ -28,7 +37,7 @@ class Reliability(PredictionFigure):
     """Confidence and accuracy of every filled bin, the gap between them, and how sure the accuracy is (Wilson).
 
     Bins with few rows have wide intervals: a gap inside its interval is no evidence. `slider=true` adds what a page
-    needs to change the number of bins.
+    needs to change the number of bins; `scale=logit` spreads rare events out (bins of equal mass suit it).
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> (row,) = Reliability(bins=2).data({"demo": p})
@@ -40,6 +49,7 @@ class Reliability(PredictionFigure):
     scheme: Scheme = "width"
     level: float = 0.95
     slider: bool = False
+    scale: Literal["linear", "logit"] = "linear"
 
     title: ClassVar[str] = "Reliability diagram"
     reference: ClassVar[str] = "DeGroot, Fienberg, The Statistician 1983; Wilson, JASA 1927 (intervals)"
@@ -82,7 +92,9 @@ class Reliability(PredictionFigure):
             kept = _only("cells", own)
             words, most = terms_for(rows), None if self.slider else max(row["share"] for row in rows)
             base = bin_rows(kept[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
-            panels.append(_panel(base, name, fade, words, most, counts=self.scheme == "width"))
+            counts = self.scheme == "width" and self.scale == "linear"
+            odds = logit_axes(_only("bin", rows), ("confidence", "accuracy")) if self.scale == "logit" else None
+            panels.append(_panel(base, name, fade, words, most, counts=counts, odds=odds))
         drawn = side_by_side(panels)
         return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
 
@@ -117,13 +129,33 @@ class Reliability(PredictionFigure):
         return rows
 
 
-def _panel(base: Any, name: str, fade: Any, words: FigureTerms, most: float | None, *, counts: bool) -> Any:
+def _panel(
+    base: Any,
+    name: str,
+    fade: Any,
+    words: FigureTerms,
+    most: float | None,
+    *,
+    counts: bool,
+    odds: dict[str, Any] | None = None,
+) -> Any:
+    """One diagram; `odds` are scale and axis of log-odds, in place of those of shares."""
     import altair as alt
+
+    end = "" if odds is None else "_logit"
+    if odds is not None:
+        base = logit_fields(base, ("low_edge", "high_edge", "confidence", "accuracy", "low", "high"))
+
+    def along(field: str, title: str | None, **bare: Any) -> Any:
+        return unit_x(field, title, **bare) if odds is None else alt.X(f"{field}{end}:Q", title=title, **odds)
+
+    def up(field: str) -> Any:
+        return unit_y(field, words.rate) if odds is None else alt.Y(f"{field}{end}:Q", title=words.rate, **odds)
 
     bare = {"labels": False, "ticks": False} if counts else {}  # the counts below carry the axis
     title = None if counts else words.score
-    x = {"x": unit_x("low_edge", title, **bare), "x2": "high_edge:Q"}
-    at = unit_x("confidence", title, **bare)
+    x = {"x": along("low_edge", title, **bare), "x2": f"high_edge{end}:Q"}
+    at = along("confidence", title, **bare)
     tooltip = [
         alt.Tooltip("confidence:Q", format=".2%", title=words.score),
         alt.Tooltip("accuracy:Q", format=".2%", title=words.rate),
@@ -135,11 +167,11 @@ def _panel(base: Any, name: str, fade: Any, words: FigureTerms, most: float | No
     side = alt.Color(
         "side:N", scale=alt.Scale(domain=[words.under, words.over]), legend=alt.Legend(title=None, symbolOpacity=0.6)
     )
-    y = unit_y("accuracy", words.rate)
-    gaps = base.mark_rect(style="gap").encode(**x, y=y, y2="confidence:Q", color=side, tooltip=tooltip)
+    y = up("accuracy")
+    gaps = base.mark_rect(style="gap").encode(**x, y=y, y2=f"confidence{end}:Q", color=side, tooltip=tooltip)
     steps = base.mark_rule(style="accuracy").encode(**x, y=y, tooltip=tooltip)
     whiskers = base.mark_rule(style="whisker", opacity=fade).encode(
-        x=at, y=unit_y("low", words.rate), y2="high:Q", tooltip=tooltip
+        x=at, y=up("low"), y2=f"high{end}:Q", tooltip=tooltip
     )
     dots = base.mark_circle(style="dot", opacity=fade).encode(x=at, y=y, tooltip=tooltip)
     ece = (

@@ -6,9 +6,17 @@ from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
 
 SHOWN = 5  # numbers on the page at first sight; the others are folded
-FIGURES = ("smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
+BESIDE_BINS = "corp"
+FIGURES = (BESIDE_BINS, "smooth_reliability", "confidence_density", "risk_coverage", "correctness_roc", "bins_sweep")
 BESIDE_COSTS = "decision_curve"
-FIGURES_OF_POSITIVES = ("roc", "precision_recall", "smooth_reliability", "confidence_density", "bins_sweep")
+FIGURES_OF_POSITIVES = (
+    BESIDE_BINS,
+    "roc",
+    "precision_recall",
+    "smooth_reliability",
+    "confidence_density",
+    "bins_sweep",
+)
 
 
 def refinement(task: Task) -> str:

@@ -214,6 +214,11 @@
   };
   $("bins").addEventListener("input", (event) => setBins(event.target.value));
   $("bins-number").addEventListener("change", (event) => setBins(event.target.value));
+  for (const input of document.querySelectorAll("#controls input[name=view]")) input.addEventListener("change", () => {
+    const corp = input.value === "corp";
+    $("corp").hidden = !corp;
+    $("diagram").hidden = $("readout").hidden = corp;
+  });
   for (const input of document.querySelectorAll("#controls input[type=radio]")) input.addEventListener("change", show);
   if ($("model")) $("model").addEventListener("change", () => {
     document.querySelectorAll("[data-model]").forEach((set, i) => { set.hidden = i !== $("model").selectedIndex; });

@@ -42,6 +42,7 @@ def page(r: Report) -> str:
     environment = _environment()
     figures = [(one, _safe(pictures.svg(one))) for one in r.figures]
     diagram, others = (figures, []) if data is None else ([], figures)
+    beside_bins = (contents_by_task.BESIDE_BINS,)
     beside_costs = (contents_by_task.BESIDE_COSTS,) if len(r.models) == 1 else ()
     return str(
         environment.get_template("page").render(
@@ -54,7 +55,8 @@ def page(r: Report) -> str:
             script=_safe(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             diagram=diagram,
-            figures=[pair for pair in others if pair[0].figure not in (*BESIDE_THRESHOLD, *beside_costs)],
+            figures=[pair for pair in others if pair[0].figure not in (*BESIDE_THRESHOLD, *beside_costs, *beside_bins)],
+            of_bins=[pair for pair in others if pair[0].figure in beside_bins],
             of_costs=[pair for pair in others if pair[0].figure in beside_costs],
             of_threshold=[pair for pair in others if pair[0].figure in BESIDE_THRESHOLD],
             words=first.vocabulary,
