@@ -4,12 +4,13 @@ import json
 import runpy
 
 import numpy as np
-import onnxruntime
 import pytest
 from commands import run
 
 import calibrant as cal
 from calibrant import InputError, Predictions
+
+onnxruntime = pytest.importorskip("onnxruntime")
 
 
 def rows(task, n=1500, seed=0):
@@ -95,8 +96,7 @@ def test_scores_at_a_step_of_the_map_are_on_the_side_of_the_threshold(tmp_path):
 
 
 def test_the_command_and_what_the_file_says(tmp_path):
-    import onnx
-
+    onnx = pytest.importorskip("onnx")
     d = cal.decide(rows("binary"), cost="fn=4,fp=1")
     d.save(tmp_path / "d.json")
     run("export", "d.json", "--to", "onnx", "--out", "d.onnx", cwd=tmp_path)
