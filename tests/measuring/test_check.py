@@ -1,5 +1,6 @@
 """Limits: true unless broken, and open where there are too few rows for bounds."""
 
+import numpy as np
 import pytest
 from synthetic import drawn
 
@@ -45,3 +46,15 @@ def test_a_result_without_one_outcome_is_neither_true_nor_false(p, result):
 def test_an_array_is_refused_with_what_to_write_instead(ask):
     with pytest.raises(InputError, match=r"got list\. To fix it: write for instance Predictions\.from_probs"):
         ask([[0.9, 0.1]])
+
+
+def test_a_limit_at_the_true_loss_is_rarely_called_kept():
+    rng = np.random.default_rng(0)
+
+    def sharpened(n):
+        z = 2.5 * rng.normal(size=(n, 10))
+        return cal.Predictions.from_logits(1.7 * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
+
+    limit = cal.measure(sharpened(200_000), "nll", resamples=0).value
+    kept = [cal.check(sharpened(100), "nll", limit=limit, resamples=200).state == "kept" for _ in range(400)]
+    assert sum(kept) <= 32  # 8 %, where 5 % is nominal; the bootstrap alone says so in 10 %

@@ -8,6 +8,8 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.bootstrap import Interval
+from calibrant.core.statistics.mean_interval import skewed_interval
 from calibrant.measures._base import RowMeasure
 
 
@@ -37,6 +39,11 @@ class NLL(RowMeasure):
     def rows(self, p: Predictions) -> Array:
         lowest = np.log(self.floor) if self.floor else -np.inf
         return -np.minimum(np.maximum(p.true_log_prob, lowest), 0.0)
+
+    def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+        """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""
+        plain, skewed = super().bootstrap(p, drawn, tail, seed), skewed_interval(p, self.rows(p), tail)
+        return Interval(min(plain.low, skewed.low), max(plain.high, skewed.high))
 
     @property
     def definition(self) -> str:

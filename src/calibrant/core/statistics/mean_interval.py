@@ -7,6 +7,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.bootstrap import Interval
 
 
 def mean_and_half_width(p: Predictions, rows: Array, level: float = 0.95) -> tuple[float, float]:
@@ -28,3 +29,26 @@ def standard_error(p: Predictions, apart: Array) -> float:
         return float(np.sqrt((np.bincount(p.clusters, w * apart) ** 2).sum()) / w.sum())
     counts = p.weights is None or is_whole(w)
     return float(np.sqrt((w if counts else w * w) @ apart**2) / w.sum())
+
+
+def skewed_interval(p: Predictions, rows: Array, tail: float) -> Interval:
+    """The interval of a weighted mean of rows with a long tail: Johnson's correction for skewness (JASA 1978).
+
+    Both ends move towards the tail, of which a sample shows too little: by (1 + 2 z^2) / 6 times the skewness of the
+    mean, in standard errors.
+
+    >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    >>> found = skewed_interval(p, np.array([0.0, 0.0, 0.0, 4.0]), 0.05)  # 1 + 0.401 -+ 1.645
+    >>> round(found.low, 3), round(found.high, 3)
+    (-0.244, 3.046)
+    """
+    w = np.ones(p.n) if p.weights is None else p.weights
+    mean = p.mean(rows)
+    apart = w * (rows - mean) / w.sum()
+    apart = apart if p.clusters is None else np.bincount(p.clusters, apart).astype(np.float64)
+    error = float(np.sqrt((apart**2).sum() * len(apart) / (len(apart) - 1)))
+    if error == 0:
+        return Interval(mean, mean)
+    z = NormalDist().inv_cdf(1 - tail)
+    shift = float((apart**3).sum()) / error**3 * (1 + 2 * z * z) / 6
+    return Interval(mean + error * (shift - z), mean + error * (shift + z))
