@@ -135,10 +135,6 @@ class Measure:
         """The value that is best, where neither low nor high values are."""
         return IDEALS.get(self.direction)
 
-    def rough(self, p: Predictions) -> bool:
-        """Are there too few rows for normal noise, and so few that calibrated worlds are soon simulated?"""
-        return False
-
     def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
         """The same from the measure on resampled rows, by the basic bootstrap.
 

@@ -36,7 +36,8 @@ class ClassMeasure(BinOptions):
         sums, bins = rows.gather_jointly(self.entries(p), cells), self.class_bins(p)
         return self.spread_of(bins, NoisyValues(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
 
-    def rough(self, p: Predictions) -> bool:
+    def has_few_rows(self, p: Predictions) -> bool:
+        """Are there too few rows for normal noise?"""
         return p.n < FEW_ROWS * p.k
 
     def cell_scale(self, bins: Bins) -> Array | None:

@@ -80,7 +80,7 @@ def _interval(
     spread = m.spread(p, sampling(p, seed))
     if spread is not None:
         interval = spread.ends(tail)
-        if interval.low > 0 and isinstance(m, ClassMeasure) and m.rough(p) and m.by_labels(p):
+        if interval.low > 0 and isinstance(m, ClassMeasure) and m.has_few_rows(p) and m.by_labels(p):
             interval = Interval(min(interval.low, noise_of_labels(m, seed, p)[0].low(tail)), interval.high)
         return interval, f"normal noise of the residuals, {len(spread.floor):,} draws"
     influence = m.influence(p)
