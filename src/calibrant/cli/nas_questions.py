@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
 from calibrant.cli._app import Json, bar, needs_train, print_json
-from calibrant.cli.nas import WIDTH, On, Tables, commands
+from calibrant.cli.nas import On, Tables, commands
 from calibrant.core.errors import InputError, visible
-from calibrant.core.text.number_format import percent
+from calibrant.core.text.number_format import percent, wrap
 from calibrant.nas import spaces
 
 LIVE_DATA = "fashion_mini:shrink=2"
@@ -41,7 +40,7 @@ def ask(
     for answer in answers:
         typer.echo(as_text(answer, short=question == "all"))
     if not table:
-        typer.echo(_wrap(ABOUT))
+        typer.echo(wrap(ABOUT, more=""))
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 
@@ -146,7 +145,7 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
         typer.echo(f"{walk.search:12}{walk.seed:6}  {top.value:.4f}, network {index(top.arch)}")
     _print_front(best, index)
     typer.echo(
-        _wrap(
+        wrap(
             f"{results.table.height:,} networks in {visible(str(results.file))}, {results.trained:,} of them trained "
             f"now, {results.failed:,} failed. One training each: differences of a percent may be luck."
         )
@@ -162,10 +161,6 @@ def _print_front(best: list[dict[str, Any]], index: Callable[[str], int]) -> Non
         rates = f"accuracy {percent(row['accuracy'], 2):>7}  ECE {percent(row['ece'], 2):>7}"
         typer.echo(f"  {rates}  network {index(row['arch'])}")
     typer.echo("What a network is: calibrant nas show NUMBER; their names: --json.")
-
-
-def _wrap(words: str, indent: str = "", more: str = "") -> str:
-    return fill(words, WIDTH, initial_indent=indent, subsequent_indent=indent + more, break_on_hyphens=False)
 
 
 def _spec(question: str) -> str:

@@ -120,8 +120,8 @@ def retry(
 def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
     """Show how far a study is, and what failed."""
     with needs_train():
+        from calibrant.core.text.number_format import wrap
         from calibrant.studying.study import open_study
-        from calibrant.studying.tables import wrap
 
     progress = open_study(folder).status()
     if as_json:
@@ -226,13 +226,15 @@ def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from calibrant.core.text.number_format import duration
+
     error = Console(stderr=True)
     columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, TimeElapsedColumn(), console=error, transient=True, disable=quiet) as shown:
         task = shown.add_task("", total=None)
 
         def on_progress(p: "StudyProgress") -> None:
-            left = "" if p.left is None else f"about {_time(p.left)} left"
+            left = "" if p.left is None else f"about {duration(p.left)} left"
             words = f"{p.failed} failed, {left}" if p.failed else left
             shown.update(task, total=p.total, completed=p.done + p.failed + p.blocked, description=words)
 
@@ -249,13 +251,3 @@ def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry
         typer.echo(f"{ended.done} of {ended.total} jobs done ({ended.reused} before), {ended.failed} failed{waiting}.")
         typer.echo(f"\n  calibrant study page {study.folder} --out study.html")
     raise typer.Exit(1 if ended.failed else 0)
-
-
-def _time(seconds: float) -> str:
-    return (
-        f"{seconds / 3600:.1f} h"
-        if seconds > 5400
-        else f"{seconds / 60:.0f} min"
-        if seconds > 90
-        else f"{seconds:.0f} s"
-    )

@@ -54,9 +54,9 @@ class DecisionCurve(PredictionFigure):
         rows = []
         for name, p in models.items():
             for t in np.linspace(0, end, POINTS + 1)[1:]:
-                found = net_benefit(p, min(float(t), 0.99))
-                ends = {"low": found.low, "high": found.high, "all": found.all, "none": 0.0}
-                rows.append({"model": name, "task": task, "threshold": float(t), "benefit": found.value, **ends})
+                benefit = net_benefit(p, min(float(t), 0.99))
+                ends = {"low": benefit.low, "high": benefit.high, "all": benefit.all, "none": 0.0}
+                rows.append({"model": name, "task": task, "threshold": float(t), "benefit": benefit.value, **ends})
         return rows
 
     def words(self, rows: list[Row]) -> str:

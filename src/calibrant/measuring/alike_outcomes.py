@@ -18,7 +18,7 @@ def outcomes_alike(p: Predictions) -> bool:
     return any(bool(one.all()) or not one.any() for one in (p.correct, p.outcome))
 
 
-def widen(m: Measure, p: Predictions, found: Interval, tail: float, seed: int) -> Interval:
+def widen(m: Measure, p: Predictions, interval: Interval, tail: float, seed: int) -> Interval:
     """The interval with the values that rates of other outcomes up to `unseen_rate` would give, spread evenly.
 
     A calibration error reaches 0 unless calibrated models rarely show such a value.
@@ -27,7 +27,7 @@ def widen(m: Measure, p: Predictions, found: Interval, tail: float, seed: int) -
     rates = unseen_rate(units, tail) * np.arange(1, RATES + 1) / RATES
     values = np.array([m(with_other_outcomes(p, rate)) for rate in rates])
     values = values[np.isfinite(values)]
-    low, high = min([found.low, *values]), max([found.high, *values])
+    low, high = min([interval.low, *values]), max([interval.high, *values])
     if m.of_calibration and np.mean(m.under_calibration(p, m.resamples, seed) >= m(p)) > tail:
         low = 0.0
     return Interval(float(low), float(high))

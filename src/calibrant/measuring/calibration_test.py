@@ -90,14 +90,14 @@ class CalibrationTests(TableResult, list[CalibrationTest]):
         if not tests:
             return f"Nothing can be concluded: {self[0].reason}."
         corrected = holm(np.array([test.p_value for test in tests]))
-        found = [test.test for test, chance in zip(tests, corrected, strict=True) if chance <= SURE]
+        rejected = [test.test for test, chance in zip(tests, corrected, strict=True) if chance <= SURE]
         number_of = f"corrected for {len(tests)} tests" if len(tests) > 1 else "one test"
-        if not found:
+        if not rejected:
             return (
                 f"No evidence against calibration at the 5 % level ({number_of}). That does not prove it: these rows "
                 "do not distinguish the scores from calibrated ones."
             )
-        return f"Not calibrated, by {list_words(found)} at the 5 % level ({number_of})."
+        return f"Not calibrated, by {list_words(rejected)} at the 5 % level ({number_of})."
 
 
 def calibration_tests(p: Predictions, what: Sequence[What] = USUAL, **options: Any) -> CalibrationTests:

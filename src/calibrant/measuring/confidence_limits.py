@@ -58,10 +58,10 @@ def find_limits(
         return Limits(reason=reason)
     if m.of_ratio and value <= 0:
         return Limits(reason=ZERO_RATIO)
-    found, how = _interval(m, p, value, tail, resamples, seed, progress, drawn)
+    interval, how = _interval(m, p, value, tail, resamples, seed, progress, drawn)
     if outcomes_alike(p) and not m.fixed_maps:
-        found, how = widen(m, p, found, tail, seed), f"{how}; widened by outcomes that these rows do not have"
-    ends = np.clip((found.low, found.high), *m.bounds)
+        interval, how = widen(m, p, interval, tail, seed), f"{how}; widened by outcomes that these rows do not have"
+    ends = np.clip((interval.low, interval.high), *m.bounds)
     low, high = float(min(ends[0], value)), float(max(ends[1], value))
     return Limits(reason=NO_SPREAD) if high - low <= ROUNDING * abs(value) else Limits(low, high, how)
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError, visible
 from calibrant.core.files import write_whole
+from calibrant.core.text.number_format import wrap
 from calibrant.figures import CATALOGUE, TableFigure
 from calibrant.nas import questions
 from calibrant.nas.networks import in_our_columns, mark_networks
@@ -25,7 +25,6 @@ ABOUT = (
     "compared with the published answers, absolute numbers cannot. A row is one seed, and may be a lucky one: a "
     "network with an ECE of 2.6 % had 4.0 to 5.2 % with five other seeds."
 )
-WIDTH = 80  # columns of a terminal
 SHOWN = 24  # numbers of an answer on a terminal
 MOST_NUMBERS = 12  # of an answer that are shown at once on the page; the others can be opened
 
@@ -117,18 +116,21 @@ def to_dict(answer: Answer) -> dict[str, Any]:
 
 def as_text(answer: Answer, *, short: bool) -> str:
     """An answer for a terminal; the short form leaves the numbers out."""
-    lines = [_wrap(f"{find(answer.question).title}  [{answer.verdict}]"), _wrap(visible(answer.sentence), "  ")]
+    lines = [
+        wrap(f"{find(answer.question).title}  [{answer.verdict}]", more=""),
+        wrap(visible(answer.sentence), "  ", ""),
+    ]
     for claim in answer.claims:
-        lines += [_wrap(f"- {claim.verdict}: {visible(claim.says)}", "  ", "  ")]
-        lines += [_wrap(visible(claim.because), "      ")] if claim.because else []
+        lines += [wrap(f"- {claim.verdict}: {visible(claim.says)}", "  ", "  ")]
+        lines += [wrap(visible(claim.because), "      ", "")] if claim.because else []
     if not short:
         for n in answer.numbers[:SHOWN]:
             beside = f", published {n.published:g}: {n.verdict}" if n.published is not None else ""
             lines.append(f"  {visible(n.name):46} {format_value(n)}")
-            lines.append(_wrap(f"{visible(n.where)}, {n.networks:,} networks{beside}", "      "))
+            lines.append(wrap(f"{visible(n.where)}, {n.networks:,} networks{beside}", "      ", ""))
         if len(answer.numbers) > SHOWN:
             lines.append(f"  ... and {len(answer.numbers) - SHOWN} more: --json or --out answers.html")
-        lines += [_wrap(visible(_count_words(answer)), "  "), _wrap(visible(answer.note), "  ")]
+        lines += [wrap(visible(_count_words(answer)), "  ", ""), wrap(visible(answer.note), "  ", "")]
     return "\n".join(lines) + "\n"
 
 
@@ -138,10 +140,6 @@ def _count_words(answer: Answer) -> str:
         for p in answer.populations
     ]
     return "; ".join(parts) + "."
-
-
-def _wrap(words: str, indent: str = "", more: str = "") -> str:
-    return fill(words, WIDTH, initial_indent=indent, subsequent_indent=indent + more, break_on_hyphens=False)
 
 
 def _cell(a: Answer) -> str:

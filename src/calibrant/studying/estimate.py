@@ -10,6 +10,7 @@ from typing import Any
 from calibrant import datasets, rescorers
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import cores
+from calibrant.core.text.number_format import duration, wrap
 from calibrant.datasets import PublishedDataset, Splits, split_sizes
 from calibrant.models import Shape, build
 from calibrant.studying.claims import count_judgeable
@@ -17,7 +18,6 @@ from calibrant.studying.expand_plan import cells_of
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan
 from calibrant.studying.store import Store
-from calibrant.studying.tables import duration, wrap
 from calibrant.training.images import fitting, load_splits, part_of_data
 from calibrant.training.recipe import Recipe
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.number_format import wrap
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import Finding, Interval, Verdict
 
@@ -43,28 +44,6 @@ def render_text(text: str, out: Path | None) -> str:
         return text
     write_whole(out, lambda stream: stream.write(f"{text}\n".encode()))
     return f"Written to {out}."
-
-
-def wrap(text: str, indent: str = "") -> str:
-    """A line of text for a terminal: lines of at most 80 columns, but no word is cut, as a path is one."""
-    more = indent + "  "
-    return fill(
-        text, WIDTH, initial_indent=indent, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def duration(seconds: float) -> str:
-    """How long something takes, in the unit that people would use.
-
-    >>> duration(20), duration(600), duration(9000), duration(7e6)
-    ('20 seconds', '10 minutes', '2.5 hours', '1,944 hours')
-    """
-    if seconds <= 90:
-        return f"{seconds:.0f} seconds"
-    if seconds <= 5400:
-        return f"{seconds / 60:.0f} minutes"
-    hours = seconds / 3600
-    return f"{hours:,.1f} hours" if hours < 100 else f"{hours:,.0f} hours"
 
 
 def difference(finding: Finding) -> str:

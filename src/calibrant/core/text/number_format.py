@@ -5,10 +5,12 @@ differ and stand side by side get enough digits to look different.
 """
 
 from collections.abc import Sequence
+from textwrap import fill
 
 from calibrant.core.arrays import Ints
 
 MOST_DIGITS = 6
+TERMINAL = 80  # columns
 UNDEFINED = "undefined"
 BETTER = {
     "down": "lower",
@@ -228,3 +230,29 @@ def sentence(text: str) -> str:
 
 def _digits(value: float) -> int:
     return 1 if abs(value) >= 0.00995 or value == 0 else 2
+
+
+def wrap(text: str, indent: str = "", more: str = "  ") -> str:
+    """A line of text for a terminal: lines of at most 80 columns, but no word is cut, as a path is one."""
+    return fill(
+        text,
+        TERMINAL,
+        initial_indent=indent,
+        subsequent_indent=indent + more,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, in the unit that people would use.
+
+    >>> duration(20), duration(600), duration(9000), duration(7e6)
+    ('20 seconds', '10 minutes', '2.5 hours', '1,944 hours')
+    """
+    if seconds <= 90:
+        return f"{seconds:.0f} seconds"
+    if seconds <= 5400:
+        return f"{seconds / 60:.0f} minutes"
+    hours = seconds / 3600
+    return f"{hours:,.1f} hours" if hours < 100 else f"{hours:,.0f} hours"
