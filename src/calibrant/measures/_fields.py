@@ -14,13 +14,13 @@ def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, NoisyValue
     cell = np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1)
     share = np.bincount(cell, curve.weights, CELLS) / curve.total
     middles = (np.arange(CELLS) + 0.5) / CELLS
-    return middles, share, rows.gather(curve.order, cell, curve.scores - curve.outcomes, CELLS)
+    return middles, share, rows.gather(lambda: curve.order, cell, curve.scores - curve.outcomes, CELLS)
 
 
 def running(curve: Curve, rows: Sampling) -> NoisyValues:
     """The running sum of residuals at up to CELLS places, equally many rows apart."""
     cells = min(CELLS, curve.n)
-    sums = rows.gather(curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.outcomes, cells)
+    sums = rows.gather(lambda: curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.outcomes, cells)
     return NoisyValues(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
 
 

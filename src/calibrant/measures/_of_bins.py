@@ -72,7 +72,7 @@ class BinnedMeasure(CurveMeasure, BinOptions):
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         curve = self.curve(p)
         bins = self.make_bins(curve)
-        sums = rows.gather(curve.order, self._bin_of(curve), curve.scores - curve.outcomes, self.bins)
+        sums = rows.gather(lambda: curve.order, self._bin_of(curve), curve.scores - curve.outcomes, self.bins)
         return self.spread_of(bins, NoisyValues((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise))
 
     def resample(self, p: Predictions, counts: Ints) -> Array:

@@ -50,7 +50,7 @@ class LoessMeasure(CurveMeasure):
         curve = self.curve(p)
         points = gather_points(curve, 2 * FIELD, FIELD)
         share = points.weight / curve.total
-        sums = rows.gather(curve.order, points.point_of, curve.outcomes - curve.scores, len(share))
+        sums = rows.gather(lambda: curve.order, points.point_of, curve.outcomes - curve.scores, len(share))
         at = np.concatenate([curve.scores[:1], points.at, curve.scores[-1:]])  # the ends stand for no rows
         matrix = smoother(points, at, neighbourhoods(curve, at, self.span))
         field = sums.scale(1 / share).through(matrix.T)

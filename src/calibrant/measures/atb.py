@@ -40,7 +40,7 @@ class ATB(CurveMeasure):
         curve = self.curve(p)
         cells = min(CELLS, curve.n)
         cell = np.arange(curve.n) * cells // curve.n
-        sums = rows.gather(curve.order, cell, curve.scores - curve.outcomes, cells)
+        sums = rows.gather(lambda: curve.order, cell, curve.scores - curve.outcomes, cells)
         ends = curve.scores[np.searchsorted(cell, np.arange(cells), side="right") - 1]
         root = np.sqrt(np.diff(ends, prepend=0.0, append=1.0))  # of the thresholds at which each running sum holds
         below = NoisyValues(

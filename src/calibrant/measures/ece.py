@@ -65,7 +65,7 @@ class ECE(BinnedMeasure):
             return super().spread(p, rows)
         rule, curve = DIALECTS[self.dialect], self.curve(p)
         bin_of = rule.bin_of(curve.scores.astype(rule.precision), self.bins)
-        return of_sum(rows.gather(curve.order, bin_of, curve.scores - curve.outcomes, self.bins + 1))
+        return of_sum(rows.gather(lambda: curve.order, bin_of, curve.scores - curve.outcomes, self.bins + 1))
 
     def on(self, curve: Curve) -> float:
         if self.dialect is not None:

@@ -36,6 +36,11 @@ class Bins:
     n: float
     effective: float = 1.0  # rows that a unit of weight is worth
 
+    def __add__(self, other: "Bins") -> "Bins":
+        """The bins of both sets of rows together."""
+        sums = self.score_sum + other.score_sum, self.outcome_sum + other.outcome_sum
+        return Bins(self.count + other.count, *sums, self.n + other.n, self.effective)
+
     @cached_property
     def share(self) -> Array:
         return self.count / self.n
@@ -80,7 +85,7 @@ class Curve:
 
     @classmethod
     def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
-        if len(scores) and scores.min() >= 0 and scores.max() <= 1:
+        if len(scores) and scores.min() >= 0 and scores.max() <= 1 and _are_events(outcomes):
             return cls(*_sort_pairs(scores, outcomes), partial(_order_of_pairs, scores, outcomes))
         order = np.argsort(scores)
         return cls(scores[order], outcomes[order].astype(np.float64), order)
@@ -181,6 +186,11 @@ class Curve:
         low = ends[np.maximum(at - 1, 0)]
         inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
         return np.asarray(self.outcome_sum[low] + inside * (self.outcome_sum[high] - self.outcome_sum[low]))
+
+
+def _are_events(outcomes: Outcomes) -> bool:
+    """Whether outcomes are 0 and 1 alone, which fit into one bit."""
+    return outcomes.dtype == np.bool_ or bool(np.all((outcomes == 0) | (outcomes == 1)))
 
 
 def _pairs(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:

@@ -537,6 +537,8 @@ class Predictions:
     def correct(self) -> npt.NDArray[np.bool_]:
         if self._score_only is not None and self.row_data.task == "confidence":
             return lock(self._known_labels.astype(bool, copy=False))
+        if self._score_only is not None and self._carried is None:
+            return lock((self._score_only > 1 - self._score_only) == self._known_labels)
         return lock(self.predicted == self.labels)
 
     # -- probabilities --------------------------------------------------------------------------
@@ -606,9 +608,19 @@ class Predictions:
 
     def width_bins(self, count: int, closed: Closed) -> Bins | None:
         """Equal-width bins of every class without a sort, (k, count); None where sorted curves are needed."""
-        if self.row_data.weights is not None or self._score_only is not None:
+        if self.row_data.weights is not None:
             return None
-        return width_bins(self.values, self._top if self.score_type == "logits" else None, self.labels, count, closed)
+        if self._score_only is None:
+            top = self._top if self.score_type == "logits" else None
+            return width_bins(self.values, top, self.labels, count, closed)
+        sums: Bins | None = None
+        for rows in pieces(self.n, KEEP_ELEMENTS):  # both columns of some rows at a time
+            values, labels = self.block(rows)
+            some = width_bins(values, None, labels, count, closed)
+            if some is None:
+                return None
+            sums = some if sums is None else sums + some
+        return sums
 
     # -- cached views ---------------------------------------------------------------------------
 
@@ -635,6 +647,12 @@ class Predictions:
 
     @cached_property
     def _top(self) -> Top:
+        if self._score_only is not None and self._carried is None:  # without building both columns
+            s = self._score_only
+            positive = s > 1 - s
+            confidence = lock(np.where(positive, s, 1 - s))
+            one = np.broadcast_to(1.0, s.shape)
+            return Top(confidence, lock(positive.astype(np.int64)), confidence, one)
         return top_of(self.values, self.score_type == "logits", self._carried, self._chunk_rows)
 
     @property

@@ -4,14 +4,15 @@ An absolute value turns noise into error, so a calibration error is biased upwar
 from 0, most where they are 0, and nobody can know which. Each end of an interval takes the side that is safe.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Bins
+from calibrant.core.curves.curve import BLOCK, Bins
+from calibrant.core.parallel import pieces
 from calibrant.core.statistics.bootstrap import Interval
 
 MOST_GROUPS, FEWEST_GROUPS = 1000, 200  # random groups of rows that joint noise is learned from
@@ -63,12 +64,16 @@ class Sampling:
     paired: bool = False
     calibrated: bool = False
 
-    def gather(self, row: Ints, bin_of: Ints, residual: Array, bins: int) -> NoisyValues:
+    def gather(self, row: Ints | Callable[[], Ints], bin_of: Ints, residual: Array, bins: int) -> NoisyValues:
         """Weighted sum of the residuals in each bin, over the sum of weights; a row in bin -1 is in none.
 
         Each row stands in one bin, which makes bins independent to first order: their noise needs no resampled rows.
+        `row` may be how to find the rows, which is needed only where they differ in weight or share their noise.
         """
+        if not self.paired and self.clusters is None and self.weights is None:
+            return self._gather_alike(bin_of, residual, bins)
         kept = bin_of >= 0
+        row = row() if callable(row) else row
         row, bin_of, residual = row[kept], bin_of[kept], residual[kept]
         if self.paired or self.clusters is not None:
             return self.gather_jointly([(row, bin_of, residual)], bins)
@@ -81,6 +86,18 @@ class Sampling:
         value = sums(w * residual) / total
         squares = sums((w * residual) ** 2) - 2 * value * sums(w**2 * residual) + value**2 * square
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / total)
+
+    def _gather_alike(self, bin_of: Ints, residual: Array, bins: int) -> NoisyValues:
+        """The same for rows that all count alike, some at a time."""
+        first, second = np.zeros(bins), np.zeros(bins)
+        for part in pieces(len(bin_of), BLOCK):
+            kept = bin_of[part] >= 0
+            b, r = bin_of[part][kept], residual[part][kept]
+            first += np.bincount(b, r, minlength=bins)
+            second += np.bincount(b, r**2, minlength=bins)
+        value = first / self.n
+        squares = second - 2 * value * first + value**2 * self.n
+        return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / self.n)
 
     def gather_jointly(self, blocks: Iterable[Entries], bins: int) -> NoisyValues:
         """The same where a row has residuals in several bins, or shares its noise with others.
