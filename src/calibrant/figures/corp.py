@@ -30,8 +30,8 @@ from calibrant.figures._task import task_of, terms_for
 if TYPE_CHECKING:
     import altair as alt
 
-POINTS = 100  # places of the band between the ends of steps, by score and by rank
-STEPS = 200  # of the fit that are drawn with both ends
+POINTS = 50  # places of the band between the ends of steps, by score and by rank
+STEPS = 60  # of the fit that are drawn with both ends
 FIELDS = ("confidence", "accuracy", "low", "high")
 
 
@@ -107,7 +107,7 @@ class Corp(PredictionFigure):
             "miscalibration": brier.miscalibration,
             "discrimination": brier.discrimination,
             "uncertainty": brier.uncertainty,
-            "log_score": log.score,
+            "log": log.score,
             "log_miscalibration": log.miscalibration,
             "log_discrimination": log.discrimination,
             "log_uncertainty": log.uncertainty,
