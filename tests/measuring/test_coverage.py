@@ -46,7 +46,7 @@ def test_what_a_page_says_it_covers_is_what_was_measured():
     for spec, row in read_table().items():
         said = re.search(r"in (\d+) to (\d+) % of trials", make(spec).covers)
         if said and ":" not in spec:
-            shares = [float(share) for share in row.values()]
+            shares = [float(share) for share in row.values() if share != MISSING]
             assert [int(number) for number in said.groups()] == [round(100 * min(shares)), round(100 * max(shares))]
 
 
@@ -59,4 +59,6 @@ def test_the_table_says_what_is_measured(kind, n):
     shares = coverage(tuple(SPECS.values()), kind, n, SETS)
     for spec, m in SPECS.items():
         assert spec in table, f"{spec} is not on the page: run python tools/coverage_table.py"
+        if table[spec][kind, n] == MISSING:  # the page says that it is open
+            continue
         assert float(table[spec][kind, n]) == pytest.approx(shares[m], abs=0.02), spec

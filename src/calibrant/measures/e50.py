@@ -23,6 +23,7 @@ class E50(LoessMeasure):
 
     title: ClassVar[str] = "Median calibration error (E50)"
     meaning: ClassVar[str] = "Half of the rows are off by less than this, by a smooth curve."
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 98 to 100 % of trials"
     summary: ClassVar[str] = "median"
 
     def of(self, gaps: Array, curve: Curve) -> float:

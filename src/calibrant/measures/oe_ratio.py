@@ -25,6 +25,7 @@ class OERatio(RatioMeasure):
     meaning: ClassVar[str] = "How often it is right over how often it says so: below 1, it promises too much."
     meaning_binary: ClassVar[str] = "Positives over the positives that were promised: below 1, too many were promised."
     reference: ClassVar[str] = "Steyerberg, Clinical Prediction Models, 2019"
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 96 % of trials"
     direction: ClassVar[Direction] = "one"
 
     def terms(self, p: Predictions) -> tuple[Array, Array]:
