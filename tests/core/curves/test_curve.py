@@ -245,3 +245,19 @@ def test_bins_of_many_counts_are_those_of_each_alone(scheme, closed, mass_rule):
             np.testing.assert_allclose(bins.score_sum[row], alone.score_sum, atol=1e-12)
             if row == 2:  # a group of ties does not say which of its members are hits
                 np.testing.assert_array_equal(bins.outcome_sum[row], alone.outcome_sum)
+
+
+@pytest.mark.parametrize("levels", [1, 7, 5000])
+def test_groups_of_a_long_curve_come_in_blocks(levels, monkeypatch):
+    rng = np.random.default_rng(levels)
+    scores, outcomes = rng.integers(0, levels, 3000) / levels, rng.random(3000) < 0.5
+    wanted = Curve.sort(scores, outcomes).groups
+    monkeypatch.setattr(curves, "LONG", 1000)
+    monkeypatch.setattr(curves, "BLOCK", 64)
+    for one, other in zip(Curve.sort(scores, outcomes).groups, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_outcomes_that_are_no_events_keep_their_values():
+    curve = Curve.sort(np.array([0.9, 0.1]), np.array([0.25, 0.75]))
+    assert curve.outcomes.tolist() == [0.75, 0.25]

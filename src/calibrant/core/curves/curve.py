@@ -133,6 +133,12 @@ class Curve:
     @cached_property
     def groups(self) -> tuple[Array, Array]:
         """Positive and negative outcomes in each group of equal scores, ascending."""
+        if type(self) is Curve and self.n >= LONG:  # without running sums of all rows
+            positives, negatives = zip(*self.group_blocks(), strict=True)
+            return np.concatenate(positives), np.concatenate(negatives)
+        return self._groups()
+
+    def _groups(self) -> tuple[Array, Array]:
         outcomes = np.diff(self.outcome_sum[self.group_ends], prepend=0.0)
         return outcomes, np.diff(self.weight_sum[self.group_ends], prepend=0.0) - outcomes
 
@@ -145,7 +151,7 @@ class Curve:
         while start < self.n:
             last = self.scores[min(start + BLOCK, self.n) - 1]
             stop = int(np.searchsorted(self.scores, last, side="right"))  # equal scores stay together
-            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0)).groups
+            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0))._groups()
             start = stop
 
     def repeat(self, counts: Ints) -> "Curve":
