@@ -46,9 +46,9 @@ class LogOddsMeasure(CurveMeasure):
         start, values = np.array([fit.intercept, fit.slope]), []
         for first in range(0, len(counts), batch):
             w = counts[first : first + batch, curve.order] * curve.weights
-            slopes = solve(x, curve.outcomes, w, start, fixed_slope=self.fixed_slope)[:, self.coefficient]
+            fitted = solve(x, curve.outcomes, w, start, fixed_slope=self.fixed_slope)[:, self.coefficient]
             exists = [not why_no_fit(x[c > 0], curve.outcomes[c > 0], fixed_slope=self.fixed_slope) for c in w]
-            values.append(np.where(exists, slopes, np.nan))
+            values.append(np.where(exists, fitted, np.nan))
         return np.concatenate(values)
 
     def _fit(self, curve: Curve) -> CoxFit:
