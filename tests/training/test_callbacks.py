@@ -29,7 +29,7 @@ def test_the_collector_measures_all_batches():
     for rows in torch.arange(60).chunk(4):
         collector.add(z[rows], y[rows])
     p = Predictions.from_logits(z.numpy(), y.numpy())
-    assert collector.measured() == {"ece": measures.make("ece")(p), "nll": measures.make("nll")(p)}
+    assert collector.measure() == {"ece": measures.make("ece")(p), "nll": measures.make("nll")(p)}
     collector.clear()
     with pytest.raises(InputError, match="validation batches"):
         collector.predictions()
@@ -277,7 +277,7 @@ def test_tokens_are_rows_with_their_text_as_cluster():
     p = collector.predictions()
     assert p.logits.tolist() == [[2.0, 0.0], [0.0, 1.0], [0.0, 3.0]]
     assert p.clusters.tolist() == [0, 0, 1]
-    assert collector.measured() == {"accuracy": pytest.approx(2 / 3)}
+    assert collector.measure() == {"accuracy": pytest.approx(2 / 3)}
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 1)])
@@ -285,7 +285,7 @@ def test_one_logit_is_a_binary_prediction(shape):
     collector = Collector(("brier",), "temperature")
     collector.add(torch.tensor([2.0, -1.0, 1.0, -2.0]).reshape(shape), torch.tensor([1.0, 1.0, 0.0, 0.0]))
     assert collector.predictions().task == "binary"
-    assert collector.fitted().task == "binary"
+    assert collector.fit_map().task == "binary"
 
 
 @pytest.mark.filterwarnings("ignore")
