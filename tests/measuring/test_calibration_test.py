@@ -65,6 +65,13 @@ def test_an_event_that_the_scores_rule_out_is_rejected():
         assert cal.calibration_test(p, name, groups=2).p_value == 0.0
 
 
+def test_groups_that_expect_less_than_one_event_are_simulated():
+    p = cal.Predictions.binary(SCORES / 10, OUTCOMES)
+    test = cal.calibration_test(p, "hosmer_lemeshow", resamples=50)
+    assert (test.method, test.degrees_of_freedom) == ("simulated outcomes", None)
+    assert cal.calibration_test(p, "hosmer_lemeshow", seen=True).method == "chi-squared"
+
+
 def test_one_sentence_for_several_tests():
     tests = cal.calibration_tests(clinical_rows())
     assert [test.test for test in tests] == list(USUAL)

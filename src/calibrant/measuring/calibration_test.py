@@ -18,13 +18,14 @@ from calibrant.core.statistics.multiple_tests import holm
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import list_words, number, p_value
 from calibrant.measures import CurveMeasure, check_predictions
-from calibrant.measuring.confidence_limits import affordable, check_resamples
+from calibrant.measuring.confidence_limits import FEWEST, WORK, affordable, check_resamples
 from calibrant.measuring.measure import What, resolve
 
 SPIEGELHALTER, HOSMER_LEMESHOW = "spiegelhalter", "hosmer_lemeshow"
 USUAL = (SPIEGELHALTER, HOSMER_LEMESHOW, "atb", "ece")
 DRAWS = 1000  # of outcomes, for the two statistics where rows come in clusters
 ROWS_PER_GROUP = 5  # fewer make a chi-squared distribution a poor guide
+FEWEST_EXPECTED = 1.0  # events, and rows without one, of a group: with fewer outcomes are drawn instead
 SURE = 0.05
 
 Method = Literal["normal", "chi-squared", "simulated outcomes", "simulated outcomes of clusters"]
@@ -124,7 +125,8 @@ def calibration_test(
     Small p-values mean miscalibration, not noise. A measure is compared with its values on outcomes drawn from the
     scores themselves. Rows in clusters share their noise: there all tests draw the outcomes of whole clusters together,
     with the correlation within clusters that the residuals show. `groups` and `seen` (rows that the model was trained
-    on) are options of Hosmer-Lemeshow.
+    on) are options of Hosmer-Lemeshow; where one of its groups expects less than one event, or less than one row without,
+    outcomes are drawn too.
 
     >>> p = Predictions.from_probs([[0.9, 0.1]] * 20, labels=[0] * 18 + [1] * 2)
     >>> calibration_test(p, "ece", resamples=200).p_value > 0.5
@@ -163,8 +165,10 @@ def _hosmer_lemeshow(p: Predictions, groups: int, seen: bool, resamples: int | N
     few = None
     if p.effective < ROWS_PER_GROUP * groups:
         few = f"too few rows for {groups} groups: {p.effective:.3g}, at least {ROWS_PER_GROUP * groups} are needed"
-    freedom = groups - 2 if seen else groups
-    return _of_statistic(p, HOSMER_LEMESHOW, statistic, freedom, resamples, seed, few)
+    freedom, bins = groups - 2 if seen else groups, p.curve.bins(groups, "mass")
+    fewest = float(np.minimum(bins.score_sum, bins.count - bins.score_sum).min() * bins.effective)
+    rare = not seen and fewest < FEWEST_EXPECTED - 1e-9
+    return _of_statistic(p, HOSMER_LEMESHOW, statistic, freedom, resamples, seed, few, simulate=rare)
 
 
 def hosmer_lemeshow_of(bins: Bins) -> float:
@@ -185,6 +189,8 @@ def _of_statistic(
     resamples: int | None,
     seed: int,
     few: str | None = None,
+    *,
+    simulate: bool = False,
 ) -> CalibrationTest:
     """A z (two-sided) or, with degrees of freedom, a chi-squared statistic; of clusters, by drawn outcomes."""
     from scipy.stats import chi2, norm
@@ -196,9 +202,10 @@ def _of_statistic(
     )
     chance = float(2 * norm.sf(abs(value)) if freedom is None else chi2.sf(value, freedom))
     reason = few or _too_few(p)
-    if p.clusters is not None and reason is None:
-        method, freedom = "simulated outcomes of clusters", None
-        draws = _clustered_draws(p, p.curve, statistic, DRAWS if resamples is None else resamples, seed)
+    if (p.clusters is not None or simulate) and reason is None:
+        method, freedom = "simulated outcomes" if p.clusters is None else "simulated outcomes of clusters", None
+        size = max(min(DRAWS, WORK // p.n), FEWEST) if resamples is None else resamples
+        draws = (_draws if p.clusters is None else _clustered_draws)(p, p.curve, statistic, size, seed)
         reached = np.abs(draws) >= abs(value) - 1e-12
         chance, expected = (1 + int(reached.sum())) / (len(draws) + 1), float(draws.mean())
         upper = float(np.quantile(np.abs(draws) if two_sided else draws, 0.95))
@@ -253,6 +260,13 @@ def _of_measure(p: Predictions, what: What, resamples: int | None, seed: int) ->
         k=p.k,
         reason=reason,
     )
+
+
+def _draws(p: Predictions, curve: Curve, of: Callable[[Curve], float], count: int, seed: int) -> Array:
+    """The statistic of outcomes that are drawn row by row."""
+    rng = np.random.default_rng(seed)
+    draws = (curve.with_outcomes((rng.random(curve.n) < curve.scores).astype(np.float64)) for _ in range(count))
+    return np.array([of(drawn) for drawn in draws])
 
 
 def _clustered_draws(p: Predictions, curve: Curve, of: Callable[[Curve], float], count: int, seed: int) -> Array:
