@@ -62,7 +62,7 @@ def test_scaling_weights_changes_nothing(name):
 def test_an_event_that_the_scores_rule_out_is_rejected():
     p = cal.Predictions.binary([0.0] * 30 + [1.0] * 30, [0] * 29 + [1] * 31)
     for name in ("spiegelhalter", "hosmer_lemeshow"):
-        assert cal.calibration_test(p, name, groups=2).p_value == 0.0
+        assert cal.calibration_test(p, name, groups=2).p_value < 0.001
 
 
 def test_groups_that_expect_less_than_one_event_are_simulated():

@@ -125,8 +125,8 @@ def calibration_test(
     Small p-values mean miscalibration, not noise. A measure is compared with its values on outcomes drawn from the
     scores themselves. Rows in clusters share their noise: there all tests draw the outcomes of whole clusters together,
     with the correlation within clusters that the residuals show. `groups` and `seen` (rows that the model was trained
-    on) are options of Hosmer-Lemeshow; where one of its groups expects less than one event, or less than one row without,
-    outcomes are drawn too.
+    on) are options of Hosmer-Lemeshow; where one of its groups expects less than one event, or less than one row
+    without, outcomes are drawn too.
 
     >>> p = Predictions.from_probs([[0.9, 0.1]] * 20, labels=[0] * 18 + [1] * 2)
     >>> calibration_test(p, "ece", resamples=200).p_value > 0.5
