@@ -18,6 +18,7 @@ from calibrant.data import CLAMP_RUN
 Updates = dict[Any, Any]
 PROGRESS = gr.Progress()
 NETWORK = "network"
+CLOCK = "(...all) => [...all.slice(0, -1), performance.now()]"
 LEAST_T, MOST_T = 0.2, 5  # of the slider
 BUTTONS = {
     "temperature": "Temperature scaling",
@@ -52,13 +53,14 @@ class ClampTab:
                 self.diagram = gr.HTML(elem_id="clamp-diagram")
         self.pictures = gr.HTML(elem_id="pictures")
         self.tries = gr.HTML(elem_id="tries")
+        self.clock = gr.Number(visible=False)  # when something was asked for
         self._wire()
 
     def _wire(self) -> None:
         sliders, shown = [self.T, self.strength], [self.diagram, self.pictures]
         fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
-        for slider in sliders:
-            slider.input(self.look, sliders, shown, trigger_mode="always_last", **fast)
+        moved = [slider.input for slider in sliders]
+        gr.on(moved, self.look, [*sliders, self.clock], shown, js=CLOCK, trigger_mode="always_last", **fast)
         self.keep.click(self.keep_try, sliders, self.tries, **fast)
         running = []
         for method, button in self.buttons.items():
@@ -91,10 +93,10 @@ class ClampTab:
         return {self.introduction: words, self.tries: draw.clamp_tries(trials.tries), **self._shown(trials, 1.0, 1.0)}
 
     @tell
-    def look(self, request: gr.Request, T: float, strength: float) -> Updates:
+    def look(self, request: gr.Request, T: float, strength: float, asked: float) -> Updates:
         session = self.sessions.of(request)
-        with session.turn() as is_last:
-            return self._shown(self._trials(session), float(T), float(strength)) if is_last else {}
+        with session.turn(asked) as is_newest:
+            return self._shown(self._trials(session), float(T), float(strength)) if is_newest else gr.skip()
 
     @tell
     def keep_try(self, request: gr.Request, T: float, strength: float) -> Updates:

@@ -39,7 +39,7 @@ KEEP = """(...all) => {
   const kept = new URLSearchParams(window.location.search);
   names.forEach((name, i) => { if (all[i] === null || all[i] === "") kept.delete(name); else kept.set(name, all[i]); });
   history.replaceState(null, "", "?" + kept.toString());
-  return all;
+  return [...all.slice(0, -1), performance.now()];
 }"""
 
 
@@ -64,6 +64,7 @@ class PredictionsTab:
             self.downloads = gr.HTML(elem_id="downloads")
             self.code = gr.HTML(elem_id="code")
         self.report = gr.HTML(elem_id="report")
+        self.clock = gr.Number(visible=False)  # when something was asked for
         self._wire()
 
     def _build_inputs(self) -> None:
@@ -129,7 +130,7 @@ class PredictionsTab:
         fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
         self.start = {"inputs": [*view, *rule], "outputs": everything}
         opened = [
-            self.example.input(self.open_example, [*view, *rule], everything, js=KEEP, **fast),
+            self.example.input(self.open_example, [*view, *rule, self.clock], everything, js=KEEP, **fast),
             *(
                 event(self.open_files, [self.files, self.fit_files, *roles, *view, *rule], everything, **reading)
                 for event in (
@@ -143,9 +144,10 @@ class PredictionsTab:
         self.write.click(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
         controls = [self.model.input, self.calibrator.input, self.bins.input, self.scheme.input, self.segment.input]
         controls += [self.low.input, self.high.input, self.threshold.input, *(one.input for one in rule[:1] + rule[2:])]
-        for control in controls:
-            control(self.look, [*view, *rule], shown, js=KEEP, trigger_mode="always_last", **fast)
-        self.diagram.select(self.brush, [*view, *rule], [self.low, self.high, *shown], **fast)
+        # One event for all of them: the browser then sends the last choice when the one before has been answered.
+        gr.on(controls, self.look, [*view, *rule, self.clock], shown, js=KEEP, trigger_mode="always_last", **fast)
+        brushed = [self.low, self.high, *shown]
+        self.diagram.select(self.brush, [*view, *rule, self.clock], brushed, js=KEEP, **fast)
 
     @tell
     def begin(self, request: gr.Request, *given: Any) -> Updates:
@@ -169,7 +171,7 @@ class PredictionsTab:
         uploads = [self.sessions.owned(request, [str(path) for path in some or ()]) for some in (files, fit_files)]
         if not uploads[0]:
             if not uploads[1]:
-                return {}
+                return gr.skip()
             fix = "drop a file into the first box as well"
             raise InputError("files", expected="predictions to judge", got="only some to fit on", fix=fix)
         judged, fitted = (
@@ -225,7 +227,7 @@ class PredictionsTab:
     ) -> Updates:
         """Everything but the report: the first verdict must not wait for it."""
         session = self.sessions.of(request)
-        with session.turn():
+        with session.lock:
             session.analysis, session.results = analysis, {}
             view = analysis.check(view)
             binary = analysis.first.task == "binary"
@@ -259,8 +261,8 @@ class PredictionsTab:
         """The diagram, the rows and the costs of a view."""
         session = self.sessions.of(request)
         view, low, high = _view(given)
-        with session.turn() as is_last:
-            return self._look(session, view, low, high, given[8:]) if is_last else {}
+        with session.turn(given[-1]) as is_newest:
+            return self._look(session, view, low, high, given[8:]) if is_newest else gr.skip()
 
     @tell
     def brush(self, request: gr.Request, event: gr.EventData, *given: Any) -> Updates:
@@ -279,13 +281,13 @@ class PredictionsTab:
         session = self.sessions.of(request)
         analysis = session.analysis
         if analysis is None:
-            return {}
+            return gr.skip()
         cost = _rule_text(analysis, rule) if rule[0] == "costs" else None
         files = write_report(analysis, cost, _steps(progress))
         report = files.report
         with session.lock:
             if session.analysis is not analysis:  # another file was dropped meanwhile
-                return {}
+                return gr.skip()
             address = session.offer("report", "report.html", lambda: files.html)
             session.offer("card", "card.png", lambda: files.card)
             return {
@@ -297,7 +299,7 @@ class PredictionsTab:
     def _look(self, session: Session, view: View, low: float, high: float, rule: Any) -> Updates:
         analysis = session.analysis
         if analysis is None:
-            return {}
+            return gr.skip()
         view = analysis.check(view)
         address = session.offer("rows", "rows.csv", lambda: draw.region_csv(analysis, view, low, high))
         calibration = analysis.calibrated(view)[0]

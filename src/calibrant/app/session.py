@@ -51,15 +51,19 @@ class Session:
     keys: dict[str, str] = field(default_factory=dict)  # what it is -> its part of the address
     stop: threading.Event = field(default_factory=threading.Event)  # set by the button that cancels
     lock: threading.RLock = field(default_factory=threading.RLock)
-    asked: int = 0  # looks so far
+    newest: float = 0.0  # time in the browser of the last look that was shown
 
     @contextmanager
-    def turn(self) -> Iterator[bool]:
-        """One look at a time; whether it is still the last that was asked for: an older one must not follow a newer."""
-        self.asked += 1
-        mine = self.asked
+    def turn(self, asked: object) -> Iterator[bool]:
+        """One look at a time; whether it is newer than those shown: the queue may overtake, and an older must not win.
+
+        `asked` is the time in the browser when it was asked for.
+        """
+        time = float(asked) if isinstance(asked, int | float) else 0.0
         with self.lock:
-            yield mine == self.asked
+            is_newest = time >= self.newest
+            self.newest = max(self.newest, time)
+            yield is_newest
 
     def offer(self, what: str, name: str, write: Callable[[], bytes]) -> str:
         """The address of a result, which stays while its content changes; each report that is shown has its own."""
