@@ -88,7 +88,7 @@ def visit(browser, server):
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 900}} | options))
         opened.append(context)
         tab = context.new_page()
-        tab.set_default_timeout(90_000)  # of a busy machine
+        tab.set_default_timeout(60_000)  # of a busy machine
         tab.on("request", lambda request: asked.append(request.url))
         tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         tab.on("pageerror", lambda error: wrong.append(str(error)))

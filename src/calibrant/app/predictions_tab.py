@@ -147,7 +147,7 @@ class PredictionsTab:
         # One event for all of them: the browser then sends the last choice when the one before has been answered.
         gr.on(controls, self.look, [*view, *rule, self.clock], shown, js=KEEP, trigger_mode="always_last", **fast)
         brushed = [self.low, self.high, *shown]
-        self.diagram.select(self.brush, [*view, *rule, self.clock], brushed, js=KEEP, **fast)
+        self.diagram.select(self.brush, [*view, *rule], brushed, **fast).then(None, [*view, self.clock], None, js=KEEP)
 
     @tell
     def begin(self, request: gr.Request, *given: Any) -> Updates:
@@ -270,10 +270,8 @@ class PredictionsTab:
         session = self.sessions.of(request)
         view, _, _ = _view(given)
         low, high = _region(getattr(event, "low", 0), getattr(event, "high", 1))
-        with session.turn() as is_last:
-            return (
-                {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])} if is_last else {}
-            )
+        with session.lock:
+            return {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])}
 
     @tell
     def write_report(self, request: gr.Request, progress: Any = PROGRESS, *rule: Any) -> Updates:
