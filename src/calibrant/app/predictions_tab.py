@@ -18,7 +18,7 @@ from calibrant.core.io.preview import Preview, preview
 from calibrant.deciding.costs import read_rule
 from calibrant.reporting.page import label, page
 
-Updates = dict[Any, Any]
+Updates = Any  # values by component, or nothing to change
 
 ROLES = {  # option of `Columns` -> what is asked
     "score": "P(positive), of two classes",
