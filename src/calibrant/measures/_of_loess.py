@@ -53,7 +53,7 @@ class LoessMeasure(CurveMeasure):
         sums = rows.gather(lambda: curve.order, points.point_of, curve.outcomes - curve.scores, len(share))
         at = np.concatenate([curve.scores[:1], points.at, curve.scores[-1:]])  # the ends stand for no rows
         matrix = smoother(points, at, neighbourhoods(curve, at, self.span))
-        field = sums.scale(1 / share).through(matrix.T)
+        field = sums.scale(np.divide(1, share, out=np.zeros_like(share), where=share > 0)).through(matrix.T)
         return self.spread_of(field, np.pad(share, 1)).at(self(p))
 
     @property

@@ -7,6 +7,8 @@ from calibrant.core.curves import loess
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.loess import gather_points, loess_gaps, neighbourhoods, smoother
 from calibrant.core.curves.weighted import WeightedCurve
+from calibrant.core.predictions import Predictions
+from calibrant.measures import make
 
 SHAPES = [(1, 9), (2, 2), (0.3, 30), (5, 1.2)]
 
@@ -91,3 +93,12 @@ def test_cells_change_little_at_the_size_where_they_begin(shape, seed, monkeypat
     assert of_cells.mean() == pytest.approx(of_rows.mean(), abs=1e-5)
     assert np.quantile(of_cells, [0.5, 0.9]) == pytest.approx(np.quantile(of_rows, [0.5, 0.9]), abs=5e-5)
     assert of_cells.max() == pytest.approx(of_rows.max(), abs=5e-4)
+
+
+def test_weights_of_any_size_give_a_number():
+    """A weight that is lost in the total beside others divided by zero."""
+    rng = np.random.default_rng(0)
+    s = rng.random(300)
+    p = Predictions.binary(s, rng.random(300) < s, weights=10.0 ** rng.uniform(-300, 300, 300))
+    for name in ("ici", "e50", "e90", "emax"):
+        assert np.isfinite(make(name)(p))

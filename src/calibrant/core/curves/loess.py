@@ -72,8 +72,10 @@ def gather_points(curve: Curve, most: int, cells: int) -> Points:
     weight, score, outcome = (
         np.diff(sums[ends], prepend=0.0) for sums in (curve.weight_sum, curve.score_sum, curve.outcome_sum)
     )
-    at = curve.scores[ends - 1] if direct else score / weight
-    return Points(at, weight, outcome / weight - at, ends)
+    felt = weight > 0  # a weight far below the total is lost in its sums
+    last_scores = curve.scores[ends - 1]
+    at = last_scores if direct else np.divide(score, weight, out=last_scores.copy(), where=felt)
+    return Points(at, weight, np.divide(outcome, weight, out=at.copy(), where=felt) - at, ends)
 
 
 def neighbourhoods(curve: Curve, at: Array, span: float) -> Array:
