@@ -5,7 +5,7 @@ import numpy as np
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.mean_interval import mean_and_half_width
+from calibrant.core.statistics.mean_of_levels import Mean, mean_of_levels
 from calibrant.deciding.costs import CostRule, as_percent
 from calibrant.deciding.policy import HAND_OVER, Policy
 from calibrant.deciding.results import Choice, CostLine
@@ -19,12 +19,9 @@ def cost_lines(
     The best threshold in hindsight is that of these rows, so its cost is optimistic; `hindsight` gives that of others.
     """
     chosen = rule.policy(p)
-    own = rule.actual(p, chosen)
     lines = []
     for choice, label, (threshold, lower), decided in _rivals(rule, p, chosen, hindsight):
-        actual = rule.actual(p, decided)
-        cost, half = mean_and_half_width(p, actual, confidence)
-        more, more_half = mean_and_half_width(p, actual - own, confidence)
+        cost, more = mean_cost(rule, p, decided, confidence), mean_cost(rule, p, decided, confidence, less=chosen)
         lines.append(
             CostLine(
                 choice=choice,
@@ -34,15 +31,31 @@ def cost_lines(
                 acted=p.mean(decided == 1 if rule.fn is not None else decided != HAND_OVER),
                 handed_over=p.mean(decided == HAND_OVER),
                 expected=p.mean(rule.expected(p, decided)),
-                cost=cost,
-                low=cost - half,
-                high=cost + half,
-                more=more,
-                more_low=more - more_half,
-                more_high=more + more_half,
+                cost=cost.value,
+                low=cost.low,
+                high=cost.high,
+                more=more.value,
+                more_low=more.low,
+                more_high=more.high,
             )
         )
     return tuple(lines)
+
+
+def mean_cost(
+    rule: CostRule, p: Predictions, decided: Ints, confidence: float = 0.95, *, less: Ints | None = None
+) -> Mean:
+    """Cost per row of what was decided, or what it costs beyond another decision on the same rows.
+
+    Costs that no row happened to bring count in the interval: a miss that was not seen is not impossible.
+    """
+    if less is None:
+        possible = rule.possible(np.unique(decided))
+        return mean_of_levels(p, rule.actual(p, decided), np.unique(possible), confidence)
+    pairs = np.unique((decided + 1) * (p.k + 2) + less + 1)
+    first, second = pairs // (p.k + 2) - 1, pairs % (p.k + 2) - 1
+    possible = rule.possible(first) - rule.possible(second)
+    return mean_of_levels(p, rule.actual(p, decided) - rule.actual(p, less), np.unique(possible), confidence)
 
 
 Thresholds = tuple[float | None, float | None]

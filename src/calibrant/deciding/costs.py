@@ -90,10 +90,19 @@ class CostRule:
         """Cost of each row by its label, (n,)."""
         if self.matrix is not None:
             return np.asarray(self.matrix[p.labels, chosen])
-        over = self.abstain or 0.0
+        wrong, right = self.possible(chosen)
+        return np.asarray(np.where(p.correct if self.fn is None else p.outcome, right, wrong))
+
+    def possible(self, chosen: Ints) -> Array:
+        """What choices can cost, by the true class (k, m); or if the row is negative or positive, or wrong or right."""
+        if self.matrix is not None:
+            return np.asarray(self.matrix[:, chosen])
+        over, zero = chosen == HAND_OVER, np.zeros(len(chosen))
         if self.fn is not None and self.fp is not None:
-            return np.where(chosen == HAND_OVER, over, np.where(chosen == 1, ~p.outcome * self.fp, p.outcome * self.fn))
-        return np.where(chosen == HAND_OVER, over, ~p.correct * self.wrong)
+            costs = np.where(chosen == 1, self.fp, zero), np.where(chosen == 1, zero, self.fn)
+        else:
+            costs = np.full(len(chosen), self.wrong), zero
+        return np.where(over, self.abstain or 0.0, np.stack(costs))
 
 
 def as_percent(threshold: float) -> str:

@@ -27,7 +27,7 @@ from calibrant.deciding.results import Answered, AnsweredShare, CostLine
 from calibrant.measures import check_predictions
 
 ERROR_RATES = (0.01, 0.02, 0.05, 0.1)  # at which the share that can be answered is told
-FEW_ERRORS = 10  # costly rows below which intervals of a cost are too narrow
+FEW_ERRORS = 10  # costly rows below which a cost is known only roughly
 DEAR = 0.5  # of the largest cost of a row
 ONE_OF = "one of cost, max_error and min_precision"
 
@@ -98,21 +98,21 @@ def _by_cost(
 
 
 def _few_errors(rule: CostRule, q: Predictions) -> tuple[str, ...]:
-    """A caution where a cost rests on a handful of costly rows: normal intervals are too narrow then."""
+    """Why the interval of a cost is wide, where the cost rests on a handful of dear rows."""
     costs = rule.actual(q, rule.policy(q))
     dear = costs >= costs.max() * DEAR if costs.max() > 0 else np.zeros(q.n, dtype=bool)
     few, part = int(dear.sum()), float(costs[dear].sum() / max(costs.sum(), 1e-300))
     if few == 0 or few >= FEW_ERRORS:
         return ()
     rows = fmt.count(few, "row")
-    return (f"{fmt.whole_percent(part)} of the cost comes from {rows}: its interval is too narrow to be trusted.",)
+    return (f"{fmt.whole_percent(part)} of the cost comes from {rows}, so its interval is wide.",)
 
 
 def _cost_words(rule: CostRule, lines: tuple[CostLine, ...], q: Predictions, confidence: float) -> str:
     own = lines[0]
     text = (
         f"{rule.words[0].upper()}{rule.words[1:]}. On these {fmt.count(q.n, 'row')} this costs {fmt.number(own.cost)} "
-        f"per row ({fmt.level(confidence)} interval {fmt.number(max(own.low, 0.0))} to {fmt.number(own.high)})"
+        f"per row ({fmt.level(confidence)} interval {fmt.number(own.low)} to {fmt.number(own.high)})"
     )
     if own.low <= own.expected <= own.high:
         return f"{text}; by the scores themselves {fmt.number(own.expected)} was expected, which agrees within noise."
@@ -238,7 +238,7 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
         hindsight = Policy(acts=acts, threshold=best[0].threshold, lower=best[0].lower) if best else None
         lines = cost_lines(_rule_of(decision), q, confidence, hindsight=hindsight)
         own, level = lines[0], fmt.level(confidence)
-        ends = f"{level} interval {fmt.number(max(own.low, 0.0))} to {fmt.number(own.high)}"
+        ends = f"{level} interval {fmt.number(own.low)} to {fmt.number(own.high)}"
         words = f"On {fmt.count(q.n, 'held-out row')} this costs {fmt.number(own.cost)} per row ({ends})."
         return Judgement(n=q.n, costs=lines, words=words)
     answered = _answered(decision.policy, q, confidence)

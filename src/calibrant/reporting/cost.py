@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.mean_interval import mean_and_half_width
 from calibrant.core.text import number_format as fmt
-from calibrant.deciding.cost_lines import cost_lines
+from calibrant.deciding.cost_lines import cost_lines, mean_cost
 from calibrant.deciding.costs import CostRule, as_percent
 from calibrant.deciding.policy import HAND_OVER
 from calibrant.deciding.results import CostLine
@@ -24,30 +23,30 @@ class CostTable:
     rule: CostRule
     rows: list[CostRow] = field(default_factory=list)
     total: float = 0.0  # rows, or what they stand for
-    uncalibrated: Array | None = None  # (n,) actual cost of each row
+    uncalibrated: Ints | None = None  # (n,) what is decided without calibration
     rivals: dict[str, tuple[CostLine, ...]] = field(default_factory=dict)  # other decisions, by calibrator
 
     def add(self, calibrator: str, p: Predictions) -> None:
         """Expected and actual cost per row, and how the actual one differs from that of no calibration."""
         d = _decide(p, self.rule)
         if self.uncalibrated is None:
-            self.uncalibrated, self.total = d.actual, p.curve.total if is_whole(p.curve.weights) else float(p.n)
+            self.uncalibrated, self.total = d.chosen, p.curve.total if is_whole(p.curve.weights) else float(p.n)
         if self.rule.fn is not None:
             self.rivals[calibrator] = cost_lines(self.rule, p)
-        mean, half = mean_and_half_width(p, d.actual)
-        change, change_half = mean_and_half_width(p, d.actual - self.uncalibrated)
+        cost = mean_cost(self.rule, p, d.chosen)
+        change = mean_cost(self.rule, p, d.chosen, less=self.uncalibrated)
         self.rows.append(
             CostRow(
                 calibrator=calibrator,
                 accepted=d.accepted,
                 error=d.error,
                 expected_cost=p.mean(d.expected),
-                actual_cost=mean,
-                low=mean - half,
-                high=mean + half,
-                change=change,
-                change_low=change - change_half,
-                change_high=change + change_half,
+                actual_cost=cost.value,
+                low=cost.low,
+                high=cost.high,
+                change=change.value,
+                change_low=change.low,
+                change_high=change.high,
                 missed=d.missed,
             )
         )
@@ -83,8 +82,8 @@ class CostTable:
 class _Decisions:
     """What a rule makes of every row."""
 
+    chosen: Ints  # (n,)
     expected: Array  # (n,) cost by the model's own scores
-    actual: Array  # (n,) cost by the labels
     accepted: float
     error: float
     missed: float | None = None
@@ -93,9 +92,7 @@ class _Decisions:
 def _decide(p: Predictions, rule: CostRule) -> _Decisions:
     chosen = rule.policy(p)
     answered = chosen != HAND_OVER
-    decisions = _Decisions(
-        expected=rule.expected(p, chosen), actual=rule.actual(p, chosen), accepted=p.mean(answered), error=0.0
-    )
+    decisions = _Decisions(chosen=chosen, expected=rule.expected(p, chosen), accepted=p.mean(answered), error=0.0)
     if rule.fn is not None:
         called, y = chosen == 1, p.outcome
         missed = _part(p, y & (chosen == 0), y)

@@ -252,7 +252,7 @@ def costs(lines: Sequence[CostLine], confidence: float) -> Table:
     for line in lines:
         threshold = "" if line.threshold is None else f"{100 * line.threshold:.3g} %"
         shown = (percent(line.acted), percent(line.handed_over)) if over else (threshold, percent(line.acted))
-        ends = bracket(max(line.low, 0.0), line.high)
+        ends = bracket(line.low, line.high)
         table.add_row(visible(line.label), *shown, number(line.expected), number(line.cost), ends)
     return table
 

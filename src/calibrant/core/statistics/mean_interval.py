@@ -1,4 +1,4 @@
-"""A mean of one number per row with its standard error: weights count, and rows of one cluster come together."""
+"""The standard error of a mean of one number per row: weights count, and rows of one cluster come together."""
 
 from statistics import NormalDist
 
@@ -10,20 +10,13 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval
 
 
-def mean_and_half_width(p: Predictions, rows: Array, level: float = 0.95) -> tuple[float, float]:
-    """The weighted mean and half its normal interval.
+def standard_error(p: Predictions, apart: Array) -> float:
+    """Of a weighted mean, from the distance of each row from it; of whole clusters, where rows came together.
 
     >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
-    >>> mean, half = mean_and_half_width(p, np.array([0.0, 0.0, 1.0, 1.0]))  # 1.96 * 0.5 / 2
-    >>> round(mean, 3), round(half, 3)
-    (0.5, 0.49)
+    >>> standard_error(p, np.array([-0.5, -0.5, 0.5, 0.5]))  # 0.5 / 2
+    0.25
     """
-    mean = p.mean(rows)
-    return mean, NormalDist().inv_cdf((1 + level) / 2) * standard_error(p, rows - mean)
-
-
-def standard_error(p: Predictions, apart: Array) -> float:
-    """Of a weighted mean, from the distance of each row from it; of whole clusters, where rows came together."""
     w = np.ones(p.n) if p.weights is None else p.weights
     if p.clusters is not None:
         return float(np.sqrt((np.bincount(p.clusters, w * apart) ** 2).sum()) / w.sum())

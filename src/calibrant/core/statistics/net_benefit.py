@@ -7,7 +7,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.error_guarantee import at_least
-from calibrant.core.statistics.mean_interval import mean_and_half_width
+from calibrant.core.statistics.mean_of_levels import mean_of_levels
 
 
 class NetBenefit(NamedTuple):
@@ -28,5 +28,6 @@ def net_benefit(p: Predictions, threshold: float, level: float = 0.95) -> NetBen
     """
     harm = threshold / (1 - threshold)
     gain: Array = np.where(p.outcome, 1.0, -harm)
-    value, half = mean_and_half_width(p, np.where(at_least(p.score, threshold), gain, 0.0), level)
-    return NetBenefit(value, value - half, value + half, p.mean(gain))
+    acted = at_least(p.score, threshold)
+    possible = np.array([1.0, 0.0, -harm])[np.array([acted.any(), not acted.all(), acted.any()])]
+    return NetBenefit(*mean_of_levels(p, np.where(acted, gain, 0.0), possible, level), p.mean(gain))
