@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from calibrant.data import DEMO_TEST
+from calibrant.data import DEMO_TEST, DEMO_VAL
 
 IMPORT = "import calibrant"
 COMMAND = """
@@ -49,6 +49,17 @@ def test_commands_do_not_load_torch(arguments):
     packages = loaded(COMMAND.format(arguments=arguments))
     assert "calibrant" in packages
     assert packages & {"torch", "altair", "sklearn", "pandas"} == set()
+
+
+def test_a_small_file_of_arrays_is_measured_without_scipy_and_polars():
+    packages = loaded(COMMAND.format(arguments=["measure", str(DEMO_TEST)]))
+    assert packages & {"torch", "altair", "scipy", "polars"} == set()
+
+
+def test_report_does_not_load_the_slow_part_of_scipy(tmp_path):
+    out = str(tmp_path / "report.html")
+    arguments = ["report", str(DEMO_TEST), "--fit-on", str(DEMO_VAL), "--out", out]
+    assert "calibrant" in loaded(COMMAND.format(arguments=arguments) + "\nassert 'scipy.stats' not in sys.modules")
 
 
 def test_a_loaded_package_is_seen():

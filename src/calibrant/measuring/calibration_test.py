@@ -193,14 +193,12 @@ def _of_statistic(
     simulate: bool = False,
 ) -> CalibrationTest:
     """A z (two-sided) or, with degrees of freedom, a chi-squared statistic; of clusters, by drawn outcomes."""
-    from scipy.stats import chi2, norm
+    from scipy.special import chdtrc, chdtri, ndtr, ndtri
 
     value, two_sided = statistic(p.curve), freedom is None
     method: Method = "normal" if freedom is None else "chi-squared"
-    expected, upper = (
-        (0.0, float(norm.isf(0.025))) if freedom is None else (float(freedom), float(chi2.isf(0.05, freedom)))
-    )
-    chance = float(2 * norm.sf(abs(value)) if freedom is None else chi2.sf(value, freedom))
+    expected, upper = (0.0, -float(ndtri(0.025))) if freedom is None else (float(freedom), float(chdtri(freedom, 0.05)))
+    chance = float(2 * ndtr(-abs(value)) if freedom is None else chdtrc(freedom, value))
     reason = few or _too_few(p)
     if (p.clusters is not None or simulate) and reason is None:
         method, freedom = "simulated outcomes" if p.clusters is None else "simulated outcomes of clusters", None

@@ -167,11 +167,11 @@ class Difference:
     @classmethod
     def of_parts(cls, difference: float, parts: Array, tail: float) -> "Difference":
         """By the differences on many parts of very many rows."""
-        from scipy.stats import t
+        from scipy.special import stdtr, stdtrit
 
         half = half_width(parts, tail)
-        error = half_width(parts, 0.16)  # any tail would do: it cancels
-        chance = 2 * t.sf(abs(difference) / error * t.isf(0.16, len(parts) - 1), len(parts) - 1) if error > 0 else 1.0
+        error, freedom = half_width(parts, 0.16), len(parts) - 1  # any tail would do: it cancels
+        chance = 2 * stdtr(freedom, abs(difference) / error * stdtrit(freedom, 0.16)) if error > 0 else 1.0
         return cls(difference - half, difference + half, float(chance))
 
     @classmethod

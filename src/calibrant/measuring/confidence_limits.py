@@ -106,9 +106,9 @@ def standard_error(influence: Array, p: Predictions) -> tuple[float, int]:
 
 def normal_interval(m: Measure, value: float, error: float, units: int, tail: float) -> Interval:
     """By Student's distribution; of a ratio, symmetric in its logarithm."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    half = float(t.isf(tail, max(units - 1, 1))) * error
+    half = -float(stdtrit(max(units - 1, 1), tail)) * error
     if m.of_ratio:
         factor = float(np.exp(min(half / value, 700.0)))
         return Interval(value / factor, value * factor)
@@ -197,6 +197,6 @@ def _step(value: float, progress: OnDone | None) -> float:
 
 def half_width(values: Array, tail: float) -> float:
     """Of the interval of the mean of values that are nearly normal."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    return float(t.isf(tail, len(values) - 1) * np.nanstd(values, ddof=1) / np.sqrt(len(values)))
+    return float(-stdtrit(len(values) - 1, tail) * np.nanstd(values, ddof=1) / np.sqrt(len(values)))

@@ -3,9 +3,10 @@
 import html
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from calibrant.core.errors import InputError, visible
 from calibrant.core.files import write_whole
@@ -46,7 +47,8 @@ def compute(figure: str | Figure, source: "FigureSource | None") -> list[Row]:
 def spec(figure: str | Figure, rows: list[Row], *, theme: Theme = "light") -> dict[str, Any]:
     """The Vega-Lite specification, with the figure's words as its alternative text."""
     drawing = CATALOGUE.make(figure) if isinstance(figure, str) else figure
-    chart = drawing.chart(rows).to_dict()
+    with _without_validation():
+        chart = drawing.chart(rows).to_dict(validate=False)
     whole: dict[str, Any] = _visible(chart | {"config": config(theme), "description": drawing.words(rows)})
     return whole
 
@@ -129,6 +131,13 @@ def _resize(drawn: str, scale: float) -> str:
     """An SVG of another size: what it holds is in its view box."""
     head, end, rest = drawn.partition(">")
     return re.sub(r' (width|height)="([\d.]+)"', lambda m: f' {m[1]}="{float(m[2]) * scale:g}"', head) + end + rest
+
+
+def _without_validation() -> AbstractContextManager[None]:
+    """Altair checks each part of a chart against its schema, which takes longer than drawing it; tests do it for us."""
+    from altair.utils.schemapi import debug_mode
+
+    return cast("AbstractContextManager[None]", debug_mode(False))
 
 
 def _version() -> str:

@@ -11,6 +11,7 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.multiple_tests import benjamini_hochberg
 from calibrant.core.statistics.wilson import wilson
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import vocabulary_of
@@ -138,9 +139,7 @@ def chance_of_gap(score: Array, hit: Array, weights: Array | None = None, cluste
 
 def _discoveries(p_values: list[float]) -> npt.NDArray[np.bool_]:
     """Benjamini and Hochberg: of those called, at most 5 % are expected to be noise."""
-    from scipy.stats import false_discovery_control
-
-    return np.asarray(false_discovery_control(p_values) <= FALSE_ALARMS) if p_values else np.zeros(0, dtype=bool)
+    return np.asarray(benjamini_hochberg(np.array(p_values)) <= FALSE_ALARMS)
 
 
 def _words(by: str, rows: list[Segment], task: str) -> str:

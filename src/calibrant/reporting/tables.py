@@ -2,28 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from calibrant.calibrators import Calibrator
 from calibrant.core.errors import visible
-from calibrant.core.maps.map import Map
 from calibrant.core.text.number_format import BETTER, bracket, level, number, p_value, percent
-from calibrant.deciding.results import AnsweredShare, CostLine
-from calibrant.measures import Measure, make
-from calibrant.measuring.calibration_test import CalibrationTest
-from calibrant.measuring.check import Check
-from calibrant.measuring.compare import Comparison
-from calibrant.measuring.confidence_limits import MANY_ROWS
-from calibrant.measuring.measure import Measurement
-from calibrant.measuring.table import Results
-from calibrant.measuring.table_formats import heads, mark
-from calibrant.measuring.table_formats import number as cell_number
-from calibrant.repairing.adapt import BaseRates
-from calibrant.repairing.judge import Entry, Repair
-from calibrant.repairing.rule import UNCALIBRATED, Candidate
+
+if TYPE_CHECKING:  # every command imports this file, and needs few of these
+    from calibrant.calibrators import Calibrator
+    from calibrant.core.maps.map import Map
+    from calibrant.deciding.results import AnsweredShare, CostLine
+    from calibrant.measures import Measure
+    from calibrant.measuring.calibration_test import CalibrationTest
+    from calibrant.measuring.check import Check
+    from calibrant.measuring.compare import Comparison
+    from calibrant.measuring.measure import Measurement
+    from calibrant.measuring.table import Results
+    from calibrant.repairing.adapt import BaseRates
+    from calibrant.repairing.judge import Entry, Repair
+    from calibrant.repairing.rule import Candidate
 
 
 def console() -> Console:
@@ -41,8 +41,11 @@ def show(*parts: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def measurements(rows: Sequence[Measurement], confidence: float) -> Text:
+def measurements(rows: Sequence["Measurement"], confidence: float) -> Text:
     """Two lines a measure: the numbers, then what they are."""
+    from calibrant.measures import make
+    from calibrant.measuring.confidence_limits import MANY_ROWS
+
     width = max(len("measure"), *(len(m.measure) for m in rows)) + 2
     text = Text(f"{'measure':{width}}{'value':11}{f'{level(confidence)} interval':20}better\n", style="bold")
     for m in rows:
@@ -56,7 +59,7 @@ def measurements(rows: Sequence[Measurement], confidence: float) -> Text:
     return text
 
 
-def calibration_tests(rows: Sequence[CalibrationTest]) -> Text:
+def calibration_tests(rows: Sequence["CalibrationTest"]) -> Text:
     """Two lines a test: the numbers, then what it is blind to and how its p-value was found."""
     width = max(len("test"), *(len(test.test) for test in rows)) + 2
     text = Text(f"{'test':{width}}{'observed':11}{'95 % chance':13}{'df':4}p\n", style="bold")
@@ -70,7 +73,7 @@ def calibration_tests(rows: Sequence[CalibrationTest]) -> Text:
     return text
 
 
-def benchmark(rows: Sequence[Measurement]) -> Table:
+def benchmark(rows: Sequence["Measurement"]) -> Table:
     """The columns of the study, before and after temperature scaling side by side."""
     values = {m.measure: m.value for m in rows}
     table = table_of("column", "pre_", "post_")
@@ -83,7 +86,7 @@ def benchmark(rows: Sequence[Measurement]) -> Table:
     return table
 
 
-def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Group:
+def comparisons(rows: Sequence["Comparison"], names: tuple[str, str], confidence: float) -> Group:
     """Names that would take the room of the numbers stand below the table, as a and b."""
     table, out = _comparisons(rows, names, confidence), console()
     if out.measure(table, options=out.options.update(width=10_000)).maximum <= out.width:
@@ -91,7 +94,7 @@ def comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: 
     return Group(_comparisons(rows, ("a", "b"), confidence), f"\na: {names[0]}\nb: {names[1]}")
 
 
-def _comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence: float) -> Table:
+def _comparisons(rows: Sequence["Comparison"], names: tuple[str, str], confidence: float) -> Table:
     table = table_of("measure", *names, "change", f"{level(confidence)} interval", "p", "better")
     table.columns[0].no_wrap = False  # where all columns do not fit, a long name of a measure gives way
     for c in rows:
@@ -108,7 +111,7 @@ def _comparisons(rows: Sequence[Comparison], names: tuple[str, str], confidence:
     return table
 
 
-def checks(rows: Sequence[Check], confidence: float) -> Table:
+def checks(rows: Sequence["Check"], confidence: float) -> Table:
     table = table_of("measure", "value", f"{level(confidence)} bounds", "limit", "result")
     words = {"kept": "holds", "open": "not shown to be violated", "broken": "VIOLATED"}
     for v in rows:
@@ -118,7 +121,7 @@ def checks(rows: Sequence[Check], confidence: float) -> Table:
     return table
 
 
-def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Measurement]]) -> list[Table]:
+def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence["Measurement"]]) -> list[Table]:
     """A line for each key of accumulators, a column for each measure; as many tables as fit the width."""
     specs = list(dict.fromkeys(m.measure for measurements in rows.values() for m in measurements))
     first = [max(len(visible(part)) for part in column) for column in zip(names, *rows, strict=True)]
@@ -151,8 +154,11 @@ def _fitting(specs: Sequence[str], width: int) -> list[list[str]]:
     return groups
 
 
-def methods(results: Results) -> Table:
+def methods(results: "Results") -> Table:
     """A line for each method, a column for each measure; the note says what the marks mean."""
+    from calibrant.measuring.table_formats import heads, mark
+    from calibrant.measuring.table_formats import number as cell_number
+
     table = table_of(visible(results.by), "runs", *heads(results))
     for group, cells in results.lines.items():
         shown = [f"{cell_number(cell)} {mark(cell, results.alpha)}".rstrip() for cell in cells]
@@ -160,14 +166,14 @@ def methods(results: Results) -> Table:
     return table
 
 
-def catalogue(entries: Sequence[tuple[str, Measure]]) -> Table:
+def catalogue(entries: Sequence[tuple[str, "Measure"]]) -> Table:
     table = table_of("name", "better", "what it is, how it is computed by default, reference")
     for name, m in entries:
         table.add_row(name, BETTER[m.direction], f"{_summary(m)}\n{m.definition}\n{m.reference}")
     return table
 
 
-def calibrator_catalogue(entries: Sequence[tuple[str, Calibrator]]) -> Table:
+def calibrator_catalogue(entries: Sequence[tuple[str, "Calibrator"]]) -> Table:
     table = table_of("name", "predictions", "what it is, reference")
     for name, c in entries:
         table.add_row(name, "kept" if c.keeps_argmax else "may change", f"{_summary(c)}\n{c.reference}")
@@ -193,7 +199,7 @@ def _summary(entry: object) -> str:
     return (type(entry).__doc__ or "").strip().splitlines()[0]
 
 
-def repair(r: Repair) -> Table:
+def repair(r: "Repair") -> Table:
     table = table_of("measure", "before", "after", "change", "95 % interval", "")
     for c in r.changes:
         word = {"a": "worse", "b": "better", "neither": ""}[c.better]
@@ -210,7 +216,7 @@ def repair(r: Repair) -> Table:
     return table
 
 
-def describe_map(m: Map) -> str:
+def describe_map(m: "Map") -> str:
     """One paragraph: what was fitted, how sure it is, and the proof."""
     p = m.parameters
     if "T" in p and "T_low" in p and m.fit.converged:
@@ -225,7 +231,7 @@ def describe_map(m: Map) -> str:
     return f"{m.calibrator}: {words}. {m.fit.diagnosis[0].upper()}{m.fit.diagnosis[1:]}{proof}. {keeps}"
 
 
-def every(entries: Sequence[Entry]) -> Table:
+def every(entries: Sequence["Entry"]) -> Table:
     order = ["nll", "ece", "classwise", "brier", "accuracy", "auroc_correct", "roc_auc"]
     columns = [c for c in order if any(c in e.values for e in entries)]  # not every task can answer all of them
     table = table_of("calibrator", *columns, "fit s")
@@ -235,7 +241,9 @@ def every(entries: Sequence[Entry]) -> Table:
     return table
 
 
-def candidates(rows: Sequence[Candidate]) -> Table:
+def candidates(rows: Sequence["Candidate"]) -> Table:
+    from calibrant.repairing.rule import UNCALIBRATED
+
     table = table_of("candidate", "cross-fitted NLL", "change", "95 % interval", "predictions")
     for c in sorted(rows, key=lambda c: c.nll):
         change = number(c.difference, sign=True), bracket(c.low, c.high, sign=True)
@@ -244,7 +252,7 @@ def candidates(rows: Sequence[Candidate]) -> Table:
     return table
 
 
-def costs(lines: Sequence[CostLine], confidence: float) -> Table:
+def costs(lines: Sequence["CostLine"], confidence: float) -> Table:
     """What ways of deciding cost per row; where rows may be handed over, their share in place of the threshold."""
     over = any(line.handed_over for line in lines)
     some = ("acted", "handed over") if over else ("threshold", "acted")
@@ -257,7 +265,7 @@ def costs(lines: Sequence[CostLine], confidence: float) -> Table:
     return table
 
 
-def answered_shares(rows: Sequence[AnsweredShare]) -> Table:
+def answered_shares(rows: Sequence["AnsweredShare"]) -> Table:
     """What can be answered at several error rates, before and after a map."""
     table = table_of("error rate at most", *(["share answered"] if rows[0].after is None else ["before", "after"]))
     for row in rows:
@@ -266,7 +274,7 @@ def answered_shares(rows: Sequence[AnsweredShare]) -> Table:
     return table
 
 
-def base_rates(rates: BaseRates) -> Table:
+def base_rates(rates: "BaseRates") -> Table:
     """Of every class, before and now."""
     table = table_of("class", "before", "now", "95 % interval")
     for c, (old, new) in enumerate(zip(rates.old, rates.new, strict=True)):

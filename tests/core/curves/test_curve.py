@@ -161,6 +161,20 @@ def test_repeat_is_the_curve_of_the_repeated_rows(tied):
     assert sums(repeated.bins(10)) == sums(fresh.bins(10))
 
 
+@pytest.mark.parametrize("levels", [None, 7], ids=["distinct", "ties"])
+def test_tie_groups_of_a_resample_are_those_of_its_rows(levels):
+    rng = np.random.default_rng(4)
+    scores = rng.random(60) if levels is None else rng.integers(levels, size=60) / levels
+    curve = Curve.sort(scores, (rng.random(60) < scores).astype(np.float64))
+    for _ in range(5):
+        counts = np.bincount(rng.integers(60, size=60), minlength=60)
+        resample = curve.repeat(counts)
+        plain = Curve(resample.scores, resample.outcomes, resample.order)
+        for ours, slow in zip(resample.groups, plain.groups, strict=True):
+            np.testing.assert_array_equal(ours, slow)
+        assert resample.n == plain.n == 60
+
+
 def test_with_hits_keeps_the_scores(p):
     curve = p.top_label.with_outcomes(np.ones(p.n))
     assert curve.outcome_sum[-1] == p.n

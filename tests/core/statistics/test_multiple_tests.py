@@ -1,8 +1,9 @@
-"""Holm's correction by hand."""
+"""Holm's correction by hand, Benjamini and Hochberg's against scipy."""
 
 import numpy as np
+from scipy.stats import false_discovery_control
 
-from calibrant.core.statistics.multiple_tests import holm
+from calibrant.core.statistics.multiple_tests import benjamini_hochberg, holm
 
 
 def test_holm_multiplies_by_the_tests_that_are_left_and_never_falls():
@@ -14,3 +15,11 @@ def test_holm_multiplies_by_the_tests_that_are_left_and_never_falls():
 def test_holm_is_at_most_1_and_takes_no_tests():
     assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
     assert holm(np.array([])).tolist() == []
+
+
+def test_benjamini_hochberg_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 100):
+        given = np.round(rng.random(n) ** 3, 2)  # with ties
+        np.testing.assert_allclose(benjamini_hochberg(given), false_discovery_control(given), rtol=1e-15)
+    assert benjamini_hochberg(np.array([])).tolist() == []

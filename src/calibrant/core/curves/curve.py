@@ -156,8 +156,7 @@ class Curve:
 
     def repeat(self, counts: Ints) -> "Curve":
         """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
-        c = counts[self.order]
-        return Curve(np.repeat(self.scores, c), np.repeat(self.outcomes, c), np.arange(c.sum()))
+        return _ResampledCurve(self, counts[self.order])
 
     def with_outcomes(self, outcomes: Array) -> "Curve":
         """The same scores with other outcomes, given in sorted order."""
@@ -192,6 +191,45 @@ class Curve:
         low = ends[np.maximum(at - 1, 0)]
         inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
         return np.asarray(self.outcome_sum[low] + inside * (self.outcome_sum[high] - self.outcome_sum[low]))
+
+
+class _ResampledCurve(Curve):
+    """A curve whose samples are repeated when they are read: measures of ranking read the tie groups alone."""
+
+    _curve: Curve
+    _counts: Ints  # of each sample of the curve, in its order
+
+    def __init__(self, curve: Curve, counts: Ints) -> None:
+        vars(self).update(_curve=curve, _counts=counts)  # past the frozen __setattr__
+
+    @property
+    def n(self) -> int:
+        return len(self.scores)
+
+    @cached_property
+    def scores(self) -> Array:
+        return np.repeat(self._curve.scores, self._counts)
+
+    @cached_property
+    def outcomes(self) -> Array:
+        return np.repeat(self._curve.outcomes, self._counts)
+
+    @cached_property
+    def rows(self) -> Ints:
+        return np.arange(self.n)
+
+    @cached_property
+    def groups(self) -> tuple[Array, Array]:
+        ends, size = self._curve.group_ends, self._counts
+        positives = size * self._curve.outcomes
+        if len(ends) < len(size):
+            starts = np.append(0, ends[:-1])
+            size, positives = np.add.reduceat(size, starts), np.add.reduceat(positives, starts)
+        kept = np.flatnonzero(size)
+        return positives[kept], size[kept] - positives[kept]
+
+    def group_blocks(self) -> Iterator[tuple[Array, Array]]:
+        yield self.groups
 
 
 def _are_events(outcomes: Outcomes) -> bool:

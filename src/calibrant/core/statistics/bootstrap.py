@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,8 +30,20 @@ def resample_counts(n: int, resamples: int, seed: int, clusters: Ints | None = N
     batch = max(1, BATCH_ELEMENTS // n)
     for start in range(0, resamples, batch):
         size = min(batch, resamples - start)
-        counts = np.stack([np.bincount(rng.integers(units, size=units), minlength=units) for _ in range(size)])
+        counts = _first_counts(units, size, seed) if size == resamples else _draw_counts(rng, units, size)
         yield counts if clusters is None else counts[:, clusters]
+
+
+@lru_cache(maxsize=1)
+def _first_counts(units: int, size: int, seed: int) -> Ints:
+    """All resamples of few rows: one measure after the other asks for the same ones."""
+    counts = _draw_counts(np.random.default_rng(seed), units, size)
+    counts.flags.writeable = False
+    return counts
+
+
+def _draw_counts(rng: np.random.Generator, units: int, size: int) -> Ints:
+    return np.stack([np.bincount(rng.integers(units, size=units), minlength=units) for _ in range(size)])
 
 
 def draw(
