@@ -191,10 +191,6 @@ def test_bad_rows_are_refused():
         cal.decide(Predictions.binary([0.1, 0.2, 0.3], [0, 0, 0]), cost="fn=1,fp=1")
     with pytest.raises(InputError, match="min_precision: expected scores of the positive class"):
         cal.decide(classes(60), min_precision=0.9)
-    with pytest.raises(InputError, match="in 50 clusters"):
-        cal.decide(rare(100, clusters=np.arange(100) // 2), max_error=0.1)
-    with pytest.raises(InputError, match="weights that are shares"):
-        cal.decide(rare(100, weights=np.linspace(0.5, 1.5, 100)), max_error=0.1)
     with pytest.raises(InputError, match="rows without labels"):
         cal.decide(Predictions.binary([0.1, 0.2], None), cost="fn=1,fp=1")
     with pytest.raises(InputError, match="got a threshold"):
@@ -203,6 +199,31 @@ def test_bad_rows_are_refused():
 
 def test_single_rows_as_clusters_are_independent():
     assert cal.decide(rare(clusters=np.arange(4000)), max_error=0.1).possible
+
+
+def test_a_guarantee_counts_clusters_and_weights():
+    """Rows told five times answer no more than once; weights that are shares are averaged by."""
+    p = rare(2000)
+    alone = cal.decide(p, max_error=0.05)
+    again = Predictions.binary(np.repeat(p.score, 5), np.repeat(p.labels, 5), clusters=np.repeat(np.arange(2000), 5))
+    together = cal.decide(again, max_error=0.05)
+    assert 0.5 < together.answered.share <= alone.answered.share
+    assert together.answered.error == pytest.approx((~again.correct[together(again) != HAND_OVER]).mean())
+    assert together.notes == (
+        "Rows come in 2,000 clusters: the guarantee counts clusters as wholes, so fewer rows are answered.",
+    )
+    assert all(0 <= row.before <= 1 for row in together.shares)
+    w = np.random.default_rng(1).gamma(4, 0.25, 2000)
+    weighed = cal.decide(rare(2000, weights=w), max_error=0.05)
+    kept = weighed(p) != HAND_OVER
+    assert weighed.answered.share == pytest.approx(w[kept].sum() / w.sum())
+    assert 0.5 < weighed.answered.share < alone.answered.share
+    assert "by weight" in weighed.notes[0]
+    few = cal.decide(
+        Predictions.binary(np.linspace(0, 0.2, 300), np.arange(300) == 9, clusters=np.arange(300) // 10), max_error=0.05
+    )
+    assert (few.possible, few.words.startswith("Not possible with these 300 rows")) == (False, True)
+    assert few.rows_needed > 300
 
 
 # -- on disk --------------------------------------------------------------------------------------

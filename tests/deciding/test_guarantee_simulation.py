@@ -5,10 +5,12 @@ The numbers are those of docs/methods/deciding.md#how-often-the-guarantee-fails.
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 import calibrant as cal
 from calibrant import Predictions
 from calibrant.core.curves.curve import Curve
+from calibrant.core.statistics.clustered_guarantee import answered_clusters
 from calibrant.core.statistics.error_guarantee import answered_rows, at_least
 from calibrant.deciding.cost_lines import mean_cost
 from calibrant.deciding.costs import read_rule
@@ -97,10 +99,59 @@ def test_precision_fails_at_most_as_often_as_it_may():
     assert failed / SETS <= DELTA
 
 
+CLUSTERED = [  # kind, clusters, rows of each on average, how far rows of one agree, bound
+    *(("flat", 200, 10, c, 0.1) for c in (0.0, 0.5, 0.95)),
+    *(("beta", 300, 10, c, 0.1) for c in (0.0, 0.5, 0.95)),
+    ("beta", 2000, 2, 0.5, 0.05),
+    ("uneven", 1000, 4, 0.9, 0.15),
+]
+
+
+def clustered_answers(rng, kind, clusters, size, agree):
+    """Confidences, whether they are right, and clusters: rows of one agree by normal numbers behind their outcomes.
+
+    flat: no score tells anything, and 10.1 % err, more than the bound; beta: calibrated, and rows of a cluster are
+    alike; uneven: large clusters err more than their scores say.
+    """
+    sizes = 1 + rng.geometric(1 / size, clusters) if kind == "uneven" else np.full(clusters, size)
+    cluster = np.repeat(np.arange(clusters), sizes)
+    n = len(cluster)
+    if kind == "flat":
+        s, right = rng.random(n), np.full(n, 0.899)
+    elif kind == "beta":
+        s = right = ndtr(1.2 + 0.7 * rng.normal(size=clusters)[cluster] + 0.7 * rng.normal(size=n))
+    else:
+        s = rng.beta(5, 1.2, n)
+        right = np.clip(s - 0.1 * (np.minimum(sizes[cluster] / size, 3) - 1), 0, 1)
+    noise = np.sqrt(agree) * rng.normal(size=clusters)[cluster] + np.sqrt(1 - agree) * rng.normal(size=n)
+    return s, noise < ndtri(right), cluster
+
+
+@pytest.mark.parametrize(("kind", "clusters", "size", "agree", "r"), CLUSTERED)
+def test_the_guarantee_of_clusters_fails_at_most_as_often_as_it_may(kind, clusters, size, agree, r):
+    """As if rows were independent, it would fail in up to 75 % of the sets."""
+    big, right, _ = clustered_answers(np.random.default_rng(99), kind, 2_000_000 // size, size, agree)
+    order = np.argsort(-big, kind="stable")
+    scores, errors = big[order], np.cumsum(~right[order]) / np.arange(1, len(big) + 1)
+
+    def fails(threshold):
+        return threshold is not None and errors[np.searchsorted(-scores, -threshold, side="right") - 1] > r + 5e-4
+
+    rng, failed, naive, shares = np.random.default_rng(0), 0, 0, []
+    for _ in range(SETS):
+        s, right, cluster = clustered_answers(rng, kind, clusters, size, agree)
+        curve = Curve.sort(s, right)
+        found = answered_clusters(curve, cluster[curve.order], r, 1 - DELTA)
+        failed += fails(found.threshold)
+        naive += fails(answered_rows(curve, r, 1 - DELTA).threshold)
+        shares.append(found.share)
+    said = f"failed {failed / SETS:.3f}, answered {np.mean(shares):.3f}; as independent rows failed {naive / SETS:.3f}"
+    print(f"\n{kind} {clusters} x {size} agree={agree} r={r}: {said}")
+    assert failed / SETS <= DELTA
+
+
 def clustered_rows(rng, n, rate):
     """Ten rows a cluster with scores near each other and outcomes that agree: correlated far beyond their scores."""
-    from scipy.special import ndtr, ndtri
-
     centre = np.repeat(rng.normal(size=n // 10), 10)
     s = ndtr(ndtri(rate) * 1.5 + centre * 0.8 + 0.8 * rng.normal(size=n))
     shared, own = np.repeat(rng.normal(size=n // 10), 10), rng.normal(size=n)

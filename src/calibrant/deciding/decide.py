@@ -8,8 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.curves.curve import Curve
-from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.json import plain
 from calibrant.core.maps.leak_check import Fingerprint
@@ -17,7 +15,8 @@ from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.bootstrap import check_confidence
-from calibrant.core.statistics.error_guarantee import AnsweredRows, answered_rows
+from calibrant.core.statistics.clustered_guarantee import counts_rows, rows_to_answer
+from calibrant.core.statistics.error_guarantee import AnsweredRows
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.cost_lines import cost_lines
 from calibrant.deciding.costs import CostRule, as_percent, check_rule, cost_rule
@@ -50,7 +49,7 @@ def decide(
     - `min_precision`: call rows positive so that at least this share of them is.
 
     The two bounds hold with this `confidence`, over the draw of the rows. With a `map`, fitted on separate rows,
-    scores are calibrated first.
+    scores are calibrated first. Weights count, and rows of one cluster may depend on each other in any way.
 
     >>> p = Predictions.binary([0.05, 0.2, 0.6, 0.04], [1, 0, 1, 0])
     >>> decide(p, cost="fn=9,fp=1").threshold
@@ -74,7 +73,6 @@ def decide(
         raise InputError(
             "guarantee", expected="rows that the map was not fitted on", got=_seen(seen), fix="give held-out rows"
         )
-    _check_countable(p)
     return _with_guarantee(decision, q, bound, confidence, _shares(p, None if map is None else q, confidence))
 
 
@@ -129,7 +127,7 @@ def _with_guarantee(
 ) -> Decision:
     precision = decision.aim == "min_precision"
     most = 1 - bound if precision else bound
-    answered = answered_rows(q.curve if precision else q.top_label, most, confidence)
+    answered = rows_to_answer(q, q.curve if precision else q.top_label, most, confidence)
     policy = Policy(acts="positive" if precision else "answer", threshold=answered.threshold)
     settings = {decision.aim: bound, "confidence": confidence}
     words = _guarantee_words(answered, policy, bound, confidence)
@@ -141,7 +139,18 @@ def _with_guarantee(
         answered=_answered(policy, q, confidence),
         rows_needed=None if answered.threshold is not None else answered.rows_needed,
         shares=shares,
+        notes=_of_clusters(q),
     )
+
+
+def _of_clusters(q: Predictions) -> tuple[str, ...]:
+    """Why fewer rows are answered where rows are not independent, or do not count alike."""
+    if counts_rows(q):
+        return ()
+    if q.clusters is None:
+        return ("The guarantee is for the error rate by weight; unequal weights let fewer rows be answered.",)
+    clusters = f"{len(np.unique(q.clusters)):,} clusters"
+    return (f"Rows come in {clusters}: the guarantee counts clusters as wholes, so fewer rows are answered.",)
 
 
 def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confidence: float) -> str:
@@ -182,31 +191,24 @@ def _answered(policy: Policy, q: Predictions, confidence: float) -> Answered:
         nan = float("nan")
         return Answered(share=0.0, n=0.0, error=nan, low=nan, high=nan, recall=recall)
     error = q.mean(kept & ~right) / share
-    if q.clusters is None:
-        low, high = (float(end) for end in wilson(error, share * q.effective, confidence))
-    else:
-        from statistics import NormalDist
-
+    rows = share * q.effective
+    if (
+        q.clusters is not None
+    ):  # as many independent rows as would know it as well; of no error, or errors only, clusters
         apart = standard_error(q, np.where(kept, ~right - error, 0.0)) / share
-        half = NormalDist().inv_cdf((1 + confidence) / 2) * apart
-        low, high = max(error - half, 0.0), min(error + half, 1.0)
+        rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[kept])))
+    low, high = (float(end) for end in wilson(error, rows, confidence))
     return Answered(share=share, n=share * total, error=error, low=low, high=high, recall=recall)
 
 
 def _shares(p: Predictions, q: Predictions | None, confidence: float) -> tuple[AnsweredShare, ...]:
     """What can be answered at several error rates: a map that keeps the order of confidences changes nothing."""
-    if p.clusters is not None or not (p.weights is None or is_whole(p.weights)):
-        return ()
 
-    def share(curve: Curve, rate: float) -> float:
-        return answered_rows(curve, rate, confidence).share
+    def share(rows: Predictions, rate: float) -> float:
+        return rows_to_answer(rows, rows.top_label, rate, confidence).share
 
     return tuple(
-        AnsweredShare(
-            max_error=rate,
-            before=share(p.top_label, rate),
-            after=None if q is None else share(q.top_label, rate),
-        )
+        AnsweredShare(max_error=rate, before=share(p, rate), after=None if q is None else share(q, rate))
         for rate in ERROR_RATES
     )
 
@@ -294,24 +296,6 @@ def _check_rows(p: Predictions, aim: Aim) -> None:
         only = "positive" if p.labels[0] else "negative"
         raise InputError(
             "labels", expected="positive and negative rows", got=f"{only} ones only", fix="add rows of the other class"
-        )
-
-
-def _check_countable(p: Predictions) -> None:
-    """Errors among rows are binomial only where rows are independent and count as one each."""
-    if p.clusters is not None:
-        raise InputError(
-            "guarantee",
-            expected="rows that are independent of each other",
-            got=f"{p.n:,} rows in {int(p.clusters.max()) + 1:,} clusters",
-            fix="keep one row of every cluster, or say --cluster-column none if rows are independent",
-        )
-    if p.weights is not None and not is_whole(p.weights):
-        raise InputError(
-            "guarantee",
-            expected="rows that count as one, or weights that count rows",
-            got="weights that are shares",
-            fix="draw rows by their weights first, or say --weight-column none",
         )
 
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.config.bounds import share_inside
-from calibrant.core.curves.weighted import is_whole
-from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.error_guarantee import answered_rows
+from calibrant.core.statistics.clustered_guarantee import rows_to_answer
 from calibrant.core.text.number_format import join_clauses, percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
@@ -27,8 +25,8 @@ class AnsweredShare(PredictionFigure):
     """How many rows can be answered, the rest handed over, so that the error rate is bounded with this confidence.
 
     Dotted, the share that would do on these very rows, without a guarantee for new ones. A map that keeps the order of
-    confidences changes nothing here: only a model that tells right from wrong better does. Rows in clusters, or with
-    weights that are shares, have no such guarantee and are refused.
+    confidences changes nothing here: only a model that tells right from wrong better does. Clusters count as wholes,
+    and weights that are shares count, by a guarantee that answers fewer rows.
 
     >>> p = Predictions.from_confidence(np.linspace(0.5, 1, 200), np.ones(200))
     >>> row = AnsweredShare(highest=0.1).data({"demo": p})[-1]
@@ -50,17 +48,13 @@ class AnsweredShare(PredictionFigure):
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         rows = []
         for name, p in models.items():
-            if p.clusters is not None or not (p.weights is None or is_whole(p.weights)):
-                got = "rows in clusters" if p.clusters is not None else "weights that are shares"
-                fix = "draw risk_coverage instead"
-                raise InputError(f"answered_share of {name}", expected="independent rows", got=got, fix=fix)
             curve = p.top_label
             hits, misses = (group[::-1] for group in curve.groups)
             size, wrong = np.cumsum(hits + misses), np.cumsum(misses)
             for r in np.linspace(0, self.highest, POINTS + 1)[1:]:
                 error = round(float(r), 12)
                 seen = float(size[wrong <= error * size].max(initial=0.0) / curve.total)
-                answered = answered_rows(curve, error, self.confidence).share
+                answered = rows_to_answer(p, curve, error, self.confidence).share
                 rows.append({"model": name, "error": error, "answered": answered, "on_these_rows": seen})
         return rows
 

@@ -25,14 +25,11 @@ class AnsweredRows:
     """The surest rows that a bound on their error rate holds for; none where `threshold` is None."""
 
     threshold: float | None  # rows with at least this score are answered
-    n: int  # rows answered
-    errors: int  # among them
+    n: float  # rows answered, by weight
+    errors: float  # among them
     total: int  # rows in all
+    share: float  # of rows that are answered, by weight
     rows_needed: int | None  # rows in all from which on some could be answered; None where more rows will not help
-
-    @property
-    def share(self) -> float:
-        return self.n / self.total
 
 
 def at_least(scores: Array, threshold: float | None) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
@@ -65,12 +62,13 @@ def answered_rows(curve: Curve, most_errors: float, confidence: float) -> Answer
     accepted = _accepted(places, most_errors, alpha)
     if accepted is None:
         needed = _rows_needed(places, most_errors, alpha)
-        return AnsweredRows(threshold=None, n=0, errors=0, total=places.total, rows_needed=needed)
+        return AnsweredRows(threshold=None, n=0, errors=0, total=places.total, share=0.0, rows_needed=needed)
     return AnsweredRows(
         threshold=float(places.scores[accepted]),
         n=int(places.rows[accepted]),
         errors=int(places.errors[accepted]),
         total=places.total,
+        share=float(places.rows[accepted] / places.total),
         rows_needed=places.total,
     )
 
