@@ -219,6 +219,42 @@ def test_a_recommended_map_does_not_say_0_or_1(name):
     assert score.max() <= 41 / 42 + 1e-12
 
 
+@pytest.mark.parametrize("name", ["temperature", "platt", "beta", "vector", "isotonic+temperature"])
+def test_a_converged_fit_goes_no_further_than_its_rows(name):
+    """Scores that are far too timid: five errors among 300 rows leave an optimum, and it says 0.99999 of fresh rows."""
+    rng = np.random.default_rng(5)
+    z = 4 * rng.normal(size=20_300)
+    y = np.where(np.arange(z.size) % 60 == 0, z < 0, z > 0).astype(int)
+    rows, fresh = (Predictions.binary(0.2 * z[part], y[part], logits=True) for part in (slice(300), slice(300, None)))
+    plain, m = cal.fit(rows, name), cal.choose(rows, (name,)).map
+    assert m.calibrator == name
+    assert m.fit.converged
+    assert m.parameters["bound"] == 1 / 302
+    before, after = plain.apply(fresh).score, m.apply(fresh).score
+    assert after.min() >= 1 / 302 - 1e-12
+    assert after.max() <= 301 / 302 + 1e-12
+    if "isotonic" not in name:
+        assert before.max() > 0.9995
+        middle = (before > 2 / 302) & (before < 300 / 302)
+        np.testing.assert_allclose(after[middle], before[middle], rtol=0, atol=1e-15)
+        order = np.argsort(before)
+        assert (np.diff(after[order])[np.diff(before[order]) > 1e-12] > 0).all()  # no ties: rankings stay
+
+
+def test_the_bound_keeps_predictions_and_leaves_cooling_maps_alone():
+    timid, sure = drawn(300, seed=3, sharpness=0.2), drawn(300, seed=3, sharpness=5.0)
+    cold, warm = (cal.choose(p, ("temperature",)).map for p in (timid, sure))
+    assert cold.parameters["T"] < 1
+    assert "bound" in cold.parameters
+    fresh = drawn(5000, seed=4, sharpness=0.2)
+    q = cold.apply(fresh)
+    assert np.array_equal(q.predicted, fresh.predicted)
+    assert np.array_equal(q.probs.argmax(axis=1), fresh.predicted)
+    assert q.confidence.max() <= 301 / 302 + 1e-12
+    assert warm.parameters == cal.fit(sure, "temperature").parameters  # T > 1: the network said more than the map does
+    assert [step.name for step in warm.steps] == ["linear"]
+
+
 def test_of_very_many_rows_a_random_part_decides(monkeypatch):
     monkeypatch.setattr(choose_module, "MOST_ELEMENTS", 1200)
     p = drawn(900, seed=2, sharpness=2.5)

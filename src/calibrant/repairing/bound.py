@@ -8,20 +8,25 @@ from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves, Mix, Step
 from calibrant.core.predictions import Predictions
 
+SURER = 1e-9  # less than this is rounding
+
 
 def bound(m: Map, p: Predictions) -> Map:
     """The map, with scores kept from 0 and 1 by 1 / (n + 2) where only the n rows it was fitted on take them there.
 
     After n rows of one outcome the next may still be the other: Laplace's rule of succession gives it 1 / (n + 2).
-    Values of curves (isotonic regression, bins) are clipped to this range. A fit without an
-    optimum (no row contradicts it, so that sharper is always better) is mixed with 2 / (n + 2) of the uniform
-    distribution. Other maps have an optimum that the errors among the rows support: they are not changed. A bounded
-    map has `parameters["bound"]`.
+    Values of curves (isotonic regression, bins) are clipped to this range. A fit without an optimum (no row
+    contradicts it, so that sharper is always better) is mixed with 2 / (n + 2) of the uniform distribution. Any other
+    map that makes rows surer than they were ends in a curve that changes scores within 2 / (n + 2) of 0 and 1 only,
+    halves their distance from there, and so keeps their order. A map that makes no row surer, as a temperature above
+    1, is not changed: how sure it is the network says, not these rows. A bounded map has `parameters["bound"]`.
     """
-    least = 1 / (p.effective + 2)
+    least = 1 / (max(p.effective, 3) + 2)  # of fewer rows the two ends would meet
     steps = tuple(_clip(step, least) for step in m.steps)
     if not m.fit.converged:
         steps = (*steps, Mix(T=1.0, weights=np.array([0.0, 1 - 2 * least, 2 * least])))
+    elif steps and not isinstance(steps[-1], Curves) and (m.apply(p).confidence > p.confidence + SURER).any():
+        steps = (*steps, _squeeze(least))
     changed = len(steps) > len(m.steps) or any(new is not old for new, old in zip(steps, m.steps, strict=True))
     if not changed:
         return m
@@ -32,3 +37,9 @@ def _clip(step: Step, least: float) -> Step:
     if not isinstance(step, Curves) or all(((y >= least) & (y <= 1 - least)).all() for y in step.y):
         return step
     return replace(step, y=[np.clip(y, least, 1 - least) for y in step.y])
+
+
+def _squeeze(least: float) -> Curves:
+    """Scores from 0 to 1 into `least` to 1 - `least`; those that are 2 `least` away from both ends stay."""
+    x, y = np.array([0, 2 * least, 1 - 2 * least, 1]), np.array([least, 2 * least, 1 - 2 * least, 1 - least])
+    return Curves([x], [y], form="line", scope="top")
