@@ -227,6 +227,16 @@ def _sklearn_auroc(x: Input) -> float:
     return float(roc_auc_score(correct.numpy(), confidence.numpy()))
 
 
+def _torch_nll(x: Input) -> float:
+    return float(torch.nn.functional.cross_entropy(x.logits, x.labels))
+
+
+def _torch_brier(x: Input) -> float:
+    probs = torch.softmax(x.logits, dim=1)
+    of_label = probs.gather(1, x.labels[:, None])[:, 0]
+    return float((torch.linalg.vecdot(probs, probs) - 2 * of_label).mean() + 1)
+
+
 def _sklearn_nll(x: Input) -> float:
     return float(log_loss(x.y, x.softmax().p, labels=np.arange(x.logits.shape[1])))
 
@@ -243,8 +253,8 @@ SINGLE: Mapping[str, Mapping[str, Single]] = {
     "kde": {},
     "smooth": {"relplot": _relplot_smooth, "probmetrics": _probmetrics("smece")},
     "auroc": {"torchmetrics": _torchmetrics_auroc, "scikit-learn": _sklearn_auroc},
-    "nll": {"probmetrics": _probmetrics("logloss"), "scikit-learn": _sklearn_nll},
-    "brier": {"probmetrics": _probmetrics("brier"), "scikit-learn": _sklearn_brier},
+    "nll": {"torch": _torch_nll, "probmetrics": _probmetrics("logloss"), "scikit-learn": _sklearn_nll},
+    "brier": {"torch": _torch_brier, "probmetrics": _probmetrics("brier"), "scikit-learn": _sklearn_brier},
 }
 
 

@@ -19,7 +19,7 @@ CLASSWISE_AT = 1  # which size has a target of its own
 WORDS = (
     "From raw logits to the number: our time includes the validation of the input, a peer's includes torch's softmax "
     "where it wants probabilities. In brackets the number each computed. "
-    "torchmetrics runs with one and with all threads in turn, and its better time counts. A peer is not run where its "
+    "Torch runs with one and with all threads in turn, and the better time counts. A peer is not run where its "
     "time so far, scaled with n k (or n^2), foretells over 8 s (for float64, 2 s) or where it needs over 8 GB. "
     "*calibrant, numpy passes* is calibrant without its "
     "compiled passes, and no peer."

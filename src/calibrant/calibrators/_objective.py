@@ -74,7 +74,7 @@ def _mean_nll_of_vector(
 ) -> tuple[float, Array, Array]:
     """The same for one weight per class, in one compiled pass, in float64."""
     n, k = z.shape
-    parts = native.shares(n)
+    parts = native.shares(z)
     total, gradients = np.zeros(len(parts)), np.zeros((len(parts), 2, k))
 
     def work(rows: slice) -> None:

@@ -33,11 +33,10 @@ class Brier(RowMeasure):
             return np.asarray((p.confidence - p.correct) ** 2)
         if p.task in ("binary", "confidence"):
             return np.asarray((p.score - p.outcome) ** 2)
-        values = np.empty(p.n)
-        for rows, probs in p.prob_rows():
-            values[rows] = np.einsum("ik,ik->i", probs, probs)
-        values += 1.0 - 2.0 * p.true_prob
-        return np.maximum(values, 0.0) / {"sum": 1, "half": 2, "mean_k": p.k}[self.form]
+        return (
+            np.maximum(p.squared_probs_sum + (1.0 - 2.0 * p.true_prob), 0.0)
+            / {"sum": 1, "half": 2, "mean_k": p.k}[self.form]
+        )
 
     @property
     def definition(self) -> str:

@@ -10,17 +10,17 @@ from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, equal_width_edges
 from calibrant.core.curves.native import Top
-from calibrant.core.parallel import pieces, run_pieces
+from calibrant.core.parallel import pieces, run_pieces, threads
 
 MOST_TABLES = 1 << 20  # bins x classes up to which each thread counts in a table of its own
 SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
 
 
 class Scan(NamedTuple):
-    """What one compiled pass over logits finds: each row, the first that is not finite (or -1), the range of all."""
+    """What one compiled pass over logits finds: each row, whether all numbers are finite, and their range."""
 
     top: Top
-    broken: int
+    finite: bool
     low: float
     high: float
 
@@ -63,23 +63,23 @@ def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, pro
 def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None = None) -> Scan:
     """The compiled pass, which also says whether the logits are valid."""
     n = len(values)
-    top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n))
-    parts = native.shares(n)
-    ranges: list[tuple[int, float, float]] = [(-1, np.inf, -np.inf)] * len(parts)
+    top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n))
+    ranges: list[tuple[bool, float, float]] = []
 
     def work(rows: slice) -> None:
-        broken, low, high = native.softmax_rows(
-            values[rows],
-            None if given is None else given[rows],
-            top.part(rows),
-            None if probs is None else probs[rows],
+        ranges.append(
+            native.softmax_rows(
+                values[rows],
+                None if given is None else given[rows],
+                top.part(rows),
+                None if probs is None else probs[rows],
+            )
         )
-        ranges[parts.index(rows)] = broken + rows.start if broken >= 0 else -1, low, high
 
-    run_pieces(work, parts, values.size)
+    run_pieces(work, pieces(n, max(1, -(-n // threads()))), values.size)
     lock(top.confidence, top.predicted)
-    broken = next((row for row, _, _ in ranges if row >= 0), -1)
-    return Scan(top, broken, min(low for _, low, _ in ranges), max(high for _, _, high in ranges))
+    finite, lows, highs = zip(*ranges, strict=True)
+    return Scan(top, all(finite), min(lows), max(highs))
 
 
 def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
@@ -132,7 +132,7 @@ def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed
     n, k = values.shape
     if not native.is_available() or count * k > MOST_TABLES:
         return None
-    edges, parts = equal_width_edges(count), native.shares(n)
+    edges, parts = equal_width_edges(count), native.shares(values)
     sums: list[tuple[Array, Array, Array]] = [(edges, edges, edges)] * len(parts)
 
     def work(rows: slice) -> None:

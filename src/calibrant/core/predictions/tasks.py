@@ -112,7 +112,7 @@ def _scan(score_type: ScoreType, values: Values, options: Values | None) -> Scan
     if not values.flags.c_contiguous or values.size < len(values) * FEWEST_SCANNED:
         return None
     scan = scan_logits(values)
-    return scan if scan.broken < 0 and scan.low >= -FARTHEST and scan.high <= FARTHEST else None
+    return scan if scan.finite and scan.low >= -FARTHEST and scan.high <= FARTHEST else None
 
 
 def from_binary(

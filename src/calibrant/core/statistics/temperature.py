@@ -2,7 +2,8 @@
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS, 
 Diagnosis = Literal["converged", "separable", "anti-informative", "constant scores"]
 
 NO_OPTIMUM = {"separable": 0.01, "anti-informative": 100.0, "constant scores": 1.0}  # T when there is none
-ROUGH_STEP, SMALL_STEP = 4e-3, 1e-5  # in ln T; the error after a Newton step is about its square
-SAMPLE, SAMPLE_STEP = 1000, 1e-2  # rows, and ln T
+SMALL_STEP = 1e-4  # in ln T; the error after a step is about its third power
+ROUGH_STEP = 4e-3  # the same in float32
+SAMPLE, SAMPLE_STEP = 1000, 0.1  # rows, and ln T
 STRIDE = 2.0  # the longest step in ln T: far out, curvature says little
 STEPS = 100
+STEPS_IN_DOUBT = 3  # after which rising likelihoods alone make one ask whether there is an optimum
 NOWHERE = 1e25  # so far below the others, in float32 too, an option that is not there has no part at any T
 FLAT = 1e-30  # logits of a row that differ by less say nothing
 
@@ -40,7 +43,7 @@ class Temperature:
 
 
 def find_temperature(p: Predictions) -> Temperature:
-    """Safeguarded Newton in ln T on the convex objective, from logits, with float64 sums.
+    """Safeguarded steps of Halley's method in ln T on the convex objective, from logits, with float64 sums.
 
     >>> z = np.array([[2.0, 0.0]] * 4)
     >>> fit = find_temperature(Predictions.from_logits(z, [0, 0, 0, 1]))  # right 3 times in 4: z / T = ln 3
@@ -50,28 +53,34 @@ def find_temperature(p: Predictions) -> Temperature:
     if p.weights is not None and (p.weights == 0).any():
         p = p.take(p.weights > 0)
     scores = _scores_of(p)
-    diagnosis = scores.diagnosis()
-    if diagnosis != "converged":
-        return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
+    if scores.worst > -FLAT and scores.reach < FLAT:
+        return _without_optimum("constant scores")
+    if scores.worst >= 0:
+        return _without_optimum("separable")
     near = 0.0
     if p.n > 4 * SAMPLE:  # cheap steps first, on a few rows and in float32: the end does not depend on them
         few = _scores_of(p.take(np.linspace(0, p.n - 1, SAMPLE).astype(np.int64)))
-        near = _newton(few, near, np.float32, SAMPLE_STEP)[0] if few.diagnosis() == "converged" else near
-    near = _newton(scores, near, np.float32, ROUGH_STEP)[0]
-    s, step, first, variance = _newton(scores, near, np.float64, SMALL_STEP)
-    T = float(np.exp(-s))
-    # A variable of range R has |third cumulant| <= R variance, which bounds the gradient after the last small step.
-    reach = scores.reach / T
-    with np.errstate(over="ignore"):  # of logits hundreds apart: the bound says nothing
-        gradient = step**2 / 2 * (abs(first) + (3 + reach) * variance) * np.exp(min(reach * abs(step), 700.0))
-    curvature = first + variance
+        found = None if few.worst >= 0 else _solve(few, near, np.float32, SAMPLE_STEP)
+        near = near if found is None else found.s
+    if not native.is_available():  # whose passes take as long in float64
+        found = _solve(scores, near, np.float32, ROUGH_STEP)
+        near = near if found is None else found.s
+    found = _solve(scores, near, np.float64, SMALL_STEP)
+    if found is None:
+        return _without_optimum("anti-informative")
+    T = float(np.exp(-found.s))
+    curvature = found.curvature
     if curvature <= 0:
         stderr = np.inf
     elif p.clusters is None:
         stderr = float(T / np.sqrt(p.effective * curvature))
     else:
-        stderr = T * _cluster_error(scores.gradients(s), p) / curvature
-    return Temperature(T, stderr, min(float(gradient), sys.float_info.max), diagnosis)
+        stderr = T * _cluster_error(scores.gradients(found.s), p) / curvature
+    return Temperature(T, stderr, min(found.gradient, sys.float_info.max), "converged")
+
+
+def _without_optimum(diagnosis: Diagnosis) -> Temperature:
+    return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
 
 
 def _cluster_error(gradients: Floats, p: Predictions) -> float:
@@ -97,107 +106,109 @@ def _scores_of(p: Predictions) -> "_Scores | _Margins":
     return _Margins(p) if p.k == 2 and p.row_data.exists is None else _Scores(p)
 
 
+class Derivatives(NamedTuple):
+    """Of the mean NLL by s = ln(1 / T): what cumulants of the scaled logits, averaged over rows, say of it."""
+
+    first: float
+    variance: float
+    skew: float  # third cumulant
+    reach: float  # the widest range of a row of scaled logits
+
+    @property
+    def second(self) -> float:
+        return self.first + self.variance
+
+    @property
+    def third(self) -> float:
+        return self.first + 3 * self.variance + self.skew
+
+
 class _Scores:
-    """Logits with the largest of each row subtracted, and what they say about the likelihood at a temperature."""
+    """Logits with the largest of each row subtracted, and what they say about the likelihood at a temperature.
+
+    There is no finite optimum if every label has the largest logit of its row (`worst` is 0): the NLL falls for ever.
+    Nor if labels have, on average, no more than the mean logit of their row (`is_anti_informative`): the NLL is convex
+    in 1 / T and rises from 1 / T = 0 on. In all other cases there is one optimum.
+    """
 
     def __init__(self, p: Predictions) -> None:
-        self.z, self.labels, self.weights, self.exists = p.logits, p.labels, p.weights, p.row_data.exists
+        self.z, self.weights, self.exists = p.logits, p.weights, p.row_data.exists
         self.n, self.k = self.z.shape
         self.total = self.n if self.weights is None else float(self.weights.sum())
+        self.top = p.largest_logit.astype(np.float64, copy=False)
         if self.exists is not None:
-            largest = p.logits.max(axis=1, keepdims=True)
-            self.z = np.where(self.exists, p.logits, largest - p.logits.dtype.type(NOWHERE))
-        compiled = native.is_available() and self.z.dtype in native.TYPES
-        self.parts = native.shares(self.n) if compiled else pieces(self.n, max(1, CHUNK_ELEMENTS // self.k))
-        self.top = np.empty(self.n, dtype=np.float64 if compiled else self.z.dtype)
-        self.true = np.empty(self.n)  # logit of the label, minus the largest
-        keep = self.z.size <= KEEP_ELEMENTS and not native.is_available()
-        self.shifted = np.empty((self.n, self.k), dtype=np.float32) if keep else None
-        sums = np.empty((len(self.parts), 2))  # of mean minus true logit, and the widest row
+            self.z = np.where(self.exists, p.logits, (self.top[:, None] - NOWHERE).astype(self.z.dtype))
+        self.true = self.z[np.arange(self.n), p.labels] - self.top  # logit of the label, minus the largest
+        self.compiled = native.is_available() and self.z.dtype in native.TYPES
+        self.parts = native.shares(self.z) if self.compiled else pieces(self.n, max(1, CHUNK_ELEMENTS // self.k))
+
+    @property
+    def worst(self) -> float:
+        """The label that lies farthest below the largest logit of its row."""
+        return float(self.true.min())
+
+    @property
+    def is_anti_informative(self) -> bool:
+        away = np.empty(self.n)
 
         def work(rows: slice) -> None:
-            z = self.z[rows]
-            if compiled and self.exists is None:
-                weights = None if self.weights is None else self.weights[rows]
-                levels = native.levels(z, self.labels[rows], weights, self.top[rows], self.true[rows])
-                sums[rows.start // self.parts[0].stop] = levels
-                return
-            top, bottom, mean = self._levels(z, rows)
-            true = z[np.arange(len(z)), self.labels[rows]]
-            self.top[rows], self.true[rows] = top, true.astype(np.float64) - top
-            away = self._sum(mean - self.true[rows], rows)
-            sums[rows.start // self.parts[0].stop] = away, np.ptp([top - bottom, 0 * top])
-            if self.shifted is not None:
-                np.subtract(z, top[:, None], out=self.shifted[rows], casting="same_kind")
+            below = np.subtract(self.z[rows], self.top[rows, None], dtype=np.float64)
+            mean = below.mean(axis=1) if self.exists is None else below.mean(axis=1, where=self.exists[rows])
+            away[rows] = mean - self.true[rows]
 
-        with one_blas_thread():
-            run_pieces(work, self.parts, self.z.size)
-        self.away = float(sums[:, 0].sum())
-        self.reach = float(sums[:, 1].max())
-        self.wide_top = self.top.astype(np.float64, copy=False)
+        run_pieces(work, pieces(self.n, max(1, CHUNK_ELEMENTS // self.k)), self.z.size)
+        return float(away.sum() if self.weights is None else self.weights @ away) >= 0
 
-    def _levels(self, z: Floats, rows: slice) -> tuple[Floats, Floats, Floats]:
-        """Of each row the largest and smallest logit, and the mean counted from the largest, of options it has."""
-        top, ones = z.max(axis=1), np.ones(self.k, dtype=z.dtype)
-        if self.exists is None:
-            return top, z.min(axis=1), (z - top[:, None]) @ ones / self.k
-        there = self.exists[rows]
-        held = np.where(there, z, top[:, None])
-        return top, held.min(axis=1), (held - top[:, None]) @ ones / there.sum(axis=1)
+    @cached_property
+    def reach(self) -> float:
+        """The widest range of a row."""
+        low = self.z.min(axis=1) if self.exists is None else self.z.min(axis=1, where=self.exists, initial=np.inf)
+        return float((self.top - low).max())
 
-    def _sum(self, values: Floats, rows: slice) -> float:
-        if self.weights is None:
-            return float(values.sum(dtype=np.float64))
-        return float(self.weights[rows] @ values.astype(np.float64))
+    @cached_property
+    def _shifted(self) -> Floats | None:
+        """Logits minus the largest of their row, in float32; None where they are so many that memory counts."""
+        return (self.z - self.top[:, None]).astype(np.float32) if self.z.size <= KEEP_ELEMENTS else None
 
-    def diagnosis(self) -> Diagnosis:
-        """Whether a finite optimum exists.
-
-        The NLL is convex in 1 / T. It falls for ever if every label has the largest logit of its row; it rises from
-        1 / T = 0 on if labels have, on average, no more than the mean logit of their row. In all other cases there is
-        one optimum.
-        """
-        if self.reach < FLAT:
-            return "constant scores"
-        if (self.true >= 0).all():
-            return "separable"
-        return "anti-informative" if self.away >= 0 else "converged"
-
-    def derivatives(self, s: float, precision: type[np.floating[Any]]) -> tuple[float, float]:
-        """First derivative of the mean NLL by s = ln(1 / T), and the mean variance of the scaled logits.
-
-        Their sum is the second derivative.
-        """
+    def derivatives(self, s: float, precision: type[np.floating[Any]]) -> Derivatives:
         beta = precision(np.exp(s))
-        sums = np.empty((len(self.parts), 2))
+        sums = np.empty((len(self.parts), 4))
         ones = np.ones(self.k, dtype=precision)
-        compiled = native.is_available()
+        shifted = self._shifted if precision is np.float32 and not self.compiled else None
 
         def work(rows: slice) -> None:
-            if compiled:  # float64 costs no more than float32
-                about = self.wide_top[rows], self.true[rows], None if self.weights is None else self.weights[rows]
-                sums[rows.start // self.parts[0].stop] = native.temperature_sums(self.z[rows], *about, float(np.exp(s)))
+            part = rows.start // self.parts[0].stop
+            if self.compiled:  # float64 costs no more than float32
+                weights = None if self.weights is None else self.weights[rows]
+                about = self.top[rows], self.true[rows], weights, float(np.exp(s))
+                sums[part] = native.temperature_sums(self.z[rows], *about)
                 return
-            if precision is np.float32 and self.shifted is not None:
-                z = self.shifted[rows] * beta
+            if shifted is not None:
+                z = shifted[rows] * beta
             else:
                 z = np.subtract(self.z[rows], self.top[rows, None], dtype=precision)
                 z *= beta
             e = np.exp(z)
             total = e @ ones
+            np.maximum(z, precision(-1e4), out=z)  # where e is 0, but the third power need not be finite
             e *= z
             mean = e @ ones / total
-            square = np.einsum("ik,ik->i", e, z) / total
-            true = self.true[rows] * beta
-            sums[rows.start // self.parts[0].stop] = (
-                self._sum(mean - true, rows),
-                self._sum(square - mean**2, rows),
-            )
+            e *= z
+            square = e @ ones / total
+            cube = np.einsum("ik,ik->i", e, z) / total
+            terms = mean - self.true[rows] * beta, square - mean**2, cube - mean * (3 * square - 2 * mean**2)
+            sums[part, :3] = [self._sum(term, rows) for term in terms]
 
         with one_blas_thread():
             run_pieces(work, self.parts, self.z.size)
-        first, variance = sums.sum(axis=0) / self.total
-        return float(first), float(variance)
+        first, variance, skew = (float(of) for of in sums[:, :3].sum(axis=0) / self.total)
+        wide = self.exists is not None or not self.compiled
+        return Derivatives(first, variance, skew, self.reach * float(beta) if wide else float(sums[:, 3].max()))
+
+    def _sum(self, values: Floats, rows: slice) -> float:
+        if self.weights is None:
+            return float(values.sum(dtype=np.float64))
+        return float(self.weights[rows] @ values.astype(np.float64))
 
     def gradients(self, s: float) -> Floats:
         """The derivative of the NLL of every row by s = ln(1 / T), (n,)."""
@@ -231,33 +242,33 @@ class _Margins:
         run_pieces(work, self.parts, 2 * p.n)
         self.reach = float(max(self.margin.max(), -self.margin.min()))
 
-    def diagnosis(self) -> Diagnosis:
-        """Whether a finite optimum exists, as for more classes."""
-        if self.reach < FLAT:
-            return "constant scores"
-        if (self.margin >= 0).all():
-            return "separable"
-        towards = self.margin.sum() if self.weights is None else self.weights @ self.margin
-        return "anti-informative" if towards <= 0 else "converged"
+    @property
+    def worst(self) -> float:
+        return float(self.margin.min())
 
-    def derivatives(self, s: float, precision: type[np.floating[Any]]) -> tuple[float, float]:
-        """First derivative of the mean NLL by s = ln(1 / T), and the mean variance of the scaled logits."""
+    @property
+    def is_anti_informative(self) -> bool:
+        return float(self.margin.sum() if self.weights is None else self.weights @ self.margin) <= 0
+
+    def derivatives(self, s: float, precision: type[np.floating[Any]]) -> Derivatives:
         from scipy.special import expit
 
-        beta, sums = precision(np.exp(s)), np.empty((len(self.parts), 2))
+        beta, sums = precision(np.exp(s)), np.empty((len(self.parts), 3))
 
         def work(rows: slice) -> None:
             x = np.minimum(self.margin[rows].astype(precision) * beta, precision(1e4))  # beyond it nothing is left
             wrong = expit(-x)  # probability of the other class
             away = wrong * x
             both = away * (x - away)
-            if self.weights is not None:
-                away, both = away * self.weights[rows], both * self.weights[rows]
-            sums[rows.start // self.parts[0].stop] = -away.sum(dtype=np.float64), both.sum(dtype=np.float64)
+            terms = -away, both, both * (2 * away - x)
+            weights = None if self.weights is None else self.weights[rows]
+            sums[rows.start // self.parts[0].stop] = [
+                term.sum(dtype=np.float64) if weights is None else weights @ term.astype(np.float64) for term in terms
+            ]
 
         run_pieces(work, self.parts, self.n)
-        first, variance = sums.sum(axis=0) / self.total
-        return float(first), float(variance)
+        first, variance, skew = (float(of) for of in sums.sum(axis=0) / self.total)
+        return Derivatives(first, variance, skew, self.reach * float(beta))
 
     def gradients(self, s: float) -> Floats:
         """The derivative of the NLL of every row by s = ln(1 / T), (n,)."""
@@ -267,20 +278,58 @@ class _Margins:
         return np.asarray(-expit(-x) * x)
 
 
-def _newton(
+class _Solution(NamedTuple):
+    """Where the steps ended, the last of them, and the derivatives before it."""
+
+    s: float
+    step: float
+    before: Derivatives
+
+    @property
+    def curvature(self) -> float:
+        return self.before.second + self.before.third * self.step
+
+    @property
+    def gradient(self) -> float:
+        """A bound on |d NLL / d s| after the last step: Taylor's polynomial, and the largest remainder.
+
+        A variable of range R has |third cumulant| <= R variance and |fourth| <= R^2 variance, and on the way its
+        variance grows by exp((R + 2) |step|) at most.
+        """
+        (first, variance, _, reach), h = self.before, self.step
+        near = first + self.before.second * h + self.before.third * h**2 / 2
+        with np.errstate(over="ignore"):  # of logits hundreds apart: the bound says nothing
+            rest = (abs(first) + (7 + reach * (6 + reach)) * variance) * np.exp(min((reach + 2) * abs(h), 700.0))
+            return float(abs(near) + abs(h) ** 3 / 6 * rest)
+
+
+def _solve(
     scores: "_Scores | _Margins", s: float, precision: type[np.floating[Any]], enough: float
-) -> tuple[float, float, float, float]:
-    """Newton's steps in s = ln(1 / T) inside a bracket, until one is small; s, that step, the derivatives before."""
+) -> _Solution | None:
+    """Halley's steps in s = ln(1 / T) inside a bracket, until one is small; None where there is no optimum.
+
+    A negative gradient anywhere proves that the scores are not anti-informative; without one, they are asked.
+    """
     low, high = -np.inf, np.inf  # the gradient is negative at low and positive at high
-    for _ in range(STEPS):
-        first, variance = scores.derivatives(s, precision)
-        low, high = (s, high) if first < 0 else (low, s)
-        curvature = first + variance
-        step = -first / curvature if curvature > 0 else -np.sign(first)
-        following = s + max(-STRIDE, min(STRIDE, step))
+    for number in range(1, STEPS + 1):
+        at = scores.derivatives(s, precision)
+        low, high = (s, high) if at.first < 0 else (low, s)
+        following = s + max(-STRIDE, min(STRIDE, _step(at)))
         if low < high and not low <= following <= high:
             following = (low + high) / 2
         step, s = following - s, following
-        if abs(step) < enough:
+        done = abs(step) < enough
+        if low == -np.inf and (done or number == STEPS_IN_DOUBT) and scores.is_anti_informative:
+            return None
+        if done:
             break
-    return s, step, first, variance
+    return _Solution(s, step, at)
+
+
+def _step(at: Derivatives) -> float:
+    """Halley's step, or Newton's where the two differ much, or one downhill."""
+    if at.second <= 0:
+        return -float(np.sign(at.first))
+    newton = -at.first / at.second
+    bend = newton * at.third / at.second / 2
+    return newton / (1 + bend) if abs(bend) < 0.5 else newton

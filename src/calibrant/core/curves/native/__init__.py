@@ -17,11 +17,12 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.parallel import pieces
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 2  # of the functions in passes.c
+VERSION = 3  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
 WIDTH, ROWS_OF_ROOM = 8, 9  # as in passes.c
-SHARES = 8  # parts of the rows, each one call: few enough, and the same for every number of threads
+SHARES = 8  # most parts of the rows, each one call: few enough, and the same for every number of threads
+SHARE = 250_000  # elements that are worth a call of their own
 
 
 class Top(NamedTuple):
@@ -31,9 +32,11 @@ class Top(NamedTuple):
     predicted: Ints
     largest: Array  # score
     total: Array  # sum of exp(logit - largest); one for probabilities
+    square: Array | None = None  # sum of squared probabilities, which only the compiled pass finds
 
     def part(self, rows: slice) -> "Top":
-        return Top(self.confidence[rows], self.predicted[rows], self.largest[rows], self.total[rows])
+        square = None if self.square is None else self.square[rows]
+        return Top(self.confidence[rows], self.predicted[rows], self.largest[rows], self.total[rows], square)
 
 
 def backend() -> str:
@@ -45,20 +48,21 @@ def is_available() -> bool:
     return os.environ.get(VARIABLE) != "0" and _library() is not None
 
 
-def shares(n: int) -> list[slice]:
+def shares(values: Floats) -> list[slice]:
     """Rows in the parts that one call each works on."""
-    return pieces(n, max(1, -(-n // SHARES)))
+    n = len(values)
+    return pieces(n, max(1, -(-n // max(1, min(SHARES, values.size // SHARE)))))
 
 
-def softmax_rows(values: Floats, carried: Ints | None, top: Top, probs: Array | None) -> tuple[int, float, float]:
-    """Fill the arrays of these rows; the first row with a number that is not finite (or -1), the range of all numbers.
+def softmax_rows(values: Floats, carried: Ints | None, top: Top, probs: Array | None) -> tuple[bool, float, float]:
+    """Fill the arrays of these rows; whether all numbers are finite, and their range.
 
     `carried` are classes whose probability is the confidence, where that is not the largest. The range says nothing
     where a number is NaN.
     """
     limits = np.empty(2)
-    broken = _call("softmax", *_matrix(values), carried, *top, probs, limits, _room(values))
-    return int(broken), float(limits[0]), float(limits[1])
+    finite = _call("softmax", *_matrix(values), carried, *top, probs, limits, _room(values))
+    return bool(finite), float(limits[0]), float(limits[1])
 
 
 def probs_of(values: Floats, largest: Array, total: Array) -> Array:
@@ -73,23 +77,14 @@ def prob_columns(values: Floats, largest: Array, total: Array, columns: Array) -
     _call("probs", *_matrix(values), largest, total, columns, columns.shape[1], _room(values))
 
 
-def levels(values: Floats, labels: Ints, weights: Array | None, top: Array, label: Array) -> tuple[float, float]:
-    """Fill the largest logit of every row and the logit of its label minus that.
+def temperature_sums(values: Floats, top: Array, label: Array, weights: Array | None, beta: float) -> Array:
+    """Sums over these rows, and the widest range of a row of scaled logits.
 
-    The sum over rows of the mean logit minus that of the label, and the widest range of a row.
+    Of the first derivative of the NLL by ln(1 / T), and of the second and third cumulants of the scaled logits.
     """
-    sums = np.empty(2)
-    _call("levels", *_matrix(values), labels, weights, top, label, sums, _room(values))
-    return float(sums[0]), float(sums[1])
-
-
-def temperature_sums(
-    values: Floats, top: Array, label: Array, weights: Array | None, beta: float
-) -> tuple[float, float]:
-    """Sums over these rows of the first derivative of the NLL by ln(1 / T) and of the variance of the scaled logits."""
-    sums = np.empty(2)
+    sums = np.empty(4)
     _call("temperature", *_matrix(values), top, label, weights, beta, sums, _room(values))
-    return float(sums[0]), float(sums[1])
+    return sums
 
 
 def vector_sums(
@@ -177,10 +172,8 @@ def _library() -> Any | None:
             return None
         size, pointer, number = ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_double
         matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
-        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 8]
-        library.calibrant_softmax.restype = size
+        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 9]
         library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
-        library.calibrant_levels.argtypes = [*matrix, *[pointer] * 6]
         library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
         library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]
         library.calibrant_residuals.argtypes = [pointer, ctypes.c_int, size, size, *[pointer] * 3]
@@ -188,7 +181,7 @@ def _library() -> Any | None:
         library.calibrant_prefix.argtypes = [pointer, size, size, pointer]
         for sums in (library.calibrant_vector_fit, library.calibrant_residuals):
             sums.restype = number
-        for nothing in ("probs", "levels", "temperature", "class_bins", "prefix"):
+        for nothing in ("probs", "temperature", "class_bins", "prefix"):
             getattr(library, f"calibrant_{nothing}").restype = None
         return library
     return None

@@ -62,7 +62,66 @@ INLINE vector NAME(zero_below)(vector x, double limit, vector v) {
 #endif
 }
 
-INLINE double NAME(sum)(vector v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+/* The sum of the lanes, in the same order at every level. */
+INLINE double NAME(sum)(vector v) {
+#if LEVEL == 512
+    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#elif LEVEL == 256
+    const halves x = {v};
+    const __m256d four = _mm256_add_pd(x.half[0], x.half[1]);
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#else
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+#endif
+}
+
+/* The larger and the smaller of two lanes; the second where one is NaN. */
+INLINE vector NAME(larger)(vector a, vector b) {
+#if LEVEL == 512
+    return (vector)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif LEVEL == 256
+    halves x = {a}, y = {b};
+    for (int i = 0; i < 2; i++) x.half[i] = _mm256_max_pd(x.half[i], y.half[i]);
+    return x.v;
+#else
+    for (int i = 0; i < WIDTH; i++) b[i] = a[i] > b[i] ? a[i] : b[i];
+    return b;
+#endif
+}
+
+INLINE vector NAME(smaller)(vector a, vector b) {
+#if LEVEL == 512
+    return (vector)_mm512_min_pd((__m512d)a, (__m512d)b);
+#elif LEVEL == 256
+    halves x = {a}, y = {b};
+    for (int i = 0; i < 2; i++) x.half[i] = _mm256_min_pd(x.half[i], y.half[i]);
+    return x.v;
+#else
+    for (int i = 0; i < WIDTH; i++) b[i] = a[i] < b[i] ? a[i] : b[i];
+    return b;
+#endif
+}
+
+/* The largest lane. */
+INLINE double NAME(most)(vector v) {
+#if LEVEL
+#if LEVEL == 512
+    const __m256d four = _mm256_max_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
+#else
+    const halves x = {v};
+    const __m256d four = _mm256_max_pd(x.half[0], x.half[1]);
+#endif
+    const __m128d two = _mm_max_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_max_sd(two, _mm_unpackhi_pd(two, two)));
+#else
+    double top = v[0];
+    for (int i = 1; i < WIDTH; i++) top = v[i] > top ? v[i] : top;
+    return top;
+#endif
+}
 
 /* 2^(j / 8) times 2^1000, less j in the bits that adding the exponent brings with it. */
 INLINE vector NAME(power)(whole bits) {
@@ -116,6 +175,22 @@ INLINE unsigned NAME(above)(vector v, double limit) {
 #endif
 }
 
+/* A bit for each lane that equals the number. */
+INLINE uint64_t NAME(same)(vector v, double number) {
+#if LEVEL == 512
+    return _mm512_cmp_pd_mask((__m512d)v, (__m512d)fill(number), _CMP_EQ_OQ);
+#elif LEVEL == 256
+    halves x = {v};
+    const __m256d wanted = _mm256_set1_pd(number);
+    const int first = _mm256_movemask_pd(_mm256_cmp_pd(x.half[0], wanted, _CMP_EQ_OQ));
+    return (uint64_t)(first | _mm256_movemask_pd(_mm256_cmp_pd(x.half[1], wanted, _CMP_EQ_OQ)) << 4);
+#else
+    uint64_t some = 0;
+    for (int i = 0; i < WIDTH; i++) some |= (uint64_t)(v[i] == number) << i;
+    return some;
+#endif
+}
+
 /* -- rows ------------------------------------------------------------------------------------------------------- */
 
 /* A row of any type as float64 in `x`, filled up to whole vectors with its first number. */
@@ -135,6 +210,63 @@ INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, dou
         for (ptrdiff_t j = 0; j < k; j++) x[j] = from_bfloat(*(const uint16_t *)(z + j * step));
     }
     for (ptrdiff_t j = k; j < whole_vectors(k); j++) x[j] = x[0];
+}
+
+/* Eight numbers of float32 that lie side by side. */
+INLINE vector NAME(widen)(const float *from) {
+#if LEVEL == 512
+    return (vector)_mm512_cvtps_pd(_mm256_loadu_ps(from));
+#elif LEVEL == 256
+    const halves x = {.half = {_mm256_cvtps_pd(_mm_loadu_ps(from)), _mm256_cvtps_pd(_mm_loadu_ps(from + 4))}};
+    return x.v;
+#else
+    vector v;
+    for (int i = 0; i < WIDTH; i++) v[i] = (double)from[i];
+    return v;
+#endif
+}
+
+/* The whole vectors of a row as float64, and in `end` the last eight numbers: the vectors before them overlap with it
+ * unless k is a multiple of eight. A row shorter than a vector stands behind copies of its first number.
+ *
+ * `plain` rows, known when this is compiled, are not copied unless they are float32. */
+INLINE const double *NAME(open)(const char *row, int type, int plain, ptrdiff_t k, ptrdiff_t step, double *copy,
+                                vector *end) {
+    const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, last = k + before - WIDTH;
+    if (!plain) {
+        NAME(read)(row, type, k, step, copy + before);
+        for (ptrdiff_t j = 0; j < before; j++) copy[j] = copy[before];
+        *end = *(const vector *)(copy + last);
+        return copy;
+    }
+    if (type == FLOAT64) {
+        *end = *(const vector *)((const double *)row + last);
+        return (const double *)row;
+    }
+    *end = NAME(widen)((const float *)row + last);
+    for (ptrdiff_t j = 0; j < last; j += WIDTH) *(vector *)(copy + j) = NAME(widen)((const float *)row + j);
+    return copy;
+}
+
+/* The lanes of the last eight numbers of a row that no vector before them has. */
+INLINE vector NAME(fresh)(ptrdiff_t k) {
+    vector kept;
+    for (int i = 0; i < WIDTH; i++) kept[i] = i >= WIDTH - 1 - (k - 1) % WIDTH ? 1.0 : 0.0;
+    return kept;
+}
+
+/* The first place of the largest number, 64 at a time: it may be anywhere, so that branches would often go wrong. The
+ * vectors of the row are at `x`, but for the last one. */
+INLINE ptrdiff_t NAME(first_place)(const double *x, vector end, ptrdiff_t k, double top) {
+    const ptrdiff_t last = k - WIDTH;
+    for (ptrdiff_t start = 0; start < last; start += 64) {
+        uint64_t bits = 0;
+        for (ptrdiff_t j = start; j < last && j < start + 64; j += WIDTH)
+            bits |= NAME(same)(*(const vector *)(x + j), top) << (j - start);
+        if (bits) return start + __builtin_ctzll(bits);
+    }
+    const uint64_t bits = NAME(same)(end, top);
+    return last + (bits ? __builtin_ctzll(bits) : WIDTH - 1); /* nothing equals NaN */
 }
 
 /* The largest and the smallest number of a row; a NaN may hide either. */
@@ -209,32 +341,67 @@ INLINE void NAME(divide)(const double *e, ptrdiff_t k, double by, double *into) 
 
 /* -- passes ----------------------------------------------------------------------------------------------------- */
 
-/* Every row: confidence, class, largest logit, sum of exp(logit - largest), and probabilities unless `probs` is null.
- * `carried` (or null) are classes whose probability is the confidence. `range` gets the smallest and the largest logit.
- * Returns the first row that holds a number that is not finite, or -1. */
-TARGET static ptrdiff_t NAME(softmax)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
-                                      ptrdiff_t step, const int64_t *carried, double *confidence, int64_t *predicted,
-                                      double *largest, double *total, double *probs, double *range, double *room) {
-    double *x = room, *e = room + whole_vectors(k);
-    const vector ends = NAME(ends)(k);
-    ptrdiff_t broken = -1;
-    range[0] = INFINITY, range[1] = -INFINITY;
+/* Every row: confidence, class, largest logit, sum of exp(logit - largest), sum of squared probabilities, and
+ * probabilities unless `probs` is null. `carried` (or null) are classes whose probability is the confidence. `range`
+ * gets the smallest and the largest logit. Whether all numbers are finite. */
+INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
+                              ptrdiff_t step, const int64_t *carried, double *confidence, int64_t *predicted,
+                              double *largest, double *total, double *square, double *probs, double *range,
+                              double *room) {
+    const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, wide = k + before, last = wide - WIDTH;
+    double *e = room + whole_vectors(k);
+    const int keep = carried || probs;
+    const vector fresh = NAME(fresh)(k);
+    vector least = fill(INFINITY);
+    double highest = -INFINITY;
+    int finite = 1;
     for (ptrdiff_t i = 0; i < n; i++) {
-        NAME(read)(z + i * row_step, type, k, step, x);
-        double low, top;
-        NAME(range)(x, k, &low, &top);
-        const double sum = NAME(exponentials)(x, k, top, ends, e);
-        if (!(sum < INFINITY && low > -INFINITY) && broken < 0) broken = i; /* a NaN among them makes the sum NaN */
-        range[0] = low < range[0] ? low : range[0];
-        range[1] = top > range[1] ? top : range[1];
-        const ptrdiff_t at = carried ? carried[i] : NAME(place)(x, k, top);
+        vector end;
+        const double *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
+        vector most = end;
+        least = NAME(smaller)(end, least);
+        for (ptrdiff_t j = 0; j < last; j += WIDTH) {
+            const vector v = *(const vector *)(x + j);
+            most = NAME(larger)(v, most);
+            least = NAME(smaller)(v, least);
+        }
+        const double top = NAME(most)(most);
+        const vector shift = fill(top);
+        vector sums = fill(0.0), squares = fill(0.0);
+        for (ptrdiff_t j = 0; j < last; j += WIDTH) {
+            const vector v = NAME(exp)(*(const vector *)(x + j) - shift);
+            sums += v;
+            squares = NAME(fma)(v, v, squares);
+            if (keep) *(vector *)(e + j) = v;
+        }
+        vector v = NAME(exp)(end - shift);
+        if (keep) *(vector *)(e + last) = v;
+        v *= fresh;
+        const double sum = NAME(sum)(sums + v);
+        finite &= sum < INFINITY; /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
+        highest = top > highest ? top : highest;
+        ptrdiff_t at = carried ? carried[i] : NAME(first_place)(x, end, wide, top) - before;
+        at = at < 0 ? 0 : at;
         predicted[i] = at;
         largest[i] = top;
         total[i] = sum;
-        confidence[i] = (carried ? e[at] : 1.0) / sum;
-        if (probs) NAME(divide)(e, k, sum, probs + i * k);
+        if (square) square[i] = NAME(sum)(NAME(fma)(v, v, squares)) / (sum * sum);
+        confidence[i] = (carried ? e[before + at] : 1.0) / sum;
+        if (probs) NAME(divide)(e + before, k, sum, probs + i * k);
     }
-    return broken;
+    range[0] = -NAME(most)(-least), range[1] = highest;
+    return finite && range[0] > -INFINITY;
+}
+
+TARGET static int NAME(softmax)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step,
+                                const int64_t *carried, double *confidence, int64_t *predicted, double *largest,
+                                double *total, double *square, double *probs, double *range, double *room) {
+#define ROWS(type, plain) \
+    NAME(softmax_rows) \
+    (z, type, plain, n, k, row_step, step, carried, confidence, predicted, largest, total, square, probs, range, room)
+    if (!is_plain(type, k, step)) return ROWS(type, 0);
+    return type == FLOAT32 ? ROWS(FLOAT32, 1) : ROWS(FLOAT64, 1);
+#undef ROWS
 }
 
 /* Probabilities of some classes of every row, by the largest logit and the sum of exp of their whole rows. Class j of
@@ -261,55 +428,59 @@ TARGET static void NAME(probs)(const char *z, int type, ptrdiff_t n, ptrdiff_t k
     }
 }
 
-/* Of every row the largest logit and the logit of the label minus that; sums[0] of the mean minus the label's logit (by
- * the weights of rows, unless they are null), sums[1] the widest range of a row. */
-TARGET static void NAME(levels)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step,
-                                const int64_t *labels, const double *weights, double *top, double *label, double *sums,
-                                double *room) {
-    const vector ends = NAME(ends)(k);
-    double away = 0, widest = 0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        NAME(read)(z + i * row_step, type, k, step, room);
-        double low;
-        NAME(range)(room, k, &low, top + i);
-        vector total = fill(0.0);
-        ptrdiff_t j = 0;
-        for (; j + WIDTH < k; j += WIDTH) total += *(const vector *)(room + j) - fill(top[i]);
-        total += (*(const vector *)(room + j) - fill(top[i])) * ends;
-        label[i] = room[labels[i]] - top[i];
-        away += (weights ? weights[i] : 1.0) * (NAME(sum)(total) / (double)k - label[i]);
-        widest = top[i] - low > widest ? top[i] - low : widest;
-    }
-    sums[0] = away;
-    sums[1] = widest;
+/* Add exp(u) and its products with u, u^2 and u^3, of the lanes that are kept. Below -1e4 they are all 0. */
+INLINE void NAME(add_powers)(vector u, vector kept, vector powers[4]) {
+    const vector v = NAME(larger)(u, fill(-1e4)), e = NAME(exp)(v) * kept, ev = e * v, evv = ev * v;
+    powers[0] += e;
+    powers[1] += ev;
+    powers[2] += evv;
+    powers[3] = NAME(fma)(evv, v, powers[3]);
 }
 
-/* Sums over rows of d NLL / d s and of the variance of the scaled logits, s = ln(1 / T): what a Newton step needs.
- * `top` is the largest logit of each row, `label` the logit of its label minus that, `weights` may be null. */
-TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
-                                     ptrdiff_t step, const double *top, const double *label, const double *weights,
-                                     double beta, double *sums, double *room) {
-    const vector ends = NAME(ends)(k), scale = fill(beta);
-    double first = 0, second = 0;
+/* Sums over rows of d NLL / d s and of the second and third cumulants of the scaled logits, s = ln(1 / T): what a step
+ * of Halley's needs; sums[3] is the widest range of a row of scaled logits. `top` is the largest logit of each row,
+ * `label` the logit of its label minus that, `weights` may be null. */
+INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
+                                   ptrdiff_t step, const double *top, const double *label, const double *weights,
+                                   double beta, double *sums, double *room) {
+    const ptrdiff_t last = k < WIDTH ? 0 : k - WIDTH;
+    const vector fresh = NAME(fresh)(k), scale = fill(beta);
+    double first = 0, second = 0, third = 0;
+    vector least = fill(0.0);
     for (ptrdiff_t i = 0; i < n; i++) {
-        NAME(read)(z + i * row_step, type, k, step, room);
+        vector end;
+        const double *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
         const vector shift = fill(top[i]);
-        vector total = fill(0.0), mean = fill(0.0), square = fill(0.0);
-        for (ptrdiff_t j = 0; j < k; j += WIDTH) {
-            const vector v = (*(const vector *)(room + j) - shift) * scale;
-            const vector e = NAME(exp)(v) * (j + WIDTH < k ? fill(1.0) : ends);
-            const vector ev = e * NAME(zero_below)(v, -745.2, v); /* 0 times -infinity is 0 here */
-            total += e;
-            mean += ev;
-            square += ev * NAME(zero_below)(v, -745.2, v);
+        vector powers[4] = {fill(0.0), fill(0.0), fill(0.0), fill(0.0)};
+        for (ptrdiff_t j = 0; j < last; j += WIDTH) {
+            const vector u = (*(const vector *)(x + j) - shift) * scale;
+            least = NAME(smaller)(u, least);
+            NAME(add_powers)(u, fill(1.0), powers);
         }
-        const double sum = NAME(sum)(total), m = NAME(sum)(mean) / sum, q = NAME(sum)(square) / sum;
+        end = (end - shift) * scale;
+        least = NAME(smaller)(end, least);
+        NAME(add_powers)(end, fresh, powers);
+        const double sum = NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) / sum, q = NAME(sum)(powers[2]) / sum;
         const double w = weights ? weights[i] : 1.0;
         first += w * (m - label[i] * beta);
         second += w * (q - m * m);
+        third += w * (NAME(sum)(powers[3]) / sum - m * (3 * q - 2 * m * m));
     }
-    sums[0] = first;
-    sums[1] = second;
+    sums[0] = first, sums[1] = second, sums[2] = third, sums[3] = NAME(most)(-least);
+}
+
+TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
+                                     ptrdiff_t step, const double *top, const double *label, const double *weights,
+                                     double beta, double *sums, double *room) {
+#define ROWS(type, plain) \
+    NAME(temperature_rows)(z, type, plain, n, k, row_step, step, top, label, weights, beta, sums, room)
+    if (!is_plain(type, k, step))
+        ROWS(type, 0);
+    else if (type == FLOAT32)
+        ROWS(FLOAT32, 1);
+    else
+        ROWS(FLOAT64, 1);
+#undef ROWS
 }
 
 /* The NLL of softmax(weight z + bias) summed over rows, by their weights unless these are null, and its gradients by

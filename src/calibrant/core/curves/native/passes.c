@@ -36,6 +36,12 @@ static const int64_t EIGHTHS[8] = {0x7e70000000000000, 0x7e6f72b83c7d517b, 0x7e6
 
 enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 
+/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a vector of them at least. */
+static inline int is_plain(int type, ptrdiff_t k, ptrdiff_t step) {
+    return k >= WIDTH && ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
+                          (type == FLOAT32 && step == (ptrdiff_t)sizeof(float)));
+}
+
 static inline ptrdiff_t whole_vectors(ptrdiff_t k) { return (k + WIDTH - 1) / WIDTH * WIDTH; }
 
 static inline double from_half(uint16_t h) {
@@ -87,7 +93,7 @@ static int level(void) { return 0; }
 #define MATRIX const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step
 #define MATRIX_GIVEN z, type, n, k, row_step, step
 
-PUBLIC int calibrant_version(void) { return 2; }
+PUBLIC int calibrant_version(void) { return 3; }
 
 /* The level that runs, of those up to this one. */
 PUBLIC int calibrant_level(int up_to) {
@@ -95,19 +101,14 @@ PUBLIC int calibrant_level(int up_to) {
     return level();
 }
 
-PUBLIC ptrdiff_t calibrant_softmax(MATRIX, const int64_t *carried, double *confidence, int64_t *predicted,
-                                   double *largest, double *total, double *probs, double *range, double *room) {
-    return PICK(softmax, MATRIX_GIVEN, carried, confidence, predicted, largest, total, probs, range, room);
+PUBLIC int calibrant_softmax(MATRIX, const int64_t *carried, double *confidence, int64_t *predicted, double *largest,
+                             double *total, double *square, double *probs, double *range, double *room) {
+    return PICK(softmax, MATRIX_GIVEN, carried, confidence, predicted, largest, total, square, probs, range, room);
 }
 
 PUBLIC void calibrant_probs(MATRIX, const double *largest, const double *total, double *probs, ptrdiff_t ahead,
                             double *room) {
     PICK(probs, MATRIX_GIVEN, largest, total, probs, ahead, room);
-}
-
-PUBLIC void calibrant_levels(MATRIX, const int64_t *labels, const double *weights, double *top, double *label,
-                             double *sums, double *room) {
-    PICK(levels, MATRIX_GIVEN, labels, weights, top, label, sums, room);
 }
 
 PUBLIC void calibrant_temperature(MATRIX, const double *top, const double *label, const double *weights, double beta,
