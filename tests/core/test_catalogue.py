@@ -98,6 +98,20 @@ def test_broken_options_say_how_to_write_them():
         make("sece:leave_one_out=yes")
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"bins": "15"}, "ECE.bins: expected a whole number, got '15'"),
+        ({"bins": 2.5}, "ECE.bins: expected a whole number, got 2.5"),
+        ({"norm": float("nan")}, "ECE.norm: expected a finite number, got nan"),
+        ({"scheme": "mas"}, "ECE.scheme: expected one of mass, width, got 'mas'. To fix it: did you mean 'mass'"),
+    ],
+)
+def test_options_given_in_python_are_checked_as_those_of_text(options, says):
+    with pytest.raises(InputError, match=says):
+        ECE(**options)
+
+
 def test_an_option_given_twice_is_refused():
     with pytest.raises(InputError):
         make("ece:bins=3,bins=4")

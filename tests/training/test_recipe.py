@@ -131,7 +131,7 @@ def test_a_recipe_starts_from_another(tmp_path):
         ("batch = 1", [], "batch: expected 2 to 65,536, got 1"),
         ("batch = 1000000", [], "batch: expected 2 to 65,536, got 1000000"),
         ("[optimizer]\nlr = 0", [], "r.toml, line 2 (lr = 0): optimizer.lr: expected more than 0, got 0"),
-        ("optimizer.lr = nan", [], "optimizer.lr: expected a number, got nan"),
+        ("optimizer.lr = nan", [], "optimizer.lr: expected a finite number, got nan"),
         ("optimizer.momentum = -0.9", [], "optimizer.momentum: expected 0 or more and less than 1, got -0.9"),
         ("optimizer.momentum = 1", [], "optimizer.momentum: expected 0 or more and less than 1, got 1.0"),
         ("optimizer = { nesterov = true, momentum = 0 }", [], "momentum: expected more than 0 where nesterov is true"),

@@ -11,11 +11,10 @@ import sys
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType, UnionType
-from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import ModuleType
+from typing import Any, Generic, TypeVar
 
-import numpy as np
-
+from calibrant.core.config.convert import check_fields, fields_of, read_option
 from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
@@ -178,15 +177,8 @@ def spec_of(entry: Any) -> str:
 
 
 def check_options(entry: Any) -> None:
-    """Refuse words that an option does not know: they come from Python, where nothing parses them."""
-    hints = get_type_hints(type(entry))
-    for field in dataclasses.fields(entry):
-        value, hint = getattr(entry, field.name), hints[field.name]
-        words = [w for part in (hint, *get_args(hint)) if get_origin(part) is Literal for w in get_args(part)]
-        if words and value is not None and value not in words:
-            raise unknown_name(f"{type(entry).__name__}.{field.name}", str(value), words)
-        if isinstance(value, float) and not np.isfinite(value):
-            raise InputError(field.name, expected="a finite number", got=str(value), fix="give another value")
+    """Refuse options of a wrong type, unknown words and undefined numbers in an entry made in Python."""
+    check_fields(entry, type(entry).__name__)
 
 
 def _show(value: Any) -> str:
@@ -194,8 +186,7 @@ def _show(value: Any) -> str:
 
 
 def _parse_options(cls: type, name: str, text: str) -> dict[str, Any]:
-    known = {field.name for field in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
+    known = fields_of(cls)
     options: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")
@@ -216,30 +207,8 @@ def _parse_options(cls: type, name: str, text: str) -> dict[str, Any]:
             )
         if key in options:
             raise InputError(f"{name}:{key}", expected="one value", got="two", fix="give each option once")
-        options[key] = _parse_value(value, hints[key], f"{name}:{key}")
+        options[key] = read_option(known[key][1], value, f"{name}:{key}")
     return options
-
-
-def _parse_value(text: str, hint: Any, what: str) -> Any:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        inner = [h for h in get_args(hint) if h is not type(None)]
-        return None if text == "none" else _parse_value(text, inner[0], what)
-    if origin is Literal:
-        if text not in get_args(hint):
-            raise unknown_name(what, text, [str(a) for a in get_args(hint)])
-        return text
-    if hint is bool:
-        if text not in ("true", "false"):
-            raise unknown_name(what, text, ["true", "false"])
-        return text == "true"
-    try:
-        return hint(text)
-    except ValueError as error:
-        noun = {"int": "a whole number", "float": "a number"}.get(hint.__name__, hint.__name__)
-        raise InputError(
-            what, expected=noun, got=f"'{text}'", fix=f"write {what}={'15' if hint is int else '0.5'}"
-        ) from error
 
 
 def load_file(path: Path, kind: str) -> ModuleType:

@@ -27,7 +27,8 @@ class InputError(ValueError):
     def __init__(self, what: str, *, expected: str, got: str, fix: str) -> None:
         self.what = what  # a reader of files looks up its line by it
         what, expected, got, fix = (_short(visible(part)) for part in (what, expected, got, fix))
-        super().__init__(f"{what}: expected {expected}, got {got}. To fix it: {fix}{'' if fix.endswith('?') else '.'}")
+        self.problem = f"{what}: expected {expected}, got {got}"  # without what to do
+        super().__init__(f"{self.problem}. To fix it: {fix}{'' if fix.endswith('?') else '.'}")
 
     @classmethod
     def inside(cls, place: str, error: "InputError") -> "InputError":
@@ -42,7 +43,7 @@ class InputError(ValueError):
     @classmethod
     def _with_text(cls, text: str, error: "InputError") -> "InputError":
         other = cls.__new__(cls)
-        other.what = error.what
+        other.what, other.problem = error.what, error.problem
         ValueError.__init__(other, text)
         return other
 

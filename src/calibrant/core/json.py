@@ -2,13 +2,10 @@
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
@@ -63,6 +60,8 @@ def whole(what: str, *, fix: str) -> Iterator[None]:
         yield
     except KeyError as error:
         raise _damage_error(what, f"{error} is missing", fix) from error
+    except InputError as error:  # how to fix one field is of no use to the reader of a file
+        raise _damage_error(what, error.problem[:200], fix) from error
     except (TypeError, ValueError, AttributeError, OverflowError, IndexError, RuntimeError) as error:
         raise _damage_error(what, str(error).partition("\n")[0][:200], fix) from error
 
@@ -94,40 +93,6 @@ def read_typed(state: Any, name: str, kind: type) -> Any:
     if type(value) is not kind:
         raise ValueError(f"{name} is {value!r:.40}")
     return value
-
-
-def read_fields(kind: type, values: Any) -> dict[str, Any]:
-    """The fields of a dataclass from JSON: no unknown names, and values of the annotated types.
-
-    The contents of nested objects and lists are not checked.
-    """
-    if not isinstance(values, dict):
-        raise ValueError(f"{kind.__name__} is {values!r:.40}")
-    known = {field.name: field for field in fields(kind)}
-    if unknown := sorted(set(values) - set(known)):
-        raise ValueError(f"{unknown[0]!r:.40} is unknown")
-    for name, field in known.items():
-        if name not in values and field.default is MISSING and field.default_factory is MISSING:
-            raise KeyError(name)
-    hints = get_type_hints(kind)
-    for name, value in values.items():
-        if not _suits(value, hints[name]):
-            raise ValueError(f"{name} is {value!r:.40}")
-    return values
-
-
-def _suits(value: Any, hint: Any) -> bool:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return any(_suits(value, one) for one in get_args(hint))
-    if origin is Literal:
-        return isinstance(value, str) and value in get_args(hint)
-    if hint is float:
-        return type(value) in (int, float) and math.isfinite(value)
-    if hint is type(None):
-        return value is None
-    plain = {dict: dict, tuple: list, list: list}.get(origin or hint, hint)
-    return plain is Any or type(value) is plain
 
 
 def _refuse(word: str) -> None:

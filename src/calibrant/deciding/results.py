@@ -1,9 +1,9 @@
 """What decisions do on rows, as plain numbers: costs, rows answered, and shares that can be answered."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
-from calibrant.core.json import read_fields
+from calibrant.core.config.convert import from_json
 
 Choice = Literal["chosen", "hindsight", "always", "never", "answer_all", "hand_over_all", "likeliest", "one_class"]
 
@@ -16,7 +16,7 @@ class Result:
     def from_dict(cls, state: Any) -> Self:
         """From JSON, where undefined numbers are null; a ValueError, KeyError or TypeError for anything else."""
         unknown = [f.name for f in fields(cls) if f.type is float and dict(state).get(f.name, 0) is None]
-        return cls(**(read_fields(cls, state | dict.fromkeys(unknown, 0.0)) | dict.fromkeys(unknown, float("nan"))))
+        return replace(from_json(cls, {**state, **dict.fromkeys(unknown, 0.0)}), **dict.fromkeys(unknown, float("nan")))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.config.convert import from_json
 from calibrant.core.errors import visible
-from calibrant.core.json import plain, read_fields, read_typed
+from calibrant.core.json import plain, read_typed
 from calibrant.core.text import number_format as fmt
 from calibrant.monitoring import evidence
 from calibrant.monitoring.evidence import Mode
@@ -136,7 +137,7 @@ class Segment:
         slack = SLACK * (1 + n)
         if not (0 <= n <= MOST_ROWS and -slack <= score_sum <= n + slack and 0 <= outcome_sum <= n and step >= 1):
             raise ValueError(f"sums of {outcome_sum:g} outcomes and {score_sum:g} scores in {n} rows")
-        alarm = None if state["alarm"] is None else Alarm(**read_fields(Alarm, state["alarm"]))
+        alarm = None if state["alarm"] is None else from_json(Alarm, state["alarm"])
         if alarm is not None and not (1 <= alarm.n <= n and alarm.n <= alarm.row):
             raise ValueError("an alarm after the last row")
         return cls(

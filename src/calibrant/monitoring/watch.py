@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints, rows_of
+from calibrant.core.config.convert import read_value
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.json import parse_json, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
@@ -229,18 +230,14 @@ class Watch:
             fix = "use the version of calibrant that wrote it, or start a new watch"
             raise InputError("watch", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
         with whole("watch", fix=FIX):
-            segments = state["segments"]
-            if type(segments) is not bool and not (type(segments) is list and all(type(s) is str for s in segments)):
-                raise ValueError(f"segments are {segments!r:.40}")
             watch = cls(
                 tolerance=read_number(state, "tolerance"),
                 alpha=read_number(state, "alpha"),
-                mode=cast(Mode, read_typed(state, "mode", str)),
-                segments=segments,
+                mode=read_value(Mode, state["mode"], "mode"),
+                segments=read_value(bool | list[str], state["segments"], "segments"),
             )
-            watch.task, watch.files = state["task"], read_cursors(read_typed(state, "files", dict))
-            if watch.task not in (None, *get_args(Task)):
-                raise ValueError(f"task is {watch.task!r:.40}")
+            watch.task = read_value(Task | None, state["task"], "task")
+            watch.files = read_cursors(read_typed(state, "files", dict))
             watch._read_segments(read_typed(state, "evidence", list))
             return watch
 

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.core.arrays import Array
+from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
-from calibrant.core.json import read_fields, read_typed, whole
+from calibrant.core.json import read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
 from calibrant.core.torch.layers import freeze
@@ -189,7 +190,7 @@ class FittedConfidNet(nn.Module):
         with whole(str(file), fix="fit and save it again"):
             if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
                 raise ValueError(f"{bad[0]:.40} is not finite")
-            options = ConfidNet(**read_fields(ConfidNet, facts["options"]))
+            options = from_json(ConfidNet, facts["options"])
             facts["options"] = asdict(options)
             if options.depth > len(tensors):
                 raise ValueError(f"depth is {options.depth}")

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
-from calibrant.core.json import read_fields, whole
+from calibrant.core.json import whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.parallel import pieces, threads
 from calibrant.core.predictions import Predictions
@@ -173,20 +174,21 @@ class FittedTrustScore:
     def load(cls, path: str | Path) -> "FittedTrustScore":
         arrays, facts = load_arrays(path, "TrustScore")
         with whole(str(path), fix=REFIT):
-            options = TrustScore(**read_fields(TrustScore, facts["options"]))
-            sigmoid = read_fields(_Sigmoid, {name: facts[name] for name in ("slope", "offset")})
+            options = from_json(TrustScore, facts["options"])
+            sigmoid = from_json(_Sigmoid, {name: facts[name] for name in ("slope", "offset")})
             check_arrays(arrays, {"known": (None, None), "labels": (len(arrays["known"]),)})
             known, labels = arrays["known"].astype(np.float64), _whole(arrays["labels"], len(arrays["known"]), "labels")
             rows = np.unique(labels, return_counts=True)[1]
             if len(rows) < 2 or rows.min() < options.rank:
                 raise ValueError("it holds too few rows of a class")
-            if sigmoid["slope"] is not None and not sigmoid["slope"] > 0:
-                raise ValueError(f"slope is {sigmoid['slope']}")
+            if sigmoid.slope is not None and not sigmoid.slope > 0:
+                raise ValueError(f"slope is {sigmoid.slope}")
             return cls(
                 options=options,
                 known=known,
                 labels=labels,
-                **sigmoid,
+                slope=sigmoid.slope,
+                offset=sigmoid.offset,
                 fingerprint=Fingerprint.from_dict(facts["fingerprint"]),
             )
 

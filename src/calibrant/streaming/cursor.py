@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
-from calibrant.core.json import read_fields
 from calibrant.core.predictions import Predictions
 from calibrant.streaming.state import MOST_ROWS
 
@@ -89,7 +89,7 @@ def merge_cursors(a: Mapping[str, Cursor], b: Mapping[str, Cursor]) -> dict[str,
 
 def read_cursors(files: dict[str, Any]) -> dict[str, Cursor]:
     """The cursors of a saved state, by file."""
-    cursors = {name: Cursor(**read_fields(Cursor, state)) for name, state in files.items()}
+    cursors = {name: from_json(Cursor, state) for name, state in files.items()}
     for name, cursor in cursors.items():
         if not 0 <= cursor.rows <= MOST_ROWS:
             raise ValueError(f"rows read of {name:.40} are {cursor.rows}")

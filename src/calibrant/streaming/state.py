@@ -3,11 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.config.convert import read_value
 from calibrant.core.errors import InputError
 from calibrant.core.json import parse_json, read_typed, whole
 from calibrant.core.predictions.row_data import Task
@@ -60,11 +61,12 @@ class State:
 
     @classmethod
     def _read(cls, state: Any) -> "State":
-        names = read_typed(state, "measures", list)
-        if not all(type(one) is str for one in names) or len(set(names)) != len(names):
+        names = read_value(list[str], state["measures"], "measures")
+        if len(set(names)) != len(names):
             raise ValueError(f"measures are {names!r:.60}")
-        n, k, task = read_typed(state, "n", int), read_typed(state, "k", int), state["task"]
-        if task not in (None, *get_args(Task)) or (task is None) != (n == 0):
+        n, k = read_typed(state, "n", int), read_typed(state, "k", int)
+        task = read_value(Task | None, state["task"], "task")
+        if (task is None) != (n == 0):
             raise ValueError(f"task is {task!r:.40}")
         if not (0 <= n <= MOST_ROWS and 0 <= k <= MOST_ROWS and (n > 0) == (k >= 2)):
             raise ValueError(f"{n} rows of {k} classes")

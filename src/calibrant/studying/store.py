@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
 from calibrant.core.files import fault_point, write_whole
 from calibrant.core.io.tables import read_table
-from calibrant.core.json import parse_json, read_fields
+from calibrant.core.json import parse_json
 from calibrant.studying.job import Outcome, Row
 
 if TYPE_CHECKING:
@@ -160,14 +161,15 @@ def _outcomes(file: Path, *, may_be_cut: bool = False) -> list[Outcome]:
             raise _damage_error(file, f"line {number} that is JSON", error) from error
         try:
             outcomes.append(_outcome(state))
-        except (ValueError, KeyError) as error:
-            raise _damage_error(file, f"line {number} that tells of a job", error) from error
+        except ValueError as error:
+            why = error.problem if isinstance(error, InputError) else error
+            raise _damage_error(file, f"line {number} that tells of a job", why) from error
     return outcomes
 
 
 def _outcome(state: Any) -> Outcome:
     """One line, field by field: numbers and words, and names that are nothing but names."""
-    outcome = Outcome(**read_fields(Outcome, state))
+    outcome = from_json(Outcome, state)
     for name in (outcome.key, outcome.kind):
         if not NAME.fullmatch(name):
             raise ValueError(f"the name {name!r:.40}")

@@ -1,15 +1,19 @@
 """TOML to dataclasses: what is right is read, what is wrong is refused with its line."""
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 
-from calibrant.core.config.convert import Bounds, Positive, build, check_fields, to_toml
+from calibrant.core.arrays import Array
+from calibrant.core.config.convert import Bounds, Positive, build, check_fields, from_json, read_option, to_toml
 from calibrant.core.config.overrides import read_changes
 from calibrant.core.config.toml import MOST_BYTES, Table, read_toml, write_toml
 from calibrant.core.errors import InputError
+from calibrant.core.json import whole
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,8 @@ def test_what_is_read_may_be_changed_without_changing_the_next_reading(tmp_path)
         ("size = true", "size: expected a whole number, got True"),
         ("size = 11", "size: expected 1 to 10, got 11"),
         (f"size = {10**400}", "size: expected a whole number"),
-        ("rate = inf", "rate: expected a number, got inf"),
-        ("rate = nan", "rate: expected a number, got nan"),
+        ("rate = inf", "rate: expected a finite number, got inf"),
+        ("rate = nan", "rate: expected a finite number, got nan"),
         ("rate = 0", "rate: expected more than 0, got 0.0"),
         ("title = 1979-05-27", "title: expected text, got datetime.date"),
         ('title = "a\\u0000b"', "title: expected text, got 'a\\x00b'"),
@@ -171,7 +175,7 @@ def test_a_value_over_very_many_lines_does_not_make_reading_slow(tmp_path):
         (["a b=3"], "--override: expected key=value"),
         (["size=abc"], "--override size=abc: size: expected a whole number, got 'abc'"),
         (["size=-1"], "--override size=-1: size: expected 1 to 10, got -1"),
-        (["rate=inf"], "--override rate=inf: rate: expected a number, got inf"),
+        (["rate=inf"], "--override rate=inf: rate: expected a finite number, got inf"),
         (["size.x=3"], "--override size.x=3: size: expected a whole number, got a table"),
         (["grid=3"], "--override grid=3: grid: expected a table, got 3"),
         (["sise=3"], "did you mean 'size'?"),
@@ -219,3 +223,53 @@ def test_tables_inside_remember_their_lines(tmp_path):
     assert table.at("nothing", "here") == Table()
     with pytest.raises(InputError, match=r"line 2 \(c = 1\): c: expected a table, got 1"):
         table.at("a", "b", "c")
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a JSON document holds."""
+
+    name: str
+    weights: Array
+    parts: list[Array]
+    score_type: Literal["logits", "probs"] = "logits"
+    rows: int | None = None
+
+
+def test_a_document_of_json_becomes_a_dataclass():
+    read = from_json(Document, {"name": "a\x00b", "weights": [[1, 2.5]], "parts": [[1], []], "rows": 3})
+    assert read.name == "a\x00b"  # names of files and groups may hold anything
+    assert read.weights.dtype == np.float64
+    assert read.weights.tolist() == [[1.0, 2.5]]
+    assert [part.tolist() for part in read.parts] == [[1.0], []]
+    assert (read.score_type, read.rows) == ("logits", 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"name": 3}, "name: expected text, got 3"),
+        ({"weights": "12"}, "weights: expected numbers, got '12'"),
+        ({"weights": [True]}, "weights: expected numbers, got [True]"),
+        ({"weights": [[1], [1, 2]]}, "weights: expected numbers, got [[1], [1, 2]]"),
+        ({"parts": [[1], ["a"]]}, "parts.1: expected numbers, got ['a']"),
+        ({"score_type": "logit"}, "score_type: expected one of logits, probs, got 'logit'"),
+        ({"rows": True}, "rows: expected a whole number, got True"),
+        ({"more": 1}, "key: expected one of name, parts, rows, score_type, weights, got 'more'"),
+    ],
+)
+def test_a_damaged_document_is_refused_without_what_to_write(wrong, says):
+    right = {"name": "a", "weights": [1], "parts": []}
+    damaged = re.escape(f"state: expected a whole one, got a damaged one ({says}). To fix it: refit.")
+    with pytest.raises(InputError, match=damaged), whole("state", fix="refit"):
+        from_json(Document, right | wrong)
+
+
+def test_options_as_text():
+    assert read_option(float, "1/4", "x:a") == 0.25
+    assert read_option(tuple[float, ...] | None, "1,2", "x:a") == (1.0, 2.0)
+    assert read_option(bool | None, "none", "x:a") is None
+    with pytest.raises(
+        InputError, match=r"ece:bins: expected a whole number, got 'many'. To fix it: write ece:bins=5\."
+    ):
+        read_option(int, "many", "ece:bins")

@@ -1,8 +1,10 @@
-"""TOML to frozen dataclasses and back: every key, type and bound is checked, and an error quotes the line.
+"""The one converter of type hints: TOML, JSON documents and options as text become frozen dataclasses.
 
 The fields say what is allowed: `epochs: Annotated[int, Bounds(least=1)] = 30`. Nested dataclasses are tables,
-`dict[str, X]` is a table of any names, `list[X]` and `tuple[X, ...]` are lists, `X | Y` is either, and `Any` is not
-looked at. A field whose name ends in `_` is written without it (`is_` is `is`).
+`dict[str, X]` is a table of any names, `list[X]` and `tuple[X, ...]` are lists, arrays are nested lists of numbers,
+`X | Y` is either, `Any` is not looked at, and another class asks for its instances. A field whose name ends in `_` is
+written without it (`is_` is `is`). Written by hand because errors quote the line of a TOML file and say what to write,
+which msgspec and cattrs cannot.
 """
 
 import dataclasses
@@ -15,7 +17,9 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from calibrant.core.config.toml import Keys, Table, show_value, write_toml
+import numpy as np
+
+from calibrant.core.config.toml import Keys, Table, parse_toml_value, show_value, write_toml
 from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
@@ -65,11 +69,56 @@ def build(cls: type[T], table: Table) -> T:
     return value
 
 
-def check_fields(entry: Any) -> None:
-    """Refuse wrong values in a dataclass made in Python, where nothing has read them: for its `__post_init__`."""
-    reader = _Reader(Table())
+def from_json(cls: type[T], state: Any) -> T:
+    """A dataclass from the JSON document that `plain` made of it; call it inside `whole`."""
+    value: T = _Reader(any_text=True).read(cls, state, ())
+    return value
+
+
+def read_value(hint: Any, value: Any, name: str) -> Any:
+    """A value of a document as any type, `Literal["logits", "probs"]` say; an error calls it by its name."""
+    return _Reader(any_text=True).read(hint, value, (name,))
+
+
+def read_option(hint: Any, text: str, name: str) -> Any:
+    """The value of an option given as text, `ece:bins=30` say; `name` is `ece:bins`.
+
+    >>> read_option(int | None, "30", "ece:bins"), read_option(int | None, "none", "ece:bins")
+    (30, None)
+    """
+    return _Reader(any_text=True, equals="=").read(hint, parse_text(hint, text), (name,))
+
+
+def parse_text(hint: Any, text: str) -> Any:
+    """Text of the command line as a type; text that is none stays text, for the reader to refuse."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return parse_text(inside[0], text)
+    if origin in (Union, UnionType):
+        if text == "none" and NoneType in inside:
+            return None
+        tries = ((part, parse_text(part, text)) for part in inside if part is not NoneType)
+        return next((value for part, value in tries if part is str or not isinstance(value, str)), text)
+    if origin in (list, tuple):
+        return [parse_text(inside[0], part) for part in text.strip("[]").replace(",", " ").split()]
+    try:
+        if hint is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if hint in (int, float):
+            return int(text) if hint is int else _number(text)
+        return parse_toml_value(text) if hint is Any or origin is dict else text
+    except (ValueError, KeyError, RecursionError, ZeroDivisionError):
+        return text
+
+
+def check_fields(entry: Any, of: str = "") -> None:
+    """Refuse wrong values in a dataclass made in Python, where nothing has read them: for its `__post_init__`.
+
+    Errors name a field as `of.field`.
+    """
+    reader = _Reader(any_text=bool(of))
     for key, (name, hint) in fields_of(type(entry)).items():
-        reader.read(hint, getattr(entry, name), (key,))
+        reader.read(hint, getattr(entry, name), (of, key) if of else (key,))
 
 
 def to_toml(entry: Any) -> str:
@@ -78,10 +127,13 @@ def to_toml(entry: Any) -> str:
 
 
 class _Reader:
-    """Values as types; the table is where errors find their lines."""
+    """Values as types; the table is where errors find their lines.
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
+    Text of a TOML file must be printable, because it becomes names; that of a JSON document may hold any character.
+    """
+
+    def __init__(self, table: Table | None = None, *, any_text: bool = False, equals: str = " = ") -> None:
+        self.table, self.any_text, self.equals = table or Table(), any_text, equals
 
     def read(self, hint: Any, value: Any, keys: Keys) -> Any:
         origin, inside = get_origin(hint), get_args(hint)
@@ -92,7 +144,7 @@ class _Reader:
         if origin in (Union, UnionType):
             return self._either(hint, value, keys)
         if origin is Literal:
-            if not any(value == word and type(value) is type(word) for word in inside):
+            if not any(isinstance(value, type(word)) and value == word for word in inside):
                 raise self._error(keys, unknown_name(_join_keys(keys), str(value)[:80], map(str, inside)))
             return value
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
@@ -103,10 +155,12 @@ class _Reader:
             }
         if origin in (list, tuple) and isinstance(value, list | tuple):
             return self._list(origin, inside, value, keys)
-        if origin is None and (scalar := _scalar(hint, value)) is not None:
-            return scalar
-        if hint is NoneType and value is None:
-            return None
+        if origin is np.ndarray and (array := _array(value)) is not None:
+            return array
+        if hint in KINDS and _is_like(hint, value) and (hint is not str or self.any_text or _is_printable(value)):
+            return None if value is None else _scalar(hint, value)
+        if origin is None and hint not in KINDS and isinstance(value, hint):
+            return value
         raise self._wrong(hint, value, keys)
 
     def _build(self, cls: Any, value: Any, keys: Keys) -> Any:
@@ -121,7 +175,8 @@ class _Reader:
         missing = [f.name for f in dataclasses.fields(cls) if _is_required(f) and f.name not in arguments]
         if missing:
             key = _join_keys((*keys, missing[0].rstrip("_")))
-            raise self._error(keys, InputError(key, expected="a value", got="none", fix=f"write {key} = ..."))
+            fix = f"write {key}{self.equals}..."
+            raise self._error(keys, InputError(key, expected="a value", got="none", fix=fix))
         try:
             return cls(**arguments)
         except InputError as error:  # a rule between fields: the line of the one it names
@@ -159,8 +214,10 @@ class _Reader:
     def _wrong(self, hint: Any, value: Any, keys: Keys) -> InputError:
         key = _join_keys(keys) or "the file"
         table = dataclasses.is_dataclass(hint) or get_origin(hint) is dict
-        fix = f"write [{key}] and its keys below" if table else f"write {key} = {_example(hint)}"
-        return self._error(keys, InputError(key, expected=_kind(hint), got=show_value(value), fix=fix))
+        fix = f"write [{key}] and its keys below" if table else f"write {key}{self.equals}{_example(hint)}"
+        finite = "finite " if isinstance(value, float) and not math.isfinite(value) else ""
+        expected = _kind(hint).replace("a number", f"a {finite}number")
+        return self._error(keys, InputError(key, expected=expected, got=show_value(value), fix=fix))
 
     def _error(self, keys: Keys, error: InputError) -> InputError:
         place = self.table.place(keys)
@@ -182,12 +239,31 @@ def _is_required(f: "dataclasses.Field[Any]") -> bool:
     return f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
 
 
+def _number(text: str) -> float:
+    above, slash, below = text.partition("/")
+    if slash:  # as people write the size of an attack, 1/255
+        return float(above) / float(below)
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _array(value: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """Numbers in lists, and nothing else that numpy would take for numbers; None if they are none."""
+    try:
+        array = np.array(value)
+    except ValueError:  # rows of different lengths
+        return None
+    return array.astype(np.float64) if array.dtype.kind in "if" or not array.size else None
+
+
 def _scalar(hint: Any, value: Any) -> Any:
     """The value as text, number or truth value; None if it is not one."""
     if hint is bool:
         return value if isinstance(value, bool) else None
     if hint is str:
-        return value if isinstance(value, str) and all(c.isprintable() or c in "\n\t" for c in value) else None
+        return value if isinstance(value, str) else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:
@@ -200,17 +276,23 @@ def _scalar(hint: Any, value: Any) -> Any:
     return whole if whole is not None and abs(whole) < 2**BITS else None
 
 
+def _is_printable(text: str) -> bool:
+    return all(c.isprintable() or c in "\n\t" for c in text)
+
+
 def _is_like(hint: Any, value: Any) -> bool:
     """Whether the value is of the kind of this type, right or not."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     origin = get_origin(hint)
     if dataclasses.is_dataclass(hint) or origin is dict:
         return isinstance(value, Mapping) or dataclasses.is_dataclass(value)
-    if origin in (list, tuple):
-        return isinstance(value, list | tuple)
+    if origin in (list, tuple, np.ndarray):
+        return isinstance(value, list | tuple | np.ndarray)
     if origin is Literal:
         return isinstance(value, tuple({type(word) for word in get_args(hint)}))
-    return hint is Any or (value is None if hint is NoneType else _scalar(hint, value) is not None)
+    if hint is Any or hint is NoneType:
+        return hint is Any or value is None
+    return _scalar(hint, value) is not None if hint in KINDS else isinstance(value, hint)
 
 
 def _kind(hint: Any) -> str:
@@ -223,7 +305,9 @@ def _kind(hint: Any) -> str:
         return "a table"
     if origin is Literal:
         return f"one of {', '.join(map(str, inside))}"
-    return f"a list, each {_kind(inside[0])}" if origin in (list, tuple) else KINDS.get(hint, "a value")
+    if origin is np.ndarray:
+        return "numbers"
+    return f"a list, each {_kind(inside[0])}" if origin in (list, tuple) else KINDS.get(hint) or f"a {hint.__name__}"
 
 
 def _example(hint: Any) -> str:

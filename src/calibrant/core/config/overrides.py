@@ -3,10 +3,9 @@
 import dataclasses
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, get_args, get_origin
 
-from calibrant.core.config.convert import fields_of
+from calibrant.core.config.convert import fields_of, parse_text
 from calibrant.core.config.toml import MOST_DEEP, Keys, Table, show_value
 from calibrant.core.errors import InputError
 
@@ -19,7 +18,7 @@ def read_changes(cls: type, changes: Iterable[str], option: str = "--override") 
         names = _names(key) if equals else []
         if not names or len(names) > MOST_DEEP:
             raise InputError(option, expected="key=value", got=show_value(change), fix=f"write {option} epochs=5")
-        value = _from_text(text.strip(), _hint_at(cls, names))
+        value = parse_text(_hint_at(cls, names), text.strip())
         places: dict[Keys, str] = {tuple(names[:n]): f"{option} {change}" for n in range(1, len(names) + 1)}
         merged = Table(nest(names, value), places).over(merged)
     return merged
@@ -60,33 +59,3 @@ def _hint_at(hint: Any, names: Iterable[str]) -> Any:
         else:
             hint = get_args(hint)[1] if get_origin(hint) is dict else Any
     return hint
-
-
-def _from_text(text: str, hint: Any) -> Any:
-    """Text of the command line as a type; text that is none stays text, for the reader to refuse."""
-    origin, inside = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return _from_text(text, inside[0])
-    if origin in (Union, UnionType):
-        tries = ((part, _from_text(text, part)) for part in inside)
-        return next((value for part, value in tries if part is str or not isinstance(value, str)), text)
-    if origin in (list, tuple):
-        return [_from_text(part, inside[0]) for part in text.strip("[]").replace(",", " ").split()]
-    try:
-        if hint is bool:
-            return {"true": True, "false": False}[text.lower()]
-        if hint in (int, float):
-            return _number(text)
-        return tomllib.loads(f"x = {text}")["x"] if hint is Any or origin is dict else text
-    except (ValueError, KeyError, RecursionError, ZeroDivisionError):
-        return text
-
-
-def _number(text: str) -> float:
-    above, slash, below = text.partition("/")
-    if slash:  # as people write the size of an attack, 1/255
-        return float(above) / float(below)
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)

@@ -73,6 +73,15 @@ def write_toml(values: Mapping[str, Any]) -> str:
     return "\n".join(_write(values, "")).lstrip("\n") + "\n"
 
 
+def parse_toml_value(text: str) -> Any:
+    """One value of TOML; a ValueError or RecursionError if the text is none.
+
+    >>> parse_toml_value("[1, 2]")
+    [1, 2]
+    """
+    return tomllib.loads(f"x = {text}")["x"]
+
+
 def show_value(value: Any) -> str:
     """A value in an error: short, and tables by their kind."""
     if isinstance(value, Mapping):

@@ -3,14 +3,15 @@
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.config.convert import from_json, read_value
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.json import plain, read_json, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
@@ -177,12 +178,14 @@ class Map:
                 steps=tuple(step_of(one, k) for one in read_typed(state, "steps", list)),
                 parameters=plain(read_typed(state, "parameters", dict)),
                 keeps_argmax=read_typed(state, "keeps_argmax", bool),
-                fit=_fit_of(read_typed(state, "fit", dict)),
+                fit=from_json(Fit, {one.name: state["fit"][one.name] for one in fields(Fit)}),
                 fingerprint=Fingerprint.from_dict(state["fingerprint"]),
                 groups=None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
-                task=_task_of(state["task"], k),
-                score_type=_score_type_of(state["score_type"]),
+                task=read_value(Task, state["task"], "task"),
+                score_type=read_value(ScoreType, state["score_type"], "score_type"),
             )
+            if loaded.task in ("binary", "confidence") and k != 2:
+                raise ValueError(f"task is {loaded.task} of {k} classes")
             for one in (loaded.groups or {}).values():
                 if (one.k, one.task) != (k, loaded.task) or one.groups is not None:
                     raise ValueError("a group's map is for other classes")
@@ -238,30 +241,6 @@ def load_map(path: str | Path) -> Map:
         raise InputError.inside(str(path), error) from None
 
 
-def _task_of(state: Any, k: int) -> Task:
-    """The task that a map says it takes."""
-    known = next((task for task in MADE_BY if task == state), None)
-    if known is None or (known in ("binary", "confidence") and k != 2):
-        raise ValueError(f"shape is {state!r:.40}")
-    return known
-
-
-def _score_type_of(state: Any) -> ScoreType:
-    if state not in ("logits", "probs"):
-        raise ValueError(f"score_type is {state!r:.40}")
-    return "logits" if state == "logits" else "probs"
-
-
-def _fit_of(state: dict[str, Any]) -> Fit:
-    """The report of a fit from its JSON."""
-    gradient, steps = state["gradient"], state["steps"]
-    if not (gradient is None or (type(gradient) in (int, float) and np.isfinite(gradient))):
-        raise ValueError(f"gradient is {gradient!r:.40}")
-    if not (steps is None or type(steps) is int):
-        raise ValueError(f"steps is {steps!r:.40}")
-    return Fit(read_typed(state, "converged", bool), read_typed(state, "diagnosis", str), gradient, steps)
-
-
 HIGHEST = 2.0  # no curve says more: values are probabilities, perhaps a little beyond one
 
 
@@ -275,34 +254,12 @@ def step_of(state: Any, k: int) -> Step:
     name = read_typed(state, "step", str)
     if name not in STEPS:
         raise ValueError(f"there is no step {name!r:.40}")
-    hints = {field: hint for field, hint in get_type_hints(STEPS[name]).items() if field != "name"}
-    step = STEPS[name](**{field: _value(field, state[field], hint) for field, hint in hints.items()})
+    step = from_json(STEPS[name], {field: value for field, value in state.items() if field != "step"})
     if not is_finite(step):
         raise ValueError(f"numbers of the step {name} are not finite")
     if not _fits(step, k):
         raise ValueError(f"numbers of the step {name} do not suit {k} classes")
     return step
-
-
-def _value(name: str, value: Any, hint: Any) -> Any:
-    if get_origin(hint) is Literal:
-        if not isinstance(value, str) or value not in get_args(hint):
-            raise ValueError(f"{name} is {value!r:.40}")
-        return value
-    if get_origin(hint) is list:
-        if type(value) is not list:
-            raise ValueError(f"{name} is {value!r:.40}")
-        return [_array(name, one) for one in value]
-    array = _array(name, value)
-    return float(array) if hint is float else array
-
-
-def _array(name: str, value: Any) -> Array:
-    """Numbers, and nothing that numpy would take for numbers."""
-    array = np.array(value)
-    if array.dtype.kind not in "if" and array.size:
-        raise ValueError(f"{name} holds {value!r:.40}")
-    return array.astype(np.float64)
 
 
 def _numbers(step: Step) -> Iterator[Any]:
