@@ -151,3 +151,52 @@ def test_numbers_of_two_language_models(model, column, expected):
     accuracy, ece, auroc = values(done)
     assert accuracy == pytest.approx(expected[0], abs=5e-5)
     assert (ece, auroc) == pytest.approx(expected[1:], abs=6e-7)
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """A folder with an Inspect log in JSON, whose samples have log-probabilities of tokens."""
+    rng = np.random.default_rng(0)
+    samples = [
+        {
+            "id": i,
+            "scores": {"match": {"value": "C" if rng.random() < p else "I"}},
+            "output": {"choices": [{"logprobs": {"content": [{"token": "x", "logprob": float(np.log(p))}]}}]},
+        }
+        for i, p in enumerate(rng.uniform(0.3, 1.0, 60))
+    ]
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = {"version": 2, "status": "success", "eval": {"task": "demo"}, "samples": samples}
+    (folder / "demo.json").write_text(json.dumps(log, indent=2))
+    return folder
+
+
+def test_a_json_log_of_inspect_is_no_state_of_sums(logs):
+    assert "ece" in run("measure", "demo.json", "-m", "ece", cwd=logs).stdout
+    assert "holds" in run("check", "demo.json", "--max", "ece=0.9", cwd=logs).stdout
+
+
+def test_a_folder_of_logs_has_a_report(logs):
+    assert (
+        "Written to" in run("report", "logs", "--out", "r.html", "--override", "resamples=50", cwd=logs.parent).stdout
+    )
+
+
+def test_how_a_file_was_read_is_said_once_below_the_table(logs):
+    told = " ".join(run("measure", "demo.json", "-m", "ece", "-m", "nll", "-m", "brier", cwd=logs).stdout.split())
+    assert told.lower().count("from the log-probabilities of tokens") == 1
+
+
+def test_other_json_is_not_called_a_state(tmp_path):
+    (tmp_path / "results.json").write_text('{"results": {}}')
+    error = run("measure", "results.json", "-m", "ece", cwd=tmp_path, code=2).stderr
+    assert "expected JSON written by Accumulator.save" in error
+
+
+def test_compare_names_the_file_without_ids(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"confidence": rng.random(60), "correct": rng.integers(0, 2, 60), "id": range(60)})
+    frame.write_csv(tmp_path / "a.csv")
+    frame.drop("id").write_csv(tmp_path / "b.csv")
+    assert "since b has no ids" in run("compare", "a.csv", "b.csv", "-m", "brier", cwd=tmp_path).stdout

@@ -10,6 +10,7 @@ from calibrant.cli._app import print_json
 from calibrant.cli._inputs import Inputs
 from calibrant.cli._streams import Format, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
+from calibrant.core.io.inspect_logs import is_inspect_log
 from calibrant.core.io.missing import Missing
 from calibrant.core.json import read_json
 from calibrant.measuring.check import Check, all_pass
@@ -20,7 +21,8 @@ States = cal.Accumulator | cal.Accumulators
 
 
 def is_state(file: Path) -> bool:
-    return file.suffix == ".json"
+    """Whether a file is read as saved sums: a .json file that is no log of Inspect."""
+    return file.suffix == ".json" and not is_inspect_log(file)
 
 
 def load_state(file: Path) -> States:
@@ -84,10 +86,11 @@ def measure_stream(
 
 def measure_state(file: Path, measures: list[str] | None, output: SumsOutput) -> None:
     """Print the measures of saved sums."""
+    sums = load_state(file)
     if measures:
         fix = "leave --measure out: a state has the measures it was built for"
         raise InputError(str(file), expected="no --measure", got="a state of sums", fix=fix)
-    output.show(load_state(file), ", from sums")
+    output.show(sums, ", from sums")
 
 
 def _begin(state: Path | None, measures: list[str] | None, by: str | None) -> States:

@@ -54,7 +54,7 @@ def measure(
 
     FILE may also be a state that --state or an accumulator wrote (.json).
     """
-    from calibrant.measuring.measure import measure_if_defined
+    from calibrant.measuring.measure import how_read, measure_if_defined
     from calibrant.measuring.standard import standard
 
     if set_name not in ("standard", "benchmark102"):
@@ -99,7 +99,7 @@ def measure(
     if as_json:
         return print_json([m.to_dict() | inputs.facts(p) for m in rows])
 
-    tables.show(tables.measurements(rows, confidence))
+    tables.show(tables.measurements(rows, confidence, said_below=how_read(p)))
     _show_reasons(rows)
     inputs.show_notes(p)
     if not measures:
@@ -216,7 +216,9 @@ def compare(
         left_out = f"{count(rows[0].only_in_a, 'row')} only in {names[0]}, {rows[0].only_in_b:,} only in {names[1]}"
         tables.show(f"\njoined by id: {count(rows[0].n, 'row')} in both; left out {left_out}")
     if rows[0].matched_by == "order" and first.task == "confidence":
-        tables.show("\npaired by their order, since the files have no ids: row 1 with row 1, and so on")
+        without = " and ".join(name for name, p in zip(names, (first, second), strict=True) if p.ids is None)
+        reason = f"since {without} {'have' if ' and ' in without else 'has'} no ids"
+        tables.show(f"\npaired by their order, {reason}: row 1 with row 1, and so on")
     inputs.show_notes(first, second)
 
 

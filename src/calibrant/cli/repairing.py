@@ -33,7 +33,7 @@ ROWS = {"held_out": "held-out rows", "cross_fitted": "cross-fitted rows", "fitti
 def fit(
     file: File,
     what: Annotated[str, typer.Option("--with", help="a calibrator, a chain (temperature+isotonic), auto or all")],
-    out: Annotated[Path | None, typer.Option(help="write the map to this JSON file")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write the map to this JSON file")] = None,
     test: Annotated[Path | None, typer.Option(help="judge the map on these rows")] = None,
     cross_fit: Annotated[bool, typer.Option("--cross-fit", help="judge the map by cross-fitting")] = False,
     keep_argmax: Annotated[

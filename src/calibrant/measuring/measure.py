@@ -162,8 +162,12 @@ def measure_if_defined(p: Predictions, what: What, **options: Any) -> Measuremen
 
 def definition_of(chosen: Measure, p: Predictions) -> str:
     """What exactly the number is; where scores were made of something else, that too, because it changes the number."""
-    notes = [note[:1].lower() + note[1:].rstrip(".") for note in p.row_data.notes]
-    return "; ".join([chosen.definition_for(p), *notes])
+    return chosen.definition_for(p) + how_read(p)
+
+
+def how_read(p: Predictions) -> str:
+    """The end of every definition: how the file was read."""
+    return "".join(f"; {note[:1].lower()}{note[1:].rstrip('.')}" for note in p.row_data.notes)
 
 
 def warn_if_reversed(m: Measurement) -> None:

@@ -42,7 +42,7 @@ def today() -> str:
 
 
 def source_of(p: Predictions, name: str, role: str, file: Path | None = None) -> SourceFile:
-    digest = hash_file(file) if file else _hash_numbers(p)
+    digest = hash_file(file) if file and file.is_file() else _hash_numbers(p)
     return SourceFile(name=visible(name), role=role, n=p.n, k=p.k, kind=p.score_type, sha256=digest)
 
 

@@ -41,8 +41,8 @@ def show(*parts: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def measurements(rows: Sequence["Measurement"], confidence: float) -> Text:
-    """Two lines a measure: the numbers, then what they are."""
+def measurements(rows: Sequence["Measurement"], confidence: float, *, said_below: str = "") -> Text:
+    """Two lines a measure: the numbers, then what they are, without the end that is said once below the table."""
     from calibrant.measures import make
     from calibrant.measuring.confidence_limits import MANY_ROWS
 
@@ -52,7 +52,8 @@ def measurements(rows: Sequence["Measurement"], confidence: float) -> Text:
         better = BETTER[make(m.measure).direction]
         numbers = f"{m.measure:{width}}{number(m.value):11}{bracket(m.low, m.high):20}{better}"
         text.append(f"{numbers.rstrip()}\n", style="not bold")
-        said = f"{m.definition}; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else m.definition
+        said = m.definition.removesuffix(said_below)
+        said += f"; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else ""
         lines = wrap(said, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
         text.append("\n".join([*lines, ""]), style="not bold dim")
     text.rstrip()

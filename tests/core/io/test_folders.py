@@ -54,3 +54,12 @@ def test_other_folders_are_refused(tmp_path):
     (tmp_path / "p.csv").write_text("x\n")
     with pytest.raises(InputError, match=r"got a folder with p\.csv"):
         Predictions.load(tmp_path)
+
+
+def test_groups_of_inspect_logs_are_their_tasks(tmp_path):
+    times = {"arc_challenge": "2026-11-18T06-56-38-00-00", "boolq": "2026-11-18T06-56-41+00-00"}
+    for task, time in times.items():
+        samples = [{"id": i, "scores": {"m": {"value": "C", "metadata": {"confidence": 0.9}}}} for i in range(2)]
+        log = {"version": 2, "status": "success", "eval": {"task": task}, "samples": samples}
+        (tmp_path / f"{time}_{task}_Gs2jjhoWwMNiRSQ2GS8Jou.json").write_text(json.dumps(log))
+    assert set(Predictions.load(tmp_path).groups) == {"arc_challenge", "boolq"}

@@ -2,18 +2,23 @@
 
 import json
 import math
-import zipfile
+import sys
 
 import pytest
 
 from calibrant import InputError, Predictions
 
+if sys.version_info >= (3, 14):
+    import zipfile
+else:
+    from backports.zstd import zipfile
 
-def sample(i, value, *, confidence=None, logprobs=None, scorer="match", **metadata):
+
+def sample(i, value, *, confidence=None, logprobs=None, scorer="match", epoch=1, **metadata):
     score = {"value": value, "metadata": {} if confidence is None else {"confidence": confidence}}
     content = None if logprobs is None else {"content": [{"token": "x", "logprob": x} for x in logprobs]}
     output = {"choices": [{"message": {}, "logprobs": content}]}
-    return {"id": i, "epoch": 1, "metadata": metadata, "scores": {scorer: score}, "output": output}
+    return {"id": i, "epoch": epoch, "metadata": metadata, "scores": {scorer: score}, "output": output}
 
 
 def write(file, samples):
@@ -21,10 +26,10 @@ def write(file, samples):
     if file.suffix == ".json":
         file.write_text(json.dumps(header | {"samples": samples}))
         return
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:  # as Inspect does by default (0.3.285)
         archive.writestr("header.json", json.dumps(header))
         for one in samples:
-            archive.writestr(f"samples/{one['id']}_epoch_1.json", json.dumps(one))
+            archive.writestr(f"samples/{one['id']}_epoch_{one['epoch']}.json", json.dumps(one))
 
 
 @pytest.mark.parametrize("suffix", [".eval", ".json"])
@@ -75,3 +80,37 @@ def test_what_cannot_be_read_is_refused(tmp_path):
     file.write_bytes(b"PK nothing")
     with pytest.raises(InputError, match="a readable Inspect log, got a damaged one"):
         Predictions.load(file)
+
+
+def test_samples_of_several_epochs_are_clusters(tmp_path):
+    file = tmp_path / "log.eval"
+    rows = [(1, 1), (2, 1), (1, 2), (2, 2)]
+    write(file, [sample(i, "C", confidence=0.9, epoch=epoch, topic="t") for i, epoch in rows])
+    p = Predictions.load(file)
+    assert p.ids.tolist() == ["1, epoch 1", "2, epoch 1", "1, epoch 2", "2, epoch 2"]
+    assert p.clusters[0] == p.clusters[2] != p.clusters[1] == p.clusters[3]
+    assert Predictions.load(file, cluster="none").clusters is None
+    assert len(set(Predictions.load(file, cluster="topic").clusters)) == 1
+
+
+def test_samples_that_ended_in_an_error_follow_the_policy(tmp_path):
+    file = tmp_path / "log.eval"
+    failed = sample(3, "C") | {"scores": {}, "error": {"message": "ConnectionError"}}
+    write(file, [sample(1, "C", confidence=0.9), sample(2, "I", confidence=0.4), failed])
+    with pytest.raises(InputError, match="none in 1 of 3 rows"):
+        Predictions.load(file)
+    assert Predictions.load(file, missing="drop").n == 2
+
+
+def test_logs_compressed_by_deflate_and_damaged_ones(tmp_path):
+    with zipfile.ZipFile(tmp_path / "old.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(3):
+            archive.writestr(f"samples/{i}_epoch_1.json", json.dumps(sample(i, "C", confidence=0.5 + i / 10)))
+    assert Predictions.load(tmp_path / "old.eval").n == 3
+    write(tmp_path / "log.eval", [sample(i, "C", confidence=0.9, text="ab" * 200 + str(i)) for i in range(3)])
+    damaged = bytearray((tmp_path / "log.eval").read_bytes())
+    where = damaged.find(b"samples/1_epoch_1.json") + 30
+    damaged[where : where + 20] = bytes(20)
+    (tmp_path / "log.eval").write_bytes(damaged)
+    with pytest.raises(InputError, match="got a damaged one"):
+        Predictions.load(tmp_path / "log.eval")

@@ -16,6 +16,7 @@ from calibrant.core.io.score_table import ScoreTable
 
 MOST_FILES = 10_000
 SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
+INSPECT_LOG = re.compile(r"(?:\d{4}-\d\d-\d\dT[\d:+-]+_)?(.+?)(?:_[A-Za-z0-9]{22})?\.(?:eval|json)")  # time, task, id
 
 
 def read_folder(folder: Path, columns: Columns) -> ScoreTable:
@@ -38,10 +39,12 @@ def _task_files(folder: Path) -> dict[str, Path]:
     """The log of each task; an error where a task has two, or the folder has those of two models."""
     files: dict[str, Path] = {}
     for file in sorted(folder.rglob("*"))[:MOST_FILES]:
-        match = SAMPLES.fullmatch(file.name)
-        if not file.is_file() or not (match or is_inspect_log(file)):
+        if not file.is_file():
             continue
-        task = match[1] if match else file.stem
+        match = SAMPLES.fullmatch(file.name) or (is_inspect_log(file) and INSPECT_LOG.fullmatch(file.name))
+        if not match:
+            continue
+        task = match[1]
         if task in files:
             raise InputError(
                 str(folder),

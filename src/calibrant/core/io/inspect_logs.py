@@ -2,9 +2,10 @@
 
 import json
 import math
-import zipfile
+import sys
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import ColumnRoles, Columns
 from calibrant.core.io.missing import apply_policy
 from calibrant.core.io.score_table import ScoreTable, build_table
-from calibrant.core.io.size_limits import JSON_BYTES, check_unpacked, most_bytes
+from calibrant.core.io.size_limits import check_unpacked, most_bytes
 
+DEFAULT_FIELD = "confidence"
 GRADES = {"C": 1, "I": 0, "N": 0}  # correct, incorrect, no answer; P (partly correct) is neither right nor wrong
 FROM_LOGPROBS = (
     "Confidences are the probabilities of the whole generated answers, from the log-probabilities of tokens."
@@ -38,24 +40,15 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
 
     The confidence is the field `columns.confidence` of the metadata of the score or of the sample ("confidence" by
     default), else the probability of the generated tokens where they were logged. `columns.correct` names the scorer
-    where there are several.
+    where there are several. A sample that ended in an error has no confidence. Samples that were asked in several
+    epochs are clusters.
     """
-    samples = list(_samples(file))
-    if not samples:
+    answers = [_read_answer(file, sample, columns) for sample in _samples(file)]
+    if not answers:
         raise InputError(str(file), expected="a log with samples", got="none", fix="log the samples of the run")
-    field = columns.confidence or "confidence"
-    confidences, labels, from_tokens = [], [], False
-    for sample in samples:
-        where = f"{file}, sample {sample.get('id')}"
-        score = _score(where, sample, columns.correct)
-        confidence = _read_stated(field, score, sample)
-        if confidence is None and columns.confidence is None:
-            confidence = _token_probability(sample)
-            from_tokens |= confidence is not None
-        confidences.append(confidence)
-        labels.append(_grade(where, score.get("value")))
-    gaps = np.array([confidence is None for confidence in confidences])
+    gaps = np.array([answer.confidence is None for answer in answers])
     if gaps.all():
+        field = columns.confidence or DEFAULT_FIELD
         raise InputError(
             str(file),
             expected=f"a field {field} in the metadata of scores or samples, or log-probabilities of tokens",
@@ -63,22 +56,67 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
             fix="let the scorer write the confidence into its metadata, or run with --logprobs",
         )
     missing = apply_policy(str(file), "confidence", int(gaps.sum()), len(gaps), columns.missing)
-    keep = ~gaps if columns.missing == "drop" else np.ones(len(gaps), dtype=bool)
+    kept = [answer for answer in answers if answer.confidence is not None or columns.missing != "drop"]
     arrays: dict[str, Any] = {
-        "confidence": np.array([0.0 if c is None else c for c in confidences])[keep],
-        "labels": np.where(gaps, 0, labels)[keep],
-        "ids": np.array([str(sample.get("id")) for sample in samples])[keep],
+        "confidence": np.array([answer.confidence or 0.0 for answer in kept]),
+        "labels": np.array([0 if answer.confidence is None else answer.grade for answer in kept]),
+        "ids": np.array([answer.id for answer in kept]),
     }
+    if len({answer.epoch for answer in kept}) > 1:
+        arrays["clusters"] = arrays["ids"]
+        arrays["ids"] = np.array([f"{answer.id}, epoch {answer.epoch}" for answer in kept])
     for array, name in (("groups", columns.group), ("clusters", columns.cluster)):
+        if name is not None:
+            arrays.pop(array, None)
         if name not in (None, "none"):
-            arrays[array] = np.array([_field(file, sample, str(name)) for sample in samples])[keep]
-    roles = ColumnRoles("confidence", field, {})
-    notes = (FROM_LOGPROBS,) if from_tokens else ()
+            arrays[array] = np.array([getattr(answer, array.removesuffix("s")) for answer in kept])
+    notes = (FROM_LOGPROBS,) if any(answer.from_tokens for answer in kept) else ()
+    roles = ColumnRoles("confidence", columns.confidence or DEFAULT_FIELD, {})
     return build_table(str(file), arrays, roles, columns, missing=missing, notes=notes, rows_known=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is kept of a sample, which may hold megabytes of messages."""
+
+    id: str
+    epoch: str
+    confidence: float | None
+    from_tokens: bool
+    grade: int
+    group: str | None
+    cluster: str | None
+
+
+def _read_answer(file: Path, sample: dict[str, Any], columns: Columns) -> Answer:
+    confidence, from_tokens, grade = None, False, 0
+    if sample.get("scores") or not sample.get("error"):  # neither: the log was not scored, which _score says
+        where = f"{file}, sample {sample.get('id')}"
+        score = _score(where, sample, columns.correct)
+        grade = _grade(where, score.get("value"))
+        confidence = _read_stated(columns.confidence or DEFAULT_FIELD, score, sample)
+        if confidence is None and columns.confidence is None:
+            confidence = _token_probability(sample)
+            from_tokens = confidence is not None
+    return Answer(
+        id=str(sample.get("id")),
+        epoch=str(sample.get("epoch", 1)),
+        confidence=confidence,
+        from_tokens=from_tokens,
+        grade=grade,
+        group=_field(file, sample, columns.group),
+        cluster=_field(file, sample, columns.cluster),
+    )
 
 
 def _samples(file: Path) -> Iterator[dict[str, Any]]:
     """The samples of a log: a list in the JSON document, or one JSON file each in the archive."""
+    # Inspect compresses by Zstandard, which Python's own zipfile reads from 3.14 on
+    if sys.version_info >= (3, 14):
+        import zipfile
+        from compression.zstd import ZstdError
+    else:
+        from backports.zstd import ZstdError, zipfile
     try:
         if file.suffix == ".json":
             if file.stat().st_size > most_bytes(file):
@@ -91,18 +129,20 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
             members = [info for info in archive.infolist() if _is_sample(info.filename)]
             check_unpacked(file, sum(info.file_size for info in members))
             for info in members:
-                with archive.open(info) as stream:
-                    sample = json.loads(stream.read(JSON_BYTES))
+                sample = json.loads(archive.read(info))
                 if isinstance(sample, dict):
                     yield sample
     except (
         OSError,
         ValueError,
         RecursionError,
+        EOFError,
         zipfile.BadZipFile,
         zlib.error,
+        ZstdError,
         NotImplementedError,
         KeyError,
+        RuntimeError,  # an archive with a password
     ) as error:
         if isinstance(error, InputError):
             raise
@@ -158,7 +198,9 @@ def _token_probability(sample: dict[str, Any]) -> float | None:
     return math.exp(min(total, 0.0)) if tokens and math.isfinite(total) else None
 
 
-def _field(file: Path, sample: dict[str, Any], name: str) -> str:
+def _field(file: Path, sample: dict[str, Any], name: str | None) -> str | None:
+    if name in (None, "none"):
+        return None
     metadata = sample.get("metadata")
     value = sample.get(name, metadata.get(name) if isinstance(metadata, dict) else None)
     if value is None:
