@@ -356,7 +356,7 @@ def test_a_network_of_ours_with_images():
 def test_a_network_of_others_names_its_last_layer(trained):
     theirs = nn.Sequential(copy.deepcopy(trained[0.0].body), copy.deepcopy(trained[0.0].head))
     loaders = batches(128, 2), batches(100, 3)
-    with pytest.raises(InputError, match=r"a last layer named head.*linear layers are 0.0, 1.*head='fc'"):
+    with pytest.raises(InputError, match=r"a last layer named head.*linear layers are 0.0, 1.*head='1'"):
         ConfidNet(epochs=1).fit(theirs, *loaders)
     fitted = ConfidNet(epochs=2, head="1", **SMALL).fit(theirs, *loaders)
     ours = ConfidNet(epochs=2, **SMALL).fit(trained[0.0], *loaders)

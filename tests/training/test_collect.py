@@ -128,6 +128,11 @@ def test_what_cannot_be_collected_is_refused(rows):
         (Inner(3, lambda z: {"features": z}), [(x, labels)], "a dict with features"),
         (Inner(3), [(x, labels[:5])], r"expected shape \(10,\)"),
         (Inner(3), [x], "got Tensor"),
+        (
+            Inner(3),
+            [{"x": x, "site": x, "labels": labels}],
+            r"what the network takes \(\w+\), got .*To fix it: name the",
+        ),
     ):
         with pytest.raises(InputError, match=says):
             cal.collect(network, loader)

@@ -250,7 +250,7 @@ def test_an_objective_is_what_is_written():
 
 def test_a_network_of_others_names_its_last_layer():
     network = nn.Sequential(nn.Flatten(), nn.Linear(3 * 144, 8), nn.ReLU(), nn.Linear(8, 5))
-    with pytest.raises(InputError, match=r"meta-regularisation needs the features.*1, 3.*head='fc'"):
+    with pytest.raises(InputError, match=r"meta-regularisation needs the features.*1, 3.*head='3'"):
         MetaStep(network, GammaNet(8, 5))
     step = MetaStep(network, GammaNet(8, 5), head="3", lookahead="full")
     step(*batch(0), *batch(1), 0.1).loss.backward()

@@ -10,7 +10,8 @@ from commands import run
 
 from calibrant import Predictions
 from calibrant.core.errors import InputError
-from calibrant.training.predict import device_of, predict_run
+from calibrant.training.images import part_of_run
+from calibrant.training.predict import device_of, predict, predict_run
 from calibrant.training.run import open_run
 
 
@@ -106,3 +107,12 @@ def test_train_and_predict_from_the_command_line(tmp_path):
 def test_bad_commands(tmp_path, arguments, says):
     assert says in run(*arguments, cwd=tmp_path, code=2).stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_network_that_gives_nan_is_named(small_run):
+    trained = open_run(small_run)
+    network = trained.network()
+    network.head.weight.data.fill_(float("nan"))
+    part = part_of_run(trained, "test")
+    with pytest.raises(InputError, match=f"network: expected finite logits, got NaN or infinity in {len(part.labels)}"):
+        predict(network, part, trained.pixels(device_of("cpu"), "test"))

@@ -13,7 +13,7 @@ from torch import Tensor
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.predictions import Predictions
-from calibrant.core.torch.layers import layer, listening
+from calibrant.core.torch.layers import check_finite, layer, listening
 
 if TYPE_CHECKING:
     from calibrant.core.predictions.tasks import Ignore
@@ -67,7 +67,7 @@ def collect(
         parts = [_rows(*_trainer_output(network), axis, ignore, 0)]
     else:
         where = _device(network, device)
-        head = None if features is None else layer(network, features, "collect")
+        head = None if features is None else layer(network, features, "collect", option="features")
         parts = list(_all_rows(network, _with_progress(loader, progress), axis, ignore, where, entries, head, seen))
     if not parts:
         fix = "give a loader that has some, and that has not been used up"
@@ -75,7 +75,7 @@ def collect(
     scores, given, items = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
     if not len(given):
         raise InputError("labels", expected="rows that are not ignored", got="none", fix="check the labels to ignore")
-    _check_finite(scores, items)
+    check_finite(scores, items)
     if axis is not None and features is not None:
         raise InputError("features", expected="one row for each input", got=f"axis={axis}", fix="leave out features")
     several = axis is not None and 1 < len(np.unique(items)) < len(items)
@@ -107,15 +107,6 @@ class _RowColumns:
 
     clusters: list[Any] = field(default_factory=list)
     features: list[Any] = field(default_factory=list)
-
-
-def _check_finite(scores: Floats, items: Any) -> None:
-    """Refuse NaN and infinity, which say that something is wrong with the network or its inputs."""
-    wrong = (np.isnan(scores) | (scores == np.inf)).any(axis=1)
-    if wrong.any():
-        got = f"NaN or infinity in {wrong.sum():,} of {len(scores):,} rows, the first from input {items[wrong][0]}"
-        fix = "look at the network's weights and at this input; in half precision, use float32 or bfloat16"
-        raise InputError("network", expected="finite logits", got=got, fix=fix)
 
 
 def _check_logits(scores: Floats) -> None:
@@ -157,12 +148,16 @@ def _all_rows(
 
 def _call(network: Any, inputs: Mapping[str, Any]) -> Any:
     """By name; a single input whose name the network does not know is simply its input."""
+    names = inspect.signature(getattr(network, "forward", network)).parameters
+    any_name = any(p.kind is p.VAR_KEYWORD for p in names.values())
+    unknown = [name for name in inputs if name not in names and not any_name]
+    if not unknown:
+        return network(**inputs)
     if len(inputs) == 1:
-        names = inspect.signature(getattr(network, "forward", network)).parameters
-        (name, value), any_name = next(iter(inputs.items())), any(p.kind is p.VAR_KEYWORD for p in names.values())
-        if name not in names and not any_name:
-            return network(value)
-    return network(**inputs)
+        return network(*inputs.values())
+    known = ", ".join(names) or "nothing"
+    fix = "name the input, for instance inputs='pixel_values', or take the others out of the batch"
+    raise InputError("batch", expected=f"what the network takes ({known})", got=f"{', '.join(unknown)} too", fix=fix)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from calibrant import corruptions
 from calibrant.core.predictions import Predictions
+from calibrant.core.torch.layers import check_finite
 from calibrant.corruptions import Corruption
 from calibrant.datasets import Part
 from calibrant.models import Network
@@ -43,6 +44,7 @@ def predict(
     logits, inner = _outputs(
         network, Batches(part=part, size=batch, pixels=seen), precision or nullcontext(), on_batch, change
     )
+    check_finite(logits, np.arange(len(logits)))
     return Predictions.from_logits(
         logits, part.labels, features=inner if features else None, ids=part.ids, allow_few_rows=True
     )

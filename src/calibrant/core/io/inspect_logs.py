@@ -114,6 +114,7 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
     # Inspect compresses by Zstandard, which Python's own zipfile reads from 3.14 on
     if sys.version_info >= (3, 14):
         import zipfile
+
         from compression.zstd import ZstdError
     else:
         from backports.zstd import ZstdError, zipfile

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 
 
@@ -25,7 +28,7 @@ def freeze(network: nn.Module) -> Iterator[None]:
             parameter.requires_grad_(requires)
 
 
-def layer(network: nn.Module, name: str, method: str) -> nn.Module:
+def layer(network: nn.Module, name: str, method: str, *, option: str = "head") -> nn.Module:
     """The layer of this name (`head`, `fc`, `classifier.2`), whose input is what `method` calls features."""
     try:
         return network.get_submodule(name)
@@ -36,8 +39,17 @@ def layer(network: nn.Module, name: str, method: str) -> nn.Module:
             type(network).__name__,
             expected=f"a last layer named {name}: {method} needs the features that go into it",
             got=f"no such layer; {have}",
-            fix="say which one it is, for instance head='fc'",
+            fix=f"say which one it is, for instance {option}='{layers[-1] if layers else 'fc'}'",
         ) from None
+
+
+def check_finite(logits: Floats, items: Any) -> None:
+    """Refuse NaN and infinity, which say that something is wrong with the network or its inputs."""
+    wrong = (np.isnan(logits) | (logits == np.inf)).any(axis=1)
+    if wrong.any():
+        got = f"NaN or infinity in {wrong.sum():,} of {len(logits):,} rows, the first from input {items[wrong][0]}"
+        fix = "look at the network's weights and at this input; in half precision, use float32 or bfloat16"
+        raise InputError("network", expected="finite logits", got=got, fix=fix)
 
 
 @contextmanager
