@@ -37,7 +37,7 @@ def test_a_page_is_written_and_its_headline_printed(file, tmp_path):
 
 def test_formats_and_json(file, tmp_path):
     assert run("board", file, *OPTIONS, "--format", "csv").stdout.startswith("confidence,repair,model,")
-    assert run("board", file, *OPTIONS, "--format", "md").stdout.startswith("# Which models know what they know?")
+    assert run("board", file, *OPTIONS, "--format", "markdown").stdout.startswith("# Which models know what they know?")
     document = json.loads(run("board", file, *OPTIONS, "--json", "--override", "bins=10").stdout)
     assert document["settings"]["bins"] == 10
     assert {m["name"] for m in document["boards"][0]["models"]} >= {"silent", "tiny-4B"}
@@ -50,8 +50,8 @@ def test_formats_and_json(file, tmp_path):
         (("--confidence-column", "nothing"), "expected one of"),
         (("--id-column", "category", "--confidence-column", "stated"), "one row for each model and question"),
         (("--confidence-column", "stated", "--missing", "error"), "a confidence from 0 to 1 in every row"),
-        (("--confidence-column", "stated", "--format", "pdf"), "expected one of csv, html, json, md"),
-        (("--confidence-column", "stated", "--json", "--format", "md"), "one format"),
+        (("--confidence-column", "stated", "--format", "pdf"), "expected one of csv, html, json, markdown, text"),
+        (("--confidence-column", "stated", "--json", "--format", "markdown"), "one format"),
         (("--confidence-column", "stated", "--with", "nothing"), "nothing"),
         (("--confidence-column", "stated", "--override", "level=2"), "confidence"),
         (("--confidence-column", "stated", "--override", "colour=red"), "colour"),

@@ -63,7 +63,8 @@ def test_stream_says_how_it_was_read(tmp_path):
     cal.Predictions.load(DEMO_TEST).save(tmp_path / "p.csv")
     assert "read in one batch" in run("measure", tmp_path / "p.csv", "--stream").stdout
     assert (
-        "read in 6 batches of at most 700" in run("measure", tmp_path / "p.csv", "--stream", "--batch-rows", 700).stdout
+        "read in 6 batches of at most 700"
+        in run("measure", tmp_path / "p.csv", "--stream", "--override", "batch_rows=700").stdout
     )
 
 
@@ -71,7 +72,7 @@ def test_stream_gives_the_same_values_as_the_whole_file(tmp_path):
     p = cal.Predictions.load(DEMO_TEST)
     for name in ("big.parquet", "big.csv"):
         p.save(tmp_path / name)
-        rows = json.loads(run("measure", tmp_path / name, "--stream", "--batch-rows", 700, "--json").stdout)
+        rows = json.loads(run("measure", tmp_path / name, "--stream", "--override", "batch_rows=700", "--json").stdout)
         assert len(rows) >= 10
         for row in rows:
             assert set(row) == KEYS

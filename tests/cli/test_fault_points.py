@@ -38,7 +38,7 @@ rescorers = { trust = "trust_score" }
 # What is typed, and what is typed again after a kill: a worker that dies costs its job, which is asked for once more.
 COMMANDS = {
     "watch": [["watch", DEMO_TEST, "--state", "OUT/state.json"]],
-    "clamp": [["clamp", "RUN", "--what", "T", "--out", "OUT"]],
+    "clamp": [["clamp", "RUN", "--override", "what=T", "--out", "OUT"]],
     "confidnet": [["confidnet", "RUN", "--epochs", "2", "--out", "OUT"]],
     "study": [
         ["study", "run", "PLAN", "--out", "OUT/study", "--on", "local:1"],

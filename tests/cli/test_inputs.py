@@ -44,9 +44,11 @@ def test_two_classes_by_their_columns(folder, suffix):
     found = values(run("measure", folder / f"t.{suffix}", *told, *MEASURED))
     t = pl.read_parquet(folder / "t.parquet")
     assert found[2] == pytest.approx(t["p"].mean() - t["right"].mean())
-    told = ["--score-column", "z", "--logit-score", "--label-column", "right"]
+    told = ["--score-column", "z", "--override", "logit_score=true", "--label-column", "right"]
     assert values(run("measure", folder / f"t.{suffix}", *told, *MEASURED)) == pytest.approx(found)
-    streamed = run("measure", folder / f"t.{suffix}", *told, "--stream", "--batch-rows", 30, "-m", "gap", "--json")
+    streamed = run(
+        "measure", folder / f"t.{suffix}", *told, "--stream", "--override", "batch_rows=30", "-m", "gap", "--json"
+    )
     assert values(streamed) == pytest.approx(found[2:])
 
 
@@ -67,7 +69,9 @@ def test_missing_confidences_are_said(folder):
     wrong = json.loads(run("measure", *told, "--missing", "count_as_wrong", *MEASURED).stdout)
     assert wrong[0]["n"] == 80
     assert wrong[0]["missing"] == {"rows": 10, "of": 80, "share": 0.125, "policy": "count_as_wrong"}
-    streamed = run("measure", *told, "--missing", "drop", "--stream", "--batch-rows", 7, "-m", "gap", "--json")
+    streamed = run(
+        "measure", *told, "--missing", "drop", "--stream", "--override", "batch_rows=7", "-m", "gap", "--json"
+    )
     assert json.loads(streamed.stdout)[0]["missing"]["rows"] == 10
     assert json.loads(streamed.stdout)[0]["n"] == 70
 
@@ -87,7 +91,7 @@ def test_every_command_reads_the_same_columns(folder):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_the_options(command):
     shown = run(command, "--help").stdout
-    for option in ("--score-column", "--confidence-column", "--missing", "--classes", "--allow-few-rows"):
+    for option in ("--score-column", "--confidence-column", "--missing", "--classes", "--override"):
         assert option in shown
 
 

@@ -28,24 +28,24 @@ def bad(tmp_path):
 
 
 def test_an_alarm_is_a_sentence_and_exit_code_1(bad):
-    out = run("watch", bad, "--tolerance", 0.02, "--batch-rows", 700, code=1).stdout
+    out = run("watch", bad, "--tolerance", 0.02, "--override", "batch_rows=700", code=1).stdout
     rows = frame(4000, off=0.1)
     exact = cal.watch(cal.Predictions.from_confidence(rows["confidence"], rows["correct"]), tolerance=0.02).alarm
     assert f"Alarm at row {exact.row:,}: confidence" in " ".join(out.split())
-    found = json.loads(run("watch", bad, "--by", "segment", "--json", code=1).stdout)
+    found = json.loads(run("watch", bad, "--group-column", "segment", "--json", code=1).stdout)
     assert found["alarm"] is True
     assert {track["segment"] for track in found["segments"]} == {None, "a", "b"}
-    lines = run("watch", bad, "--by", "segment", code=1, COLUMNS="400").stdout.splitlines()
+    lines = run("watch", bad, "--group-column", "segment", code=1, COLUMNS="400").stdout.splitlines()
     assert len(lines) == len(found["alarms"]) == 3
     assert all(line.startswith("Alarm ") for line in lines)
-    named = json.loads(run("watch", bad, "--by", "segment", "--segments", "b", "--json", code=1).stdout)
+    named = json.loads(run("watch", bad, "--group-column", "segment", "--segments", "b", "--json", code=1).stdout)
     assert [track["segment"] for track in named["segments"]] == [None, "b"]
 
 
 def test_a_state_goes_on_where_it_was(tmp_path):
     good, state = frame(3000, seed=1), tmp_path / "watch.json"
     file = tmp_path / "stream.csv"
-    options = ("--by", "segment", "--state", state)
+    options = ("--group-column", "segment", "--state", state)
     good[:1000].write_csv(file)
     assert "No alarm after 1,000 rows and 2 segments" in " ".join(run("watch", file, *options).stdout.split())
     good.write_csv(file)  # it has grown
@@ -70,7 +70,7 @@ def test_a_file_in_place_of_another_is_refused(tmp_path):
     file, state = tmp_path / "day.jsonl", tmp_path / "d.json"
     frame(1000, seed=1).write_ndjson(file)
     run("watch", file, "--state", state)
-    run("watch", file, "--state", state, "--batch-rows", 130)  # however it is cut into batches
+    run("watch", file, "--state", state, "--override", "batch_rows=130")  # however it is cut into batches
     for n in (1000, 2000):
         frame(n, seed=2).write_ndjson(file)
         err = " ".join(run("watch", file, "--state", state, code=2).stderr.split())
@@ -84,8 +84,8 @@ def test_bad_input_of_watch(bad, tmp_path):
     for options, says in [
         (("--alpha", 2), "strictly between"),
         (("--mode", "chnge"), "did you mean 'change'"),
-        (("--segments", "a"), "--by as well"),
-        (("--by", "segmnt"), "segmnt"),
+        (("--segments", "a"), "--group-column as well"),
+        (("--group-column", "segmnt"), "segmnt"),
     ]:
         assert says in run("watch", bad, *options, code=2).stderr
     (tmp_path / "broken.jsonl").write_text('{"confidence": 0.5, "correct": 1}\n{oops\n')
@@ -106,9 +106,9 @@ def test_a_file_without_any_score_is_an_error(tmp_path):
 
 
 def test_a_named_segment_without_rows_is_noted(bad):
-    out = run("watch", bad, "--by", "segment", "--segments", "a,nrth", code=1, COLUMNS="400").stdout
+    out = run("watch", bad, "--group-column", "segment", "--segments", "a,nrth", code=1, COLUMNS="400").stdout
     assert "No rows of segment nrth: the rows have a, b." in out
-    found = json.loads(run("watch", bad, "--by", "segment", "--segments", "a,nrth", "--json", code=1).stdout)
+    found = json.loads(run("watch", bad, "--group-column", "segment", "--segments", "a,nrth", "--json", code=1).stdout)
     assert found["notes"] == ["No rows of segment nrth: the rows have a, b."]
 
 
@@ -145,15 +145,15 @@ def test_the_state_is_saved_on_the_way(tmp_path):
     file, state = tmp_path / "day.jsonl", tmp_path / "watch.json"
     lines = frame(1000).write_ndjson().splitlines()
     file.write_text("\n".join([*lines[:700], "{oops", *lines[700:]]) + "\n")
-    run("watch", file, "--state", state, "--save-every", 200, code=2)
+    run("watch", file, "--state", state, "--override", "save_every=200", code=2)
     assert cal.Watch.load(state).n == 600
     file.write_text("\n".join(lines) + "\n")
-    assert "No alarm after 1,000 rows" in run("watch", file, "--state", state, "--save-every", 200).stdout
-    assert "--state as well" in run("watch", file, "--save-every", 200, code=2).stderr
+    assert "No alarm after 1,000 rows" in run("watch", file, "--state", state, "--override", "save_every=200").stdout
+    assert "--state as well" in run("watch", file, "--override", "save_every=200", code=2).stderr
 
 
 def test_prometheus_text_of_a_watch(bad):
-    out = run("watch", bad, "--by", "segment", "--format", "prometheus", code=1).stdout
+    out = run("watch", bad, "--group-column", "segment", "--format", "prometheus", code=1).stdout
     lines = out.splitlines()
     assert "calibrant_watch_rows 4000" in lines
     assert 'calibrant_watch_rows{segment="a"} 2000' in lines
@@ -168,7 +168,7 @@ def test_prometheus_text_of_measures(bad, tmp_path):
     lines = run(*stream).stdout.splitlines()
     assert "calibrant_rows 4000" in lines
     assert any(line.startswith("calibrant_ece_low 0.") for line in lines)
-    lines = run(*stream, "--by", "segment", "--state", tmp_path / "s.json").stdout.splitlines()
+    lines = run(*stream, "--group-column", "segment", "--state", tmp_path / "s.json").stdout.splitlines()
     assert 'calibrant_rows{segment="a"} 2000' in lines
     assert run("measure", tmp_path / "s.json", "--format", "prometheus").stdout.splitlines() == lines
     assert "--stream" in run("measure", bad, "--format", "prometheus", code=2).stderr
@@ -189,7 +189,7 @@ def test_sums_continue_from_their_state(tmp_path):
     [found] = json.loads(out)
     assert (found["n"], found["value"]) == (3000, pytest.approx(whole.value))
     assert "--measure ece, as it began with" in run(*measure, "-m", "nll", code=2).stderr
-    assert "no --by, as it began with" in run(*measure, "--by", "segment", code=2).stderr
+    assert "no --group-column, as it began with" in run(*measure, "--group-column", "segment", code=2).stderr
     rows[5:100].write_csv(file)
     assert "a file that only grows" in run(*measure, code=2).stderr
     assert cal.Accumulator.load(state).n == 3000
@@ -204,7 +204,7 @@ def test_rows_without_a_label_are_dropped_or_wait(tmp_path):
     assert "No alarm after 997 rows" in out
     assert "3 of 1,000 rows have no label and were left out." in out
     wait = ("watch", file, "--missing-label", "wait", "--state", state)
-    out = " ".join(run(*wait, "--batch-rows", 130).stdout.split())
+    out = " ".join(run(*wait, "--override", "batch_rows=130").stdout.split())
     assert "No alarm after 600 rows" in out
     assert "Row 601 has no label yet: it and the rows after it wait for the next time." in out
     rows.write_csv(file)  # now they have come
@@ -218,12 +218,12 @@ def test_rows_without_a_segment_have_one_of_their_own(tmp_path):
     file = tmp_path / "day.jsonl"
     none = pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("segment")).alias("segment")
     frame(800).with_columns(none).write_ndjson(file)
-    found = json.loads(run("watch", file, "--by", "segment", "--json").stdout)
+    found = json.loads(run("watch", file, "--group-column", "segment", "--json").stdout)
     rows = {one["segment"]: one["n"] for one in found["segments"]}
     assert rows == {None: 800, "(none)": 200, "a": 200, "b": 400}
     assert (
         'calibrant_rows{segment="(none)"} 200'
-        in run("measure", file, "--stream", "--by", "segment", "-m", "ece", "--format", "prometheus").stdout
+        in run("measure", file, "--stream", "--group-column", "segment", "-m", "ece", "--format", "prometheus").stdout
     )
 
 
@@ -255,7 +255,7 @@ def test_compressed_and_rotated_files_are_watched(tmp_path):
 def test_a_wrong_segment_column_lists_the_columns_of_the_file(tmp_path):
     for name, write in (("day.csv", pl.DataFrame.write_csv), ("day.jsonl", pl.DataFrame.write_ndjson)):
         write(frame(50), tmp_path / name)
-        err = " ".join(run("watch", tmp_path / name, "--by", "region", code=2).stderr.split())
+        err = " ".join(run("watch", tmp_path / name, "--group-column", "region", code=2).stderr.split())
         assert "confidence, correct, segment" in err
 
 
@@ -272,7 +272,7 @@ def test_rows_without_a_score_are_told_by_watch_and_of_the_reference(tmp_path):
         few = pl.when(pl.int_range(pl.len()) < gaps).then(None).otherwise(pl.col("confidence")).alias("confidence")
         frame(400).with_columns(few).write_csv(files[name])
     drop = ("--missing", "drop")
-    out = run("watch", files["today"], *drop, "--batch-rows", 130).stdout
+    out = run("watch", files["today"], *drop, "--override", "batch_rows=130").stdout
     assert "3 of 400 rows (0.75 %) have no confidence and were left out." in " ".join(out.split())
     assert json.loads(run("watch", files["today"], *drop, "--json").stdout)["missing"]["rows"] == 3
     gate = ("check", files["today"], "--against", files["before"], "--max-worse", "ece=0.5", *drop)

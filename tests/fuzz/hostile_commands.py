@@ -62,7 +62,7 @@ FIGURES = [
     "nope", "before_after", "training_curves", "worst_classes", "",
 ]  # fmt: skip
 COLUMN_OPTIONS = [
-    "--score-column", "--label-column", "--confidence-column", "--correct-column", "--logit-score", "--positive",
+    "--score-column", "--label-column", "--confidence-column", "--correct-column", "--positive",
     "--classes", "--weight-column", "--cluster-column", "--group-column", "--id-column", "--missing",
 ]  # fmt: skip
 COLUMN_NAMES = ["label", "logit_0", "prob_1", "id", "group", "feature_0", "labels", "drop", "wrong", "1", "a", "b"]
@@ -160,7 +160,7 @@ class Typist:
             typed += ["--confidence", self.value(["0.9", "0.5"], NUMBERS)]
         if self.chance(0.15):
             self.clean = False
-            typed += ["--stream", "--batch-rows", self.one(NUMBERS)]
+            typed += ["--stream", "--override", f"batch_rows={self.one(NUMBERS)}"]
         if self.chance(0.1):
             self.clean = False
             typed += [self.one(["--set", "--ood"]), self.one([*WORDS, "benchmark102", self.file()])]
@@ -183,7 +183,7 @@ class Typist:
             typed += ["--test", self.file()]
         if self.chance(0.3):
             self.clean = False
-            typed.append(self.one(["--cross-fit", "--keep-argmax", "--by-group", "--allow-few-rows"]))
+            typed.append(self.one(["--cross-fit", "--keep-argmax", "--by-group", "--override=allow_few_rows=true"]))
         return typed
 
     def _apply(self) -> list[str]:
@@ -205,18 +205,18 @@ class Typist:
             typed += ["--names", self.value(["a"], WORDS)]
         if self.chance(0.2):
             self.clean = False  # not every figure has bins
-            typed += ["--bins", self.one(["5", *NUMBERS])]
+            typed[0] += f":bins={self.one(['5', *NUMBERS])}"
         if self.chance(0.06):
             typed += ["--out", str(self.folder / self.value(["f.svg", "[/a].html"], ["f.gif", "f"]))]
         return typed
 
     def _report(self) -> list[str]:
-        typed = [self.file(), "--with", "identity", "--resamples", "40"]
+        typed = [self.file(), "--with", "identity", "--override", "resamples=40"]
         for option, words in {
             "--names": WORDS,
-            "--groups": [*WORDS, "groups"],
+            "--group-column": [*WORDS, "group"],
             "--cost": [*WORDS, "wrong=5"],
-            "--title": WORDS,
+            "--override": [f"title={word}" for word in WORDS],
         }.items():
             if self.chance(0.3):
                 self.clean = False

@@ -69,13 +69,13 @@ def test_formats(runs):
     assert [line.split()[0] for line in out.splitlines()[:4]] == ["loss", "ce", "focal", "ls_x"]
     assert "ece (%)" in out
     assert "Holm-corrected" in " ".join(out.split())
-    latex = run("table", *files, "--by", "loss", "--latex").stdout
+    latex = run("table", *files, "--by", "loss", "--format", "latex").stdout
     assert latex.startswith("\\begin{tabular}{lrrr}\n\\toprule\nloss & ece (\\%) & nll & accuracy (\\%) \\\\")
     assert "ls\\_x & " in latex
     assert latex.count("\\textbf{") == 5  # all three have the same accuracy
-    markdown = run("table", *files, "--by", "loss", "--markdown").stdout
+    markdown = run("table", *files, "--by", "loss", "--format", "markdown").stdout
     assert markdown.startswith("| loss | ece (%) | nll | accuracy (%) |\n| --- | --: | --: | --: |\n| ce | ")
-    lines = run("table", *files, "--by", "loss", "--csv").stdout.splitlines()
+    lines = run("table", *files, "--by", "loss", "--format", "csv").stdout.splitlines()
     assert lines[0] == "loss,measure,runs,mean,sd,best,p_value"
     assert len(lines) == 10
     found = json.loads(run("table", *files, "--by", "loss", "--json").stdout)
@@ -99,7 +99,7 @@ def test_groups_by_folder_and_nested_keys(runs):
 def test_bad_input_is_explained(runs, tmp_path):
     file = runs / "ce-0" / "test.npz"
     assert "a key of its recipe (loss, seed" in run("table", file, "--by", "lost", code=2).stderr
-    assert "one format" in run("table", file, "--latex", "--csv", code=2).stderr
+    assert "one format" in run("table", file, "--json", "--format", "csv", code=2).stderr
     (runs / "ce-0" / "run.json").write_text("[]")
     assert "a recipe in it" in run("table", file, "--by", "loss", code=2).stderr
     (runs / "ce-0" / "run.json").unlink()

@@ -41,7 +41,7 @@ def keep_the_process(monkeypatch):
 
 
 def test_plot_writes_a_file_and_says_what_it_shows(plot, tmp_path):
-    out = plot("reliability", DEMO_TEST, "--bins", 15, "--out", tmp_path / "fig.svg")
+    out = plot("reliability:bins=15", DEMO_TEST, "--out", tmp_path / "fig.svg")
     assert (tmp_path / "fig.svg").read_text().startswith("<svg")
     ece = cal.measures.make("ece")(cal.Predictions.load(DEMO_TEST))
     assert f"ECE {ece:.4f}" in out
@@ -59,7 +59,7 @@ def test_without_a_file_the_words_and_a_table_are_printed(plot):
 
 
 def test_json_has_the_rows(plot, tmp_path):
-    value = json.loads(plot("reliability", DEMO_TEST, "--bins", 20, "--json"))
+    value = json.loads(plot("reliability:bins=20", DEMO_TEST, "--json"))
     assert set(value) == {"figure", "title", "words", "out", "rows"}
     assert (value["figure"], value["out"]) == ("reliability:bins=20", None)
     total = sum(row["share"] * abs(row["gap"]) for row in value["rows"])
@@ -133,8 +133,8 @@ def test_before_after_of_a_table(plot, tmp_path):
             "expected a name that ends in .svg, .png, .pdf, .html, got '.gif'",
         ),
         (["reliability", DEMO_TEST, "--theme", "blue"], "theme: expected one of dark, light"),
-        (["reliability:bins=3", DEMO_TEST, "--bins", 4], "expected one value, got two"),
-        (["risk_coverage", DEMO_TEST, "--bins", 4], "option of risk_coverage: expected one of coverage, got 'bins'"),
+        (["reliability:bins=3,bins=4", DEMO_TEST], "expected one value, got two"),
+        (["risk_coverage:bins=4", DEMO_TEST], "option of risk_coverage: expected one of coverage, got 'bins'"),
         (["reliability:bins=0", DEMO_TEST], "bins: expected at least 1"),
         (["reliability:level=2", DEMO_TEST], "level: expected a share"),
         (["reliability", "none.npz"], "no such file"),

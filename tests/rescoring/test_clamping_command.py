@@ -47,7 +47,7 @@ def command(monkeypatch, capsys):
 
 def test_a_run(run, command, tmp_path):
     out = tmp_path / "clamp"
-    said = command(run.folder, "--passes", 6, "--out", out)
+    said = command(run.folder, "--override", "passes=6", "--out", out)
     assert max(map(len, said.splitlines())) <= 80 + len(str(out))
     assert [line.split("  ")[0] for line in said.splitlines()[:5]] == [
         "test",
@@ -68,7 +68,9 @@ def test_a_run(run, command, tmp_path):
 
 
 def test_json_is_the_fit_of_python(run, command, tmp_path):
-    facts = json.loads(command(run.folder, "--gamma", 0, "--passes", 6, "--seed", 3, "--out", tmp_path, "--json"))
+    facts = json.loads(
+        command(run.folder, "--gamma", 0, "--override", "passes=6", "--seed", 3, "--out", tmp_path, "--json")
+    )
     page = (
         (Path(__file__).parents[2] / "docs" / "json.md").read_text().partition("\n## clamp\n")[2].partition("\n## ")[0]
     )
@@ -86,11 +88,24 @@ def test_json_is_the_fit_of_python(run, command, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--what", "T", "--gamma-pool"],
-        ["--by", "efficient"],
-        ["--lambda-rule", "cv", "--override", "folds=2", "--passes", "4"],
-        ["--override", "init=data", "--override", "keep_inside=true", "--passes", "5"],
-        ["--by", "sgd", "--override", "epochs=1,rate=0.1,momentum=0.5", "--what", "delta", "--batch", "32"],
+        ["--override", "what=T", "--override", "gamma_pool=paper"],
+        ["--override", "by=efficient"],
+        ["--override", "lambda_rule=cv", "--override", "folds=2", "--override", "passes=4"],
+        ["--override", "init=data", "--override", "keep_inside=true", "--override", "passes=5"],
+        [
+            "--override",
+            "by=sgd",
+            "--override",
+            "epochs=1",
+            "--override",
+            "rate=0.1",
+            "--override",
+            "momentum=0.5",
+            "--override",
+            "what=delta",
+            "--override",
+            "batch=32",
+        ],
     ],
     ids=" ".join,
 )
@@ -108,7 +123,7 @@ def test_a_network_of_another_package(run, command, tmp_path, monkeypatch):
     save_file(weights, tmp_path / "w.safetensors")
     asked = ["clamp_mine:made", "--data", "fashion_mini", "--part", "train", "--weights", tmp_path / "w.safetensors"]
     onnx = tmp_path / "net.onnx"
-    facts = json.loads(command(*asked, "--what", "T", "--onnx", onnx, "--out", tmp_path / "out", "--json"))
+    facts = json.loads(command(*asked, "--override", "what=T", "--onnx", onnx, "--out", tmp_path / "out", "--json"))
     assert facts["onnx"] == str(onnx)
     assert facts["report"]["T"] > 2  # such weights are far too sure
     assert onnx.stat().st_size > 0
@@ -140,7 +155,7 @@ def test_imagenet_as_in_the_paper(command, tmp_path, monkeypatch):
         "    return nn.Sequential(nn.Flatten(), nn.Linear(192, num_classes))\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    asked = ["imagenet_net:made", "--data", data, "--root", root, "--part", "val", "--passes", "5"]
+    asked = ["imagenet_net:made", "--data", data, "--root", root, "--part", "val", "--override", "passes=5"]
     command(*asked, "--out", tmp_path / "one")
     for name, part in (("val", val), ("test", test)):
         np.testing.assert_array_equal(Predictions.load(tmp_path / "one" / f"{name}.npz").ids, part.ids)
@@ -155,11 +170,11 @@ def test_imagenet_as_in_the_paper(command, tmp_path, monkeypatch):
     [
         (["--gamma", "-1"], "gamma: expected 0 or more, got -1"),
         (["--override", "init=datta"], "did you mean 'data'"),
-        (["--by", "adam"], "expected one of efficient, lbfgs, sgd"),
+        (["--override", "by=adam"], "expected one of efficient, lbfgs, sgd"),
         (["--part", "test"], "expected a part of the run to calibrate on, not test"),
         (["--part", "vall"], "the run has val, test"),
         (["--data", "fashion_mini"], "expected one of test, train"),
-        (["--passes", "1"], "at least 4"),
+        (["--override", "passes=1"], "at least 4"),
     ],
 )
 def test_bad_commands(run, command, tmp_path, options, says):
@@ -182,7 +197,7 @@ def test_a_run_without_a_val_part(run, command, tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
     few = load_splits(run.recipe).val
     monkeypatch.setattr("calibrant.rescoring.clamping.part_of_data", lambda *_: few)
-    command(folder, "--data", "fashion_mini", "--part", "train", "--what", "T", "--out", tmp_path / "out")
+    command(folder, "--data", "fashion_mini", "--part", "train", "--override", "what=T", "--out", tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out").glob("*.npz")) == ["test.npz"]
 
 

@@ -21,7 +21,7 @@ RECIPE = Recipe(
 )
 OPTIONS = {"clamping": "clamping:passes=4,init=data", "confidnet": "confidnet:epochs=2"}
 COMMANDS = {
-    "clamping": ["clamp", "--passes", "4", "--override", "init=data"],
+    "clamping": ["clamp", "--override", "passes=4", "--override", "init=data"],
     "confidnet": ["confidnet", "--epochs", "2"],
     "trust_score": ["trust-score"],
     "density_ratio": ["density-ratio"],

@@ -274,7 +274,9 @@ def test_a_typed_network_needs_no_permission_in_clamp(place, command, monkeypatc
         "    return nn.Sequential(nn.AvgPool2d(7), nn.Flatten(), nn.Linear(16, num_classes))\n"
     )
     monkeypatch.syspath_prepend(str(place))
-    command("clamp", "typed_nets:made", "--data", "fashion_mini", "--part", "train", "--what", "T", "--out", "out")
+    command(
+        "clamp", "typed_nets:made", "--data", "fashion_mini", "--part", "train", "--override", "what=T", "--out", "out"
+    )
     assert (place / "out" / "clamp.json").exists()
 
 

@@ -76,7 +76,18 @@ def test_one_command_makes_a_run_that_the_others_take(files, monkeypatch, capsys
     assert command(monkeypatch, "density-ratio", "../own", "--out", "../ratio.npz", "--json") == 0
     assert command(monkeypatch, "trust-score", "../own", "--out", "../trust.npz", "--device", "cpu", "--json") == 0
     assert (
-        command(monkeypatch, "clamp", "../own", "--by", "efficient", "--out", "../clamp", "--device", "cpu", "--json")
+        command(
+            monkeypatch,
+            "clamp",
+            "../own",
+            "--override",
+            "by=efficient",
+            "--out",
+            "../clamp",
+            "--device",
+            "cpu",
+            "--json",
+        )
         == 0
     )
     assert cal.Predictions.load("../clamp/test.npz").n == 2000

@@ -80,7 +80,7 @@ def test_devices():
 def test_train_and_predict_from_the_command_line(tmp_path):
     out = tmp_path / "run"
     small = ("--override", "scale=smoke", "--override", "data.limit=64", "--model", "resnet_small:depth=8,width=4")
-    done = run("train", "demo", "--out", out, *small, "--loss", "focal:gamma=2", "--seed", 3, "--mixup", 0.2)
+    done = run("train", "demo", "--out", out, *small, "--loss", "focal:gamma=2", "--seed", 3, "--override", "mixup=0.2")
     assert "epoch 1/2" in done.stderr
     assert "test error" in done.stdout
     assert max(len(line) for line in done.stderr.splitlines() if line.startswith("epoch")) <= 80

@@ -92,7 +92,7 @@ def test_the_lines_of_the_page_with_small_images_and_weights(place):
     assert [p.n for p in both] == [40, 40]
     wrong = sum(int((~p.correct).sum()) for p in both)
     assert 0 < wrong == int((expected.argmax(1) != test[1]).sum()) < 60
-    assert "no fit has seen" in " ".join(typed([*clamp, "--passes", "6"]).split())
+    assert "no fit has seen" in " ".join(typed([*clamp, "--override", "passes=6"]).split())
     assert "TrustScore from 150 training rows" in typed(trust)
     assert "svs" in typed(report)
     assert Predictions.load("r20/clamp/test.npz").n == Predictions.load("r20/trust-score.npz").n == 40

@@ -1,10 +1,11 @@
 """The application that commands add themselves to, the options they share, and how they print."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from calibrant.core.statistics.bootstrap import OnDone
+
+S = TypeVar("S")
 
 app = typer.Typer(
     help="Is a classifier's confidence honest? Measure it, calibrate it, train for it, report it.",
@@ -49,6 +52,32 @@ AllowCode = Annotated[  # acts by itself, until the command ends: no command han
 SetName = Annotated[str, typer.Option("--set", help="standard, or benchmark102 (Tao et al., ICLR 2024)")]
 Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g. ece:bins=15 (repeat for more)")]
 Ood = Annotated[list[str] | None, typer.Option("--ood", help="benchmark102: [name=]FILE of out-of-distribution rows")]
+
+
+def override_help(settings: type) -> str:
+    """Help of `--override` that names every key of a dataclass."""
+    return f"rare options, key=value (repeat): {', '.join(field.name for field in fields(settings))}"
+
+
+def read_settings(settings: type[S], override: list[str] | None) -> S:
+    """What `--override key=value` says, as a dataclass; an unknown key ends with the nearest known one."""
+    from calibrant.core.config.convert import build
+    from calibrant.core.config.overrides import read_changes
+
+    return build(settings, read_changes(settings, override or [], "--override"))
+
+
+def choose_format(form: str | None, as_json: bool, formats: Sequence[str]) -> str:
+    """The format that --format names, text by default; --json is short for --format json."""
+    from calibrant.core.errors import InputError, unknown_name
+
+    if as_json and form not in (None, "json"):
+        fix = "leave one of them out"
+        raise InputError("--format", expected="one format", got=f"--json and --format {form}", fix=fix)
+    chosen = "json" if as_json else form or "text"
+    if chosen not in formats:
+        raise unknown_name("--format", chosen, formats)
+    return chosen
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from calibrant.cli._app import override_help, read_settings
 from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns, LabelRule
 
@@ -22,7 +23,6 @@ OPTIONS: dict[str, Any] = {  # name of the parameter -> its option
     "label": Annotated[Name, typer.Option("--label-column", help="column of true labels")],
     "confidence_column": Annotated[Name, typer.Option("--confidence-column", help="column of confidences")],
     "correct": Annotated[Name, typer.Option("--correct-column", help="column that says whether it was right")],
-    "logit_score": Annotated[bool, typer.Option("--logit-score", help="the score or confidence is a logit")],
     "positive": Annotated[Name, typer.Option("--positive", help="the positive label, e.g. yes")],
     "classes": Annotated[Name, typer.Option("--classes", help="names of the classes, in order: cat,dog")],
     "weight": Annotated[Name, typer.Option("--weight-column", help="column of weights, or none")],
@@ -30,14 +30,17 @@ OPTIONS: dict[str, Any] = {  # name of the parameter -> its option
     "group": Annotated[Name, typer.Option("--group-column", help="column of groups, or none")],
     "id_column": Annotated[Name, typer.Option("--id-column", help="column of row ids, or none")],
     "missing": Annotated[str, typer.Option("--missing", help="rows without a score: error, drop or count_as_wrong")],
-    "per_character": Annotated[
-        bool, typer.Option("--per-character", help="lm-evaluation-harness: log-likelihoods by length, as acc_norm")
-    ],
-    "allow_few_rows": Annotated[
-        bool, typer.Option("--allow-few-rows", help="allow a single row, or fewer rows than classes")
-    ],
 }
-DEFAULTS: dict[str, Any] = {"logit_score": False, "missing": "error", "per_character": False, "allow_few_rows": False}
+DEFAULTS: dict[str, Any] = {"missing": "error"}
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """Keys of `--override` in every command that reads predictions; a command adds its own in a subclass."""
+
+    logit_score: bool = False  # the score or confidence is a logit
+    per_character: bool = False  # lm-evaluation-harness: log-likelihoods by length, as acc_norm
+    allow_few_rows: bool = False  # allow a single row, or fewer rows than classes
 
 
 @dataclass(frozen=True)
@@ -83,23 +86,34 @@ class Inputs:
         if reference is not None and reference.notes:
             tables.show("\nIn the reference: " + visible(" ".join(reference.notes)))
 
+    @property
+    def group_column(self) -> str | None:
+        """The column of groups that the user named, if any."""
+        return None if self.columns.group == "none" else self.columns.group
+
     def with_group_column(self, column: str) -> "Inputs":
         """The same inputs with the groups in another column."""
         return replace(self, columns=replace(self.columns, group=column))
 
 
 def reads_predictions(command: Callable[..., None]) -> Callable[..., None]:
-    """Add these options to a command, which receives them as `inputs`."""
+    """Add these options to a command, which receives them as `inputs`, and keys of its own as `settings`."""
     signature = inspect.signature(command, eval_str=True)
-    own = [p for name, p in signature.parameters.items() if name != "inputs"]
+    own = [p for name, p in signature.parameters.items() if name not in ("inputs", "settings")]
+    has_settings = "settings" in signature.parameters
+    keys: type[ReadSettings] = signature.parameters["settings"].annotation if has_settings else ReadSettings
+    override = Annotated[list[str] | None, typer.Option("--override", help=override_help(keys))]
+    options = OPTIONS | {"override": override}
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=option)
-        for name, option in OPTIONS.items()
+        for name, option in options.items()
     ]
 
     @wraps(command)
     def run(*args: Any, **typed: Any) -> None:
-        command(*args, inputs=_inputs({name: typed.pop(name, DEFAULTS.get(name)) for name in OPTIONS}), **typed)
+        settings = read_settings(keys, typed.pop("override", None))
+        inputs = _inputs({name: typed.pop(name, DEFAULTS.get(name)) for name in OPTIONS}, settings)
+        command(*args, inputs=inputs, **typed, **({"settings": settings} if has_settings else {}))
 
     del run.__wrapped__  # the options are those below, not those of the command alone
     parameters = [*own, *added]
@@ -108,16 +122,16 @@ def reads_predictions(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _inputs(typed: dict[str, Any]) -> Inputs:
+def _inputs(typed: dict[str, Any], settings: ReadSettings) -> Inputs:
     names = {name: typed[name] for name in ("score", "label", "correct", "positive", "weight", "cluster", "group")}
     classes = typed["classes"]
     columns = Columns(
         **names,
         confidence=typed["confidence_column"],
         id=typed["id_column"],
-        logits=typed["logit_score"],
+        logits=settings.logit_score,
         classes=() if classes is None else tuple(name.strip() for name in classes.split(",")),
         missing=typed["missing"],
-        per_character=typed["per_character"],
+        per_character=settings.per_character,
     )
-    return Inputs(columns, typed["allow_few_rows"])
+    return Inputs(columns, settings.allow_few_rows)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Protocol
 
 import typer
 
 from calibrant.cli._app import progress
-from calibrant.cli._inputs import Inputs
-from calibrant.core.errors import InputError, unknown_name
+from calibrant.cli._inputs import Inputs, ReadSettings
+from calibrant.core.config.bounds import at_least
+from calibrant.core.errors import InputError
 from calibrant.core.io.batch_rules import BatchLog, BatchRules, check_missing_label
 from calibrant.core.io.formats import STDIN, file_format
 from calibrant.core.io.missing import Missing, total_missing
@@ -18,17 +19,25 @@ from calibrant.core.lock import lock_file
 from calibrant.core.predictions import Predictions
 from calibrant.streaming.cursor import Cursor, NewRows, find_renamed
 
-Format = Literal["text", "json", "prometheus"]
-FORMATS: tuple[Format, ...] = ("text", "json", "prometheus")
+FORMATS = ("text", "json", "prometheus")
 FormatOption = Annotated[str | None, typer.Option("--format", help="text, json or prometheus (default: text)")]
-SaveEvery = Annotated[
-    int | None, typer.Option(min=1, help="with --state: save after so many rows, not only at the end")
-]
 MissingLabelOption = Annotated[
     str,
     typer.Option("--missing-label", help="rows without a label: error, drop, or wait (for their label)"),
 ]
 NO_GROUP = "(none)"  # the segment of rows that have none
+
+
+@dataclass(frozen=True)
+class StreamSettings(ReadSettings):
+    """What `--override` may change about a stream."""
+
+    batch_rows: int = 100_000  # read at a time
+    save_every: int | None = None  # rows: with --state, save after so many, not only at the end
+
+    def __post_init__(self) -> None:
+        at_least("batch_rows", self.batch_rows, 1)
+        at_least("save_every", 1 if self.save_every is None else self.save_every, 1)
 
 
 class StreamState(Protocol):
@@ -51,16 +60,6 @@ class StreamReading:
     notes: list[str] = field(default_factory=list)
 
 
-def choose_format(form: str | None, as_json: bool) -> Format:
-    """The format that --format names; --json is short for --format json."""
-    if form is None:
-        return "json" if as_json else "text"
-    for known in FORMATS:
-        if known == form:
-            return known
-    raise unknown_name("--format", form, FORMATS)
-
-
 def lock_state(state: Path | None) -> AbstractContextManager[None]:
     """Keep other processes from using the state while it is read, updated and saved."""
     special = state is not None and state.exists() and not state.is_file()  # such as /dev/null
@@ -71,17 +70,17 @@ def read_stream(
     target: StreamState,
     file: Path,
     inputs: Inputs,
+    settings: StreamSettings,
     *,
-    batch_rows: int,
     state: Path | None = None,
-    save_every: int | None = None,
     missing_label: str = "error",
     npz: bool = False,
     on_update: Callable[[], None] | None = None,
 ) -> StreamReading:
     """Add the rows of a file that the state has not counted yet, and save the state; `on_update` follows each batch."""
+    batch_rows, save_every = settings.batch_rows, settings.save_every
     if save_every is not None and state is None:
-        raise InputError("--save-every", expected="--state as well", got="no --state", fix="add --state state.json")
+        raise InputError("save_every", expected="--state as well", got="no --state", fix="add --state state.json")
     reading, gone = StreamReading(), list[Missing]()
     rows_at_once = batch_rows if save_every is None else min(batch_rows, save_every)
     rules = BatchRules(

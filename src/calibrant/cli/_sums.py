@@ -8,7 +8,7 @@ from typing import Literal
 import calibrant as cal
 from calibrant.cli._app import print_json
 from calibrant.cli._inputs import Inputs
-from calibrant.cli._streams import Format, lock_state, read_stream
+from calibrant.cli._streams import StreamSettings, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.inspect_logs import is_inspect_log
 from calibrant.core.io.missing import Missing
@@ -37,7 +37,7 @@ def load_state(file: Path) -> States:
 class SumsOutput:
     """How the measures of sums are printed."""
 
-    form: Format
+    form: str
     confidence: float
     seed: int
 
@@ -59,26 +59,15 @@ def measure_stream(
     inputs: Inputs,
     measures: list[str] | None,
     output: SumsOutput,
+    settings: StreamSettings,
     *,
-    by: str | None,
     state: Path | None,
-    batch_rows: int,
-    save_every: int | None,
     missing_label: str,
 ) -> None:
     """Add the rows of a file to sums, which continue from `state` if it exists, and print the measures."""
     with lock_state(state):
-        sums = _begin(state, measures, by)
-        columns = inputs if by is None else inputs.with_group_column(by)
-        reading = read_stream(
-            sums,
-            file,
-            columns,
-            batch_rows=batch_rows,
-            state=state,
-            save_every=save_every,
-            missing_label=missing_label,
-        )
+        sums = _begin(state, measures, inputs.group_column)
+        reading = read_stream(sums, file, inputs, settings, state=state, missing_label=missing_label)
     sizes = reading.batch_sizes
     origin = "one batch" if len(sizes) == 1 else f"{len(sizes):,} batches of at most {max(sizes, default=0):,}"
     output.show(sums, f", read in {origin}", reading.missing, reading.notes)
@@ -93,17 +82,17 @@ def measure_state(file: Path, measures: list[str] | None, output: SumsOutput) ->
     output.show(sums, ", from sums")
 
 
-def _begin(state: Path | None, measures: list[str] | None, by: str | None) -> States:
+def _begin(state: Path | None, measures: list[str] | None, group: str | None) -> States:
     """New sums, or the saved ones, which must have the measures and the column that the user gives."""
-    names = None if by is None else (by,)
+    names = None if group is None else (group,)
     if state is None or not state.exists():
         return cal.Accumulator(measures or None) if names is None else cal.Accumulators(names, measures or None)
     saved = load_state(state)
     kept = saved.by if isinstance(saved, cal.Accumulators) else None
     fix = "leave the option as it was, or start with another state"
     if kept != names:
-        expected = f"--by {', '.join(kept)}, as it began with" if kept else "no --by, as it began with"
-        raise InputError(str(state), expected=expected, got=f"--by {by}" if by else "no --by", fix=fix)
+        begun, got = (f"--group-column {', '.join(some)}" if some else "no --group-column" for some in (kept, names))
+        raise InputError(str(state), expected=f"{begun}, as it began with", got=got, fix=fix)
     specs = saved.measures if isinstance(saved, cal.Accumulators) else saved.specs
     if measures and tuple(dict.fromkeys(measures)) != specs:
         expected = f"--measure {', '.join(specs or ['by default'])}, as it began with"

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import Json, Seed, app, print_json, show_progress
-from calibrant.core.errors import InputError, unknown_name, visible
+from calibrant.cli._app import (
+    Json,
+    Seed,
+    app,
+    choose_format,
+    override_help,
+    print_json,
+    read_settings,
+    show_progress,
+)
+from calibrant.core.errors import visible
 from calibrant.core.io.missing import check_policy
 
 if TYPE_CHECKING:
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Settings:
+class BoardSettings:
     """What `--override` may change."""
 
     title: str | None = None
@@ -43,10 +52,10 @@ def board(
     missing: Annotated[str, typer.Option(help="answers without a confidence: drop, count_as_wrong or error")] = "drop",
     calibrator: Annotated[str, typer.Option("--with", help="repair, fitted on half of the questions")] = "isotonic",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write .html, .md, .csv or .json")] = None,
-    form: Annotated[str | None, typer.Option("--format", help="print html, md, csv or json")] = None,
-    override: Annotated[
-        list[str] | None, typer.Option(help="key=value of title, bins, max_error or level (repeat)")
+    form: Annotated[
+        str | None, typer.Option("--format", help="text, markdown, csv, html or json (default: text)")
     ] = None,
+    override: Annotated[list[str] | None, typer.Option(help=override_help(BoardSettings))] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -55,19 +64,13 @@ def board(
     By ECE, AUROC of correctness, accuracy and the share answered at 5 % error, before and after a repair; and what
     endings of names (-think, -FP8), sizes (-7B), groups and other confidences change, paired by question.
     """
-    from calibrant.core.config.convert import build
-    from calibrant.core.config.overrides import read_changes
     from calibrant.reporting.board.board import FORMATS, check_board_out
     from calibrant.reporting.provenance import command_line
 
-    settings = build(Settings, read_changes(Settings, override or [], "--override"))
+    settings = read_settings(BoardSettings, override)
     if out is not None:
         check_board_out(out)
-    if as_json and form not in (None, "json"):
-        raise InputError("board", expected="one format", got="several", fix="drop --json or --format")
-    chosen = "json" if as_json else form
-    if chosen is not None and chosen not in FORMATS:
-        raise unknown_name("--format", chosen, FORMATS)
+    chosen = choose_format(form, as_json, ("text", *FORMATS))
     with _progress() as on_step:
         result = cal.board(
             file,
@@ -103,7 +106,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: drawn.update(task, completed=done, total=total)
 
 
-def _show(result: "Board", form: str | None, out: Path | None) -> None:
+def _show(result: "Board", form: str, out: Path | None) -> None:
     from calibrant.reporting import tables
     from calibrant.reporting.board.board import FORMATS
     from calibrant.reporting.board.sentences import headline

@@ -1,6 +1,7 @@
 """Commands that look at predictions: measure, test, compare, check, decompose."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,11 +18,12 @@ from calibrant.cli._app import (
     Seed,
     SetName,
     app,
+    choose_format,
     print_json,
     progress,
 )
-from calibrant.cli._inputs import Inputs, reads_predictions
-from calibrant.cli._streams import FormatOption, MissingLabelOption, SaveEvery, choose_format
+from calibrant.cli._inputs import Inputs, ReadSettings, reads_predictions
+from calibrant.cli._streams import FORMATS, FormatOption, MissingLabelOption, StreamSettings
 from calibrant.cli._sums import SumsOutput, check_state, is_state, measure_state, measure_stream
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.text.number_format import count
@@ -36,11 +38,10 @@ def measure(
     measures: Measures = None,
     set_name: SetName = "standard",
     ood: Ood = None,
-    stream: Annotated[bool, typer.Option("--stream", help="read in batches, in constant memory")] = False,
-    batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time with --stream")] = 100_000,
-    by: Annotated[str | None, typer.Option(help="with --stream: column of segments, to measure each")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="read in batches, in constant memory; with --group-column, by group")
+    ] = False,
     state: Annotated[Path | None, typer.Option(help="with --stream: continue from these sums, and save them")] = None,
-    save_every: SaveEvery = None,
     missing_label: MissingLabelOption = "error",
     confidence: Confidence = 0.95,
     resamples: Resamples = None,
@@ -49,6 +50,7 @@ def measure(
     as_json: Json = False,
     *,
     inputs: Inputs,
+    settings: StreamSettings,
 ) -> None:
     """Measure calibration and refinement, with intervals and a verdict.
 
@@ -61,7 +63,7 @@ def measure(
         raise unknown_name("set", set_name, ["standard", "benchmark102"])
     if ood and set_name != "benchmark102":
         raise InputError("--ood", expected="--set benchmark102", got="another set", fix="add --set benchmark102")
-    output = SumsOutput(choose_format(form, as_json), confidence, seed)
+    output = SumsOutput(choose_format(form, as_json, FORMATS), confidence, seed)
     if stream:
         if set_name != "standard" or resamples is not None:
             raise InputError(
@@ -75,13 +77,11 @@ def measure(
             inputs,
             measures,
             output,
-            by=by,
+            settings,
             state=state,
-            batch_rows=batch_rows,
-            save_every=save_every,
             missing_label=missing_label,
         )
-    for option, value in (("--state", state), ("--by", by), ("--save-every", save_every)):
+    for option, value in (("--state", state), ("save_every", settings.save_every)):
         if value is not None:
             raise InputError(option, expected="--stream as well", got="no --stream", fix="add --stream")
     if is_state(file):
@@ -140,6 +140,13 @@ def _measure_benchmark(
     tables.show(tables.benchmark(rows))
 
 
+@dataclass(frozen=True)
+class HosmerLemeshowSettings(ReadSettings):
+    """What `--override` may change about a test."""
+
+    groups: int = 10  # of Hosmer-Lemeshow
+
+
 @app.command("test")
 @reads_predictions
 def calibration_tests(
@@ -148,13 +155,13 @@ def calibration_tests(
         list[str] | None,
         typer.Option("--measure", "-m", help="spiegelhalter, hosmer_lemeshow or a measure (repeat for more)"),
     ] = None,
-    groups: Annotated[int, typer.Option(min=2, help="groups of Hosmer-Lemeshow")] = 10,
     seen: Annotated[bool, typer.Option("--seen", help="the model was trained on these rows")] = False,
     resamples: Annotated[int | None, typer.Option(min=1, help="sets of drawn outcomes")] = None,
     seed: Seed = 0,
     as_json: Json = False,
     *,
     inputs: Inputs,
+    settings: HosmerLemeshowSettings,
 ) -> None:
     """Test calibration: could a perfectly calibrated model have given these outcomes?"""
     from calibrant.measuring.calibration_test import USUAL, CalibrationTests
@@ -163,7 +170,9 @@ def calibration_tests(
     rows = CalibrationTests()
     with progress("testing", measures or USUAL) as steps:
         for what, step in steps:
-            rows.append(cal.calibration_test(p, what, groups=groups, seen=seen, resamples=resamples, seed=seed))
+            rows.append(
+                cal.calibration_test(p, what, groups=settings.groups, seen=seen, resamples=resamples, seed=seed)
+            )
             step(rows[-1].n)
     if as_json:
         tests = [test.to_dict() for test in rows]

@@ -1,7 +1,7 @@
 """The command that draws: plot."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,6 @@ from calibrant.plotting.draw import check_out, compute, draw
 from calibrant.plotting.source import source_of
 from calibrant.reporting import tables
 
-if TYPE_CHECKING:
-    pass
-
 SHOWN = 20  # rows of the text table
 
 
@@ -25,9 +22,10 @@ SHOWN = 20  # rows of the text table
 def plot(
     figure: Annotated[str, typer.Argument(help="e.g. reliability, or reliability:bins=30,scheme=mass")],
     files: Annotated[list[Path], typer.Argument(help="predictions, or a table (.parquet, .csv)")],
-    out: Annotated[Path | None, typer.Option(help="write the figure to this file: .svg, .png, .pdf or .html")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write the figure to this file: .svg, .png, .pdf or .html")
+    ] = None,
     names: Annotated[str | None, typer.Option(help="names of the models, separated by commas: CE,focal")] = None,
-    bins: Annotated[int | None, typer.Option(min=1, help="the same as figure:bins=...")] = None,
     theme: Annotated[str, typer.Option(help="light or dark")] = "light",
     resamples: Resamples = None,
     seed: Seed = 0,
@@ -36,7 +34,7 @@ def plot(
     inputs: Inputs,
 ) -> None:
     """Draw a figure; without --out, print it in words and numbers."""
-    chosen_figure = figures.make(figure if bins is None else f"{figure}{',' if ':' in figure else ':'}bins={bins}")
+    chosen_figure = figures.make(figure)
     if out is not None:
         check_out(out)
     if theme not in ("light", "dark"):

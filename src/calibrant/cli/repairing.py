@@ -203,7 +203,7 @@ def adapt(
 def export(
     map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
     to: Annotated[str, typer.Option(help="onnx, torch or python")],
-    out: Annotated[Path, typer.Option(help="the file to write")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="the file to write")],
     append_to: Annotated[Path | None, typer.Option(help="onnx: append the map to this classifier")] = None,
     output: Annotated[str | None, typer.Option(help="onnx: the output of the classifier that holds the scores")] = None,
     scores: Annotated[

@@ -9,7 +9,7 @@ import typer
 
 import calibrant as cal
 from calibrant.cli._app import Json, Seed, app, print_json, status
-from calibrant.cli._inputs import Inputs, reads_predictions
+from calibrant.cli._inputs import Inputs, ReadSettings, reads_predictions
 from calibrant.cli._sums import is_state
 from calibrant.core.errors import InputError, visible
 from calibrant.reporting import tables
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReportSettings(ReadSettings):
     """What `--override` may change."""
 
     title: str | None = None
@@ -41,14 +41,11 @@ def report(
     names: Annotated[str | None, typer.Option(help="names of the models: CE,focal,ours")] = None,
     cost: Annotated[str | None, typer.Option(help="wrong=5,abstain=1, fn=10,fp=1, threshold=0.9 or matrix.csv")] = None,
     calibrators: Annotated[list[str] | None, typer.Option("--with", help="calibrators to try (repeat)")] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option(help="key=value of title, class_names, bins, keep_argmax or resamples (repeat)"),
-    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
     *,
     inputs: Inputs,
+    settings: ReportSettings,
 ) -> None:
     """Write a report on one page, for colleagues, reviewers and auditors.
 
@@ -58,7 +55,6 @@ def report(
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
-    settings = _settings(override or [])
     if out is not None:
         check_out(out)
     command = command_line(sys.argv[1:])
@@ -103,14 +99,7 @@ def report(
     typer.echo(f"Written to {visible(str(out))}.")
 
 
-def _settings(override: list[str]) -> Settings:
-    from calibrant.core.config.convert import build
-    from calibrant.core.config.overrides import read_changes
-
-    return build(Settings, read_changes(Settings, override, "--override"))
-
-
-def _report_sums(files: list[Path], settings: Settings, seed: int, command: str) -> "Report":
+def _report_sums(files: list[Path], settings: ReportSettings, seed: int, command: str) -> "Report":
     """A report of the saved state of one accumulator."""
     from calibrant.cli._sums import load_state
     from calibrant.reporting.from_sums import report_of_sums, source_of_sums

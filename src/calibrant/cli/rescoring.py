@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, numbers, print_json
+from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, numbers, print_json, read_settings
 from calibrant.cli._rescoring_output import describe_confidnet, facts_of, show, tell_clamp
 from calibrant.core.errors import InputError
 from calibrant.core.io.formats import SUFFIXES
@@ -21,6 +21,12 @@ Out = Annotated[
 ]
 PartName = Annotated[str, typer.Option("--part", help="part of the run: test, val or train")]
 Fit = Annotated[Path | None, typer.Option("--fit", help="held-out predictions instead of the run's val.npz")]
+
+CLAMP_KEYS = (  # fields of NeuralClamping, which loads torch
+    "rare options, key=value (repeat): by (lbfgs, sgd or efficient), what (both, delta or T), keep, "
+    "gamma_pool (paper), lam, lambda_rule (loss, term, ece or cv), folds, norm, init, init_scale, passes, batch, "
+    "tolerance, epochs, rate, momentum, keep_inside, low, high"
+)
 
 
 @app.command()
@@ -34,25 +40,13 @@ def clamp(
     data: Annotated[str | None, typer.Option(help="calibrate on this data set instead of the run's own")] = None,
     root: Annotated[str, typer.Option(help="where its files are")] = "",
     part: Annotated[str, typer.Option(help="the part to calibrate on; val may be half of test (docs)")] = "val",
-    split_seed: Annotated[int, typer.Option(min=0, help="seed of the split of test into halves")] = 0,
     weights: Annotated[
         Path | None, typer.Option(help="weights (safetensors) for a network that is not a calibrant run")
     ] = None,
     mean: Annotated[str, typer.Option(help="mean of pixels for such a network: 0.5 or 0.5,0.5,0.5")] = "",
     std: Annotated[str, typer.Option(help="standard deviation of pixels (default: the data set's)")] = "",
     gamma: Annotated[float, typer.Option(help="gamma of the focal loss; 0 is cross-entropy")] = 1.0,
-    gamma_pool: Annotated[bool, typer.Option("--gamma-pool", help="try 0, 0.05 .. 1, take the lowest ECE")] = False,
-    by: Annotated[str, typer.Option(help="lbfgs, sgd (the paper's recipe) or efficient (three passes)")] = "lbfgs",
-    what: Annotated[str, typer.Option(help="fit both, delta or T")] = "both",
-    lambda_rule: Annotated[str, typer.Option(help="loss, term, ece or cv (held-out calibration images)")] = "loss",
-    passes: Annotated[int, typer.Option(help="most passes over the calibration images")] = 60,
-    batch: Annotated[int, typer.Option(min=1, help="images at a time, and in each step of sgd")] = 512,
-    override: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="any other option of NeuralClamping: init=data, lam=0.1, folds=5, keep=T, epochs=100, rate=.01"
-        ),
-    ] = None,
+    override: Annotated[list[str] | None, typer.Option(help=CLAMP_KEYS)] = None,
     onnx: Annotated[Path | None, typer.Option(help="write network and clamp to this ONNX file")] = None,
     allow_code: AllowCode = False,
     device: Device = "auto",
@@ -61,24 +55,19 @@ def clamp(
 ) -> None:
     """Neural Clamping: learn an input perturbation and a temperature for a trained network."""
     with needs_train():
-        from calibrant.rescorers import make
         from calibrant.rescorers.clamping import NeuralClamping
         from calibrant.rescoring.clamping import Images
         from calibrant.rescoring.clamping import clamp as clamped_by
 
-    usual = {"gamma": gamma, "by": by, "what": what, "lambda_rule": lambda_rule, "passes": passes, "batch": batch}
-    usual |= {"gamma_pool": "paper"} if gamma_pool else {}
-    spec = ",".join([*(f"{key}={value}" for key, value in usual.items()), f"seed={seed}", *(override or [])])
-    options = make(f"clamping:{spec}")
-    assert isinstance(options, NeuralClamping)
+    options = read_settings(NeuralClamping, [f"gamma={gamma}", f"seed={seed}", *(override or [])])
     images = Images(
         data=data,
         root=root,
         part=part,
-        split_seed=split_seed,
+        split_seed=options.seed,
         mean=numbers("--mean", mean),
         std=numbers("--std", std),
-        batch=batch,
+        batch=options.batch,
     )
     out = _out(out, run, "clamp")
     with (

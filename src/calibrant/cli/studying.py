@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli._app import AllowCode, Json, app, needs_train, print_json
-from calibrant.core.errors import InputError, unknown_name
+from calibrant.cli._app import AllowCode, Json, app, choose_format, needs_train, print_json
+from calibrant.core.errors import InputError
 
 if TYPE_CHECKING:
     from calibrant.studying.engine import StudyProgress
     from calibrant.studying.study import Study
 
-FORMATS = ("text", "markdown", "latex", "csv", "parquet")
+FORMATS = ("text", "markdown", "latex", "csv", "parquet", "json")
 
 commands = typer.Typer(help="Run whole studies: a plan of trainings, what they show, and which claims hold.")
 app.add_typer(commands, name="study")
@@ -145,7 +145,9 @@ def table(
     ] = None,
     by: Annotated[str | None, typer.Option(help="columns, with commas (default: entry,data; with --rows: all)")] = None,
     where: Annotated[str, typer.Option(help="a condition in SQL: \"data = 'cifar10'\"")] = "",
-    form: Annotated[str, typer.Option("--format", help="text, markdown, latex, csv or parquet")] = "text",
+    form: Annotated[
+        str | None, typer.Option("--format", help="text, markdown, latex, csv, parquet or json (default: text)")
+    ] = None,
     rows: Annotated[bool, typer.Option("--rows", help="every single value instead of means")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write to this file (needed for parquet)")] = None,
     allow_code: AllowCode = False,
@@ -156,20 +158,19 @@ def table(
         from calibrant.studying.study import open_study
         from calibrant.studying.tables import render_table
 
-    if form not in FORMATS:
-        raise unknown_name("--format", form, FORMATS)
+    chosen = choose_format(form, as_json, FORMATS)
     study = open_study(folder)
     study.check_judged()
     columns = tuple(by.split(",")) if by else ()
     if rows:
         values = study.values(measure, columns, where)
-    elif form == "latex" and not by:
+    elif chosen == "latex" and not by:
         return _print_latex(study, measure or "ece", where, out)
     else:
         values = study.table(measure or "ece", columns or ("entry", "data"), where)
-    if as_json:
+    if chosen == "json":
         return print_json(values.to_dicts())
-    text = render_table(values, form, out)
+    text = render_table(values, chosen, out)
     if text:
         typer.echo(text)
 

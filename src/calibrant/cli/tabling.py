@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import Json, Seed, app, print_json
+from calibrant.cli._app import Json, Seed, app, choose_format, print_json
 from calibrant.cli._inputs import Inputs, reads_predictions
-from calibrant.core.errors import InputError
 from calibrant.reporting import tables
+
+FORMATS = ("text", "markdown", "latex", "csv", "json")
 
 
 @app.command()
@@ -19,9 +20,9 @@ def table(
     files: Annotated[list[Path], typer.Argument(help="predictions of runs: runs/*/test.npz")],
     by: Annotated[str, typer.Option(help="key of the recipe (loss, data.name), or file, folder, parent")] = "folder",
     measures: Annotated[str, typer.Option("--measure", "-m", help="e.g. ece,nll,accuracy")] = "ece,nll,accuracy",
-    markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="print LaTeX (booktabs)")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="print CSV")] = False,
+    form: Annotated[
+        str | None, typer.Option("--format", help="text, markdown, latex, csv or json (default: text)")
+    ] = None,
     alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="level of the tests")] = 0.05,
     seed: Seed = 0,
     as_json: Json = False,
@@ -31,15 +32,13 @@ def table(
     """Compare methods over seeds: mean and sd, the best, and which are not significantly worse."""
     from calibrant.measuring.run_files import read_runs
 
-    forms = [name for name, asked in (("markdown", markdown), ("latex", latex), ("csv", csv)) if asked]
-    if len(forms) + as_json > 1:
-        raise InputError("table", expected="one format", got="several", fix="drop all but one")
+    chosen = choose_format(form, as_json, FORMATS)
     runs = read_runs(files, by, inputs.load)
     results = cal.table(runs, _split_specs(measures), by=by, alpha=alpha, seed=seed)
-    if as_json:
+    if chosen == "json":
         return print_json(results.to_dict())
-    if forms:
-        sys.stdout.write(results.text(forms[0]))
+    if chosen != "text":
+        sys.stdout.write(results.text(chosen))
         return
     tables.show(tables.methods(results))
     tables.show(f"\n{results.note}")

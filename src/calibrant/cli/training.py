@@ -33,7 +33,6 @@ def train(
     loss: Annotated[str | None, typer.Option(help='for instance "focal:gamma=3", "ce + 0.5*mdca"')] = None,
     model: Annotated[str | None, typer.Option(help="for instance wide_resnet:depth=16,width=4")] = None,
     data: Annotated[str | None, typer.Option(help="for instance cifar10")] = None,
-    mixup: Annotated[float | None, typer.Option(help="alpha of mixup")] = None,
     seed: Annotated[int | None, typer.Option(help="seed of the weights and of the order of images")] = None,
     device: Device = "auto",
     processes: Annotated[int, typer.Option(min=1, help="processes that share each batch")] = 1,
@@ -42,7 +41,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a network by a recipe. After an interruption, the same command continues."""
-    short = {"loss": loss, "model": model, "data.name": data, "mixup": mixup, "seed": seed}
+    short = {"loss": loss, "model": model, "data.name": data, "seed": seed}
     typed = [*(changes or []), *(f"{key}={value}" for key, value in short.items() if value is not None)]
     full_recipe = _recipe(recipe, typed)
     run = train_with_bar(full_recipe, out, device=device, processes=processes, restart=restart, quiet=as_json)

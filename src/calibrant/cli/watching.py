@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 import calibrant as cal
-from calibrant.cli._app import File, Json, app, print_json
+from calibrant.cli._app import File, Json, app, choose_format, print_json
 from calibrant.cli._inputs import Inputs, reads_predictions
-from calibrant.cli._streams import FormatOption, MissingLabelOption, SaveEvery, choose_format, lock_state, read_stream
+from calibrant.cli._streams import FORMATS, FormatOption, MissingLabelOption, StreamSettings, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.formats import STDIN
 from calibrant.reporting import tables
@@ -22,31 +22,32 @@ def watch(
     tolerance: Annotated[float | None, typer.Option(help="how far off scores may be (default: 0.02)")] = None,
     alpha: Annotated[float | None, typer.Option(help="probability of a false alarm (default: 0.05)")] = None,
     mode: Annotated[str | None, typer.Option(help="anytime, or change (after a calibrated period)")] = None,
-    by: Annotated[str | None, typer.Option(help="column of segments, to watch each of them too")] = None,
-    segments: Annotated[str | None, typer.Option(help="with --by: the only segments to watch, a,b,c")] = None,
+    segments: Annotated[
+        str | None, typer.Option(help="with --group-column: the only groups to watch, a,b,c (default: each)")
+    ] = None,
     state: Annotated[Path | None, typer.Option(help="continue from this file, and save to it")] = None,
-    save_every: SaveEvery = None,
     missing_label: MissingLabelOption = "error",
-    batch_rows: Annotated[int, typer.Option(min=1, help="rows read at a time")] = 100_000,
     form: FormatOption = None,
     as_json: Json = False,
     *,
     inputs: Inputs,
+    settings: StreamSettings,
 ) -> None:
     """Watch a stream: raise an alarm when scores are off; valid after every row.
 
     Exit code 0: no alarm. 1: alarm. 2: bad input.
     """
-    chosen = choose_format(form, as_json)
-    if segments is not None and by is None:
-        raise InputError("--segments", expected="--by as well", got="no --by", fix="name the column: --by segment")
+    chosen = choose_format(form, as_json, FORMATS)
+    by_group = inputs.group_column is not None
+    if segments is not None and not by_group:
+        fix = "name the column: --group-column segment"
+        raise InputError("--segments", expected="--group-column as well", got="no --group-column", fix=fix)
     options: dict[str, object] = {
         "tolerance": tolerance,
         "alpha": alpha,
         "mode": mode,
-        "segments": None if by is None else True if segments is None else segments.split(","),
+        "segments": None if not by_group else True if segments is None else segments.split(","),
     }
-    columns = inputs if by is None else inputs.with_group_column(by)
     with lock_state(state):
         stream = _begin(state, options)
         known = list(stream.alarms)
@@ -64,10 +65,9 @@ def watch(
         reading = read_stream(
             stream,
             file,
-            columns,
-            batch_rows=batch_rows,
+            inputs,
+            settings,
             state=state,
-            save_every=save_every,
             missing_label=missing_label,
             npz=True,
             on_update=show_new_alarms if str(file) == STDIN else None,

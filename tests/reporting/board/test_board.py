@@ -120,7 +120,7 @@ def test_csv_has_one_line_for_each_confidence_state_and_model(board):
 
 
 def test_markdown_says_what_the_page_says(board):
-    text = board.text("md")
+    text = board.text("markdown")
     assert text.startswith("# Tiny models\n")
     assert "silent: not ranked, no confidence in any of 600 answers." in text
     assert "| Does thinking before the answer change it? | ECE | " in text
@@ -134,7 +134,7 @@ def test_without_groups_and_pairs_the_board_is_smaller():
     made = cal.board(table, confidence="stated")
     assert made.answers == ()
     assert [one.across for one in made.transfers] == ["models"]
-    for form in ("html", "md", "csv", "json"):
+    for form in ("html", "markdown", "csv", "json"):
         assert "stated" in made.text(form)
 
 

@@ -38,8 +38,8 @@ def test_names_are_text_and_nothing_else():
     made = cal.board(table, confidence="stated", group="category")
     assert "<img" not in made.text("html")
     assert "\x1b" not in made.text("html")
-    assert r"b\|c" in made.text("md")
-    assert "<img" not in made.text("md")
+    assert r"b\|c" in made.text("markdown")
+    assert "<img" not in made.text("markdown")
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def _refuse_one_score_options(columns: Columns, where: str) -> None:
     """Refuse options about one score per row where there is one for each class."""
     for used, option in (
         (columns.positive is not None, "positive"),
-        (columns.logits, "logits (--logit-score)"),
+        (columns.logits, "logits (--override logit_score=true)"),
         (columns.missing == "count_as_wrong", "missing='count_as_wrong'"),
     ):
         if used:

@@ -106,7 +106,7 @@ def _question(where: str, sample: dict[str, Any], columns: Columns) -> Question:
         _check_accuracy(where, sample.get("acc"), scores, right)
     if columns.per_character:
         if len(options) != len(scores):
-            fix = "log the samples again, or leave out --per-character"
+            fix = "log the samples again, or leave out per_character"
             raise InputError(where, expected="arguments, with the text of every option", got="none", fix=fix)
         scores = [score / max(1, len(text)) for score, text in zip(scores, options, strict=True)]
     return Question(scores, right, sample)

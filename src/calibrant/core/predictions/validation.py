@@ -132,14 +132,17 @@ def check_row_number(
     if allow_few_rows:
         return
     if n == 1:
-        fix = "calibration needs many predictions: give more, or say allow_few_rows=True (--allow-few-rows)"
+        fix = (
+            "calibration needs many predictions: give more, or say allow_few_rows=True (--override allow_few_rows=true)"
+        )
         raise InputError(name, expected="at least two rows", got="n = 1", fix=fix)
     if n < k and not known:
         raise InputError(
             name,
             expected="at least as many rows as classes",
             got=f"n = {n} rows, k = {k} classes",
-            fix="transpose the array if it is (k, n); if it is right, say allow_few_rows=True (--allow-few-rows)",
+            fix="transpose the array if it is (k, n); if it is right, say allow_few_rows=True "
+            "(--override allow_few_rows=true)",
         )
 
 

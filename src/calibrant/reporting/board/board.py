@@ -15,8 +15,9 @@ from calibrant.measuring.model_noise import BoardMeasure
 from calibrant.measuring.rank_groups import Contrast
 
 State = Literal["before", "after"]  # of the repair
-BoardFormat = Literal["html", "md", "csv", "json"]
-FORMATS: tuple[BoardFormat, ...] = ("html", "md", "csv", "json")
+BoardFormat = Literal["markdown", "csv", "html", "json"]
+FORMATS: tuple[BoardFormat, ...] = ("markdown", "csv", "html", "json")
+SUFFIXES: dict[str, BoardFormat] = {".html": "html", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,12 +172,12 @@ class Board:
         return document
 
     def text(self, form: BoardFormat) -> str:
-        """As "html", "md", "csv" or "json"."""
+        """As "markdown", "csv", "html" or "json"."""
         if form == "html":
             from calibrant.reporting.board.page import page
 
             return page(self)
-        if form == "md":
+        if form == "markdown":
             from calibrant.reporting.board.formats import markdown
 
             return markdown(self)
@@ -200,18 +201,17 @@ class Board:
         )
 
     def __str__(self) -> str:
-        return self.text("md").rstrip()
+        return self.text("markdown").rstrip()
 
 
 def check_board_out(path: str | Path) -> BoardFormat:
     """The format by the suffix of a file; asked before anything takes long."""
-    suffix = Path(path).suffix.lower().removeprefix(".")
-    for known in FORMATS:
-        if suffix == known and not Path(path).is_dir():
-            return known
+    form = SUFFIXES.get(Path(path).suffix.lower())
+    if form is not None and not Path(path).is_dir():
+        return form
     raise InputError(
         str(path),
-        expected=f"a file name that ends in {', '.join(f'.{known}' for known in FORMATS)}",
+        expected=f"a file name that ends in {', '.join(SUFFIXES)}",
         got="a folder" if Path(path).is_dir() else f"'{Path(path).suffix or Path(path).name}'",
         fix="give the board one of these suffixes",
     )
