@@ -92,11 +92,11 @@ class Batches:
         for taken, images in zip(rows, self._gather(len(rows), lambda i: self.part.images[rows[i]]), strict=True):
             yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
 
-    def endless(self, start: int, *, reshuffle: bool = True) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def endless(self, start: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Images as they are, from step `start` of an endless row of passes, each in another random order."""
         passes, step = divmod(start, self.steps())
         while True:
-            for taken in self._shares(passes if reshuffle else 0, step):
+            for taken in self._shares(passes, step):
                 images = torch.from_numpy(np.ascontiguousarray(self.part.images[taken]))
                 yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
             passes, step = passes + 1, 0

@@ -28,8 +28,8 @@ def epoch_row(run: Run, state: TrainingState, parts: Parts, splits: Splits, fabr
     """Measures of an epoch: of training, validation and, where the recipe says so, test images."""
     recipe, learned = run.recipe, None if parts.meta is None else parts.meta.learned
 
-    def look(name: str, part: Part) -> Predictions:
-        pixels, keep = run.pixels(fabric.device, name), learned is not None
+    def look(part: Part) -> Predictions:
+        pixels, keep = run.pixels(fabric.device), learned is not None
         return predict(parts.network, part, pixels, features=keep, precision=fabric.autocast())
 
     rate = learning_rate(recipe, state.epoch + (state.step - 1) / state.step)
@@ -41,10 +41,10 @@ def epoch_row(run: Run, state: TrainingState, parts: Parts, splits: Splits, fabr
             "meta_after": float(state.meta_after) / state.step,
         }
     if splits.val is not None:
-        p = look("val", splits.val)
+        p = look(splits.val)
         row |= measure_part(p, "val") | {"val_refined_nll": refined_nll(p)} | what_was_learned(learned, p)
     if recipe.test_each_epoch:
-        p = look("test", splits.test)
+        p = look(splits.test)
         row |= measure_part(p, "test") | what_was_learned(learned, p)
     return row
 

@@ -229,7 +229,7 @@ def _held_out_batches(
         fix = 'use three parts: data.split = "8:1:1"'
         raise InputError("data.split", expected="images for the part meta, to learn from", got=got, fix=fix)
     size = min(recipe.meta.batch or recipe.batch, len(splits.meta))
-    return replace(batches, part=splits.meta, size=size).endless(start, reshuffle=recipe.meta.reshuffle)
+    return replace(batches, part=splits.meta, size=size).endless(start)
 
 
 def _write_predictions(run: Run, splits: Splits, fabric: Any) -> None:
@@ -238,7 +238,7 @@ def _write_predictions(run: Run, splits: Splits, fabric: Any) -> None:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for name, part in (("val", splits.val), ("test", splits.test)):
         if part is not None:
-            p = predict(network, part, run.pixels(fabric.device, name), precision=fabric.autocast())
+            p = predict(network, part, run.pixels(fabric.device), precision=fabric.autocast())
             if name == "test" and run.recipe.meta.learn == "gamma":
                 run.write_table("gamma", run.gammas(p))
             p.save(run.folder / f"{name}.npz")

@@ -48,9 +48,8 @@ class MetaStep:
     The regulariser moves by its own Adam (`step.optimizer`), the network by yours. `lookahead` goes through the last
     layer (`head`, by name) or through all weights ("full"); `by="double_backward"` is the reference that the fast way
     is tested against. The step ahead is plain gradient descent, without momentum and weight decay;
-    `lookahead_step="taken"` clips its gradient to `clip_norm`, as your loop does (0 is no clipping). Three habits of
-    the authors' code can be switched on: `lookahead_step="raw"` never clips it, `leak_meta_grad` adds the gradient of
-    the meta batch to the network's own, and `update_statistics` lets the meta batch into batch norm's averages.
+    `lookahead_step="taken"` clips its gradient to `clip_norm`, as your loop does (0 is no clipping); "raw" never does,
+    as in the authors' code (the plan meta-regularization compares them).
     """
 
     def __init__(
@@ -66,8 +65,6 @@ class MetaStep:
         lr: float = 1e-3,
         reduction: Reduction = "mean",
         head: str = "head",
-        leak_meta_grad: bool = False,
-        update_statistics: bool = False,
         forward: Callable[[Tensor], Tensor] | None = None,
         autocast: Callable[[], AbstractContextManager[Any]] = nullcontext,
         average: Callable[[Tensor], Tensor] | None = None,
@@ -88,7 +85,6 @@ class MetaStep:
         self.objective = losses.make(objective, partner=False)  # a term alone is meant
         self.lookahead, self.by, self.reduction = lookahead, by, reduction
         self.clip_norm = clip_norm if lookahead_step == "taken" else 0.0
-        self.leak_meta_grad, self.update_statistics = leak_meta_grad, update_statistics
         self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)
         self._forward = forward or network
         self._autocast, self._average = autocast, average or (lambda tensor: tensor)
@@ -122,8 +118,8 @@ class MetaStep:
         ahead = {name: w.detach().requires_grad_() for name, w in moved.items()}
         if full:
             del seen  # the graph of the training batch goes before that of the meta batch comes
-        objective, before, at = self._held_out_objective(batch, ahead)
-        v = dict(zip(ahead, map(self._average, self._slopes(objective, at, ahead.values())), strict=True))
+        objective, before = self._held_out_objective(batch, ahead)
+        v = dict(zip(ahead, map(self._average, _slopes(objective, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
         # In full precision: forward mode and autocast do not go together.
         if full:
@@ -145,8 +141,8 @@ class MetaStep:
     def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_NetworkOutput"]:
         seen = self._look(batch, count=True)
         ahead, _ = self._ahead(batch, seen, self._looking_ahead(), second_order=True)
-        objective, before, at = self._held_out_objective(batch, ahead)
-        slopes = self._slopes(objective, at, self.learned.parameters(), keep=True)
+        objective, before = self._held_out_objective(batch, ahead)
+        slopes = _slopes(objective, self.learned.parameters(), keep=True)
         return slopes, (objective.detach(), before), seen
 
     def _look(self, batch: "_Batch", *, count: bool) -> "_NetworkOutput":
@@ -179,37 +175,22 @@ class MetaStep:
             rate *= (self.clip_norm / (norm + 1e-6)).clamp_max(1)  # as torch clips
         return {name: w - rate * slope for (name, w), slope in zip(weights.items(), slopes, strict=True)}, rate
 
-    def _held_out_objective(self, batch: "_Batch", ahead: Weights) -> tuple[Tensor, Tensor, Weights]:
-        """The objective on the meta batch at the weights ahead, the same before, and all weights ahead."""
-        full, x = self.lookahead == "full", batch.meta_x
-        at = dict(self.network.named_parameters()) | {("" if full else self._prefix) + n: w for n, w in ahead.items()}
+    def _held_out_objective(self, batch: "_Batch", ahead: Weights) -> "_Objectives":
+        """The objective on the meta batch at the weights ahead, and the same before."""
         with self._autocast():
             torch.manual_seed(batch.seed + 1)  # dropout falls on the same units before and after
             with torch.no_grad(), listening(self.head) as heard:
-                now = self._call({}, x, count=self.update_statistics and not full and not self.leak_meta_grad)
-                before = self.objective(now, batch.meta_labels)
-            if full or self.leak_meta_grad:
+                before = self.objective(self._call({}, batch.meta_x), batch.meta_labels)
+            if self.lookahead == "full":
                 torch.manual_seed(batch.seed + 1)
-                logits = self._call(at, x, count=self.update_statistics)
+                logits = self._call(ahead, batch.meta_x)
             else:  # only the last layer needs a gradient
                 logits = functional_call(self.head, ahead, (heard[0],))
-        return self.objective(logits, batch.meta_labels), before, at
+        return self.objective(logits, batch.meta_labels), before
 
-    def _slopes(
-        self, objective: Tensor, at: Weights, parameters: Iterable[Tensor], *, keep: bool = False
-    ) -> list[Tensor]:
-        """Gradients of the objective; where it may leak, those of the network are added to its own."""
-        wanted = list(parameters)
-        own = {name: w for name, w in self.network.named_parameters() if w.requires_grad} if self.leak_meta_grad else {}
-        slopes = _slopes(objective, [*wanted, *(at[name] for name in own)], keep=keep)
-        for weight, leak in zip(own.values(), slopes[len(wanted) :], strict=True):
-            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
-            weight.grad += leak
-        return slopes[: len(wanted)]
-
-    def _call(self, weights: Weights, x: Tensor, *, count: bool = False) -> Tensor:
-        """The network with other weights; batch norm counts into copies unless told otherwise."""
-        copies = {} if count else {name: buffer.clone() for name, buffer in self.network.named_buffers()}
+    def _call(self, weights: Weights, x: Tensor) -> Tensor:
+        """The network with other weights; batch norm counts into copies."""
+        copies = {name: buffer.clone() for name, buffer in self.network.named_buffers()}
         logits: Tensor = functional_call(self.network, {**weights, **copies}, (x,))
         return logits
 

@@ -63,8 +63,6 @@ def _meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabric: A
         by=m.by,
         lr=m.lr,
         reduction=recipe.reduction,
-        leak_meta_grad=m.leak_meta_grad,
-        update_statistics=m.update_statistics,
         forward=wrapped if several else None,
         autocast=fabric.autocast,
         average=fabric.all_reduce if several else None,

@@ -103,7 +103,7 @@ def predict_run(
     chosen = part_of_run(run, part, data=data, root=root)
     if corrupt is not None:
         chosen = corrupt_part(chosen, corruptions.make(corrupt), seed)
-    pixels = run.pixels(where, part if data is None else "train")
+    pixels = run.pixels(where)
     return predict(run.network(where), chosen, pixels, batch=batch, attack=by, seed=seed, on_batch=on_batch)
 
 

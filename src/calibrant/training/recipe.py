@@ -34,7 +34,6 @@ class Data:
     flip: bool = True  # mirror half of the images, unless augment is none
     mean: tuple[float, ...] = ()  # of pixels from 0 to 1, one number or one a channel; () is the data set's own
     std: tuple[Positive, ...] = ()
-    test_normalise: Literal["same", "imagenet"] = "same"  # by ImageNet's constants is a slip of published code
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -86,9 +85,6 @@ class Meta:
     heads: Annotated[int, Bounds(0, 10_000)] = 0  # of gamma-Net; 0 is one per class
     tau: Positive = 0.01
     cap: Positive = 20.0  # the largest gamma
-    reshuffle: bool = True  # the meta images each time they begin again; false is a habit of the authors' code
-    leak_meta_grad: bool = False  # another one: the meta batch trains the network as well
-    update_statistics: bool = False  # another one: the meta batch counts in batch norm's running averages
 
     def __post_init__(self) -> None:
         check_fields(self)

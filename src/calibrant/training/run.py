@@ -24,8 +24,6 @@ from calibrant.training.recipe import Recipe, name_entries
 if TYPE_CHECKING:
     import polars as pl
 
-IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # mean and standard deviation
-
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -77,14 +75,9 @@ class Run:
 
         return read_table(self.folder / "log.parquet")
 
-    def pixels(self, device: torch.device, part: str = "train") -> Pixels:
-        """How the images of a part become what the network takes."""
-        slip = part == "test" and self.recipe.data.test_normalise == "imagenet"
-        if slip and self.shape.channels != 3:
-            fix = "leave it at same"
-            raise InputError("data.test_normalise", expected="same for grey images", got="imagenet", fix=fix)
-        mean, std = IMAGENET if slip else (self.mean, self.std)
-        return Pixels(mean, std, device, self.recipe.channels_last)
+    def pixels(self, device: torch.device) -> Pixels:
+        """How images become what the network takes."""
+        return Pixels(self.mean, self.std, device, self.recipe.channels_last)
 
     def network(self, device: str | torch.device = "cpu") -> Network:
         """The trained network, in evaluation mode."""
