@@ -12,6 +12,7 @@ from benchmarks._page import Section, Target, show, table
 from benchmarks.memory import _forget_peak, _status
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "job_package"))  # the job "nothing", here and in workers
 JOBS, FEW, BUSY = 10_000, 1_000, 40
 SECONDS = 0.25  # of processor time in a busy job
 ROWS, IN_A_JOB, PARTS = 1_000_000, 100, 10

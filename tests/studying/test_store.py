@@ -30,7 +30,7 @@ def test_keys_tell_everything_that_decides_a_result_apart():
 
 def test_another_version_of_the_work_is_another_jobs(monkeypatch):
     before = Job("nothing", {}).key
-    monkeypatch.setattr("calibrant.studying.jobs.nothing.VERSION", 2)
+    monkeypatch.setattr("trial_jobs.nothing.VERSION", 2)
     assert Job("nothing", {}).key != before
 
 

@@ -63,9 +63,9 @@ def _open_stream(path: str, flags: int) -> int:
 def fault_point() -> None:
     """End the process here, as `kill -9` would, when it is the n-th call and the environment has CALIBRANT_FAULT_AT=n.
 
-    For tests alone. `write_whole` passes here twice a file: when the temporary file is whole, and when it has been
-    renamed. A test that starts the same work for n = 1, 2, ... until it ends by itself has killed it between any two
-    writes.
+    A hook for tests (CONTRIBUTING.md). `write_whole` passes here twice a file: when the temporary file is whole, and
+    when it has been renamed. A test that starts the same work for n = 1, 2, ... until it ends by itself has killed it
+    between any two writes.
     """
     global _passed
     at = os.environ.get("CALIBRANT_FAULT_AT", "")

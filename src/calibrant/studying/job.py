@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -31,8 +31,8 @@ class JobKind(Protocol):
 class Job:
     """Work of one kind with all its options, and the jobs whose files it reads.
 
-    >>> a, b = Job("nothing", {"x": 1}), Job("nothing", {"x": 1.0})
-    >>> a.key == b.key, len(a.key), Job("nothing", {"x": 2}).key == a.key
+    >>> a, b = Job("halve", {"seed": 1}), Job("halve", {"seed": 1.0})
+    >>> a.key == b.key, len(a.key), Job("halve", {"seed": 2}).key == a.key
     (False, 20, False)
     """
 
@@ -68,6 +68,7 @@ class Outcome:
         return (self.failed.strip().splitlines() or [""])[-1]
 
 
+@cache  # a look through all installed packages takes milliseconds, and every key of a job needs its version
 def work_of(kind: str) -> JobKind:
     """The module of a kind: a file in `studying/jobs/`, or what an installed package adds by an entry point."""
     if kind in OWN:

@@ -1,4 +1,4 @@
-"""A hook for tests and benchmarks: no work, or a fault that is asked for (a slow, failing or dying job)."""
+"""No work, or a fault that is asked for: a slow, failing or dying job."""
 
 import os
 import time
