@@ -1,4 +1,7 @@
-"""A PDF with its objects in one order: the converter writes the same figure in another order every time."""
+"""A PDF with its objects in one order: the converter writes the same figure in another order every time.
+
+By hand: no dependency of ours rewrites PDF files, and a library for them would come for this file alone.
+"""
 
 import re
 
