@@ -16,7 +16,7 @@ from calibrant.plotting.draw import draw
 from calibrant.reporting.build import build
 from calibrant.reporting.markdown import markdown, table
 from calibrant.reporting.page import page
-from calibrant.reporting.pictures import svg
+from calibrant.reporting.pictures import svgs
 from calibrant.reporting.tables import show
 from calibrant.reporting.terminal import render
 
@@ -55,7 +55,7 @@ def test_reports_show_any_name(capsys):
     show(render(made))
     assert not set(capsys.readouterr().out) & set("\x00\x07\x1b\x85\u202e")
     for figure in made.figures:
-        ET.fromstring(svg(figure))
+        ET.fromstring(*svgs([figure]))
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if "\x00" not in name and "\ud800" not in name])

@@ -52,6 +52,7 @@ def report(
     The saved state of an accumulator (.json) has a report too, of what sums can answer.
     """
     from calibrant.reporting.build import build
+    from calibrant.reporting.pictures import start_engine
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
@@ -69,6 +70,8 @@ def report(
             models = {name: (plain if i else inputs).load(file) for i, (name, file) in enumerate(named.items())}
             fits = _fits(fit_on or [], list(named))
             others = {name: plain.load(file) for name, file in fits.items()}
+            if out is not None and out.suffix in (".html", ".pdf"):
+                start_engine()
             result = build(
                 models,
                 fit_on=others or None,

@@ -40,7 +40,7 @@ def page(r: Report) -> str:
     first = r.models[0]
     data = page_data(r) if first.trials else None
     environment = _environment()
-    figures = [(one, _safe(pictures.svg(one))) for one in r.figures]
+    figures = [(one, _safe(svg)) for one, svg in zip(r.figures, pictures.svgs(r.figures), strict=True)]
     diagram, others = (figures, []) if data is None else ([], figures)
     beside_bins = (contents_by_task.BESIDE_BINS,)
     beside_costs = (contents_by_task.BESIDE_COSTS,) if len(r.models) == 1 else ()

@@ -2,7 +2,10 @@
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -55,20 +58,38 @@ def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
     return FigureData("decomposition", figure.title, figure.words(rows), rows)
 
 
-def svg(figure: FigureData) -> str:
-    """A figure of the report as inline SVG."""
-    return inline(figure.figure, _thin(figure.rows), figure.words, name=figure.figure.partition(":")[0])
+def svgs(figures: Sequence[FigureData]) -> list[str]:
+    """Figures of the report as inline SVG: one is drawn, outside Python, while the next is described."""
+    with ThreadPoolExecutor(1) as engine:
+        drawn = []
+        for figure in figures:
+            chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
+            drawn.append(engine.submit(_draw, chart, figure.words, name))
+    return [one.result() for one in drawn]
+
+
+def start_engine() -> None:
+    """Let the engine that draws start in a thread of its own, while numbers are computed."""
+    Thread(target=_draw, args=({"mark": "point", "data": {"values": []}}, "", "")).start()
 
 
 def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
     """Inline SVG: no background, colours by name, ids that nothing else of another name on the page has."""
-    import altair as alt
-    import vl_convert
+    return _draw(_describe(figure, rows), words, name)
 
+
+def _describe(figure: str, rows: list[Row]) -> dict[str, Any]:
     chart = spec(figure, rows)
     # Mixed colours have no name: such cells stay light on a dark page, and so the letters on them stay black.
     style = chart["config"]["style"] | {"weak_value": chart["config"]["style"]["strong_value"]}
     chart["config"] = chart["config"] | {"background": "transparent", "style": style}
+    return chart
+
+
+def _draw(chart: dict[str, Any], words: str, name: str) -> str:
+    import altair as alt
+    import vl_convert
+
     version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
     text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
     return _one_image(_own_ids(_name_colours(text[text.index("<svg") :]), name), words)

@@ -161,8 +161,11 @@ def test_repeat_is_the_curve_of_the_repeated_rows(tied):
     assert sums(repeated.bins(10)) == sums(fresh.bins(10))
 
 
+@pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
 @pytest.mark.parametrize("levels", [None, 7], ids=["distinct", "ties"])
-def test_tie_groups_of_a_resample_are_those_of_its_rows(levels):
+def test_tie_groups_of_a_resample_are_those_of_its_rows(levels, long, monkeypatch):
+    if long:  # outcomes of one byte
+        monkeypatch.setattr(curves, "LONG", 50)
     rng = np.random.default_rng(4)
     scores = rng.random(60) if levels is None else rng.integers(levels, size=60) / levels
     curve = Curve.sort(scores, (rng.random(60) < scores).astype(np.float64))
@@ -172,6 +175,7 @@ def test_tie_groups_of_a_resample_are_those_of_its_rows(levels):
         plain = Curve(resample.scores, resample.outcomes, resample.order)
         for ours, slow in zip(resample.groups, plain.groups, strict=True):
             np.testing.assert_array_equal(ours, slow)
+            assert ours.dtype == np.float64
         assert resample.n == plain.n == 60
 
 

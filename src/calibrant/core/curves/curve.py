@@ -220,16 +220,18 @@ class _ResampledCurve(Curve):
 
     @cached_property
     def groups(self) -> tuple[Array, Array]:
-        ends, size = self._curve.group_ends, self._counts
+        positives, negatives = next(self.group_blocks())
+        kept = np.flatnonzero(positives + negatives)
+        return positives[kept], negatives[kept]
+
+    def group_blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Groups that the resample does not have are among them, empty."""
+        ends, size = self._curve.group_ends, self._counts.astype(np.float64)
         positives = size * self._curve.outcomes
         if len(ends) < len(size):
             starts = np.append(0, ends[:-1])
             size, positives = np.add.reduceat(size, starts), np.add.reduceat(positives, starts)
-        kept = np.flatnonzero(size)
-        return positives[kept], size[kept] - positives[kept]
-
-    def group_blocks(self) -> Iterator[tuple[Array, Array]]:
-        yield self.groups
+        yield positives, size - positives
 
 
 def _are_events(outcomes: Outcomes) -> bool:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
 
 BATCH_ELEMENTS = 1 << 22  # counts held at a time
+KEPT_ELEMENTS = 1 << 25  # counts kept for the next measure, two bytes each
 
 OnDone = Callable[[int], None]  # called with the number of resamples just done
 
@@ -28,18 +30,20 @@ def resample_counts(n: int, resamples: int, seed: int, clusters: Ints | None = N
     rng = np.random.default_rng(seed)
     units = n if clusters is None else int(clusters.max()) + 1
     batch = max(1, BATCH_ELEMENTS // n)
+    kept = _kept_counts(units, resamples, seed) if units * resamples <= KEPT_ELEMENTS else None
     for start in range(0, resamples, batch):
         size = min(batch, resamples - start)
-        counts = _first_counts(units, size, seed) if size == resamples else _draw_counts(rng, units, size)
+        counts = _draw_counts(rng, units, size) if kept is None else kept[start : start + size].astype(np.int64)
         yield counts if clusters is None else counts[:, clusters]
 
 
 @lru_cache(maxsize=1)
-def _first_counts(units: int, size: int, seed: int) -> Ints:
+def _kept_counts(units: int, resamples: int, seed: int) -> npt.NDArray[np.uint16]:
     """All resamples of few rows: one measure after the other asks for the same ones."""
-    counts = _draw_counts(np.random.default_rng(seed), units, size)
-    counts.flags.writeable = False
-    return counts
+    rng, kept = np.random.default_rng(seed), np.empty((resamples, units), dtype=np.uint16)
+    for i in range(resamples):
+        kept[i] = _draw_counts(rng, units, 1)[0]
+    return kept
 
 
 def _draw_counts(rng: np.random.Generator, units: int, size: int) -> Ints:
