@@ -11,7 +11,7 @@ from calibrant.core.maps.map import Fit, Map
 from calibrant.core.maps.steps import Linear, Step
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.vocabulary import describe_task
 
 EVERY_TASK: tuple[Task, ...] = ("multiclass", "binary", "confidence", "choice")
 PER_CLASS: tuple[Task, ...] = ("multiclass", "binary")  # both classes of a binary prediction have a column
@@ -59,8 +59,8 @@ class Calibrator:
             able = [name for name, entry in CATALOGUE.load_all()[0].items() if p.task in entry.tasks]
             raise InputError(
                 spec_of(self),
-                expected=" or ".join(map(task_words, self.tasks)),
-                got=task_words(p.task),
+                expected=" or ".join(map(describe_task, self.tasks)),
+                got=describe_task(p.task),
                 fix=f"use one of {', '.join(able)}",
             )
         if self.binary and p.k != 2:

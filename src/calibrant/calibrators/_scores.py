@@ -17,6 +17,7 @@ from calibrant.core.maps.steps import Scope
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text.number_format import name_classes
+from calibrant.core.text.vocabulary import vocabulary_of
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
@@ -170,9 +171,8 @@ def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
     if scope == "top":
         hits = int(p.outcome.sum())
         if hits in (0, p.n):
-            words = ("negative", "positive") if p.task == "binary" else ("wrong", "right")
-            of = "row" if p.task == "binary" else "prediction"
-            return Fit(diagnosis=f"converged; every {of} is {words[hits > 0]}")
+            words = vocabulary_of(p.task)
+            return Fit(diagnosis=f"converged; every {words.row} is {words.row_outcomes[hits > 0]}")
     else:
         absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
         if len(absent):

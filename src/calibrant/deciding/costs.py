@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.deciding.policy import HAND_OVER, Policy
 
 FORMS = (
@@ -199,13 +199,13 @@ def check_rule(rule: CostRule, p: Predictions) -> CostRule:
     if rule.matrix is not None:
         if p.task in ("confidence", "choice"):
             fix = "use wrong=5,abstain=1"
-            raise InputError("--cost", expected="a probability for every class", got=task_words(p.task), fix=fix)
+            raise InputError("--cost", expected="a probability for every class", got=describe_task(p.task), fix=fix)
         if len(rule.matrix) != p.k:
             size = " x ".join(map(str, rule.matrix.shape))
             raise InputError("--cost", expected=f"a matrix of {p.k} x {p.k}", got=size, fix="one line per class")
     if rule.fn is not None and p.task != "binary":
         fix = "use wrong=5,abstain=1, or a matrix"
-        raise InputError("--cost", expected=task_words("binary"), got=task_words(p.task), fix=fix)
+        raise InputError("--cost", expected=describe_task("binary"), got=describe_task(p.task), fix=fix)
     if p.task == "binary" and rule.abstain is None and rule.fn is None and rule.matrix is None:
         threshold = rule.threshold or 1.0
         return replace(rule, fn=1 / threshold - 1, fp=1.0, implied=True)

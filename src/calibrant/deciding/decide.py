@@ -13,11 +13,11 @@ from calibrant.core.json import plain
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.bootstrap import check_confidence
 from calibrant.core.statistics.clustered_guarantee import counts_rows, rows_to_answer
 from calibrant.core.statistics.error_guarantee import AnsweredRows
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.deciding.cost_lines import cost_lines
 from calibrant.deciding.costs import CostRule, as_percent, check_rule, cost_rule
 from calibrant.deciding.decision import Aim, Decision
@@ -291,7 +291,7 @@ def _aim(cost: object, max_error: float | None, min_precision: float | None) -> 
 def _check_rows(p: Predictions, aim: Aim) -> None:
     if aim == "min_precision" and p.task != "binary":
         fix = "use max_error, which every task has"
-        raise InputError("min_precision", expected=task_words("binary"), got=task_words(p.task), fix=fix)
+        raise InputError("min_precision", expected=describe_task("binary"), got=describe_task(p.task), fix=fix)
     if p.task == "binary" and len(np.unique(p.labels)) == 1:
         only = "positive" if p.labels[0] else "negative"
         raise InputError(

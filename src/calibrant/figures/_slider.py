@@ -15,9 +15,10 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.curve import Curve, Scheme
 from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
+from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.figures._base import Row
 from calibrant.figures._layers import chart_of
-from calibrant.figures._task import OF_CLASSES, FigureTerms, count_of
+from calibrant.figures._task import count_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,7 +48,7 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     }
 
 
-def bin_rows(row: Row, scheme: Scheme, level: float, words: FigureTerms = OF_CLASSES) -> Any:
+def bin_rows(row: Row, scheme: Scheme, level: float, words: Vocabulary) -> Any:
     """The rows of `data` again, from cells, for the bin count that the slider stands at."""
     lists: list[Any] = ["at", "count", "hits"] + (["start"] if scheme == "mass" else [])
     values = [{name: row[name] for name in lists}]
@@ -66,7 +67,7 @@ def bin_rows(row: Row, scheme: Scheme, level: float, words: FigureTerms = OF_CLA
         "confidence": "datum.score / datum.size",
         "accuracy": "datum.right / datum.size",
         "gap": "datum.confidence - datum.accuracy",
-        "side": f"datum.gap > 0 ? '{words.over}' : '{words.under}'",
+        "side": f"datum.gap > 0 ? '{words.side_over}' : '{words.side_under}'",
         "low_edge": edges[0],
         "high_edge": edges[1],
         "low": f"({centre} - {half}) / {below}",

@@ -1,38 +1,14 @@
-"""What the axes are called: by the task of the predictions that a figure shows."""
+"""The task of the predictions that a figure shows, and the words for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.positive import positive_curve
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.vocabulary import Vocabulary, describe_task, vocabulary_of
 from calibrant.figures._base import Row
-
-
-@dataclass(frozen=True, kw_only=True)
-class FigureTerms:
-    """How a figure speaks of scores, hits and the two sides of the diagonal."""
-
-    score: str = "confidence"
-    rate: str = "accuracy"
-    outcome: str = "correct"
-    miss: str = "incorrect"
-    under: str = "underconfident"
-    over: str = "overconfident"
-
-
-OF_CLASSES = FigureTerms()
-OF_POSITIVES = FigureTerms(
-    score="P(positive)",
-    rate="share of positives",
-    outcome="positive",
-    miss="negative",
-    under="score too low",
-    over="score too high",
-)
 
 
 def task_of(models: Mapping[str, Predictions]) -> Task:
@@ -41,8 +17,8 @@ def task_of(models: Mapping[str, Predictions]) -> Task:
     first = next(iter(tasks.values()))
     for name, task in tasks.items():
         if task != first:
-            got = f"{task_words(task)} of {name}"
-            raise InputError("figure", expected=f"all {task_words(first)}", got=got, fix="draw them one by one")
+            got = f"{describe_task(task)} of {name}"
+            raise InputError("figure", expected=f"all {describe_task(first)}", got=got, fix="draw them one by one")
     return first
 
 
@@ -50,13 +26,13 @@ def require_task(figure: str, models: Mapping[str, Predictions], allowed: Sequen
     """Refuse what a figure cannot show."""
     task = task_of(models)
     if task not in allowed:
-        expected = " or ".join(map(task_words, allowed))
-        raise InputError(figure, expected=expected, got=task_words(task), fix="draw reliability instead")
+        expected = " or ".join(map(describe_task, allowed))
+        raise InputError(figure, expected=expected, got=describe_task(task), fix="draw reliability instead")
 
 
-def terms_for(rows: Sequence[Row]) -> FigureTerms:
+def terms_for(rows: Sequence[Row]) -> Vocabulary:
     """The words for rows that say their task."""
-    return OF_POSITIVES if rows[0]["task"] == "binary" else OF_CLASSES
+    return vocabulary_of(rows[0]["task"])
 
 
 def count_of(weight: float) -> int | float:

@@ -12,6 +12,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.wilson import wilson
 from calibrant.core.text.number_format import level, percent, sentence, whole_percent
 from calibrant.core.text.theme import WIDTH, dress
+from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.figures._base import PredictionFigure, Row
 from calibrant.figures._layers import (
     chart_of,
@@ -24,7 +25,7 @@ from calibrant.figures._layers import (
     unit_y,
 )
 from calibrant.figures._slider import bin_rows, cells, slider
-from calibrant.figures._task import FigureTerms, count_of, task_of, terms_for
+from calibrant.figures._task import count_of, task_of, terms_for
 
 if TYPE_CHECKING:
     import altair as alt
@@ -121,7 +122,7 @@ class Reliability(PredictionFigure):
                     "confidence": float(b.confidence[m]),
                     "accuracy": float(b.accuracy[m]),
                     "gap": float(b.gap[m]),
-                    "side": words.over if b.gap[m] > 0 else words.under,
+                    "side": words.side_over if b.gap[m] > 0 else words.side_under,
                     "low": float(low[m]),
                     "high": float(high[m]),
                 }
@@ -133,7 +134,7 @@ def _panel(
     base: Any,
     name: str,
     fade: Any,
-    words: FigureTerms,
+    words: Vocabulary,
     most: float | None,
     *,
     counts: bool,
@@ -165,7 +166,9 @@ def _panel(
         alt.Tooltip("high:Q", format=".1%", title=f"{words.rate} to"),
     ]
     side = alt.Color(
-        "side:N", scale=alt.Scale(domain=[words.under, words.over]), legend=alt.Legend(title=None, symbolOpacity=0.6)
+        "side:N",
+        scale=alt.Scale(domain=[words.side_under, words.side_over]),
+        legend=alt.Legend(title=None, symbolOpacity=0.6),
     )
     y = up("accuracy")
     gaps = base.mark_rect(style="gap").encode(**x, y=y, y2=f"confidence{end}:Q", color=side, tooltip=tooltip)
@@ -200,7 +203,7 @@ def _only(part: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["part"] == part]
 
 
-def _sentence(name: str, rows: list[Row], words: FigureTerms) -> str:
+def _sentence(name: str, rows: list[Row], words: Vocabulary) -> str:
     n = round(sum(row["count"] for row in rows))
     said, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
     ece = sum(row["share"] * abs(row["gap"]) for row in rows)

@@ -10,25 +10,13 @@ from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.bootstrap import Interval, basic_interval
 from calibrant.core.statistics.residual_noise import Sampling, Spread
+from calibrant.core.text.vocabulary import describe_task, vocabulary_of
 
 SUSPECT_BIAS = 0.1  # of the value; a calibrated model shows about 0.4
 
 TASKS: tuple[Task, ...] = ("multiclass", "binary", "confidence", "choice")
-TASK_WORDS: dict[Task, dict[str, str]] = {  # what definitions call the score, for each task
-    "multiclass": {},
-    "choice": {},
-    "binary": {
-        "top-label": "positive-class",
-        "confidence": "P(positive)",
-        "incorrect": "negative",
-        "correct": "positive",
-    },
-    "confidence": {"top-label": "confidence"},
-}
-
 Direction = Literal["down", "up", "zero", "one", "none"]
 IDEALS = {"zero": 0.0, "one": 1.0}  # the value that is best, where neither low nor high values are
 Unit = Literal["percent", "number"]
@@ -82,7 +70,7 @@ class Measure:
     def definition_for(self, p: Predictions) -> str:
         """The definition for the task of these predictions."""
         words = self.definition
-        for top, own in TASK_WORDS[p.task].items():
+        for top, own in vocabulary_of(p.task).in_definitions.items():
             words = words.replace(top, own)
         return words
 
@@ -92,8 +80,8 @@ class Measure:
         if p.task not in self.tasks:
             raise InputError(
                 spec_of(self),
-                expected=" or ".join(map(task_words, self.tasks)),
-                got=task_words(p.task),
+                expected=" or ".join(map(describe_task, self.tasks)),
+                got=describe_task(p.task),
                 fix="ask for a measure that needs no more, for instance ece",
             )
 

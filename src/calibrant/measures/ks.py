@@ -10,8 +10,8 @@ from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.residual_noise import Sampling, Spread, of_largest
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import running
 
@@ -45,7 +45,7 @@ class KS(CurveMeasure):
             return super().curve(p)
         if p.task != "multiclass":
             fix = "leave rank out"
-            raise InputError("ks:rank", expected="scores of all classes", got=task_words(p.task), fix=fix)
+            raise InputError("ks:rank", expected="scores of all classes", got=describe_task(p.task), fix=fix)
         if self.rank > p.k:
             raise InputError("rank", expected=f"1 to {p.k} (the classes)", got=str(self.rank), fix="give a lower rank")
         scores, outcomes = np.empty(p.n), np.empty(p.n)

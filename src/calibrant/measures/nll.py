@@ -10,6 +10,7 @@ from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval
 from calibrant.core.statistics.mean_interval import skewed_interval
+from calibrant.core.text.vocabulary import vocabulary_of
 from calibrant.measures._base import RowMeasure
 
 
@@ -52,5 +53,5 @@ class NLL(RowMeasure):
         return f"mean of -ln p(true class), natural logarithm, p floored at {self.floor:g}"
 
     def definition_for(self, p: Predictions) -> str:
-        event = {"binary": "the row being positive", "confidence": "the prediction being right"}.get(p.task)
+        event = vocabulary_of(p.task).event
         return self.definition if event is None else f"{self.definition}; of the event of {event}"

@@ -8,7 +8,7 @@ import numpy as np
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import check_predictions
 
 MatchedBy = Literal["ids", "order"]
@@ -60,7 +60,7 @@ def same_classes(a: Predictions, b: Predictions) -> None:
     check_predictions(a)
     check_predictions(b)
     if a.task != b.task:
-        got = f"{task_words(a.task)} and {task_words(b.task)}"
+        got = f"{describe_task(a.task)} and {describe_task(b.task)}"
         raise InputError("compare", expected="predictions of one task", got=got, fix="read both in the same way")
     if a.k != b.k and a.task != "choice":
         fix = "compare predictions about the same classes"

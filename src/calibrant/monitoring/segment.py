@@ -9,7 +9,9 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.convert import from_json
 from calibrant.core.errors import visible
 from calibrant.core.json import plain, read_typed
+from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.vocabulary import vocabulary_of
 from calibrant.monitoring import evidence
 from calibrant.monitoring.evidence import Mode
 from calibrant.streaming.state import MOST_ROWS, SLACK
@@ -19,7 +21,6 @@ Side = Literal["too high", "too low"]
 SIDES: tuple[Side, Side] = ("too high", "too low")
 MOST_LOG10 = 300.0  # of a point of the history, on either side: what a float can hold
 MOST_POINTS = 256  # of the history
-WORDS = {"binary": ("P(positive)", "positive")}  # task -> names of the score and of outcome 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +36,15 @@ class Alarm:
     outcome: float
     side: Side  # which error of the scores most of the evidence shows
     bin: int | None  # the one of ten equal-width bins of scores with most of the evidence; None: all rows together
-    task: str
+    task: Task
 
     def __str__(self) -> str:
-        score, positive = WORDS.get(self.task, ("confidence", "right"))
+        words = vocabulary_of(self.task)
         where = "" if self.segment is None else f" in segment {visible(self.segment)}"
         part = "" if self.bin is None else f" between {self.bin / 10:g} and {(self.bin + 1) / 10:g}"
         return (
-            f"Alarm{where} at row {self.row:,}: {score}{part} is {self.side}. Over {fmt.count(self.n, 'row')} it is "
-            f"{fmt.percent(self.score)} on average, and {fmt.percent(self.outcome)} are {positive}. "
+            f"Alarm{where} at row {self.row:,}: {words.score}{part} is {self.side}. Over {fmt.count(self.n, 'row')} it "
+            f"is {fmt.percent(self.score)} on average, and {fmt.percent(self.outcome)} are {words.row_outcomes[1]}. "
             f"Evidence {fmt.significant(self.evidence)}, limit {fmt.significant(self.limit)}."
         )
 
@@ -90,7 +91,7 @@ class Segment:
             outcome_sum=self.outcome_sum,
         )
 
-    def raise_alarm(self, name: str | None, row: int, limit: float, task: str) -> Alarm:
+    def raise_alarm(self, name: str | None, row: int, limit: float, task: Task) -> Alarm:
         """The alarm for the present evidence."""
         place, side = evidence.place_of_most(self.log_wealth)
         return Alarm(

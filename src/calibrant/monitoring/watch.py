@@ -13,9 +13,9 @@ from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.json import parse_json, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.notebook import html_table
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import check_predictions
 from calibrant.monitoring.evidence import Mode
 from calibrant.monitoring.segment import Alarm, Segment, read_number
@@ -100,8 +100,8 @@ class Watch:
                     both._add_segment(name)
                 both.segments[name] = both.segments[name].merge(segment)
         for name, segment in both.segments.items():
-            if segment.n and segment.evidence >= both.limit(name):
-                segment.alarm = segment.raise_alarm(name, both.n, both.limit(name), both.task or "")
+            if both.task and segment.n and segment.evidence >= both.limit(name):
+                segment.alarm = segment.raise_alarm(name, both.n, both.limit(name), both.task)
         both.files = merge_cursors(self.files, other.files)
         return both
 
@@ -271,8 +271,8 @@ class Watch:
 
     def _check_task(self, task: Task | None) -> None:
         if task and self.task and self.task != task:
-            expected, fix = f"{task_words(self.task)} as before", "use one watch for each task"
-            raise InputError("watch", expected=expected, got=task_words(task), fix=fix)
+            expected, fix = f"{describe_task(self.task)} as before", "use one watch for each task"
+            raise InputError("watch", expected=expected, got=describe_task(task), fix=fix)
         self.task = task or self.task
 
     def _update_segment(self, name: str | None, score: Array, outcome: Array, rows: Ints) -> None:
@@ -283,9 +283,9 @@ class Watch:
         segment, limit = self.segments[name], self.limit(name)
         before = segment.copy()
         at = segment.update(score, outcome, self.tolerance, self.mode, limit)
-        if at is not None:
+        if at is not None and self.task:  # rows have a task
             before.update(score[: at + 1], outcome[: at + 1], self.tolerance, self.mode, np.inf)
-            segment.alarm = before.raise_alarm(name, int(rows[at]) + 1, limit, self.task or "")
+            segment.alarm = before.raise_alarm(name, int(rows[at]) + 1, limit, self.task)
 
     def _add_segment(self, name: str | None) -> None:
         self.segments[name] = Segment(order=1 + len(self.segments))

@@ -14,10 +14,10 @@ from calibrant.core.json import plain
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Linear
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.base_rates import ScoreOrder, estimate_rates, mixture
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence, resample_counts
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.repairing.chain import fit_chain, parse_chain
 
 ASSUMED = "only the class frequencies have changed; within each class the scores are distributed as before"
@@ -258,7 +258,7 @@ def _check_task(m: Map) -> None:
         raise InputError(
             "adapt",
             expected="a map of scores of classes, which have base rates",
-            got=f"{m.task} ({task_words(m.task)})",
+            got=f"{m.task} ({describe_task(m.task)})",
             fix="fit a new map on rows of today",
         )
 

@@ -9,7 +9,7 @@ from calibrant.calibrators import CATALOGUE
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison, compare
 from calibrant.measuring.confidence_limits import MANY_ROWS
@@ -103,7 +103,7 @@ def every_calibrator(
 ) -> list[Entry]:
     """Fit every calibrator of the catalogue on val and measure it on test; failures are lines, not crashes."""
     if val.task != test.task:
-        raise InputError("test", expected=task_words(val.task), got=task_words(test.task), fix="give both alike")
+        raise InputError("test", expected=describe_task(val.task), got=describe_task(test.task), fix="give both alike")
     if val.k != test.k and val.task != "choice":
         raise InputError("test", expected=f"{val.k} classes", got=f"{test.k}", fix="predict with the same model")
     rows = []

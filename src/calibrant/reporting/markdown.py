@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.markdown import escape
-from calibrant.core.text.vocabulary import CLASS_VOCABULARY, Vocabulary
+from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
 from calibrant.reporting.contents_by_task import refinement
@@ -108,7 +108,7 @@ def _trials(m: Model, ece: str) -> str:
     return table(head, rows)
 
 
-def segments(part: Segments, words: Vocabulary = CLASS_VOCABULARY) -> str:
+def segments(part: Segments, words: Vocabulary) -> str:
     rows = [
         [s.name, fmt.count(s.n), fmt.percent(s.says), fmt.percent(s.right), mf.change("gap", s.gap),
          mf.change_interval("gap", s.low, s.high), "yes" if s.beyond_noise else "no"]

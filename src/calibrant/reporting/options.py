@@ -11,8 +11,8 @@ from calibrant.calibrators import CATALOGUE
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.deciding.costs import CostRule
 from calibrant.measures import check_predictions
 from calibrant.measuring.matching_rows import match_rows
@@ -137,7 +137,7 @@ def check_fit_on(
             fix = "give more, or none to cross-fit"
             raise InputError(f"rows to fit {name} on", expected="at least 2", got=str(p.n), fix=fix)
         if p.task != models[name].task:
-            expected, got = task_words(models[name].task), task_words(p.task)
+            expected, got = describe_task(models[name].task), describe_task(p.task)
             raise InputError(f"rows to fit {name} on", expected=expected, got=got, fix="give both in one form")
         if p.k != models[name].k:
             raise InputError(

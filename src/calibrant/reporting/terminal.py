@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.vocabulary import CLASS_VOCABULARY, Vocabulary
+from calibrant.core.text.vocabulary import VOCABULARIES, Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
 from calibrant.reporting.contents_by_task import refinement
@@ -63,7 +63,7 @@ def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
     return [*parts, *_head("How sure we are")[1:], *map(_words, m.certainty.words)] if m.certainty else parts
 
 
-def sparkline(bins: Sequence[Bin], words: Vocabulary = CLASS_VOCABULARY) -> Text:
+def sparkline(bins: Sequence[Bin], words: Vocabulary = VOCABULARIES["multiclass"]) -> Text:
     """What it says and how often it is right, bin by bin, as small bars over the confidence.
 
     >>> print(sparkline([Bin(0, 0.5, 0, 0, 0), Bin(0.5, 1, 4, 0.9, 0.5)]).plain.splitlines()[1])

@@ -15,12 +15,12 @@ from calibrant.core.json import plain, whole
 from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.statistics.bootstrap import Interval, basic_interval, check_confidence
 from calibrant.core.statistics.fewest_rows import too_few_rows, unseen_rate
 from calibrant.core.statistics.residual_noise import Sampling, Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import (
     BinOptions,
     ClassMeasure,
@@ -188,7 +188,7 @@ class Accumulator(TableResult):
         return count - outcomes, outcomes
 
     def __repr__(self) -> str:
-        task = "" if self.task is None else f", {task_words(self.task)}"
+        task = "" if self.task is None else f", {describe_task(self.task)}"
         return f"Accumulator({self.n:,} rows{task})"
 
     def table(self) -> Table:
@@ -361,8 +361,8 @@ class Accumulator(TableResult):
 
     def _check_task(self, task: Task | None, k: int) -> None:
         if self.task is not None and task is not None and self.task != task:
-            expected, fix = f"{task_words(self.task)} as before", "use one accumulator for each task"
-            raise InputError("accumulator", expected=expected, got=task_words(task), fix=fix)
+            expected, fix = f"{describe_task(self.task)} as before", "use one accumulator for each task"
+            raise InputError("accumulator", expected=expected, got=describe_task(task), fix=fix)
         if self.k not in (0, k) and task != "choice":
             expected, fix = f"{self.k} classes as before", "use one accumulator for each model"
             raise InputError("accumulator", expected=expected, got=str(k), fix=fix)

@@ -12,9 +12,9 @@ from calibrant.core.errors import InputError, visible
 from calibrant.core.json import parse_json, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.vocabulary import describe_task
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.measure import Measurement
@@ -230,8 +230,8 @@ class Accumulators(TableResult):
     def _same_task(self, task: Task | None) -> None:
         """All keys have one task: measures of different tasks are not comparable."""
         if self.task and task and self.task != task:
-            expected, fix = f"{task_words(self.task)} as before", "use other accumulators for each task"
-            raise InputError("accumulators", expected=expected, got=task_words(task), fix=fix)
+            expected, fix = f"{describe_task(self.task)} as before", "use other accumulators for each task"
+            raise InputError("accumulators", expected=expected, got=describe_task(task), fix=fix)
 
     def _column(self, p: Predictions, name: str, keys: Mapping[str, Any]) -> list[str]:
         if name in keys:

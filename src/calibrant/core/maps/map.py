@@ -18,16 +18,10 @@ from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import ScoreType, Task
-from calibrant.core.predictions.tasks import task_words
 from calibrant.core.text.number_format import whole_percent
+from calibrant.core.text.vocabulary import describe_task, vocabulary_of
 
 VERSION = 1
-MADE_BY: dict[Task, str] = {
-    "multiclass": "Predictions.from_logits or from_probs",
-    "binary": "Predictions.binary",
-    "confidence": "Predictions.from_confidence",
-    "choice": "Predictions.from_logits(..., mask=...)",
-}
 
 
 @dataclass(frozen=True)
@@ -94,9 +88,9 @@ class Map:
         if p.task != self.task:
             raise InputError(
                 f"map of {self.calibrator}",
-                expected=f"predictions of the task {self.task} ({task_words(self.task)})",
-                got=f"{p.task} ({task_words(p.task)})",
-                fix=f"make them by {MADE_BY[self.task]}, or fit a map on predictions like these",
+                expected=f"predictions of the task {self.task} ({describe_task(self.task)})",
+                got=f"{p.task} ({describe_task(p.task)})",
+                fix=f"make them by {vocabulary_of(self.task).built_by}, or fit a map on predictions like these",
             )
         if p.k != self.k and self.task != "choice":
             raise InputError(
@@ -214,7 +208,7 @@ class Map:
         rows["fit"] = self.fit.diagnosis
         rows["predictions"] = "kept" if self.keeps_argmax else "may change"
         cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
-        of = f"{self.k} classes" if self.task == "multiclass" else task_words(self.task)
+        of = f"{self.k} classes" if self.task == "multiclass" else describe_task(self.task)
         return f"<table><caption>Map: {escape(self.calibrator)}, {of}</caption>{cells}</table>"
 
     def __repr__(self) -> str:

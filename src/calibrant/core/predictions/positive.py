@@ -6,7 +6,7 @@ from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.tasks import task_words
+from calibrant.core.text.vocabulary import describe_task
 
 
 def has_positive(p: Predictions) -> bool:
@@ -23,7 +23,7 @@ def positive_curve(p: Predictions, where: str, *, instead: str) -> Curve:
         raise InputError(
             where,
             expected="scores of the positive class, or of two classes",
-            got=f"{p.k} classes" if p.task == "multiclass" else task_words(p.task),
+            got=f"{p.k} classes" if p.task == "multiclass" else describe_task(p.task),
             fix=f"{instead}: how well confidence tells right predictions from wrong ones",
         )
     if p.task == "binary":

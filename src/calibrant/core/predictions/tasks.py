@@ -17,7 +17,7 @@ from calibrant.core.io.missing import Missing, MissingPolicy, apply_policy, chec
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absent
-from calibrant.core.predictions.row_data import RowArguments, RowData, ScoreType, Task
+from calibrant.core.predictions.row_data import RowArguments, RowData, ScoreType
 from calibrant.core.predictions.validation import (
     check_labels,
     check_logits,
@@ -413,13 +413,3 @@ def _check_choices(
         got = f"option {valid[wrong[0]]} in row {wrong[0]}, which the row does not have ({len(wrong)} such rows)"
         raise InputError("labels", expected="an option that the row has", got=got, fix="correct the mask or the label")
     return without_absent(logits, exists), valid
-
-
-def task_words(task: Task) -> str:
-    """What predictions of this task are, for messages."""
-    return {
-        "multiclass": "scores of all classes",
-        "binary": "scores of the positive class",
-        "confidence": "confidences with nothing but right or wrong",
-        "choice": "options that differ from row to row",
-    }[task]
