@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from local_jobs import Here
+
 from calibrant import datasets
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -16,7 +18,6 @@ from calibrant.studying.engine import run_jobs
 from calibrant.studying.estimate import estimate
 from calibrant.studying.expand_plan import cells_of
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.run_job import do
 from calibrant.studying.study import open_plan
 from calibrant.training.run import open_run
 
@@ -52,25 +53,6 @@ against = "own"
 measure = "nll"
 is = "lower"
 """
-
-
-class Here:
-    """Jobs in this process, as they come."""
-
-    slots = 1
-
-    def __init__(self, folder):
-        self.folder, self.outcomes = folder, []
-
-    def start(self, job):
-        self.outcomes.append(do(job, self.folder))
-
-    def wait(self):
-        ended, self.outcomes = self.outcomes, []
-        return ended
-
-    def close(self):
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from local_jobs import Here
 from typer.testing import CliRunner
 
 from calibrant.cli import app
@@ -22,7 +23,6 @@ from calibrant.studying.page import page
 from calibrant.studying.page_figures import drawings
 from calibrant.studying.plan import Drawing
 from calibrant.studying.plan_files import read_plan
-from calibrant.studying.run_job import do
 from calibrant.studying.study import _check_judged, open_plan, open_study, study
 from calibrant.studying.tables import claims_in_words, render_table
 
@@ -83,25 +83,6 @@ is = "lower"
 than = 0.9
 set = "noisy"
 """
-
-
-class Here:
-    """Jobs in this process: starting others takes longer than these trainings."""
-
-    slots = 1
-
-    def __init__(self, folder):
-        self.folder, self.outcomes = folder, []
-
-    def start(self, job):
-        self.outcomes.append(do(job, self.folder))
-
-    def wait(self):
-        ended, self.outcomes = self.outcomes, []
-        return ended
-
-    def close(self):
-        pass
 
 
 @pytest.fixture(scope="module")

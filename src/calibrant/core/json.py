@@ -87,6 +87,19 @@ def parse_json(text: str) -> Any:
     return document
 
 
+def parse_state(text: str, what: str, version: int, *, written_by: str, fix: str) -> Any:
+    """A saved state, whose key `calibrant_<what>` is the version of its format; an InputError for anything else."""
+    try:
+        state = parse_json(text)
+        got = state[f"calibrant_{what}"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(what, expected=f"JSON written by {written_by}", got="something else", fix=fix) from error
+    if type(got) is not int or got != version:
+        fix = "use the version of calibrant that wrote it, or start again"
+        raise InputError(what, expected=f"version {version}", got=f"{got!r:.40}", fix=fix)
+    return state
+
+
 def read_typed(state: Any, name: str, kind: type) -> Any:
     """A field of a document, which must be of exactly this type (true is not a number)."""
     value = state[name]

@@ -49,13 +49,6 @@ class Policy:
             chosen[rows] = (probs @ costs).argmin(axis=1)
         return np.where(chosen == p.k, HAND_OVER, chosen)
 
-    @property
-    def hands_over(self) -> bool:
-        """Whether it can."""
-        if self.matrix is not None:
-            return bool(self.matrix.shape[1] > len(self.matrix))
-        return self.acts == "answer" or self.lower is not None
-
     def to_dict(self) -> dict[str, Any]:
         matrix = None if self.matrix is None else self.matrix.tolist()
         return {"acts": self.acts, "threshold": self.threshold, "lower": self.lower, "matrix": matrix}

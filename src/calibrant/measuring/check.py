@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -123,13 +123,48 @@ def check_against(
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
     same_classes(reference, p)
     sign = worsening_sign(chosen, name)
-    worse = sign * (value - _value(chosen, name, reference))
+    difference = value - _value(chosen, name, reference)
     reason = why_no_interval(chosen, p) or why_no_interval(chosen, reference)
     low = high = None
     if reason is None:
-        difference = find_difference(chosen, reference, p, 1 - confidence, resamples, seed, progress, paired=False)
-        low, high = sorted((sign * difference.low, sign * difference.high))
-        low, high = min(low, worse), max(high, worse)
+        interval = find_difference(chosen, reference, p, 1 - confidence, resamples, seed, progress, paired=False)
+        low, high = interval.low, interval.high
+    return check_worsening(
+        name,
+        limit,
+        sign,
+        (difference, low, high),
+        rows=p,
+        definition=f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by",
+        reason=reason,
+    )
+
+
+class Rows(Protocol):
+    """Predictions, or sums of them."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def k(self) -> int: ...
+
+
+def check_worsening(
+    name: str,
+    limit: float,
+    sign: float,
+    difference: tuple[float, float | None, float | None],
+    *,
+    rows: Rows,
+    definition: str,
+    reason: str | None,
+) -> Check:
+    """The check of a difference to the reference and its bounds, of which `sign` says what is worse."""
+    value, low, high = difference
+    worse = sign * value
+    if low is not None and high is not None:
+        low, *_, high = sorted((sign * low, worse, sign * high))
     return Check(
         measure=name,
         side="worse",
@@ -138,9 +173,9 @@ def check_against(
         low=low,
         high=high,
         state=judge("max", limit, low, high),
-        n=p.n,
-        k=p.k,
-        definition=f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by",
+        n=rows.n,
+        k=rows.k,
+        definition=definition,
         reason=reason,
     )
 

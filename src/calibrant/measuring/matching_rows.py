@@ -46,15 +46,6 @@ def match_rows(a: Predictions, b: Predictions) -> MatchedRows:
     return matched
 
 
-def same_rows(a: Predictions, b: Predictions) -> Predictions:
-    """b in the order of a; an error when one of them has a row that the other lacks."""
-    matched = match_rows(a, b)
-    if matched.only_in_a or matched.only_in_b:
-        got = f"{matched.only_in_a} ids only in the first and {matched.only_in_b} only in the second"
-        raise InputError("ids", expected="the same in both", got=got, fix="predict the same rows")
-    return matched.b
-
-
 def same_classes(a: Predictions, b: Predictions) -> None:
     """Refuse predictions of different tasks or of different classes."""
     check_predictions(a)

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.core.arrays import Array, Ints, rows_of
 from calibrant.core.config.convert import read_value
 from calibrant.core.errors import InputError, unknown_name, visible
-from calibrant.core.json import parse_json, plain, read_typed, whole
+from calibrant.core.json import parse_state, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
@@ -221,14 +221,7 @@ class Watch:
     @classmethod
     def from_json(cls, text: str) -> "Watch":
         """Read what `to_json` wrote; a state that is damaged is an InputError."""
-        try:
-            state = parse_json(text)
-            version = state["calibrant_watch"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError("watch", expected="JSON written by Watch.save", got="something else", fix=FIX) from error
-        if type(version) is not int or version != VERSION:
-            fix = "use the version of calibrant that wrote it, or start a new watch"
-            raise InputError("watch", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
+        state = parse_state(text, "watch", VERSION, written_by="Watch.save", fix=FIX)
         with whole("watch", fix=FIX):
             watch = cls(
                 tolerance=read_number(state, "tolerance"),

@@ -33,7 +33,7 @@ from calibrant.measures import (
 )
 from calibrant.measures.accuracy import Accuracy
 from calibrant.measures.error import Error
-from calibrant.measuring.check import Check, judge
+from calibrant.measuring.check import Check, check_worsening, judge, worsening_sign
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
 from calibrant.measuring.confidence_limits import DRAWS, ZERO_RATIO, normal_interval
 from calibrant.measuring.measure import Measurement, Measurements
@@ -226,25 +226,12 @@ class Accumulator(TableResult):
         """Check by how much a measure is worse than on the reference rows, as `cal.check_against` does."""
         _check_limit(limit, "0.01")
         c = reference.compare(self, what, confidence=_two_sided(confidence), seed=seed)
-        direction = self._measures[what].direction
-        if direction not in ("down", "up"):
-            fix = "ask for ece, nll, brier or accuracy"
-            raise InputError(what, expected="a measure that gets worse in one direction", got="another one", fix=fix)
-        sign = 1.0 if direction == "down" else -1.0
-        worse = sign * c.difference
-        low = high = None
-        if c.reason is None:
-            low, *_, high = sorted((sign * c.low, worse, sign * c.high))
-        return Check(
-            measure=what,
-            side="worse",
-            limit=limit,
-            value=worse,
-            low=low,
-            high=high,
-            state=judge("max", limit, low, high),
-            n=self.n,
-            k=self.k,
+        return check_worsening(
+            what,
+            limit,
+            worsening_sign(self._measures[what], what),
+            (c.difference, c.low, c.high),
+            rows=self,
             definition=f"{c.definition}; worse than on {reference.n:,} reference rows by",
             reason=c.reason,
         )

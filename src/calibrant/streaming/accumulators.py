@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import rows_of
 from calibrant.core.errors import InputError, visible
-from calibrant.core.json import parse_json, plain, read_typed, whole
+from calibrant.core.json import parse_state, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text.notebook import Table, TableResult
@@ -185,15 +185,7 @@ class Accumulators(TableResult):
     def from_json(cls, text: str, *, own: Sequence[str] = ()) -> "Accumulators":
         """Read what `to_json` wrote; `own` as for an accumulator."""
         fix = "save it again"
-        try:
-            state = parse_json(text)
-            version = state["calibrant_accumulators"]
-        except (ValueError, KeyError, TypeError) as error:
-            expected = "JSON written by Accumulators.save"
-            raise InputError("accumulators", expected=expected, got="something else", fix=fix) from error
-        if type(version) is not int or version != VERSION:
-            fix = "use the version of calibrant that wrote it, or start again"
-            raise InputError("accumulators", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
+        state = parse_state(text, "accumulators", VERSION, written_by="Accumulators.save", fix=fix)
         with whole("accumulators", fix=fix):
             by, each = read_typed(state, "by", list), read_typed(state, "each", list)
             measures = None if state["measures"] is None else read_typed(state, "measures", list)

@@ -9,8 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.config.convert import read_value
-from calibrant.core.errors import InputError
-from calibrant.core.json import parse_json, read_typed, whole
+from calibrant.core.json import parse_state, read_typed, whole
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.predictions.validation import SUM_TOLERANCE
 from calibrant.measures import CATALOGUE
@@ -47,15 +46,7 @@ class State:
 
     @classmethod
     def from_json(cls, text: str) -> "State":
-        try:
-            state = parse_json(text)
-            version = state["calibrant_accumulator"]
-        except (ValueError, KeyError, TypeError) as error:
-            expected = "JSON written by Accumulator.save"
-            raise InputError("accumulator", expected=expected, got="something else", fix=FIX) from error
-        if type(version) is not int or version != VERSION:
-            fix = "use the version of calibrant that wrote it, or start again"
-            raise InputError("accumulator", expected=f"version {VERSION}", got=f"{version!r:.40}", fix=fix)
+        state = parse_state(text, "accumulator", VERSION, written_by="Accumulator.save", fix=FIX)
         with whole("accumulator", fix=FIX):
             return cls._read(state)
 
