@@ -61,12 +61,11 @@ def test_a_few_rows_that_weigh_much_win_without_an_interval():
     """Two positives with a score of 0: resamples may hold none of them, but calibrated scores would not allow them."""
     gain = np.full(N, -0.001)
     gain[[3, 300]] = 24.0
-    folds = np.arange(N) % 5
-    calmer = CandidateLosses("beta", BASE - gain, 1, True, folds=folds)
+    calmer = CandidateLosses("beta", BASE - gain, 1, True)
     ruling = decide([IDENTITY, calmer])
     assert (ruling.chosen, ruling.of("beta").significant) == ("beta", "neither")
     assert "Use beta: the labels are far likelier under it, NLL" in ruling.words
-    assert ruling.of("beta").likelier == pytest.approx(np.log((2 * np.exp(24 - 79 * 0.001) + 3 * np.exp(-0.08)) / 5))
+    assert ruling.of("beta").likelier == pytest.approx(48 - (N - 2) * 0.001)
 
 
 def test_the_likelihood_counts_rows_clusters_and_shares_for_what_they_are():
@@ -79,6 +78,27 @@ def test_the_likelihood_counts_rows_clusters_and_shares_for_what_they_are():
     assert likelier(weights=np.array([2.0, 1, 1, 1, 1, 1])) == pytest.approx(7)  # a row that occurs twice
     assert likelier(weights=np.array([1.5, 1.5, 1.5, 0.5, 0.5, 0.5])) == pytest.approx(6)  # shares: not above one row
     assert likelier(clusters=np.array([0, 0, 0, 1, 1, 1])) == pytest.approx(2)  # rows that came together: their mean
+
+
+def test_a_hundred_times_as_likely_is_enough_and_less_is_not():
+    """A gain of few rows, too noisy for its interval."""
+    gain = np.zeros(N)
+    gain[:4] = [9.0, -3.0, -3.0, 1.7]  # 4.7 in all; ln 100 is 4.605
+    enough = decide([IDENTITY, CandidateLosses("temperature", BASE - gain, 1, True)])
+    assert (enough.chosen, enough.of("temperature").significant) == ("temperature", "neither")
+    gain[3] = 1.5
+    assert decide([IDENTITY, CandidateLosses("temperature", BASE - gain, 1, True)]).chosen == "identity"
+
+
+def test_a_simple_one_under_which_labels_are_far_less_likely_does_not_win():
+    """Within one standard error of the lowest, by a few rows that the simple one gets badly wrong."""
+    gain = np.zeros(N)
+    gain[:3] = [9.0, -3.0, -1.0]
+    simple = judged("temperature", -0.3, 0.1, complexity=1, seed=4)
+    free = CandidateLosses("sms", simple.losses - gain, 3, False)
+    assert decide([IDENTITY, simple, free]).chosen == "sms"
+    gain[0] = 8.0  # 4 in all
+    assert decide([IDENTITY, simple, CandidateLosses("sms", simple.losses - gain, 3, False)]).chosen == "temperature"
 
 
 @pytest.mark.parametrize("k", [2, 4])

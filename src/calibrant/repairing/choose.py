@@ -136,7 +136,7 @@ def rule_on(
 ) -> Ruling:
     """What the rule says of these calibrators, "identity" first, by their cross-fitted losses."""
     fold = choose_folds(p, folds, seed)
-    judged = [judge(name, p if name == UNCALIBRATED else cross_fit_candidate(p, name, fold), fold) for name in names]
+    judged = [judge(name, p if name == UNCALIBRATED else cross_fit_candidate(p, name, fold)) for name in names]
     return decide(judged, keep_argmax=keep_argmax, seed=seed, rows=rows)
 
 
@@ -150,8 +150,8 @@ def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:
     return calibrate_folds(p, fold, lambda rows: fit_candidate(rows, name))
 
 
-def judge(name: str, q: Predictions, folds: Ints | None = None) -> CandidateLosses:
-    """The losses and facts that the rule needs, from predictions that this calibrator gave by these folds, if any."""
+def judge(name: str, q: Predictions) -> CandidateLosses:
+    """The losses and facts that the rule needs, from predictions that this calibrator gave."""
     chain = parse_chain(name)
     return CandidateLosses(
         calibrator=name,
@@ -161,7 +161,6 @@ def judge(name: str, q: Predictions, folds: Ints | None = None) -> CandidateLoss
         fits_positives=q.task == "binary" and chain[-1].of_score,
         weights=q.counts,
         clusters=q.clusters,
-        folds=folds,
         certain=is_certain(q),
         without_logit=name == SIGMOID,
         outcomes=outcomes_of(q),

@@ -4,16 +4,17 @@
 on. The effect of a calibrator on held-out rows is given by the same intervals.
 
 1. Only a calibrator whose loss is significantly lower than that of the uncalibrated predictions may win: the 95 %
-   interval of the difference, by a paired bootstrap, excludes zero; or the labels are at least 20 times as likely
-   under it, which happens to calibrated predictions at most once in 20 times (a mean of likelihood ratios over folds,
-   each on rows that the map was not fitted on). The second is for few rows that weigh much, such as positives with a
-   score of 0, of which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated, but
-   not binary scores of 0 or 1 (votes of a forest): they leave no room for an error that rows to come may hold, so one
-   that fits P(positive) and leaves some wins, unless it is significantly worse. Where all outcomes are alike there is
-   nothing to fit, and predictions stay uncalibrated.
-2. Of those, the simplest wins whose mean loss is within one standard error of the lowest; of equally simple ones the
-   first in the list; of binary predictions one that fits P(positive) itself, so that its mean meets the base rate,
-   and of those the one with the lowest loss; where scores are 0 or 1, first one that does not take their logit.
+   interval of the difference, by a paired bootstrap, excludes zero; or the labels are at least 100 times as likely
+   under it, every row by a map that was not fitted on it. Calibrated predictions seldom let that happen (docs/repair.md
+   has the figures), and of few rows it tells more than resamples do: positives with a score of 0, for instance, of
+   which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated, but not binary scores
+   of 0 or 1 (votes of a forest): they leave no room for an error that rows to come may hold, so one that fits
+   P(positive) and leaves some wins, unless it is significantly worse. Where all outcomes are alike there is nothing to
+   fit, and predictions stay uncalibrated.
+2. Of those, the simplest wins whose mean loss is within one standard error of the lowest, and under which the labels
+   are not 100 times less likely; of equally simple ones the first in the list; of binary predictions one that fits
+   P(positive) itself, so that its mean meets the base rate, and of those the one with the lowest loss; where scores are
+   0 or 1, first one that does not take their logit.
 3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
 """
 
@@ -32,7 +33,7 @@ from calibrant.core.text import number_format as fmt
 
 CONFIDENCE = 0.95
 RESAMPLES = 200
-LIKELIER = log(1 / (1 - CONFIDENCE))
+LIKELIER = log(100)
 KEEP_ARGMAX = False  # the default of everybody who asks
 UNCALIBRATED = "identity"
 THESE, FITTING, PART = "these {}", "the {} of the fitting set", "{} drawn at random"  # the rows that decided, in words
@@ -59,7 +60,6 @@ class CandidateLosses:
     fits_positives: bool = False  # of binary predictions: the mean of P(positive) is fitted too
     weights: Array | None = None  # (n,) how many rows each is worth
     clusters: Ints | None = None  # (n,) 0, 1, ...: rows that came together
-    folds: Ints | None = None  # (n,) 0, 1, ...: rows of one fold were calibrated by one map, fitted on the others
     certain: bool = False  # of binary predictions: some scores are 0 or 1, so that one error costs without bound
     without_logit: bool = False  # takes scores as they are: those of 0 and 1 have no logit
     outcomes: Outcomes = "differ"
@@ -79,21 +79,18 @@ class CandidateLosses:
         return mean, float(np.sqrt(units @ units) / w.sum())
 
     def likelier_than(self, other: "CandidateLosses") -> float:
-        """Logarithm of how many times as likely the labels are under it: on average over folds, so at most 1 by chance.
+        """Logarithm of how many times as likely the labels are under it.
 
-        If the labels come from the other's probabilities, the mean of such a ratio is 1 at most, and stays so for a
-        power below 1: rows that came together count as their mean, and shares of rows not more than one row.
+        Rows that came together count as their mean, and shares of rows not more than one row: so the ratio is not
+        further from 1 than rows that say something of their own would take it.
         """
         gain = other.losses - self.losses
         if self.weights is not None:
             whole = np.array_equal(self.weights, np.round(self.weights))
             gain = gain * (self.weights if whole else self.weights / max(1.0, self.weights.max()))
-        folds = np.zeros(len(gain), dtype=np.int64) if self.folds is None else self.folds
         if self.clusters is not None:
-            _, first, size = np.unique(self.clusters, return_index=True, return_counts=True)
-            gain, folds = np.bincount(self.clusters, gain) / size, folds[first]
-        sums = np.bincount(folds, gain)
-        return float(np.logaddexp.reduce(sums) - np.log(len(sums)))
+            gain = np.bincount(self.clusters, gain) / np.bincount(self.clusters)
+        return float(gain.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +283,7 @@ def _winner(judged: Sequence[CandidateLosses], candidates: Sequence[Candidate], 
     if not able:
         return UNCALIBRATED
     lowest = min(able, key=lambda one: one.mean)
-    near = [one for one in able if _within_one_error(*lowest.ahead_of(one))]
+    near = [one for one in able if _is_near(lowest, one)]
     least = min(one.complexity for one in near)
     simplest = [one for one in near if one.complexity == least]
     of_positives = [one for one in simplest if one.fits_positives]
@@ -295,8 +292,10 @@ def _winner(judged: Sequence[CandidateLosses], candidates: Sequence[Candidate], 
     return (min(of_positives, key=lambda one: one.mean) if of_positives else simplest[0]).calibrator
 
 
-def _within_one_error(ahead: float, error: float) -> bool:
-    return ahead <= error
+def _is_near(lowest: CandidateLosses, one: CandidateLosses) -> bool:
+    """Whether the one with the lowest loss is neither a standard error ahead nor 100 times as likely."""
+    ahead, error = lowest.ahead_of(one)
+    return ahead <= error and lowest.likelier_than(one) < LIKELIER
 
 
 def _mean(values: Array, weights: Array | None) -> float:

@@ -83,7 +83,6 @@ def try_all(
     """
     measures = ("nll", "brier", ece, "accuracy", refinement(p.task))
     before = before.first(measures, resamples)
-    folds = None if fit_on is not None else choose_folds(p, None, seed)
     rows, judged, maps, seen = [_uncalibrated_trial(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
     if look:
         look(UNCALIBRATED, p)
@@ -99,7 +98,7 @@ def try_all(
             seen = max(seen, m.fingerprint.share_seen(p))
         changes = compare_draws(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
         rows.append(_trial(name, m, p, q, changes, ece))
-        judged.append(judge(name, q, folds))
+        judged.append(judge(name, q))
         maps[name] = m
         if look:
             look(name, q)
