@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.calibrators._lbfgs import lbfgs
+from calibrant.calibrators._lbfgs import Stage, lbfgs
 from calibrant.calibrators._newton import LARGEST, newton
 from calibrant.calibrators._objective import CachedObjective, largest_entry, mean_nll
 from calibrant.calibrators._scaling import Ridge, scaling
@@ -18,9 +18,9 @@ from calibrant.core.parallel import one_blas_thread, pieces
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS
 from calibrant.core.text.number_format import name_classes
 
-GRADIENT_ROUGH, GRADIENT_ENOUGH = 1e-5, 1e-6  # largest entry of the gradient of the mean objective
+GRADIENT_ROUGH, GRADIENT_ENOUGH = 1.5e-6, 1e-6  # largest entry of the gradient of the mean objective
 ITERATIONS = 500
-TRIES = 3  # points of one line search in float32
+ROUNDING = 1e-7  # relative, of values in float32
 MOST_CLASSES = 3000  # of a matrix: 9 million weights, and twenty times as many numbers to find them
 FAR = 1e3  # a weight or bias beyond this has run off
 
@@ -110,8 +110,9 @@ def _fit_linear(
     rows: _Rows, weight: Array, bias: Array, penalty: Ridge | None, iterations: int, polish: bool
 ) -> LinearFit:
     """The fit where every class has a row, from this weight and bias."""
-    w, b, steps = _solve(rows, weight, bias, penalty, iterations, polish)
-    objective = CachedObjective(_Objective(rows, penalty))
+    whole = _Objective(rows, penalty)
+    objective = CachedObjective(whole)
+    w, b, steps = _solve(whole, objective, weight, bias, iterations, polish)
     report = _report(largest_entry(objective, w, b), steps, w, b)
     if penalty is None and _separates(rows.z, rows.labels, w, b):
         why = "separable: every row can be predicted right, so sharper is always better; stopped at a small gradient"
@@ -136,26 +137,25 @@ class _Objective:
 
 
 def _solve(
-    rows: _Rows, weight: Array, bias: Array, penalty: Ridge | None, iterations: int, polish: bool
+    whole: _Objective, objective: CachedObjective, weight: Array, bias: Array, iterations: int, polish: bool
 ) -> tuple[Array, Array, int]:
     """The best weight and bias, and the steps to them."""
-    z, whole = rows.z, _Objective(rows, penalty)
+    rows, penalty = whole.rows, whole.penalty
+    z = rows.z
     k = z.shape[1]
-    objective = CachedObjective(whole)
+    last = Stage(objective, GRADIENT_ENOUGH)
     if weight.ndim == 2 and k * (k + 1) <= LARGEST:
         ridge = (0.0, 0.0, 0.0) if penalty is None else (penalty.diagonal, penalty.off_diagonal, penalty.bias)
         w, b, steps = newton(objective, z, weight, bias, ridge, GRADIENT_ENOUGH, rows.weigh)
         if polish and largest_entry(objective, w, b) > GRADIENT_ENOUGH:  # far from the optimum its steps may fail
-            w, b, steps = lbfgs(objective, scaling(z, w, penalty), w, b, iterations, GRADIENT_ENOUGH)
+            return lbfgs((last,), scaling(z, w, penalty), w, b, iterations)
         return w, b, steps
     scale = scaling(z, weight, penalty)
     if weight.ndim == 1 and native.is_available():  # float64 costs no more than float32
-        return lbfgs(objective, scale, weight, bias, iterations, GRADIENT_ENOUGH)
+        return lbfgs((last,), scale, weight, bias, iterations)
     short = z.astype(np.float32, copy=False) if z.size <= KEEP_ELEMENTS else z
     rough = CachedObjective(partial(whole, rough=short))  # cheap steps first: the end does not depend on them
-    w, b, first = lbfgs(rough, scale, weight, bias, iterations, GRADIENT_ROUGH, TRIES)
-    w, b, steps = lbfgs(objective, scale, w, b, iterations, GRADIENT_ENOUGH)
-    return w, b, steps + first
+    return lbfgs((Stage(rough, GRADIENT_ROUGH, ROUNDING), last), scale, weight, bias, iterations)
 
 
 def _with_absent(fitted: LinearFit, present: Ints, k: int) -> LinearFit:

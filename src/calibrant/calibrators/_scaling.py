@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Floats
 
-SAMPLE = 2000  # rows that the scaling is made from
+SAMPLE, SAMPLE_OF_MATRIX = 1000, 2000  # rows that the scaling is made from
 MOST_COUPLED = 4000  # numbers of a vector whose curvature is taken whole: its root costs their cube
 
 
@@ -41,24 +41,18 @@ class Scaling(Protocol):
 
 
 @dataclass(frozen=True)
-class _Whole:
-    """One factor for weight and bias of a vector (2k, 2k), or for each row of (weight, bias) of a matrix (k+1, k+1)."""
+class _Coupled:
+    """One factor (2k, 2k) for weight and bias of a vector."""
 
     factor: Array
     size: int
 
     def out_of(self, x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
-        k = len(bias)
-        if weight.ndim == 1:
-            step = self.factor @ x
-            return weight + step[:k], bias + step[k:]
-        step = x.reshape(k, k + 1) @ self.factor.T
-        return weight + step[:, :k], bias + step[:, k]
+        k, step = len(bias), self.factor @ x
+        return weight + step[:k], bias + step[k:]
 
     def into(self, gw: Array, gb: Array) -> Array:
-        if gw.ndim == 1:
-            return np.asarray(self.factor.T @ np.concatenate([gw, gb]))
-        return np.asarray((np.concatenate([gw, gb[:, None]], axis=1) @ self.factor).ravel())
+        return np.asarray(self.factor.T @ np.concatenate([gw, gb]))
 
 
 @dataclass(frozen=True)
@@ -78,13 +72,35 @@ class _Apart:
 
 
 @dataclass(frozen=True)
+class _Rows:
+    """One factor (k + 1, k + 1) for each row of (weight, bias) of a matrix."""
+
+    factor: Array
+    classes: int
+
+    @property
+    def size(self) -> int:
+        return self.classes * (self.classes + 1)
+
+    def out_of(self, x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
+        step = x.reshape(self.classes, -1) @ self.factor.T
+        return weight + step[:, :-1], bias + step[:, -1]
+
+    def into(self, gw: Array, gb: Array) -> Array:
+        return np.asarray((np.concatenate([gw, gb[:, None]], axis=1) @ self.factor).ravel())
+
+
+@dataclass(frozen=True)
 class _Blocks:
     """Diagonal, bias and the rest of a matrix apart, because their ridges differ by orders of magnitude."""
 
     factor: Array  # (k, k) for every row of the rest
     diagonal: Array  # (k,)
     bias: Array  # (k,)
-    size: int
+
+    @property
+    def size(self) -> int:
+        return len(self.bias) * (len(self.bias) + 2)
 
     def out_of(self, x: Array, weight: Array, bias: Array) -> tuple[Array, Array]:
         k = len(bias)
@@ -99,26 +115,36 @@ class _Blocks:
 
 
 def scaling(z: Floats, weight: Array, ridge: Ridge | None) -> Scaling:
-    """From the curvature on a sample of rows (vector), or from the second moments of the logits (matrix)."""
+    """From the curvature on a sample of rows."""
     n, k = z.shape
-    if weight.ndim == 1 and 2 * k > MOST_COUPLED:
-        return _apart(z[np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)].astype(np.float64), weight, ridge)
-    sample = z[np.linspace(0, n - 1, min(n, max(SAMPLE, 2 * k))).astype(np.int64)].astype(np.float64)
-    if weight.ndim == 1:
-        curvature = _vector_curvature(sample, weight)
-        if ridge is not None:
-            np.fill_diagonal(curvature, np.diag(curvature) + 2 * np.repeat([ridge.diagonal, ridge.bias], k))
-        return _Whole(_inverse_root(curvature), 2 * k)
+    apart = weight.ndim == 1 and 2 * k > MOST_COUPLED
+    rows = SAMPLE if apart else max(SAMPLE if weight.ndim == 1 else SAMPLE_OF_MATRIX, 2 * k)
+    sample = z[np.linspace(0, n - 1, min(n, rows)).astype(np.int64)].astype(np.float64)
+    if apart:
+        return _apart(sample, weight, ridge)
+    if weight.ndim == 2:
+        return _of_matrix(sample, weight, ridge)
+    curvature = _vector_curvature(sample, weight)
+    if ridge is not None:
+        np.fill_diagonal(curvature, np.diag(curvature) + 2 * np.repeat([ridge.diagonal, ridge.bias], k))
+    return _Coupled(_inverse_root(curvature), 2 * k)
+
+
+def _of_matrix(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:
+    """The row of class c curves by the mean of q_c (1 - q_c) x x': taken to be that of all classes."""
+    s, k = sample.shape
+    q = _softmax(sample @ weight.T)
+    spread = q * (1 - q)
+    x = sample if ridge is not None else np.concatenate([sample, np.ones((s, 1))], axis=1)
+    moments = (x * spread.sum(axis=1, keepdims=True)).T @ x / (s * k)
     if ridge is None:
-        a = np.concatenate([sample, np.ones((len(sample), 1))], axis=1)
-        return _Whole(_inverse_root(a.T @ a / (len(sample) * k)), k * (k + 1))
-    moments = sample.T @ sample / (len(sample) * k)
-    diagonal = np.diag(moments) + 2 * ridge.diagonal
+        return _Rows(_inverse_root(moments), k)
+    diagonal = np.einsum("ik,ik->k", spread, sample**2) / s + 2 * ridge.diagonal
+    bias = spread.mean(axis=0) + 2 * ridge.bias
     return _Blocks(
         _inverse_root(moments + 2 * ridge.off_diagonal * np.eye(k)),
         1 / np.sqrt(diagonal + _lift(diagonal)),
-        np.full(k, 1 / np.sqrt(1 / k + 2 * ridge.bias)),
-        k * (k + 2),
+        1 / np.sqrt(bias + _lift(bias)),
     )
 
 
