@@ -13,7 +13,11 @@ from calibrant.calibrators._objective import Objective
 from calibrant.calibrators._scaling import Scaling
 from calibrant.core.arrays import Array
 
-MEMORY = 20  # steps whose change of the gradient is known
+MEMORY, MEMORY_OF_MANY, MANY = (
+    20,
+    10,
+    1_000_000,
+)  # steps whose change of the gradient is kept; of so many numbers, fewer
 TRIES = 20  # points of one line search
 DECREASE, SLOPE = 1e-4, 0.9  # Wolfe's conditions: the value falls, and the slope with it
 
@@ -31,7 +35,7 @@ def lbfgs(
     stages: tuple[Stage, ...], scale: Scaling, weight: Array, bias: Array, iterations: int
 ) -> tuple[Array, Array, int]:
     """Weight and bias after the last stage, and the number of steps."""
-    x, steps, memory = np.zeros(scale.size), 0, _Memory()
+    x, steps, memory = np.zeros(scale.size), 0, _Memory(MEMORY if scale.size < MANY else MEMORY_OF_MANY)
     for stage in stages:
         here = _look(stage, scale, weight, bias, x)
         while here.largest >= stage.enough and steps < iterations:
@@ -82,8 +86,8 @@ def _search(stage: Stage, scale: Scaling, weight: Array, bias: Array, here: _Poi
 class _Memory:
     """The last steps, the changes of the gradient along them, and the direction that follows from them."""
 
-    def __init__(self) -> None:
-        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
+    def __init__(self, length: int) -> None:
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=length)
 
     def add(self, step: Array, change: Array) -> None:
         along = float(step @ change)
