@@ -60,8 +60,8 @@ FAULTS = (
     Fault(
         "a separable sample has a finite temperature",
         "core/statistics/temperature.py",
-        "if (self.true >= 0).all():",
-        "if (self.true > 0).all():",
+        "    if scores.worst >= 0:\n",
+        "    if scores.worst > 0:\n",
         "tests/core/statistics/test_temperature.py",
     ),
     Fault(

@@ -39,6 +39,16 @@ def test_interval_of_a_mean_is_the_textbook_one():
     assert m.high == pytest.approx(m.value + half, abs=0.1 * half)
 
 
+def test_the_ends_of_an_ece_leave_half_of_the_rest_on_either_side():
+    """Far from calibration its noise is normal, so that the widths are those of a normal distribution."""
+    p = calibrated(4000, seed=1, temperature=0.3)
+    halves = {}
+    for confidence in (0.5, 0.95):
+        m = cal.measure(p, "ece", confidence=confidence)
+        halves[confidence] = (m.high - m.low) / 2
+    assert halves[0.5] / halves[0.95] == pytest.approx(0.6745 / 1.96, rel=0.1)
+
+
 def test_interval_holds_the_value_and_keeps_to_the_bounds():
     for spec in cal.measures.names():
         if cal.measures.make(spec).without_interval:
