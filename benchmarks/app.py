@@ -100,9 +100,9 @@ def _serve() -> Iterator[str]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found, "the app did not start"
-        yield found[0]
+        matches = re.search(r"http://\S+", process.stdout.readline())
+        assert matches, "the app did not start"
+        yield matches[0]
     finally:
         process.terminate()
         process.wait()

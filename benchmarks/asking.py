@@ -26,8 +26,8 @@ SQL = "select arch, accuracy, pre_ECE_15 from nas where accuracy > 0.8 order by 
 def run(*, smoke: bool) -> Section:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "nas.parquet"
-        made = pl.concat([_networks(name, data, 60 if smoke else 0) for data in DATA for name in spaces.names()])
-        made.write_parquet(file)
+        result = pl.concat([_networks(name, data, 60 if smoke else 0) for data in DATA for name in spaces.names()])
+        result.write_parquet(file)
         start = perf_counter()
         networks = read_networks([file])
         spent = {"reading": perf_counter() - start}
@@ -42,7 +42,7 @@ def run(*, smoke: bool) -> Section:
         start = perf_counter()
         save_page(answers, networks, Path(place) / "answers.html")
         spent["the page"] = perf_counter() - start
-    size = f"{made.height:,} rows of {made.width} columns"
+    size = f"{result.height:,} rows of {result.width} columns"
     targets = [
         Target(f"a query on {size}", asked, "most", 1.0, unit=" s"),
         Target(f"`ask all` on {size}", sum(spent.values()), "most", 60.0, unit=" s"),

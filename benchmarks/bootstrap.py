@@ -48,10 +48,10 @@ def _entries(data: Data) -> dict[str, Callable[[], float]]:
 
 
 def _width(p: Predictions) -> float:
-    found = measure(p, "ece", resamples=RESAMPLES)
-    assert found.low is not None
-    assert found.high is not None
-    return found.high - found.low
+    measurement = measure(p, "ece", resamples=RESAMPLES)
+    assert measurement.low is not None
+    assert measurement.high is not None
+    return measurement.high - measurement.low
 
 
 def _loop_over_confidences(x: Input) -> float:

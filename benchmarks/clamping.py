@@ -63,8 +63,8 @@ def _trained(*, epochs: int, limit: int) -> tuple[nn.Module, DataLoader[tuple[Te
         schedule=Schedule("cosine"),
     )
     with tempfile.TemporaryDirectory() as folder:
-        made = train(recipe, folder, device="cpu")
-        network, pixels = made.network(), made.pixels(torch.device("cpu"))
+        result = train(recipe, folder, device="cpu")
+        network, pixels = result.network(), result.pixels(torch.device("cpu"))
     part = load_splits(recipe).val
     assert part is not None
     x, labels, _ = next(Batches(part=part, size=len(part), pixels=pixels).in_order())

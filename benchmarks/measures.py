@@ -95,22 +95,22 @@ def _never_slower(measure: str, rows: list[Row]) -> Target:
     """Judged by the size that is worst for us."""
     least = FASTER.get(measure, WANTED)
     promise = f"{measure}, times faster than the fastest peer, at every size and type"
-    found = [
+    results = [
         (ratio(laps[peer], laps[OURS]), f"worst at {size} {dtype}, {peer}")
         for name, size, dtype, laps in rows
         if name == measure and (peer := fastest(laps))
     ]
-    if not found:
+    if not results:
         return Target(promise, None, "least", least, note="no peer package has it")
-    worst, note = min(found)
+    worst, note = min(results)
     return Target(promise, worst, "least", least, note=note)
 
 
 def _classwise(size: str, rows: list[Row]) -> Target:
     laps = next(row[3] for row in rows if row[:3] == ("classwise", size, "float32"))
     peer = fastest(laps)
-    found = ratio(laps[peer], laps[OURS]) if peer else None
-    return Target(f"classwise at {size}, times faster than the fastest peer", found, "least", 10.0, note=peer or "")
+    result = ratio(laps[peer], laps[OURS]) if peer else None
+    return Target(f"classwise at {size}, times faster than the fastest peer", result, "least", 10.0, note=peer or "")
 
 
 def _mmce(size: str, rows: list[Row]) -> Target:

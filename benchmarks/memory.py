@@ -23,8 +23,8 @@ def run(*, smoke: bool) -> Section:
     peaks = {what: _in_fresh_process(what, n, k) for what in WHAT}
     times = {what: peak / input_bytes for what, peak in peaks.items()}
     targets = [
-        Target(f"peak memory of {what} at {n:,} x {k} float32, in sizes of the input", found, "most", 3.0)
-        for what, found in times.items()
+        Target(f"peak memory of {what} at {n:,} x {k} float32, in sizes of the input", result, "most", 3.0)
+        for what, result in times.items()
     ]
     rows = [[what, f"**{show(times[what])}**", f"<small>{peaks[what] / 1e6:,.0f} MB</small>"] for what in WHAT]
     head = ["measure", f"peak / input of {input_bytes / 1e6:,.0f} MB", "peak"]

@@ -35,9 +35,9 @@ def run(*, smoke: bool) -> Section:
     section, lines = Section("Rare positives", WORDS), []
     for model in MODELS:
         for n in rows:
-            found = [_losses(model, n, seed, fresh) for seed in seeds]
-            loss = {name: float(np.mean([one[name] for one in found])) for name in ("uncalibrated", OURS, *PEERS)}
-            off = [100 * one["off"] for one in found]
+            results = [_losses(model, n, seed, fresh) for seed in seeds]
+            loss = {name: float(np.mean([one[name] for one in results])) for name in ("uncalibrated", OURS, *PEERS)}
+            off = [100 * one["off"] for one in results]
             lines.append(
                 [
                     f"{model}, {n:,} rows",

@@ -36,11 +36,11 @@ WORDS = (
 
 def run(*, smoke: bool) -> Section:
     rows, pixels = (SMOKE_ROWS, SMOKE_PIXELS) if smoke else (ROWS, PIXELS)
-    found = json.loads(_in_fresh_process(rows))
+    document = json.loads(_in_fresh_process(rows))
     speeds = {"accumulator, pixels": _pixels(pixels), "watch, rows": _watched(rows // 10)}
     targets = [
-        Target(f"ECE, AUROC and a temperature of {rows:,} confidences", found["seconds"], "most", 3.0, " s"),
-        Target("the same, peak memory in sizes of the input", found["peak"] / found["input"], "most", 4.0),
+        Target(f"ECE, AUROC and a temperature of {rows:,} confidences", document["seconds"], "most", 3.0, " s"),
+        Target("the same, peak memory in sizes of the input", document["peak"] / document["input"], "most", 4.0),
         Target(
             f"{CLASSES}-class pixels a second a core", speeds["accumulator, pixels"] / 1e6, "least", 2.0, " million"
         ),
@@ -48,7 +48,7 @@ def run(*, smoke: bool) -> Section:
     ]
     lines = [[name, f"**{show(speed / 1e6)} million**"] for name, speed in speeds.items()]
     lines.append(["torchmetrics MulticlassCalibrationError, pixels", f"{show(_peer_pixels(pixels) / 1e6)} million"])
-    parts = ", ".join(f"{name} {show(seconds)} s" for name, seconds in found["parts"].items())
+    parts = ", ".join(f"{name} {show(seconds)} s" for name, seconds in document["parts"].items())
     tables = [table(["what", "a second a core"], lines), f"{rows:,} confidences: {parts}.", _peers(rows // 10, smoke)]
     return Section(f"Streams: {rows:,} rows", WORDS, targets, tables)
 

@@ -118,9 +118,9 @@ def _collect(rows: int) -> float:
         for n in range(PARTS):
             whole.slice(n * part, part).write_parquet(place / f"part-{n}.parquet")
         start = perf_counter()
-        found = store.rows("nothing", {str(n) for n in range(jobs)})
-        means = found.group_by("group").agg(pl.col("value").mean())
-        assert (found.height, means.height) == (rows, 7)
+        result = store.rows("nothing", {str(n) for n in range(jobs)})
+        means = result.group_by("group").agg(pl.col("value").mean())
+        assert (result.height, means.height) == (rows, 7)
         return perf_counter() - start
 
 

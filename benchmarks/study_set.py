@@ -101,8 +101,8 @@ def _race(data: Data, chosen: Mapping[str, str] | None, effort: Effort) -> dict[
 
 
 def _mean_of_ours(data: Data) -> float:
-    made = measure_set(Predictions.from_logits(data.logits, data.labels), "benchmark90")
-    return float(np.mean([one.value for one in made]))
+    result = measure_set(Predictions.from_logits(data.logits, data.labels), "benchmark90")
+    return float(np.mean([one.value for one in result]))
 
 
 def _mean_of_peers(x: Input, chosen: Mapping[str, str]) -> float:

@@ -56,13 +56,13 @@ def run(*, smoke: bool) -> Section:
 
 
 def _with_optimum(n: int, k: int) -> dict[str, Data]:
-    made = {f"true T = {T:g}": _drawn(n, k, T) for T in TRUE}
+    results = {f"true T = {T:g}": _drawn(n, k, T) for T in TRUE}
     one_class = _drawn(n, k, 1.0)
     logits = one_class.logits.copy()
     logits[:, 0] += 1.0  # the only class that occurs, often but not always the largest
-    made["one class"] = Data(logits, np.zeros(n, dtype=np.int64))
-    made["n = 20"] = _drawn(20, 3, 2.0)
-    return made
+    results["one class"] = Data(logits, np.zeros(n, dtype=np.int64))
+    results["n = 20"] = _drawn(20, 3, 2.0)
+    return results
 
 
 def _without_optimum(n: int, k: int) -> dict[str, Data]:
@@ -88,8 +88,8 @@ def _search(data: Data) -> float:
     scan = np.linspace(np.log(1e-3), np.log(1e3), 200)
     at = int(np.argmin([_nll(data, float(np.exp(s))) for s in scan]))
     bracket = (scan[at - 1], scan[at], scan[at + 1])
-    found = minimize_scalar(lambda s: _nll(data, float(np.exp(s))), bracket=bracket, method="golden", tol=1e-12)
-    return _polished(data, float(found.x))
+    result = minimize_scalar(lambda s: _nll(data, float(np.exp(s))), bracket=bracket, method="golden", tol=1e-12)
+    return _polished(data, float(result.x))
 
 
 def _polished(data: Data, s: float) -> float:
@@ -132,8 +132,8 @@ def _as_in_probmetrics() -> Mapping[str, Single]:
             from probmetrics.calibrators import temperature_scaling
             from probmetrics.distributions import CategoricalLogits
 
-            made = getattr(temperature_scaling, kind)().fit_torch(CategoricalLogits(x.logits), x.labels)
-            return float(1 / made.invtemp_) if hasattr(made, "invtemp_") else float(made.temp_)
+            result = getattr(temperature_scaling, kind)().fit_torch(CategoricalLogits(x.logits), x.labels)
+            return float(1 / result.invtemp_) if hasattr(result, "invtemp_") else float(result.temp_)
 
         return call
 

@@ -80,5 +80,5 @@ def _bare(name: str, x: torch.Tensor, labels: torch.Tensor) -> Callable[[], None
 def _images(part: Part, data: Data, pixels: Pixels) -> float:
     batches = Batches(part=part, size=BATCH, pixels=pixels)
     start = perf_counter()
-    made = sum(1 for _ in batches.shuffle(0, data))
-    return (perf_counter() - start) / made
+    result = sum(1 for _ in batches.shuffle(0, data))
+    return (perf_counter() - start) / result

@@ -25,13 +25,13 @@ def main() -> None:
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
-        found = re.search(r"http://\S+", server.stdout.readline())
-        assert found, "the app did not start"
+        matches = re.search(r"http://\S+", server.stdout.readline())
+        assert matches, "the app did not start"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-            take_predictions(browser, found[0])
-            take_clamp(browser, found[0])
-            take_phone(browser, found[0])
+            take_predictions(browser, matches[0])
+            take_clamp(browser, matches[0])
+            take_phone(browser, matches[0])
             browser.close()
     finally:
         server.terminate()

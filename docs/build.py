@@ -300,12 +300,12 @@ class Run(NamedTuple):
 
 def blocks(text: str) -> list[Block]:
     """All blocks of a page but those under a line `<!-- not run: why -->`."""
-    made = []
-    for found in FENCE.finditer(text):
-        if not found["skip"]:
-            title = re.search(r'title="([^"]*)"', found["info"])
-            made.append(Block(found["language"], title[1] if title else "", found["text"]))
-    return made
+    results = []
+    for result in FENCE.finditer(text):
+        if not result["skip"]:
+            title = re.search(r'title="([^"]*)"', result["info"])
+            results.append(Block(result["language"], title[1] if title else "", result["text"]))
+    return results
 
 
 def commands(block: Block) -> list[str]:

@@ -17,7 +17,7 @@ SCOPES = ("top", "classes", "shared")
 def steps():
     """Every step in every form, by name."""
     rng = np.random.default_rng(0)
-    made = {
+    results = {
         "number": (Linear(np.array(0.4), np.array(0.0)),),
         "vector": (Linear(rng.random(K), rng.normal(size=K)),),
         "one weight": (Linear(np.array([0.3]), np.array([0.1])),),
@@ -31,24 +31,24 @@ def steps():
         count = K if scope == "classes" else 1
         x = [np.sort(rng.random(3 + c)) for c in range(count)]
         y = [np.sort(rng.random(4 + c)) for c in range(count)]
-        made[f"stair {scope}"] = (Curves(x, y, "stair", scope),)
-        made[f"line {scope}"] = (Curves(x, [v[1:] for v in y], "line", scope),)
-        made[f"level {scope}"] = (Curves([np.empty(0)] * count, [np.array([0.7])] * count, "stair", scope),)
-        made[f"one knot {scope}"] = (Curves([np.array([0.3])] * count, [np.array([0.6])] * count, "line", scope),)
+        results[f"stair {scope}"] = (Curves(x, y, "stair", scope),)
+        results[f"line {scope}"] = (Curves(x, [v[1:] for v in y], "line", scope),)
+        results[f"level {scope}"] = (Curves([np.empty(0)] * count, [np.array([0.7])] * count, "stair", scope),)
+        results[f"one knot {scope}"] = (Curves([np.array([0.3])] * count, [np.array([0.6])] * count, "line", scope),)
         jump = Curves([np.array([0.1, 0.5, 0.5, 1.0])] * count, [np.array([0, 0.2, 0.8, 1.0])] * count, "line", scope)
-        made[f"jump {scope}"] = (jump,)
+        results[f"jump {scope}"] = (jump,)
         nothing = Curves([np.array([0.9])] * count, [np.array([0.0, 0.8])] * count, "stair", scope)
-        made[f"zeros {scope}"] = (nothing,)
+        results[f"zeros {scope}"] = (nothing,)
         for on in ("probs", "logits"):
             table = rng.normal(size=(count, 4)) * 0.3 + [1, 1, 0, 0]
-            made[f"sigmoid {on} {scope}"] = (Sigmoid(table, on, scope),)
-    made["top, linear, top"] = made["line top"] + made["vector"] + made["stair top"]
-    made["shared, matrix, top"] = made["stair shared"] + made["matrix"] + made["sigmoid logits top"]
-    made["classes, log, mix, top"] = made["line classes"] + (LogProbs(),) + made["mix"] + made["line top"]
-    made["everything"] = tuple(
-        one for name in list(made) if name not in ("sharp", "mix without T") for one in made[name]
+            results[f"sigmoid {on} {scope}"] = (Sigmoid(table, on, scope),)
+    results["top, linear, top"] = results["line top"] + results["vector"] + results["stair top"]
+    results["shared, matrix, top"] = results["stair shared"] + results["matrix"] + results["sigmoid logits top"]
+    results["classes, log, mix, top"] = results["line classes"] + (LogProbs(),) + results["mix"] + results["line top"]
+    results["everything"] = tuple(
+        one for name in list(results) if name not in ("sharp", "mix without T") for one in results[name]
     )
-    return made
+    return results
 
 
 HAND_BUILT = {name: Map("by hand", K, these) for name, these in steps().items()}

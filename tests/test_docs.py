@@ -160,9 +160,9 @@ def test_every_other_entry_is_on_its_page(name):
     page = build.plain_page(room, title, words)
     for entry in getattr(cal, room).names():
         [part] = re.findall(rf"^## `{entry}`: (.*?)(?=^## |\Z)", page, re.M | re.S)
-        made = getattr(cal, room).CATALOGUE.make(entry)
-        assert part.startswith(made.title)
-        assert made.reference in part
+        built_entry = getattr(cal, room).CATALOGUE.make(entry)
+        assert part.startswith(built_entry.title)
+        assert built_entry.reference in part
 
 
 # -- the page of JSON -------------------------------------------------------------------------------

@@ -149,11 +149,11 @@ def test_a_map_of_the_template_survives_the_disk(repairer, tmp_path, p):
 @pytest.mark.parametrize("kind", NEW)
 def test_every_template_follows_the_style(new, kind, tmp_path):
     pytest.importorskip("ruff")
-    made = new.make(kind, "bold_claims", root=tmp_path)
+    result = new.make(kind, "bold_claims", root=tmp_path)
     for command in (["format", "--check"], ["check"]):
         config = ROOT / "pyproject.toml"
         done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(config), str(made)],
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(config), str(result)],
             capture_output=True,
             text=True,
             check=False,
@@ -209,7 +209,7 @@ def test_the_template_of_a_loss_is_a_working_loss(new, tmp_path):
     assert file == tmp_path / "src" / "calibrant" / "losses" / "bold_loss.py"
     loss = cal.losses.make(f"{file}:alpha=1")
     surprise = -np.log(0.25)
-    found = float(loss(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([0])))
-    assert found == pytest.approx(surprise + surprise**2)
+    values = float(loss(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([0])))
+    assert values == pytest.approx(surprise + surprise**2)
     with pytest.raises(InputError, match="expected 0 or more"):
         cal.losses.make(f"{file}:alpha=-1")

@@ -261,8 +261,8 @@ def form_problems(form: dict[str, Any]) -> Iterator[str]:
             if not attributes.get(key):
                 yield f"part {place} has no {key}"
     for key in ("id", "label"):
-        found = [part.get(key) or part.get("attributes", {}).get(key) for part in questions]
-        if len(set(found)) < len(found):
+        results = [part.get(key) or part.get("attributes", {}).get(key) for part in questions]
+        if len(set(results)) < len(results):
             yield f"two questions with the same {key}"
 
 

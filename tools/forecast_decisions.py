@@ -35,11 +35,11 @@ def line(name: str, p: cal.Predictions) -> str:
     answered, costs = cal.judge(sure, test), {one.choice: one for one in cal.judge(cheap, test).costs}
     cells = [name.upper(), f"{p.n:,}"]
     if sure.possible and answered.answered is not None:
-        found = answered.answered
+        result = answered.answered
         cells += [
             f"{100 * (sure.threshold or 0):.1f} %",
-            f"{100 * found.share:.1f} %",
-            f"{100 * found.error:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})",
+            f"{100 * result.share:.1f} %",
+            f"{100 * result.error:.1f} % ({100 * result.low:.1f} to {100 * result.high:.1f})",
             str(answered.outcome),
         ]
     else:

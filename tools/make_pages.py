@@ -200,7 +200,7 @@ def rounded(value: float | None) -> float | int | None:
 
 def grouped(names: Sequence[str]) -> list[tuple[str, list[str]]]:
     """The columns under the titles of the menu; the last group takes all others."""
-    left, found = list(names), []
+    left, result = list(names), []
     for title, starts in GROUPS:
         own = [
             name
@@ -209,8 +209,8 @@ def grouped(names: Sequence[str]) -> list[tuple[str, list[str]]]:
             if name.startswith(start) and (start.endswith("_") or start in ("", name))
         ]
         left = [name for name in left if name not in own]
-        found.append((title, own))
-    return found
+        result.append((title, own))
+    return result
 
 
 def front_rows() -> list[int]:

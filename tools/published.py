@@ -73,7 +73,7 @@ def collect(store: Path) -> None:
         fits = study.store.rows("judge", [cell.judge.key for cell in study.cells])
         fits = fits.filter((pl.col("rescorer") == "") & (pl.col("set") == "test")).unique(["job", "calibrator"])
         places = {cell.judge.key: cell.place for cell in study.cells if cell.method == "Uncalibrated"}
-        found = [
+        results = [
             {"what": row["calibrator"], "model": places[row["job"]]["model"], "seconds": row["cpu_seconds"]}
             for row in fits.select("job", "calibrator", "cpu_seconds").to_dicts()
             if row["job"] in places
@@ -85,8 +85,8 @@ def collect(store: Path) -> None:
             for job in cell.jobs
             if job.kind == "rescore" and job.key in seconds
         }
-        found += [{"what": spec, "model": model, "seconds": seconds[key]} for key, spec, model in jobs]
-        table = pl.DataFrame(found)
+        results += [{"what": spec, "model": model, "seconds": seconds[key]} for key, spec, model in jobs]
+        table = pl.DataFrame(results)
         _write("seconds", table.sort(table.columns))
         _write("compared", pl.DataFrame(_compared(study), schema=COMPARED).sort("entry", "model", "seed", "measure"))
 
@@ -218,19 +218,21 @@ def _beside(rows: pl.DataFrame, entry: str, measure: str) -> str:
     values = {(r["entry"], r["seed"]): r["value"] for r in rows.filter(pl.col("measure") == measure).to_dicts()}
     both = [values[entry, seed] - values[AGAINST, seed] for name, seed in values if name == entry]
     claim = Claim("", of=entry, against=AGAINST, measure=measure, is_="lower")
-    found = interval_of(claim, [pl.Series(both).to_numpy()[:, None]], LEVEL, overlap=1.0)
-    if found.low is None:
-        return mf.change(measure, found.difference)
-    return f"{mf.change(measure, found.difference)} [{mf.change(measure, found.low)}, {mf.change(measure, found.high)}]"
+    result = interval_of(claim, [pl.Series(both).to_numpy()[:, None]], LEVEL, overlap=1.0)
+    if result.low is None:
+        return mf.change(measure, result.difference)
+    return (
+        f"{mf.change(measure, result.difference)} [{mf.change(measure, result.low)}, {mf.change(measure, result.high)}]"
+    )
 
 
 def _seconds(plan: Plan, entry: str, model: Any, seconds: pl.DataFrame) -> str:
     one = plan.rows[entry]
     what = plan.after.rescorers.get(one.rescorer, one.calibrator)
-    found = seconds.filter((pl.col("what") == what) & (pl.col("model") == model))["seconds"].to_list()
-    if not found or (one.calibrator == "identity" and not one.rescorer):
+    result = seconds.filter((pl.col("what") == what) & (pl.col("model") == model))["seconds"].to_list()
+    if not result or (one.calibrator == "identity" and not one.rescorer):
         return "-"
-    return f"{median(found):,.0f}" if median(found) >= 10 else f"{median(found):.2g}"
+    return f"{median(result):,.0f}" if median(result) >= 10 else f"{median(result):.2g}"
 
 
 def _corrupted(plan: Plan, rows: pl.DataFrame) -> str:

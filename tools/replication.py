@@ -123,8 +123,8 @@ def write(file: Path, text: str) -> None:
             str(file), expected=f"the lines {MARKERS[0].strip()} and {MARKERS[1]}", got="none", fix="add them"
         )
     head, rest = before.split(MARKERS[0], 1)
-    made = head + MARKERS[0] + "\n" + text + "\n" + MARKERS[1] + rest.partition(MARKERS[1])[2]
-    write_whole(file, lambda stream: stream.write(made.encode()))
+    result = head + MARKERS[0] + "\n" + text + "\n" + MARKERS[1] + rest.partition(MARKERS[1])[2]
+    write_whole(file, lambda stream: stream.write(result.encode()))
 
 
 def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding], shared: list[str]) -> str:
@@ -218,9 +218,9 @@ def seeds(plan: Plan, rows: "pl.DataFrame") -> list[str]:
     for place in dict.fromkeys(tuple(one[key] for key in keys) for _, one in plan.cells()):
         methods = len({name for name, one in plan.cells() if tuple(one[key] for key in keys) == place})
         own = rows.filter(pl.all_horizontal(pl.col(key) == value for key, value in zip(keys, place, strict=True)))
-        found = dict(own.group_by("seed").agg(pl.col("method").n_unique()).sort("seed").rows())
-        whole = [seed for seed, n in found.items() if n == methods]
-        part = [f"seed {seed} with {n} of {methods} methods" for seed, n in found.items() if n < methods]
+        results = dict(own.group_by("seed").agg(pl.col("method").n_unique()).sort("seed").rows())
+        whole = [seed for seed, n in results.items() if n == methods]
+        part = [f"seed {seed} with {n} of {methods} methods" for seed, n in results.items() if n < methods]
         line = f"- {', '.join(map(str, place))}: {len(whole)} of {len(plan.grid['seed'])} seeds"
         lines.append(line + (f"; in part {fmt.list_words(part)}" if part else ""))
     return lines

@@ -26,9 +26,9 @@ class Server:
                 command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment(folder), cwd=folder
             )
         line = self.process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line + self.log.read_text()
-        self.url = found[0]
+        matches = re.search(r"http://\S+", line)
+        assert matches, line + self.log.read_text()
+        self.url = matches[0]
 
     def stop(self):
         self.process.terminate()

@@ -115,17 +115,17 @@ def rows(seed, n=700, ties=False):
 def test_bins_and_errors(compute, scheme, ties):
     score, right, p = rows(1, ties=ties)
     for bins in (1, 5, 15, 40):
-        found = compute(
+        values = compute(
             "(() => { const b = c.makeBins(c.sortRows(a[0], a[1]), a[2], a[3]);"
             " return [c.ece(b), c.mce(b), b.bins.map(m => m.count), b.bins.map(m => m.accuracy)]; })()",
             score, right, bins, scheme,
         )  # fmt: skip
         expected = p.curve.bins(bins, scheme)
         options = f"bins={bins},scheme={scheme}"
-        assert found[0] == pytest.approx(make(f"ece:{options}")(p), **EXACT)
-        assert found[1] == pytest.approx(make(f"mce:{options}")(p), **EXACT)
-        assert found[2] == expected.count.tolist()
-        assert found[3] == pytest.approx(expected.accuracy.tolist(), **EXACT)
+        assert values[0] == pytest.approx(make(f"ece:{options}")(p), **EXACT)
+        assert values[1] == pytest.approx(make(f"mce:{options}")(p), **EXACT)
+        assert values[2] == expected.count.tolist()
+        assert values[3] == pytest.approx(expected.accuracy.tolist(), **EXACT)
 
 
 @pytest.mark.parametrize(("seed", "n", "bins", "scheme"), [
@@ -134,13 +134,13 @@ def test_bins_and_errors(compute, scheme, ties):
 def test_the_interval_of_an_ece(compute, seed, n, bins, scheme):
     score, right, p = rows(seed, n)
     noise = np.random.default_rng(0).standard_normal((1000, bins))  # what the library draws with seed 0
-    found = compute(
+    values = compute(
         "(() => { const r = c.sortRows(a[0], a[1]), b = c.makeBins(r, a[2], a[3]);"
         " return c.findInterval(c.findGaps(r, b), a[4]); })()",
         score, right, bins, scheme, noise.ravel(),
     )  # fmt: skip
     m = cal.measure(p, f"ece:bins={bins},scheme={scheme}")
-    assert [found[key] for key in ("low", "value", "high")] == pytest.approx([m.low, m.value, m.high], **EXACT)
+    assert [values[key] for key in ("low", "value", "high")] == pytest.approx([m.low, m.value, m.high], **EXACT)
 
 
 def test_the_interval_of_calibrated_rows_reaches_zero(compute):
@@ -148,27 +148,27 @@ def test_the_interval_of_calibrated_rows_reaches_zero(compute):
     score = rng.random(400)
     right = (rng.random(400) < score).astype(float)
     noise = np.random.default_rng(0).standard_normal((1000, 15))
-    found = compute(
+    values = compute(
         "(() => { const r = c.sortRows(a[0], a[1]);"
         " return c.findInterval(c.findGaps(r, c.makeBins(r, 15)), a[2]); })()",
         score, right, noise.ravel(),
     )  # fmt: skip
     m = cal.measure(cal.Predictions.from_confidence(score, right), "ece")
-    assert found["low"] == m.low == 0
-    assert found["high"] == pytest.approx(m.high, **EXACT)
+    assert values["low"] == m.low == 0
+    assert values["high"] == pytest.approx(m.high, **EXACT)
 
 
 def test_order_loss_and_wilson(compute):
     for ties in (False, True):
         score, right, p = rows(7, ties=ties)
-        found = compute(
+        computed = compute(
             "[c.auroc(c.sortRows(a[0], a[1])), c.nllOfScores({ scores: a[0], outcomes: a[1] })]", score, right
         )
-        assert found == pytest.approx([make("auroc_correct")(p), make("nll")(p)], **EXACT)
+        assert computed == pytest.approx([make("auroc_correct")(p), make("nll")(p)], **EXACT)
     share, count = np.array([0, 0.3, 1, 0.5]), np.array([1, 20, 7, 4000])
     low, high = wilson(share, count)
-    found = compute("a[0].map((s, i) => c.wilson(s, a[1][i]))", share, count)
-    assert found == [pytest.approx(pair, **EXACT) for pair in zip(low, high, strict=True)]
+    computed = compute("a[0].map((s, i) => c.wilson(s, a[1][i]))", share, count)
+    assert computed == [pytest.approx(pair, **EXACT) for pair in zip(low, high, strict=True)]
     values = np.sort(np.random.default_rng(8).random(31))
     levels = np.array([0, 0.025, 0.5, 0.99, 1])
     assert compute("a[1].map(q => c.quantile(a[0], q))", values, levels) == pytest.approx(
@@ -207,13 +207,13 @@ def test_temperature_of_logits(compute):
         p.with_temperature(T).probs[0].tolist(), **EXACT
     )
     after = p.with_temperature(T)
-    found = compute(
+    values = compute(
         "(() => { const m = c.applyTemperature(a[0], a[1], 4, a[2]);"
         " return [m.nll, m.accuracy, c.ece(c.makeBins(m.rows, 15)), c.auroc(m.rows)]; })()",
         logits.ravel(), labels, T,
     )  # fmt: skip
     expected = [make(name)(after) for name in ("nll", "accuracy", "ece", "auroc_correct")]
-    assert found == pytest.approx(expected, **EXACT)
+    assert values == pytest.approx(expected, **EXACT)
 
 
 def test_beta_distributions(compute):
@@ -235,10 +235,10 @@ def test_models_to_play_with(compute):
         np.interp(places, xs, ys).tolist(), **EXACT
     )
     for shape, power in (("even", 1), ("sure", 0.25)):
-        found = compute("c.ece(c.makeBins(c.population(a[2], c.through(a[0], a[1])), 15))", xs, ys, shape)
+        values = compute("c.ece(c.makeBins(c.population(a[2], c.through(a[0], a[1])), 15))", xs, ys, shape)
         grid = ((np.arange(20000) + 0.5) / 20000) ** power
         gap = np.bincount(np.ceil(grid * 15 - 1e-9).astype(int) - 1, grid - np.interp(grid, xs, ys), 15)
-        assert found == pytest.approx(np.abs(gap).sum() / 20000, **EXACT)
+        assert values == pytest.approx(np.abs(gap).sum() / 20000, **EXACT)
 
 
 def test_random_rows(compute):

@@ -98,11 +98,11 @@ def others(p, seed=0):
 def test_top_is_its_slow_twin(spec, case):
     p = CASES[case]()
     q = others(p)
-    made = make(spec).fit(p)
-    assert made.fit.converged, made.fit
+    fitted = make(spec).fit(p)
+    assert fitted.fit.converged, fitted.fit
     expected = TOP[spec](p.confidence, p.correct.astype(float), q.confidence)
     tolerance = 1e-7 if spec.startswith(FITTED_BY_NEWTON) else 1e-10
-    np.testing.assert_allclose(made.apply(q).confidence, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(fitted.apply(q).confidence, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -110,15 +110,15 @@ def test_top_is_its_slow_twin(spec, case):
 def test_one_against_the_rest_is_its_slow_twin(spec, case):
     p = CASES[case]()
     q = others(p)
-    made = make(spec).fit(p)
-    if not made.fit.converged:
-        assert made.fit.diagnosis.startswith("separable: ")
+    fitted = make(spec).fit(p)
+    if not fitted.fit.converged:
+        assert fitted.fit.diagnosis.startswith("separable: ")
         return
     values = [OVR[spec](p.probs[:, c], (p.labels == c).astype(float), q.probs[:, c]) for c in range(p.k)]
     total = np.sum(values, axis=0)
     expected = np.where(total > 0, values / np.where(total > 0, total, 1), 1 / p.k).T
     tolerance = 1e-7 if spec.startswith(FITTED_BY_NEWTON) else 1e-10
-    np.testing.assert_allclose(made.apply(q).probs, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(fitted.apply(q).probs, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -252,27 +252,27 @@ HARD = {
 @pytest.mark.parametrize("spec", SPECS)
 def test_hard_rows_give_a_map_of_probabilities_and_a_word(spec, case):
     p = HARD[case]()
-    made = make(spec).fit(p)
-    assert made.fit.diagnosis
-    assert made.fit.converged or made.fit.diagnosis.startswith("separable: ")
-    restored = Map.from_dict(json.loads(made.to_json()))
+    fitted = make(spec).fit(p)
+    assert fitted.fit.diagnosis
+    assert fitted.fit.converged or fitted.fit.diagnosis.startswith("separable: ")
+    restored = Map.from_dict(json.loads(fitted.to_json()))
     for q in (p, others(p)):
-        r = made.apply(q)
+        r = fitted.apply(q)
         assert np.isfinite(r.probs).all()
         assert r.probs.min() >= 0
         assert r.probs.max() <= 1 + 1e-12
         np.testing.assert_allclose(r.probs.sum(axis=1), 1, atol=1e-9)
         np.testing.assert_array_equal(restored.apply(q).probs, r.probs)
-        if made.keeps_argmax:
+        if fitted.keeps_argmax:
             np.testing.assert_array_equal(r.predicted, q.predicted)
 
 
 @pytest.mark.parametrize("spec", ["platt", "beta"])
 @pytest.mark.parametrize(("case", "expected"), [("all correct", 41 / 42), ("all wrong", 1 / 42)])
 def test_one_answer_gives_laplaces_rule(spec, case, expected):
-    made = make(spec).fit(HARD[case]())
-    assert not made.fit.converged
-    np.testing.assert_allclose(made.apply(drawn(20, 3, 9)).confidence, expected, atol=1e-9)
+    fitted = make(spec).fit(HARD[case]())
+    assert not fitted.fit.converged
+    np.testing.assert_allclose(fitted.apply(drawn(20, 3, 9)).confidence, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("spec", ["platt", "beta", "isotonic", "histogram", "centred_isotonic"])

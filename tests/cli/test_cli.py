@@ -127,9 +127,9 @@ def test_compare_refuses_other_rows():
     ],
 )
 def test_check_is_a_gate(limits, code, states):
-    found = json.loads(run("check", DEMO_TEST, *limits, "--json", code=code).stdout)
-    assert [row["state"] for row in found["checks"]] == states
-    assert found["passed"] is (code == 0)
+    document = json.loads(run("check", DEMO_TEST, *limits, "--json", code=code).stdout)
+    assert [row["state"] for row in document["checks"]] == states
+    assert document["passed"] is (code == 0)
     assert ("fail" if code else "pass") in run("check", DEMO_TEST, *limits, code=code).stdout
 
 

@@ -65,22 +65,22 @@ def test_fit_prints_the_temperature_its_interval_the_changes_and_the_certificate
 
 def test_fit_json(folder, tmp_path):
     done = run("fit", folder / "val.npz", "--with", "temperature", "--test", folder / "test.npz", "--json")
-    found = json.loads(done.stdout)
-    assert set(found) == FIT_KEYS
-    assert found["calibrator"] == "temperature"
-    assert found["parameters"] == cal.load_map(folder / "map.json").parameters
-    assert found["parameters"]["T_low"] < found["parameters"]["T"] < found["parameters"]["T_high"]
-    assert (found["converged"], found["diagnosis"], found["judged_on"]) == (True, "converged", "held_out")
-    assert found["gradient"] < 1e-9
-    assert [row["measure"] for row in found["measures"]] == SHOWN
+    document = json.loads(done.stdout)
+    assert set(document) == FIT_KEYS
+    assert document["calibrator"] == "temperature"
+    assert document["parameters"] == cal.load_map(folder / "map.json").parameters
+    assert document["parameters"]["T_low"] < document["parameters"]["T"] < document["parameters"]["T_high"]
+    assert (document["converged"], document["diagnosis"], document["judged_on"]) == (True, "converged", "held_out")
+    assert document["gradient"] < 1e-9
+    assert [row["measure"] for row in document["measures"]] == SHOWN
     test = cal.Predictions.load(folder / "test.npz")
     after = cal.load_map(folder / "map.json")(test)
-    for row in found["measures"]:
+    for row in document["measures"]:
         measure = cal.measures.make(row["measure"])
         assert row["before"] == pytest.approx(measure(test))
         assert row["after"] == pytest.approx(measure(after))
         assert row["low"] <= row["difference"] <= row["high"]
-    accuracy = found["measures"][SHOWN.index("accuracy")]
+    accuracy = document["measures"][SHOWN.index("accuracy")]
     assert (accuracy["difference"], accuracy["low"], accuracy["high"]) == (0, 0, 0)
     assert done.stderr == ""
 
@@ -92,8 +92,8 @@ def test_same_seed_same_numbers(folder):
 
 def test_fit_auto(folder, tmp_path):
     done = run("fit", folder / "val.npz", "--with", "auto", "--out", tmp_path / "m.json", "--json")
-    found = json.loads(done.stdout)
-    assert set(found) == FIT_KEYS | {
+    document = json.loads(done.stdout)
+    assert set(document) == FIT_KEYS | {
         "verdict",
         "chosen",
         "otherwise",
@@ -104,12 +104,12 @@ def test_fit_auto(folder, tmp_path):
         "outcomes",
         "absent",
     }
-    assert found["verdict"].startswith(f"Use {found['chosen']}: it lowers the loss, NLL ")
-    assert found["chosen"] == found["calibrator"]
-    names = [c["calibrator"] for c in found["candidates"]]
+    assert document["verdict"].startswith(f"Use {document['chosen']}: it lowers the loss, NLL ")
+    assert document["chosen"] == document["calibrator"]
+    names = [c["calibrator"] for c in document["candidates"]]
     assert names[0] == "identity"
-    assert found["calibrator"] in names
-    assert cal.load_map(tmp_path / "m.json").calibrator == found["calibrator"]
+    assert document["calibrator"] in names
+    assert cal.load_map(tmp_path / "m.json").calibrator == document["calibrator"]
     text = narrow(run("fit", folder / "val.npz", "--with", "auto", "--keep-argmax").stdout)
     assert "svs" not in text
     assert "identity" in text
@@ -143,8 +143,10 @@ def test_cross_fit_judges_honestly(folder):
 
 
 def test_testing_on_the_fitting_rows_is_noticed(folder):
-    found = json.loads(run("fit", folder / "val.npz", "--with", "platt", "--test", folder / "val.npz", "--json").stdout)
-    assert found["judged_on"] == "fitting_rows"
+    document = json.loads(
+        run("fit", folder / "val.npz", "--with", "platt", "--test", folder / "val.npz", "--json").stdout
+    )
+    assert document["judged_on"] == "fitting_rows"
 
 
 def test_a_chain(folder, tmp_path):
@@ -168,9 +170,9 @@ def test_by_group(folder, tmp_path):
 
 def test_degenerate_rows_have_a_diagnosis(tmp_path):
     np.savez(tmp_path / "p.npz", logits=[[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]] * 5, labels=[0, 1, 0] * 5)
-    found = json.loads(run("fit", tmp_path / "p.npz", "--with", "temperature", "--json").stdout)
-    assert (found["converged"], found["diagnosis"]) == (False, "separable")
-    assert found["parameters"]["T"] == 0.01
+    document = json.loads(run("fit", tmp_path / "p.npz", "--with", "temperature", "--json").stdout)
+    assert (document["converged"], document["diagnosis"]) == (False, "separable")
+    assert document["parameters"]["T"] == 0.01
     assert "Separable" in narrow(run("fit", tmp_path / "p.npz", "--with", "temperature").stdout)
 
 
@@ -218,10 +220,10 @@ def test_leaks_are_warned_of_when_applying_and_when_measuring(folder, tmp_path):
 @pytest.mark.parametrize(("to", "name"), [("onnx", "m.onnx"), ("torch", "m.pt"), ("python", "m.py")])
 def test_export(to, name, folder, tmp_path):
     pytest.importorskip({"onnx": "onnxruntime", "torch": "torch"}.get(to, "json"))
-    found = json.loads(run("export", folder / "map.json", "--to", to, "--out", tmp_path / name, "--json").stdout)
-    assert set(found) == {"path", "format", "largest_difference"}
-    assert found["format"] == to
-    assert found["largest_difference"] < 1e-5
+    document = json.loads(run("export", folder / "map.json", "--to", to, "--out", tmp_path / name, "--json").stdout)
+    assert set(document) == {"path", "format", "largest_difference"}
+    assert document["format"] == to
+    assert document["largest_difference"] < 1e-5
     assert name in listing(tmp_path)
 
 
@@ -342,8 +344,8 @@ def test_nan_rows_give_no_map(value, tmp_path):
 
 
 def shaped(task, seed):
-    made = arrays(300, 3, seed)
-    z, y = made["logits"], made["labels"]
+    result = arrays(300, 3, seed)
+    z, y = result["logits"], result["labels"]
     if task == "choice":
         exists = np.ones(z.shape, dtype=bool)
         exists[y != 2, 2] = False

@@ -36,8 +36,8 @@ def test_the_demo_trains_measures_repairs_and_reports(tiny):
 
 
 def test_json_is_one_document(tmp_path):
-    found = json.loads(run("demo", "--no-train", "--json", "--out", tmp_path / "demo").stdout)
-    assert found["models"][0]["numbers"]
+    document = json.loads(run("demo", "--no-train", "--json", "--out", tmp_path / "demo").stdout)
+    assert document["models"][0]["numbers"]
     assert (tmp_path / "demo" / "report.html").exists()
 
 

@@ -72,26 +72,26 @@ def do(tmp_path, small_run, monkeypatch):
 
 def left(folder):
     """What a command has left, without times and without names that a process chose."""
-    found = {}
+    results = {}
     for file in sorted(f for f in folder.rglob("*") if f.is_file() and not f.name.startswith((".", "part-"))):
         name = str(file.relative_to(folder))
         if "journal" in name or "failed" in name or file.name in ("lock", "state.safetensors"):
             continue
         if file.suffix == ".npz":
             with np.load(file) as arrays:
-                found[name] = {key: arrays[key].tolist() for key in arrays.files}
+                results[name] = {key: arrays[key].tolist() for key in arrays.files}
         elif file.suffix == ".safetensors":
-            found[name] = {key: value.tolist() for key, value in load_file(file).items()}
+            results[name] = {key: value.tolist() for key, value in load_file(file).items()}
         elif file.suffix == ".parquet":
             table = pl.read_parquet(file)
-            found[name] = table.drop(c for c in TIMES if c in table.columns).to_dicts()
+            results[name] = table.drop(c for c in TIMES if c in table.columns).to_dicts()
         elif file.suffix == ".json":
-            found[name] = without_times(json.loads(file.read_text()))
+            results[name] = without_times(json.loads(file.read_text()))
     for kind in sorted(folder.rglob("rows/*")):
         table = pl.concat([pl.read_parquet(f) for f in kind.glob("part-*")], how="diagonal_relaxed")
         kept = table.drop(c for c in TIMES if c in table.columns).unique().sort(pl.all())
-        found[str(kind.relative_to(folder))] = kept.to_dicts()
-    return found
+        results[str(kind.relative_to(folder))] = kept.to_dicts()
+    return results
 
 
 def without_times(value):

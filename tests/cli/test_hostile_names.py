@@ -47,14 +47,14 @@ def test_reports_show_any_name(capsys):
     groups = np.array([name for name in HOSTILE if "\ud800" not in name])[np.arange(N) % (k - 1)]
     p = Predictions.from_logits(RNG.normal(size=(N, k)), RNG.integers(0, k, N), groups=groups)
     models = {'x role="\x00': p, "[/a]\n\x1b": p.with_temperature(2.0)}
-    made = build(models, class_names=HOSTILE, calibrators=["identity"], resamples=40, title="\ud800\x07<b>")
-    whole = page(made)
+    report = build(models, class_names=HOSTILE, calibrators=["identity"], resamples=40, title="\ud800\x07<b>")
+    whole = page(report)
     whole.encode()
     assert not set(whole) & set("\x00\x07\x1b\x85\u202e")
-    markdown(made).encode()
-    show(render(made))
+    markdown(report).encode()
+    show(render(report))
     assert not set(capsys.readouterr().out) & set("\x00\x07\x1b\x85\u202e")
-    for figure in made.figures:
+    for figure in report.figures:
         ET.fromstring(*svgs([figure]))
 
 

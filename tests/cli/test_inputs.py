@@ -41,15 +41,15 @@ MEASURED = ["-m", "ece", "-m", "brier", "-m", "gap", "--resamples", 0, "--json"]
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_two_classes_by_their_columns(folder, suffix):
     told = ["--score-column", "p", "--label-column", "y", "--positive", "yes"]
-    found = values(run("measure", folder / f"t.{suffix}", *told, *MEASURED))
+    result = values(run("measure", folder / f"t.{suffix}", *told, *MEASURED))
     t = pl.read_parquet(folder / "t.parquet")
-    assert found[2] == pytest.approx(t["p"].mean() - t["right"].mean())
+    assert result[2] == pytest.approx(t["p"].mean() - t["right"].mean())
     told = ["--score-column", "z", "--override", "logit_score=true", "--label-column", "right"]
-    assert values(run("measure", folder / f"t.{suffix}", *told, *MEASURED)) == pytest.approx(found)
+    assert values(run("measure", folder / f"t.{suffix}", *told, *MEASURED)) == pytest.approx(result)
     streamed = run(
         "measure", folder / f"t.{suffix}", *told, "--stream", "--override", "batch_rows=30", "-m", "gap", "--json"
     )
-    assert values(streamed) == pytest.approx(found[2:])
+    assert values(streamed) == pytest.approx(result[2:])
 
 
 def test_weights_clusters_and_ids(folder):

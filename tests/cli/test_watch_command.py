@@ -32,11 +32,11 @@ def test_an_alarm_is_a_sentence_and_exit_code_1(bad):
     rows = frame(4000, off=0.1)
     exact = cal.watch(cal.Predictions.from_confidence(rows["confidence"], rows["correct"]), tolerance=0.02).alarm
     assert f"Alarm at row {exact.row:,}: confidence" in " ".join(out.split())
-    found = json.loads(run("watch", bad, "--group-column", "segment", "--json", code=1).stdout)
-    assert found["alarm"] is True
-    assert {track["segment"] for track in found["segments"]} == {None, "a", "b"}
+    document = json.loads(run("watch", bad, "--group-column", "segment", "--json", code=1).stdout)
+    assert document["alarm"] is True
+    assert {track["segment"] for track in document["segments"]} == {None, "a", "b"}
     lines = run("watch", bad, "--group-column", "segment", code=1, COLUMNS="400").stdout.splitlines()
-    assert len(lines) == len(found["alarms"]) == 3
+    assert len(lines) == len(document["alarms"]) == 3
     assert all(line.startswith("Alarm ") for line in lines)
     named = json.loads(run("watch", bad, "--group-column", "segment", "--segments", "b", "--json", code=1).stdout)
     assert [track["segment"] for track in named["segments"]] == [None, "b"]
@@ -108,8 +108,10 @@ def test_a_file_without_any_score_is_an_error(tmp_path):
 def test_a_named_segment_without_rows_is_noted(bad):
     out = run("watch", bad, "--group-column", "segment", "--segments", "a,nrth", code=1, COLUMNS="400").stdout
     assert "No rows of segment nrth: the rows have a, b." in out
-    found = json.loads(run("watch", bad, "--group-column", "segment", "--segments", "a,nrth", "--json", code=1).stdout)
-    assert found["notes"] == ["No rows of segment nrth: the rows have a, b."]
+    document = json.loads(
+        run("watch", bad, "--group-column", "segment", "--segments", "a,nrth", "--json", code=1).stdout
+    )
+    assert document["notes"] == ["No rows of segment nrth: the rows have a, b."]
 
 
 def test_two_processes_do_not_use_one_state(tmp_path):
@@ -186,8 +188,8 @@ def test_sums_continue_from_their_state(tmp_path):
     rows[2000:].write_csv(other)
     out = run("measure", other, "--stream", "--state", state, "--json").stdout
     whole = cal.measure(cal.Predictions.from_confidence(rows["confidence"], rows["correct"]), "ece", resamples=0)
-    [found] = json.loads(out)
-    assert (found["n"], found["value"]) == (3000, pytest.approx(whole.value))
+    [result] = json.loads(out)
+    assert (result["n"], result["value"]) == (3000, pytest.approx(whole.value))
     assert "--measure ece, as it began with" in run(*measure, "-m", "nll", code=2).stderr
     assert "no --group-column, as it began with" in run(*measure, "--group-column", "segment", code=2).stderr
     rows[5:100].write_csv(file)
@@ -218,8 +220,8 @@ def test_rows_without_a_segment_have_one_of_their_own(tmp_path):
     file = tmp_path / "day.jsonl"
     none = pl.when(pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("segment")).alias("segment")
     frame(800).with_columns(none).write_ndjson(file)
-    found = json.loads(run("watch", file, "--group-column", "segment", "--json").stdout)
-    rows = {one["segment"]: one["n"] for one in found["segments"]}
+    document = json.loads(run("watch", file, "--group-column", "segment", "--json").stdout)
+    rows = {one["segment"]: one["n"] for one in document["segments"]}
     assert rows == {None: 800, "(none)": 200, "a": 200, "b": 400}
     assert (
         'calibrant_rows{segment="(none)"} 200'
@@ -279,8 +281,8 @@ def test_rows_without_a_score_are_told_by_watch_and_of_the_reference(tmp_path):
     out = " ".join(run(*gate).stdout.split())
     assert "3 of 400 rows (0.75 %) have no" in out
     assert "In the reference: 5 of 400 rows (1.2 %) have no" in out
-    found = json.loads(run(*gate, "--json").stdout)
-    assert (found["missing"]["rows"], found["reference"]["missing"]["rows"]) == (3, 5)
+    document = json.loads(run(*gate, "--json").stdout)
+    assert (document["missing"]["rows"], document["reference"]["missing"]["rows"]) == (3, 5)
 
 
 def test_check_against_a_reference(tmp_path):
@@ -289,8 +291,8 @@ def test_check_against_a_reference(tmp_path):
         names[name] = tmp_path / f"{name}.parquet"
         frame(3000, off=off, seed=len(name)).write_parquet(names[name])
     gate = ("check", names["today"], "--against", names["before"], "--max-worse")
-    found = json.loads(run(*gate, "ece=0.01", "--max", "ece=0.5", "--json", code=1).stdout)
-    assert (found["passed"], [row["state"] for row in found["checks"]]) == (False, ["kept", "broken"])
+    document = json.loads(run(*gate, "ece=0.01", "--max", "ece=0.5", "--json", code=1).stdout)
+    assert (document["passed"], [row["state"] for row in document["checks"]]) == (False, ["kept", "broken"])
     assert "worse by <= 0.01" in run(*gate, "ece=0.01", code=1).stdout
     assert "pass" in run(*gate, "ece=0.9").stdout
     assert "together" in run("check", names["today"], "--against", names["before"], code=2).stderr
@@ -311,8 +313,8 @@ def test_limits_of_sums(tmp_path):
     good = sums_of(tmp_path / "good.json", frame(3000))
     bad = sums_of(tmp_path / "bad.json", frame(3000, off=0.15, seed=4))
     assert "pass" in run("check", good, "--max", "ece=0.1").stdout
-    found = json.loads(run("check", bad, "--max", "ece=0.05", "--json", code=1).stdout)
-    assert (found["passed"], found["checks"][0]["state"]) == (False, "broken")
+    document = json.loads(run("check", bad, "--max", "ece=0.05", "--json", code=1).stdout)
+    assert (document["passed"], document["checks"][0]["state"]) == (False, "broken")
     assert "worse by <= 0.01" in run("check", bad, "--against", good, "--max-worse", "ece=0.01", code=1).stdout
     assert "pass" in run("check", good, "--against", bad, "--max-worse", "ece=0.01").stdout
     each = sums_of(tmp_path / "each.json", frame(3000, off=0.15), by="segment")

@@ -63,20 +63,20 @@ def of_task(spec, task, seed=0, n=N):
 @pytest.mark.parametrize(("spec", "task"), PAIRS)
 def test_every_shape_it_names_is_repaired_and_kept(spec, task):
     p, other = (of_task(spec, task, seed)(np.arange(N)) for seed in (0, 1))
-    made = fit(p, spec)
-    q = made(other)
-    assert (made.task, q.task, q.n) == (task, task, N)
+    fitted_map = fit(p, spec)
+    q = fitted_map(other)
+    assert (fitted_map.task, q.task, q.n) == (task, task, N)
     assert np.isfinite(q.probs).all()
     assert (q.probs >= 0).all()
     np.testing.assert_allclose(q.probs.sum(axis=1), 1, atol=1e-9)
-    assert made.keeps_argmax == make(spec).keeps(task)
-    if made.keeps_argmax:
+    assert fitted_map.keeps_argmax == make(spec).keeps(task)
+    if fitted_map.keeps_argmax:
         np.testing.assert_array_equal(q.predicted, other.predicted)
     if task == "choice":
         assert (q.probs[~other.row_data.exists] == 0).all()
         hot = fit(q, "fixed_temperature:T=1e5").apply(q)  # behind any map, however hot
         assert (hot.probs[~other.row_data.exists] == 0).all()
-    again = Map.from_dict(json.loads(made.to_json()))
+    again = Map.from_dict(json.loads(fitted_map.to_json()))
     np.testing.assert_array_equal(again.apply(other).probs, q.probs)
 
 
@@ -92,12 +92,12 @@ def test_other_shapes_are_refused_and_what_works_is_named(spec):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_map_takes_its_own_shape_only(task):
-    made = fit(rows(task)(np.arange(N)), "temperature")
+    fitted_map = fit(rows(task)(np.arange(N)), "temperature")
     for other in set(TASKS) - {task}:
         with pytest.raises(InputError, match=f"the task {task} "):
-            made(rows(other)(np.arange(N)))
+            fitted_map(rows(other)(np.arange(N)))
     with pytest.raises(InputError, match="damaged"):
-        Map.from_dict(made.to_dict() | {"task": "square"})
+        Map.from_dict(fitted_map.to_dict() | {"task": "square"})
 
 
 @pytest.mark.parametrize(("spec", "task"), PAIRS)
@@ -107,12 +107,12 @@ def test_whole_weights_are_repeated_rows(spec, task):
     other = of_task(spec, task, seed=1)(everyone)
     if spec.partition(":")[0] in BY_FOLDS:
         w = np.full(N, 3)
-        made, repeated = fit(build(everyone, weights=w), spec), fit(build(everyone), spec)
+        result, repeated = fit(build(everyone, weights=w), spec), fit(build(everyone), spec)
     else:
-        made, repeated = fit(build(everyone, weights=w), spec), fit(build(np.repeat(everyone, w)), spec)
+        result, repeated = fit(build(everyone, weights=w), spec), fit(build(np.repeat(everyone, w)), spec)
     tolerance = BY_SEARCH.get(spec.partition(":")[0], 1e-9)
-    np.testing.assert_allclose(made.apply(other).probs, repeated.apply(other).probs, atol=tolerance, rtol=0)
-    assert made.fit.converged == repeated.fit.converged
+    np.testing.assert_allclose(result.apply(other).probs, repeated.apply(other).probs, atol=tolerance, rtol=0)
+    assert result.fit.converged == repeated.fit.converged
 
 
 @pytest.mark.parametrize(("spec", "task"), [pair for pair in PAIRS if pair[1] in ("classes", "binary")])
@@ -122,22 +122,22 @@ def test_scaling_weights_changes_nothing(spec, task):
     other = of_task(spec, task, seed=1)(everyone)
     one, thousand = (fit(build(everyone, weights=w * factor), spec).apply(other) for factor in (1, 1024))
     np.testing.assert_allclose(one.probs, thousand.probs, atol=1e-12)
-    made = fit(build(everyone, weights=np.where(everyone < N // 2, 1.0, 1e-9)), spec)
+    fitted_map = fit(build(everyone, weights=np.where(everyone < N // 2, 1.0, 1e-9)), spec)
     alone = fit(build(np.arange(N // 2)), spec).apply(other)
-    smooth = not any(isinstance(step, Curves) for step in made.steps)  # knots stand at scores of light rows too
+    smooth = not any(isinstance(step, Curves) for step in fitted_map.steps)  # knots stand at scores of light rows too
     if smooth and not make(spec).picks:
-        np.testing.assert_allclose(made.apply(other).probs, alone.probs, atol=1e-4)
+        np.testing.assert_allclose(fitted_map.apply(other).probs, alone.probs, atol=1e-4)
 
 
 def test_a_group_of_options_of_another_number_is_taken():
-    made = fit(rows("choice")(np.arange(N)), "ets")
+    fitted_map = fit(rows("choice")(np.arange(N)), "ets")
     z, exists = np.random.default_rng(0).normal(size=(20, 6)), np.ones((20, 6), dtype=bool)
     exists[:, 5] = False
-    q = made(Predictions.from_logits(z, z[:, :5].argmax(axis=1), mask=exists))
+    q = fitted_map(Predictions.from_logits(z, z[:, :5].argmax(axis=1), mask=exists))
     assert (q.probs[:, 5] == 0).all()
-    hot, plain, flat = made.steps[0].weights
+    hot, plain, flat = fitted_map.steps[0].weights
     e = np.exp(z[:, :5])
-    h = np.exp(z[:, :5] / made.steps[0].T)
+    h = np.exp(z[:, :5] / fitted_map.steps[0].T)
     expected = hot * h / h.sum(1, keepdims=True) + plain * e / e.sum(1, keepdims=True) + flat / 5
     np.testing.assert_allclose(q.probs[:, :5], expected, atol=1e-12)
 
@@ -230,8 +230,8 @@ def test_fingerprints_of_many_rows_hold_the_smallest_hashes(distinct):
 
     rng = np.random.default_rng(9)
     p = Predictions.binary(rng.normal(size=distinct)[rng.integers(0, distinct, 40_000)], np.zeros(40_000), logits=True)
-    found, (hashes, counts) = Fingerprint.of(p), np.unique(_hash_rows(p), return_counts=True)
-    assert min(KEPT // 4, len(hashes)) <= len(found.hashes) <= KEPT
-    np.testing.assert_array_equal(found.hashes, hashes[: len(found.hashes)])
-    np.testing.assert_array_equal(found.counts, counts[: len(found.hashes)])
-    assert found.share_seen(p) == 1.0
+    result, (hashes, counts) = Fingerprint.of(p), np.unique(_hash_rows(p), return_counts=True)
+    assert min(KEPT // 4, len(hashes)) <= len(result.hashes) <= KEPT
+    np.testing.assert_array_equal(result.hashes, hashes[: len(result.hashes)])
+    np.testing.assert_array_equal(result.counts, counts[: len(result.hashes)])
+    assert result.share_seen(p) == 1.0

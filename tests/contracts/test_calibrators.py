@@ -165,17 +165,17 @@ def test_two_classes_only_is_said(name):
 @pytest.mark.parametrize("spec", SPECS)
 def test_leaves_its_input_alone(spec):
     p, fresh = data(spec), data(spec)
-    made = fit(p, spec)
-    made.apply(p)
+    fitted_map = fit(p, spec)
+    fitted_map.apply(p)
     assert np.array_equal(p.values, fresh.values)
     assert np.array_equal(p.labels, fresh.labels)
     assert np.array_equal(p.probs, fresh.probs)
     assert np.array_equal(p.confidence, fresh.confidence)
-    assert made.k == p.k
-    assert made.keeps_argmax == keeps_argmax(spec)
-    assert made.fit.converged, made.fit
-    assert made.fit.gradient is None or made.fit.gradient < 1e-6
-    assert last(spec).says_zero or (made.apply(p).probs > 0).all()
+    assert fitted_map.k == p.k
+    assert fitted_map.keeps_argmax == keeps_argmax(spec)
+    assert fitted_map.fit.converged, fitted_map.fit
+    assert fitted_map.fit.gradient is None or fitted_map.fit.gradient < 1e-6
+    assert last(spec).says_zero or (fitted_map.apply(p).probs > 0).all()
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -187,11 +187,11 @@ def test_same_data_same_map(spec):
 def test_does_not_see_the_order_of_rows(spec):
     p, other = data(spec), data(spec, seed=1)
     order = np.random.default_rng(2).permutation(p.n)
-    made, again = fit(p, spec).apply(other), fit(p.take(order), spec).apply(other)
+    result, again = fit(p, spec).apply(other), fit(p.take(order), spec).apply(other)
     if last(spec).picks:
-        assert abs(made.true_log_prob.mean() - again.true_log_prob.mean()) < 0.05
+        assert abs(result.true_log_prob.mean() - again.true_log_prob.mean()) < 0.05
     else:
-        assert same(made, again, 1e-5 if last(spec).complexity > 1 else 1e-7)
+        assert same(result, again, 1e-5 if last(spec).complexity > 1 else 1e-7)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -204,12 +204,12 @@ def test_learns_from_the_rows_if_it_says_so(name):
 def test_repairs_overconfidence(spec):
     """Logits times 2.5; on other rows the loss falls, beyond four standard errors."""
     val, test = data(spec, 2000, seed=3), data(spec, 2000, seed=4)
-    made = fit(val, spec).apply(test)
-    change = loss_rows(spec, made) - loss_rows(spec, test)
+    fitted_map = fit(val, spec).apply(test)
+    change = loss_rows(spec, fitted_map) - loss_rows(spec, test)
     assert change.mean() + 4 * change.std() / math.sqrt(test.n) < 0, (change.mean(), change.std())
     if last(spec).holds_temperature:
         truth = test.with_temperature(SHARPNESS)
-        worse = -made.true_log_prob.mean() + truth.true_log_prob.mean()
+        worse = -fitted_map.true_log_prob.mean() + truth.true_log_prob.mean()
         assert worse < 0.02, "not near the loss of the truth"
 
 
@@ -251,19 +251,19 @@ def test_keeps_predictions_if_it_says_so(spec, rows):
 @pytest.mark.parametrize("spec", SPECS)
 def test_survives_json(spec, tmp_path):
     p, other = data(spec), data(spec, seed=1)
-    made = fit(p, spec)
-    made.save(tmp_path / "map.json")
-    expected = made.apply(other)
-    for again in (Map.from_dict(made.to_dict()), cal.load_map(tmp_path / "map.json")):
+    fitted_map = fit(p, spec)
+    fitted_map.save(tmp_path / "map.json")
+    expected = fitted_map.apply(other)
+    for again in (Map.from_dict(fitted_map.to_dict()), cal.load_map(tmp_path / "map.json")):
         out = again.apply(other)
         assert np.array_equal(out.probs, expected.probs)
         assert np.array_equal(out.predicted, expected.predicted)
-        assert again.to_json() == made.to_json()
+        assert again.to_json() == fitted_map.to_json()
         assert (again.calibrator, again.k, again.keeps_argmax, again.fit) == (
-            made.calibrator,
-            made.k,
-            made.keeps_argmax,
-            made.fit,
+            fitted_map.calibrator,
+            fitted_map.k,
+            fitted_map.keeps_argmax,
+            fitted_map.fit,
         )
         with pytest.warns(cal.LeakWarning):
             again(p)
@@ -335,15 +335,15 @@ def test_hard_rows_give_a_valid_map(spec, case):
     """Never NaN, never a warning (they are errors here), never a refusal."""
     k = classes(spec) if classes(spec) == 2 else 4
     p = hard(case, k)
-    made = fit(p, spec)
-    assert made.fit.diagnosis
-    if not made.fit.converged:
-        assert made.fit.diagnosis != "converged"
-    again = Map.from_dict(json.loads(made.to_json()))
+    fitted_map = fit(p, spec)
+    assert fitted_map.fit.diagnosis
+    if not fitted_map.fit.converged:
+        assert fitted_map.fit.diagnosis != "converged"
+    again = Map.from_dict(json.loads(fitted_map.to_json()))
     for q in (p, Predictions.from_logits(*drawn(50, k, 11)), hard("huge logits", k)):
         assert is_valid(again.apply(q))
         assert again.apply(q).predicted.shape == (q.n,)
-        if made.keeps_argmax:
+        if fitted_map.keeps_argmax:
             assert np.array_equal(again.apply(q).predicted, q.predicted)
 
 

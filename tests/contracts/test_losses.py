@@ -317,10 +317,10 @@ def test_forward_mode_agrees_with_backward(spec):
 def test_functional_gradient_agrees(spec):
     z, y = drawn(b=5)
     loss = loss_of(spec, samples=5)
-    found = torch.func.grad(lambda logits: call(loss, logits, y))(z)
+    values = torch.func.grad(lambda logits: call(loss, logits, y))(z)
     leaf = z.clone().requires_grad_()
     (grad,) = torch.autograd.grad(call(loss, leaf, y), leaf)
-    assert torch.allclose(found, grad, rtol=1e-9, atol=1e-12)
+    assert torch.allclose(values, grad, rtol=1e-9, atol=1e-12)
 
 
 # -- use ------------------------------------------------------------------------------------------

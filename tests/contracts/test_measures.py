@@ -43,10 +43,10 @@ def refits(name):
 def alternatives(name):
     """One instance per option and value, that option away from its default; and more ways to bin."""
     cls = find(name)
-    made = [cls(), *(cls(**{option: value}) for option in options(name) for value in values_of(cls, option)[1:])]
+    results = [cls(), *(cls(**{option: value}) for option in options(name) for value in values_of(cls, option)[1:])]
     if "bins" in options(name):
-        made += [cls(**binning) for binning in BINNINGS]
-    return list(dict.fromkeys(made))
+        results += [cls(**binning) for binning in BINNINGS]
+    return list(dict.fromkeys(results))
 
 
 EVERY = [pytest.param(measure, id=spec_of(measure)) for name in NAMES for measure in alternatives(name)]
@@ -112,8 +112,8 @@ def test_definition_names_every_option(name):
     for option in options(name):
         values, scheme = values_of(find(name), option), {"mass_rule": "mass", "closed": "width"}.get(option)
         where = {"scheme": scheme} if scheme else {}  # in which the option matters
-        made = [find(name)(**{option: value}, **where) for value in values]
-        words = {m.definition_for(BINARY) if option == "scope" else m.definition for m in made}
+        results = [find(name)(**{option: value}, **where) for value in values]
+        words = {m.definition_for(BINARY) if option == "scope" else m.definition for m in results}
         assert len(words) == len(values), option
 
 

@@ -13,18 +13,18 @@ pytestmark = pytest.mark.parametrize("name", CATALOGUE.names())
 
 
 def test_options_can_be_written_down(name):
-    made = CATALOGUE.make(name)
-    assert isinstance(made, Rescorer)
-    assert spec_of(made) == name
-    assert CATALOGUE.make(spec_of(made)) == made
+    entry = CATALOGUE.make(name)
+    assert isinstance(entry, Rescorer)
+    assert spec_of(entry) == name
+    assert CATALOGUE.make(spec_of(entry)) == entry
     with pytest.raises(dataclasses.FrozenInstanceError):
-        made.title = "another"
+        entry.title = "another"
 
 
 def test_it_says_what_it_is(name):
-    made = CATALOGUE.make(name)
-    assert made.title
-    assert made.reference
-    assert made.looks_at in ("inputs", "features")
-    assert ">>>" in inspect.getsource(inspect.getmodule(type(made)))
-    assert "fit" in vars(type(made))
+    entry = CATALOGUE.make(name)
+    assert entry.title
+    assert entry.reference
+    assert entry.looks_at in ("inputs", "features")
+    assert ">>>" in inspect.getsource(inspect.getmodule(type(entry)))
+    assert "fit" in vars(type(entry))

@@ -188,11 +188,11 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(every_piece_is_wor
         monkeypatch.setattr(f"calibrant.{room}.CHUNK_ELEMENTS", 80)
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(100, 5)), rng.integers(0, 5, size=100)
-    found = []
+    results = []
     for count in (1, 2, 3, 7):
         threads(count)
-        found.append(everything(logits, labels))
-    assert all(one == found[0] for one in found[1:])
+        results.append(everything(logits, labels))
+    assert all(one == results[0] for one in results[1:])
 
 
 def test_many_threads_of_the_caller_get_the_same_too(every_piece_is_worth_it, monkeypatch):

@@ -43,12 +43,12 @@ def contents():
 def test_comes_back_as_it_was(tmp_path, protocol, key):
     file = tmp_path / "batch"
     file.write_bytes(pickle.dumps({key(name): value for name, value in contents().items()}, protocol))
-    found = read_pickled(file)
-    assert list(found) == list(contents())
-    np.testing.assert_equal(found, contents())
+    batch = read_pickled(file)
+    assert list(batch) == list(contents())
+    np.testing.assert_equal(batch, contents())
     for name, value in contents().items():
         if isinstance(value, np.ndarray):
-            assert found[name].dtype == value.dtype
+            assert batch[name].dtype == value.dtype
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -56,8 +56,8 @@ def test_ordered_dictionaries_are_dictionaries(tmp_path, protocol):
     marked = OrderedDict([("b", OrderedDict()), ("a", 1)])
     marked.attribute = "an attribute is no data"
     (tmp_path / "batch").write_bytes(pickle.dumps(marked, protocol))
-    found = read_pickled(tmp_path / "batch")
-    assert list(found.items()) == [("b", {}), ("a", 1)]
+    batch = read_pickled(tmp_path / "batch")
+    assert list(batch.items()) == [("b", {}), ("a", 1)]
 
 
 @pytest.mark.parametrize("name", ["batch.bz2", "batch.pbz2"])
@@ -92,11 +92,11 @@ PYTHON_2_TEXT = (  # and at protocol 0
 @pytest.mark.parametrize("content", [PYTHON_2, PYTHON_2_TEXT], ids=["protocol 2", "protocol 0"])
 def test_python_2(tmp_path, content):
     (tmp_path / "batch").write_bytes(content)
-    found = read_pickled(tmp_path / "batch")
-    assert found["data"].tolist() == [[0, 10, 39], [92, 200, 255]]
-    assert found["labels"] == [6, 9]
-    assert found["batch_label"] == "training batch 1 of5"
-    np.testing.assert_equal(found, pickle.loads(content, encoding="latin1"))  # our own bytes
+    batch = read_pickled(tmp_path / "batch")
+    assert batch["data"].tolist() == [[0, 10, 39], [92, 200, 255]]
+    assert batch["labels"] == [6, 9]
+    assert batch["batch_label"] == "training batch 1 of5"
+    np.testing.assert_equal(batch, pickle.loads(content, encoding="latin1"))  # our own bytes
 
 
 class Runs:

@@ -131,17 +131,17 @@ def test_rank_heatmap_is_scipys():
     table = study()
     for method, theirs in (("kendall", kendalltau), ("spearman", spearmanr)):
         rows = make(f"rank_heatmap:method={method}").data(table)
-        found = {(row["x"], row["y"]): row["value"] for row in rows}
-        assert len(found) == 9
-        for (a, b), value in found.items():
+        results = {(row["x"], row["y"]): row["value"] for row in rows}
+        assert len(results) == 9
+        for (a, b), value in results.items():
             assert value == pytest.approx(theirs(table[a].to_numpy(), table[b].to_numpy()).statistic, abs=1e-12)
 
 
 def test_rank_heatmap_drops_pairs_with_a_hole_and_leaves_the_undefined_blank():
     table = pl.DataFrame({"a": [1.0, 2.0, 3.0, None], "b": [1.0, 2.0, float("nan"), 9.0], "c": [5.0] * 4})
-    found = {(r["x"], r["y"]): (r["value"], r["count"]) for r in make("rank_heatmap").data(table)}
-    assert found["a", "b"] == (pytest.approx(1.0), 2)
-    assert found["a", "c"] == (None, 3)
+    results = {(r["x"], r["y"]): (r["value"], r["count"]) for r in make("rank_heatmap").data(table)}
+    assert results["a", "b"] == (pytest.approx(1.0), 2)
+    assert results["a", "c"] == (None, 3)
     figure = make("rank_heatmap:of=c")
     assert "no pair" in figure.words(figure.data(table))
 

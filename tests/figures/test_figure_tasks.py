@@ -67,8 +67,8 @@ def test_whole_weights_are_repeated_rows(name):
         ("weighted", cal.Predictions.binary(s, y, weights=w)),
         ("repeated", cal.Predictions.binary(np.repeat(s, w), np.repeat(y, w))),
     ):
-        made = make(name + options).data({"m": p})
-        kept[kind] = [[row[key] for key in keys if key in row] for row in made]
+        entry = make(name + options).data({"m": p})
+        kept[kind] = [[row[key] for key in keys if key in row] for row in entry]
     if name == "confidence_density":  # its bandwidth follows the rows there are
         return
     assert np.array(kept["weighted"]) == pytest.approx(np.array(kept["repeated"]), abs=1e-9)
@@ -78,8 +78,8 @@ def test_shares_of_weight_are_drawn_too(tmp_path):
     s, y, _ = rows()
     p = cal.Predictions.binary(s, y, weights=np.random.default_rng(3).random(len(s)) + 0.05)
     for figure in ("reliability", "reliability:scheme=mass,bins=5"):
-        made = make(figure).data({"m": p})
-        assert sum(row["share"] * abs(row["gap"]) for row in made) == pytest.approx(
+        entry = make(figure).data({"m": p})
+        assert sum(row["share"] * abs(row["gap"]) for row in entry) == pytest.approx(
             cal.measures.make(figure.replace("reliability", "ece"))(p)
         )
     cal.plot("reliability", p).save(tmp_path / "page.html")
@@ -90,17 +90,17 @@ def test_shares_of_weight_are_drawn_too(tmp_path):
 def test_the_areas_are_the_measures():
     p = tasks()["binary"]
     assert make("roc").data({"m": p})[0]["roc_auc"] == cal.measures.make("roc_auc")(p)
-    made = make("precision_recall").data({"m": p})
-    assert made[0]["average_precision"] == cal.measures.make("average_precision")(p)
+    entry = make("precision_recall").data({"m": p})
+    assert entry[0]["average_precision"] == cal.measures.make("average_precision")(p)
     one_kind = cal.Predictions.binary([0.2, 0.4], [0, 0])
     for name in OF_POSITIVES:
         assert "Undefined for m" in make(name).words(make(name).data({"m": one_kind}))
 
 
 def test_models_of_two_shapes_are_refused():
-    made = tasks()
+    result = tasks()
     with pytest.raises(InputError, match="draw them one by one"):
-        compute("reliability", {"a": made["binary"], "b": made["confidence"]})
+        compute("reliability", {"a": result["binary"], "b": result["confidence"]})
 
 
 @pytest.mark.parametrize("name", ["reliability", "confidence_density"])
@@ -108,6 +108,6 @@ def test_panels_have_equal_axes(name):
     s, y, _ = rows()
     p = cal.Predictions.from_confidence(s, y)
     drawn = json.dumps(spec(name, compute(name, {"sharp": p.with_temperature(0.3), "flat": p.with_temperature(3.0)})))
-    made = make(name).data({"sharp": p.with_temperature(0.3), "flat": p.with_temperature(3.0)})
-    most = max(row["share" if name == "reliability" else "density"] for row in made)
+    entry = make(name).data({"sharp": p.with_temperature(0.3), "flat": p.with_temperature(3.0)})
+    most = max(row["share" if name == "reliability" else "density"] for row in entry)
     assert drawn.count(f'"domain": [0, {most}]') == 2

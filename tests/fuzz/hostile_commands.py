@@ -188,16 +188,25 @@ class Typist:
 
     def _apply(self) -> list[str]:
         self.clean = False
-        made = self.folder / "made.json"
+        result = self.folder / "made.json"
         if self.chance(0.8):
             code, *_ = run(
-                ["fit", str(self.folder / "right.npz"), "--with", "temperature", "--resamples", "5", "--out", str(made)]
+                [
+                    "fit",
+                    str(self.folder / "right.npz"),
+                    "--with",
+                    "temperature",
+                    "--resamples",
+                    "5",
+                    "--out",
+                    str(result),
+                ]
             )
             assert code == 0
             if self.chance(0.6):
-                made.write_bytes(mutated(made.read_bytes(), self.rng))
+                result.write_bytes(mutated(result.read_bytes(), self.rng))
         out = self.folder / self.one(["q.npz", "q.csv", "q.parquet", "q.txt", "[/a].npz", "x\x1b.csv"])
-        return [str(made), self.file(), "--out", str(out)]
+        return [str(result), self.file(), "--out", str(out)]
 
     def _plot(self) -> list[str]:
         typed = [self.value(FIGURES[:2], FIGURES), self.file()]
@@ -246,7 +255,7 @@ def ended(rng: np.random.Generator, folder: Path) -> str:
         return "refused"
     assert code == 0 or (code == 1 and typed[0] == "check"), (typed, code, err)
     if "--json" in typed and out.strip().startswith(("[", "{")):
-        found = json.loads(out)
+        document = json.loads(out)
         if typist.clean and typed[0] == "measure":
-            assert found[0]["value"] == accuracy_of(typist.p), typed
+            assert document[0]["value"] == accuracy_of(typist.p), typed
     return "right"

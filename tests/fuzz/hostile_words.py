@@ -98,24 +98,24 @@ def mutated_frame(frame: pl.DataFrame, rng: np.random.Generator, odd: list[Any])
 
 def mutated_tensors(arrays: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """Valid tensors that are odd: another type, shape or value, another name, or none."""
-    made = dict(arrays)
-    name = pick(rng, list(made))
-    array = np.array(made[name])
+    results = dict(arrays)
+    name = pick(rng, list(results))
+    array = np.array(results[name])
     match rng.integers(6):
         case 0:
-            del made[name]
+            del results[name]
         case 1:
-            made[f"{name}x"] = made.pop(name)
+            results[f"{name}x"] = results.pop(name)
         case 2:
-            made[name] = array.astype(pick(rng, (np.int64, np.bool_, np.float16, np.float64, np.uint8)))
+            results[name] = array.astype(pick(rng, (np.int64, np.bool_, np.float16, np.float64, np.uint8)))
         case 3:
-            made[name] = array.reshape(-1)[: max(0, array.size - 1)]
+            results[name] = array.reshape(-1)[: max(0, array.size - 1)]
         case 4:
-            made[name] = array[None]
+            results[name] = array[None]
         case _:
             array = array.astype(np.float32).reshape(array.shape)
             array.reshape(-1)[: int(rng.integers(1, array.size + 1))] = pick(
                 rng, (np.nan, np.inf, -1e38, 1e38, 0, -1, 3e-45)
             )
-            made[name] = array
-    return made
+            results[name] = array
+    return results

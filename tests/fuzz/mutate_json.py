@@ -32,24 +32,24 @@ def mutated_text(text: str, rng: Rng) -> bytes:
 
 def mutated_bytes(data: bytes, rng: Rng) -> bytes:
     """Bytes flipped, cut, doubled, left out or put in."""
-    made = bytearray(data)
+    result = bytearray(data)
     for _ in range(rng.integers(1, 4)):
-        at = int(rng.integers(0, len(made) + 1))
-        to = min(len(made), at + int(rng.integers(1, 40)))
+        at = int(rng.integers(0, len(result) + 1))
+        to = min(len(result), at + int(rng.integers(1, 40)))
         match rng.integers(0, 6):
             case 0:
-                made[at : at + 1] = bytes([int(rng.integers(0, 256))])
+                result[at : at + 1] = bytes([int(rng.integers(0, 256))])
             case 1:
-                del made[at:to]
+                del result[at:to]
             case 2:
-                made[at:at] = made[at:to]
+                result[at:at] = result[at:to]
             case 3:
-                del made[at:]
+                del result[at:]
             case 4:
-                made[at:at] = rng.bytes(int(rng.integers(1, 9)))
+                result[at:at] = rng.bytes(int(rng.integers(1, 9)))
             case _:
-                made[at : at + 1] = b'0123456789.-e[]{}",:'[int(rng.integers(0, 20)) :][:1]
-    return bytes(made)
+                result[at : at + 1] = b'0123456789.-e[]{}",:'[int(rng.integers(0, 20)) :][:1]
+    return bytes(result)
 
 
 def mutated_npz(data: bytes, rng: Rng) -> bytes:
@@ -63,11 +63,11 @@ def mutated_npz(data: bytes, rng: Rng) -> bytes:
         arrays["facts"] = np.array(facts.replace("\0", " "))  # numpy's text ends there
     else:
         name = _pick(rng, [name for name in arrays if name != "facts"])
-        made = _damage(arrays[name], rng)
-        if made is None:
+        result = _damage(arrays[name], rng)
+        if result is None:
             del arrays[name]
         else:
-            arrays[name] = made
+            arrays[name] = result
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
     return stream.getvalue()
@@ -75,29 +75,31 @@ def mutated_npz(data: bytes, rng: Rng) -> bytes:
 
 def _damage(array: Any, rng: Rng) -> Any:
     """An array with another shape, type or value; None to leave it out."""
-    made = np.array(array)
+    values = np.array(array)
     match rng.integers(0, 9):
         case 0:
             return None
         case 1:
-            return made[:0]
+            return values[:0]
         case 2:
-            return made.ravel()
+            return values.ravel()
         case 3:
-            return made.astype(_pick(rng, (str, complex, bool, np.int8, np.float16)))
+            return values.astype(_pick(rng, (str, complex, bool, np.int8, np.float16)))
         case 4:
-            return made[: max(1, len(made) // 2)]
+            return values[: max(1, len(values) // 2)]
         case 5:
-            return np.concatenate([made, made])
+            return np.concatenate([values, values])
         case 6:
-            return made[None]
+            return values[None]
         case _:
-            made = made.astype(np.float64)
-            made.flat[int(rng.integers(0, made.size))] = _pick(rng, (np.nan, np.inf, -np.inf, -1.0, 1e308, 1e-320, 0.5))
+            values = values.astype(np.float64)
+            values.flat[int(rng.integers(0, values.size))] = _pick(
+                rng, (np.nan, np.inf, -np.inf, -1.0, 1e308, 1e-320, 0.5)
+            )
             if array.dtype.kind == "f" or rng.random() < 0.7:
-                return made
+                return values
             with np.errstate(invalid="ignore"):  # 1e308 has no int8: whatever comes is hostile enough
-                return np.nan_to_num(made).astype(np.int8)
+                return np.nan_to_num(values).astype(np.int8)
 
 
 # -- places in a tree -----------------------------------------------------------------------------
@@ -112,18 +114,18 @@ def _places(value: Any, at: Place = ()) -> Iterator[Place]:
 
 def _at(state: Any, rng: Rng, kind: Callable[[Any], bool] = lambda _: True) -> tuple[Any, Any] | None:
     """A container and a key in it, at random, whose value is of this kind."""
-    found = []
+    results = []
     for place in _places(state):
         inner = state
         for key in place[:-1]:
             inner = inner[key]
         if kind(inner[place[-1]]):
-            found.append((inner, place[-1], len(place)))
-    if not found:
+            results.append((inner, place[-1], len(place)))
+    if not results:
         return None
-    shallow = min(depth for *_, depth in found)
-    near = [one for one in found if one[2] <= shallow + 1]
-    inner, key, _ = _pick(rng, near if rng.random() < 0.5 else found)
+    shallow = min(depth for *_, depth in results)
+    near = [one for one in results if one[2] <= shallow + 1]
+    inner, key, _ = _pick(rng, near if rng.random() < 0.5 else results)
     return inner, key
 
 

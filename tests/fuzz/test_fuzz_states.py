@@ -61,10 +61,10 @@ def whole_maps() -> tuple[str, ...]:
 
 @functools.cache
 def whole_accumulator() -> str:
-    made = cal.Accumulator(["accuracy", "nll", "ece:bins=5", "classwise:bins=3", "gap"])
+    sums = cal.Accumulator(["accuracy", "nll", "ece:bins=5", "classwise:bins=3", "gap"])
     for first in range(0, 60, 20):
-        made.update(rows().take(np.arange(first, first + 20)))
-    return made.to_json()
+        sums.update(rows().take(np.arange(first, first + 20)))
+    return sums.to_json()
 
 
 @functools.cache
@@ -99,21 +99,21 @@ def whole_clamp() -> tuple[str, bytes]:
 
 @functools.cache
 def whole_watches() -> tuple[str, ...]:
-    made = []
+    results = []
     for mode, segments in (("anytime", True), ("change", False), ("anytime", ["a", "b"])):
         watch = cal.Watch(tolerance=0.02, mode=mode, segments=segments)
         for first in range(0, 60, 20):
             watch.update(rows().take(np.arange(first, first + 20)))
         watch.files = {"monday.csv": 60}
-        made.append(watch.to_json())
-    return tuple(made)
+        results.append(watch.to_json())
+    return tuple(results)
 
 
 @functools.cache
 def whole_keyed() -> str:
-    made = cal.Accumulators(by=("day", "segment"), measures=["accuracy", "ece:bins=5"])
-    made.update(rows(), {"day": "monday", "segment": rows().groups})
-    return made.to_json()
+    sums = cal.Accumulators(by=("day", "segment"), measures=["accuracy", "ece:bins=5"])
+    sums.update(rows(), {"day": "monday", "segment": rows().groups})
+    return sums.to_json()
 
 
 class Classifier(nn.Module):
@@ -167,11 +167,11 @@ def try_accumulator(file: Path) -> None:
     if a.n == 0:
         return
     for spec in a.specs:
-        found = a.measure(spec)
+        result = a.measure(spec)
         low, high = cal.measures.make(spec).bounds
-        assert low - 1e-6 <= found.value <= high + 1e-6, found
-        assert np.isfinite([found.value, found.low, found.high]).all(), found
-        assert found.low <= found.high
+        assert low - 1e-6 <= result.value <= high + 1e-6, result
+        assert np.isfinite([result.value, result.low, result.high]).all(), result
+        assert result.low <= result.high
     assert sum(part.sum() for part in a.histogram) == a.n
     assert cal.Accumulator.from_json(a.to_json()).to_json() == a.to_json()
 
@@ -214,9 +214,9 @@ def try_keyed(file: Path) -> None:
     each = cal.Accumulators.load(file)
     for _, one in each.items():
         for spec in one.specs if one.n else ():
-            found = one.measure(spec)
-            assert np.isfinite([found.value, found.low, found.high]).all(), found
-            assert found.low <= found.high
+            result = one.measure(spec)
+            assert np.isfinite([result.value, result.low, result.high]).all(), result
+            assert result.low <= result.high
     assert cal.Accumulators.from_json(each.to_json()).to_json() == each.to_json()
 
 

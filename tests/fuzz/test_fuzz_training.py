@@ -82,21 +82,21 @@ def open_a_run(rng, folder):
     (run / name).write_bytes(damaged_file(name, whole_run()[name], rng))
 
     def look():
-        found = open_run(run)
-        log = found.log
+        result = open_run(run)
+        log = result.log
         assert log.height >= 0
-        for p in (found.val, found.test):
+        for p in (result.val, result.test):
             assert is_valid(p)
-        assert Recipe.from_dict(found.recipe.to_dict()) == found.recipe
-        assert not any(would_run(spec, model=key == "model") for key, spec in name_entries(found.recipe).items())
-        network = found.network()
+        assert Recipe.from_dict(result.recipe.to_dict()) == result.recipe
+        assert not any(would_run(spec, model=key == "model") for key, spec in name_entries(result.recipe).items())
+        network = result.network()
         x = torch.zeros(
-            2, found.shape.channels, found.shape.size, found.shape.size, dtype=next(network.parameters()).dtype
+            2, result.shape.channels, result.shape.size, result.shape.size, dtype=next(network.parameters()).dtype
         )
         with torch.no_grad():  # finite weights may still overflow: predictions of such a network are refused
             logits = network(x).double().numpy()
         p = Predictions.from_logits(logits, [0, 0], allow_few_rows=True)
-        assert (p.n, p.k) == (2, found.shape.classes)
+        assert (p.n, p.k) == (2, result.shape.classes)
         assert is_valid(p)
 
     how = ended(look)
@@ -143,13 +143,13 @@ def read_a_recipe(rng, folder):
     changes = [pick(rng, CHANGES)] if rng.random() < 0.3 else []
 
     def look():
-        made = read_recipe(name, changes)
-        assert Recipe.from_dict(made.to_dict()) == made
-        assert 0 <= made.epochs <= 1_000_000
-        assert np.isfinite(made.optimizer.lr)
+        result = read_recipe(name, changes)
+        assert Recipe.from_dict(result.to_dict()) == result
+        assert 0 <= result.epochs <= 1_000_000
+        assert np.isfinite(result.optimizer.lr)
         assert not any(
             would_run(spec, model=key == "model")
-            for key, spec in name_entries(made).items()
+            for key, spec in name_entries(result).items()
             if "model=" not in str(changes)
         )
 

@@ -103,8 +103,8 @@ def test_second_derivatives_agree_in_every_way(name):
         dual = forward_ad.make_dual(z.clone().requires_grad_(), direction)
         (slopes,) = torch.autograd.grad(loss(dual, y), dual, create_graph=True)
         by_dual = forward_ad.unpack_dual(slopes).tangent
-    for found in (torch.einsum("ijkl,kl->ij", hessian, direction), by_jvp, by_dual):
-        assert torch.allclose(found, expected, rtol=1e-9, atol=1e-12)
+    for result in (torch.einsum("ijkl,kl->ij", hessian, direction), by_jvp, by_dual):
+        assert torch.allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -119,15 +119,15 @@ def test_a_graph_can_be_walked_twice(name):
 def test_pairs_of_classes_in_chunks(monkeypatch, reduction):
     z, y = drawn(b=5, k=9)
     loss = CATALOGUE.make(f"cpc:reduction={reduction}")
-    found = []
+    results = []
     for chunk in (1 << 22, 5 * 8 * 3, 1):
         monkeypatch.setattr(cpc, "CHUNK", chunk)
         leaf = z.clone().requires_grad_()
         value = loss(leaf, y)
-        found.append((value.detach(), torch.autograd.grad(value, leaf)[0]))
-    for value, grad in found[1:]:
-        assert torch.allclose(value, found[0][0], rtol=1e-12)
-        assert torch.allclose(grad, found[0][1], rtol=1e-12, atol=1e-15)
+        results.append((value.detach(), torch.autograd.grad(value, leaf)[0]))
+    for value, grad in results[1:]:
+        assert torch.allclose(value, results[0][0], rtol=1e-12)
+        assert torch.allclose(grad, results[0][1], rtol=1e-12, atol=1e-15)
 
 
 # -- devices and measures -------------------------------------------------------------------------

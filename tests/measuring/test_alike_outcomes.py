@@ -17,18 +17,18 @@ ALL_RIGHT = {
 
 @pytest.mark.parametrize("p", ALL_RIGHT.values(), ids=ALL_RIGHT)
 def test_no_interval_has_zero_width(p):
-    for found in [*cal.measure_all(p), *cal.measure_all(p, ["error", "debiased", "resolution", "uncertainty"])]:
-        if found.low is not None:
-            assert found.high - found.low > 1e-6, found
+    for result in [*cal.measure_all(p), *cal.measure_all(p, ["error", "debiased", "resolution", "uncertainty"])]:
+        if result.low is not None:
+            assert result.high - result.low > 1e-6, result
         else:
-            assert found.reason or np.isnan(found.value)
+            assert result.reason or np.isnan(result.value)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 def test_the_ends_of_the_accuracy_are_exact(confidence):
     peer = binomtest(12, 12).proportion_ci(confidence_level=confidence, method="exact")
-    found = cal.measure(ALL_RIGHT["confidence"], "accuracy", confidence=confidence)
-    assert (found.low, found.high) == pytest.approx((peer.low, 1.0))
+    measurement = cal.measure(ALL_RIGHT["confidence"], "accuracy", confidence=confidence)
+    assert (measurement.low, measurement.high) == pytest.approx((peer.low, 1.0))
     wrong = cal.measure(Predictions.from_confidence([0.7] * 12, [0] * 12), "accuracy", confidence=confidence)
     assert (wrong.low, wrong.high) == pytest.approx((0.0, 1 - peer.low))
     sums = cal.Accumulator(["accuracy"])
@@ -57,8 +57,8 @@ def test_rare_errors_lie_inside_the_interval():
     for _ in range(200):
         confidence = rng.uniform(0.9, 1.0, 30)
         p = Predictions.from_confidence(confidence, rng.random(30) < confidence)
-        found = cal.measure(p, "gap", resamples=200)
-        held += found.low <= 0.0 <= found.high
+        measurement = cal.measure(p, "gap", resamples=200)
+        held += measurement.low <= 0.0 <= measurement.high
     assert held >= 180  # 21 % of these samples have no error; the bootstrap alone held 0 in 170 of 200
 
 
@@ -72,7 +72,7 @@ def test_other_outcomes_keep_scores_and_weights():
 
 
 def test_a_score_that_decides_the_value_has_no_interval():
-    found = cal.measure(Predictions.binary([0.5] * 20, [0, 1] * 10), "brier")
-    assert found.value == 0.25
-    assert found.low is None
-    assert "every row gives the same value" in found.reason
+    measurement = cal.measure(Predictions.binary([0.5] * 20, [0, 1] * 10), "brier")
+    assert measurement.value == 0.25
+    assert measurement.low is None
+    assert "every row gives the same value" in measurement.reason

@@ -26,12 +26,12 @@ def predictions(a, i):
 @pytest.mark.parametrize("column", ["stated", "tokens"])
 def test_values_are_those_of_the_measures_and_intervals_nearly(column):
     a = given(messy() if column == "stated" else answers(), column)
-    made = measure_models(a, QuestionDraws(600, 1))
+    measured = measure_models(a, QuestionDraws(600, 1))
     for i in range(len(a.used)):
         if not a.used[i].any():
-            assert all(np.isnan(made[name].value[i]) for name in MEASURES)
+            assert all(np.isnan(measured[name].value[i]) for name in MEASURES)
             continue
-        for name, noise in made.items():
+        for name, noise in measured.items():
             if name in LIBRARY:
                 one = cal.measure(predictions(a, i), LIBRARY[name])
                 assert noise.value[i] == pytest.approx(one.value, abs=1e-12)
@@ -51,11 +51,11 @@ def slow_share(scores, hits, most):
 @pytest.mark.parametrize("column", ["stated", "tokens"])
 def test_the_share_answered_is_the_largest_with_few_enough_errors(column):
     a = given(answers(), column)
-    made = measure_models(a, QuestionDraws(600), max_error=0.2, measures=("answered",))["answered"]
+    noise = measure_models(a, QuestionDraws(600), max_error=0.2, measures=("answered",))["answered"]
     for i in range(len(a.used)):
-        assert made.value[i] == pytest.approx(slow_share(a.confidence[i], a.hits[i], 0.2))
-        assert made.low[i] <= made.value[i] <= made.high[i]
-    assert made.value.max() > 0.1
+        assert noise.value[i] == pytest.approx(slow_share(a.confidence[i], a.hits[i], 0.2))
+        assert noise.low[i] <= noise.value[i] <= noise.high[i]
+    assert noise.value.max() > 0.1
 
 
 def test_ties_are_answered_whole_or_not_at_all():
@@ -67,17 +67,17 @@ def test_ties_are_answered_whole_or_not_at_all():
 
 def test_differences_have_the_noise_of_a_paired_bootstrap():
     a = given(answers(400))
-    made = measure_models(a, QuestionDraws(400, 3), measures=("auroc_correct", "accuracy", "ece"))
+    measured = measure_models(a, QuestionDraws(400, 3), measures=("auroc_correct", "accuracy", "ece"))
     rng, weights = np.random.default_rng(5), np.array([-1.0, 1.0, 0, 0, 0])
-    draws = {name: [] for name in made}
+    draws = {name: [] for name in measured}
     for _ in range(300):
         rows = rng.integers(400, size=400)
         pair = [cal.Predictions.from_confidence(a.confidence[i, rows], a.hits[i, rows].astype(int)) for i in (0, 1)]
         for name in draws:
             draws[name].append(np.subtract(*(cal.measures.make(name)(p) for p in reversed(pair))))
-    for name, noise in made.items():
-        found = contrast(noise, weights)
-        assert (found.high - found.low) / 3.92 == pytest.approx(np.std(draws[name]), rel=0.25)
+    for name, noise in measured.items():
+        result = contrast(noise, weights)
+        assert (result.high - result.low) / 3.92 == pytest.approx(np.std(draws[name]), rel=0.25)
     alone = measure_models(a, QuestionDraws(400, 3), measures=("accuracy",))["accuracy"]
     unpaired = np.hypot(*(alone.straight[:, i].std() for i in (0, 1)))
     assert (alone.straight[:, 1] - alone.straight[:, 0]).std() < 0.95 * unpaired

@@ -26,9 +26,9 @@ def test_ranks_hold_the_truth_and_tell_far_models_apart():
     rng, truth = np.random.default_rng(1), np.array([0.0, 0.5, 5.0, 5.2, 12.0, 20.0])
     missed = 0
     for _ in range(100):
-        made = rank_models(noise_of(truth + rng.standard_normal(6), rng.standard_normal((400, 6))), 1)
-        missed += ((made.first > np.arange(1, 7)) | (made.last < np.arange(1, 7))).any()
-        assert made.worse[[0, 1], [5, 4]].all()
+        ranking = rank_models(noise_of(truth + rng.standard_normal(6), rng.standard_normal((400, 6))), 1)
+        missed += ((ranking.first > np.arange(1, 7)) | (ranking.last < np.arange(1, 7))).any()
+        assert ranking.worse[[0, 1], [5, 4]].all()
     assert missed <= stats.binom.ppf(0.999, 100, 0.06)
 
 
@@ -43,30 +43,30 @@ def test_step_down_tells_more_apart_than_the_first_step():
 
 def test_a_merit_is_ranked_downwards_and_undefined_values_not_at_all():
     draws = 0.001 * np.random.default_rng(3).standard_normal((500, 4))
-    made = rank_models(noise_of([0.2, np.nan, 0.9, 0.5], draws), -1)
-    assert made.order == (2, 3, 0)
-    assert made.group.tolist() == [3, 0, 1, 2]
-    assert made.first.tolist() == made.last.tolist() == [3, 0, 1, 2]
-    assert made.told_apart == 1.0
+    ranking = rank_models(noise_of([0.2, np.nan, 0.9, 0.5], draws), -1)
+    assert ranking.order == (2, 3, 0)
+    assert ranking.group.tolist() == [3, 0, 1, 2]
+    assert ranking.first.tolist() == ranking.last.tolist() == [3, 0, 1, 2]
+    assert ranking.told_apart == 1.0
 
 
 def test_a_group_is_its_leader_and_all_that_are_not_worse():
     draws = np.random.default_rng(4).standard_normal((2000, 4)) * [0.01, 0.01, 0.01, 3.0]
-    made = rank_models(noise_of([0.0, 0.2, 0.4, 0.6], draws), 1)
-    assert made.group.tolist() == [1, 2, 3, 1]  # the last is too noisy to be worse than anybody
-    assert (made.first[3], made.last[3]) == (1, 4)
-    assert made.groups == 3
+    ranking = rank_models(noise_of([0.0, 0.2, 0.4, 0.6], draws), 1)
+    assert ranking.group.tolist() == [1, 2, 3, 1]  # the last is too noisy to be worse than anybody
+    assert (ranking.first[3], ranking.last[3]) == (1, 4)
+    assert ranking.groups == 3
 
 
 def test_values_without_noise_differ_if_they_differ():
-    made = rank_models(noise_of([0.1, 0.1, 0.2], np.zeros((100, 3))), 1)
-    assert made.group.tolist() == [1, 1, 2]
+    ranking = rank_models(noise_of([0.1, 0.1, 0.2], np.zeros((100, 3))), 1)
+    assert ranking.group.tolist() == [1, 1, 2]
 
 
 def test_one_model_is_a_ranking_of_its_own():
-    made = rank_models(noise_of([0.1], np.zeros((10, 1))), 1)
-    assert (made.order, made.group.tolist()) == ((0,), [1])
-    assert np.isnan(made.told_apart)
+    ranking = rank_models(noise_of([0.1], np.zeros((10, 1))), 1)
+    assert (ranking.order, ranking.group.tolist()) == ((0,), [1])
+    assert np.isnan(ranking.told_apart)
 
 
 def test_a_jump_counts_only_if_every_resample_has_it():
@@ -87,8 +87,8 @@ def test_a_contrast_of_calibration_errors_takes_the_safe_side():
     kinked = np.abs(straight)
     noise = ModelNoise(value=np.array([0.1, 0.13]), low=kinked[0], high=kinked[0], straight=straight, kinked=kinked)
     weights = np.array([-1.0, 1.0])
-    found, plain = contrast(noise, weights), contrast(noise_of([0.1, 0.13], straight), weights)
-    assert found.low < plain.low < plain.high < found.high
-    assert found.p_value > plain.p_value
+    result, plain = contrast(noise, weights), contrast(noise_of([0.1, 0.13], straight), weights)
+    assert result.low < plain.low < plain.high < result.high
+    assert result.p_value > plain.p_value
     exact = 2 * stats.norm.sf(0.03 / (straight[:, 1] - straight[:, 0]).std())
     assert plain.p_value == pytest.approx(exact, rel=0.1)

@@ -35,8 +35,8 @@ def test_means_deviations_and_paired_tests():
         name: Runs(tuple(one(s, off) for s in range(4)), (3, 1, 2, 0))
         for name, off in [("a", 0.0), ("b", 0.1), ("c", 0.1)]
     }
-    made = cal.table(methods, ["ece", "accuracy", "gap"])
-    ece = {name: cells[0] for name, cells in made.lines.items()}
+    results = cal.table(methods, ["ece", "accuracy", "gap"])
+    ece = {name: cells[0] for name, cells in results.lines.items()}
     values = [cal.measure(p, "ece", resamples=0).value for p in methods["b"].predictions]
     assert ece["b"].values == tuple(values)
     assert (ece["b"].mean, ece["b"].sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
@@ -44,8 +44,8 @@ def test_means_deviations_and_paired_tests():
     p = stats.ttest_rel(ece["a"].values, ece["b"].values).pvalue
     assert ece["b"].p_value == pytest.approx(min(1, 2 * p))  # two methods against the best
     assert ece["a"].p_value is None
-    assert "paired t-test over seeds" in made.note
-    accuracy = [cells[1] for cells in made.lines.values()]
+    assert "paired t-test over seeds" in results.note
+    accuracy = [cells[1] for cells in results.lines.values()]
     assert [(cell.best, cell.p_value) for cell in accuracy] == [(True, None)] * 3  # exactly alike
 
 
@@ -78,8 +78,8 @@ def test_formats(runs):
     lines = run("table", *files, "--by", "loss", "--format", "csv").stdout.splitlines()
     assert lines[0] == "loss,measure,runs,mean,sd,best,p_value"
     assert len(lines) == 10
-    found = json.loads(run("table", *files, "--by", "loss", "--json").stdout)
-    assert [line["group"] for line in found["lines"]] == ["ce", "focal", "ls_x"]
+    document = json.loads(run("table", *files, "--by", "loss", "--json").stdout)
+    assert [line["group"] for line in document["lines"]] == ["ce", "focal", "ls_x"]
     html = cal.table({"a<b": [one(0)]}, ["ece"])._repr_html_()
     assert "a&lt;b" in html
 

@@ -25,17 +25,17 @@ def test_the_interval_covers_nothing_when_nothing_changed_and_finds_a_change(wha
 
 def test_it_is_as_wide_as_two_independent_sets_make_it():
     a, b = rows(4000, seed=1), rows(1000, seed=2)
-    found = cal.compare(a, b, "accuracy", paired=False, resamples=1000)
+    comparison = cal.compare(a, b, "accuracy", paired=False, resamples=1000)
     error = np.sqrt(a.outcome.var() / a.n + b.outcome.var() / b.n)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
+    assert comparison.high - comparison.low == pytest.approx(2 * 1.96 * error, rel=0.1)
 
 
 def test_coverage_of_the_difference_of_two_calibration_errors():
     missed = 0
     truth = 0.05  # a calibrated set and one that is too sure by 0.05 everywhere: ECE 0 and 0.05
     for seed in range(40):
-        found = cal.compare(rows(800, seed=seed), rows(600, seed=1000 + seed, off=0.05), "ece", paired=False)
-        missed += not found.low <= truth <= found.high
+        comparison = cal.compare(rows(800, seed=seed), rows(600, seed=1000 + seed, off=0.05), "ece", paired=False)
+        missed += not comparison.low <= truth <= comparison.high
     assert missed <= 6
 
 

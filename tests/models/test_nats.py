@@ -104,12 +104,12 @@ def test_weights_have_the_names_of_the_published_files():
     assert outer | {"stem.0.weight", "classifier.weight", "classifier.bias"} <= names
     assert {name.split(".")[1] for name in names if name.startswith("cells")} == {str(i) for i in range(17)}
     for cell in (0, 4, 6, 16):
-        made = {name for name in names if name.startswith(f"cells.{cell}.")}
-        assert made == convolutions(f"cells.{cell}.layers.1") | convolutions(f"cells.{cell}.layers.3")
+        results = {name for name in names if name.startswith(f"cells.{cell}.")}
+        assert results == convolutions(f"cells.{cell}.layers.1") | convolutions(f"cells.{cell}.layers.3")
     for block in (5, 11):
-        made = {name for name in names if name.startswith(f"cells.{block}.")}
+        results = {name for name in names if name.startswith(f"cells.{block}.")}
         a, b = convolutions(f"cells.{block}.conv_a"), convolutions(f"cells.{block}.conv_b")
-        assert made == a | b | {f"cells.{block}.downsample.1.weight"}
+        assert results == a | b | {f"cells.{block}.downsample.1.weight"}
 
 
 def test_names_in_the_size_space():

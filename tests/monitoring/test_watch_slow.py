@@ -11,15 +11,15 @@ ALPHA = 0.05
 
 def alarm_rows(change, *, streams=STREAMS, rows=ROWS, **options):
     """The row of the alarm in each stream, 0 where there is none; `change(s, row)` is the chance of a hit."""
-    found = np.zeros(streams, dtype=np.int64)
+    values = np.zeros(streams, dtype=np.int64)
     number = np.arange(rows)
     for i in range(streams):
         rng = np.random.default_rng(i)
         s = rng.beta(5, 1.5, rows)
         hit = rng.random(rows) < np.clip(change(s, number), 0, 1)
         watch = cal.watch(cal.Predictions.from_confidence(s, hit), **options)
-        found[i] = watch.alarm.row if watch.alarm else 0
-    return found
+        values[i] = watch.alarm.row if watch.alarm else 0
+    return values
 
 
 def tempered(s, factor):
@@ -61,8 +61,8 @@ def test_a_change_is_found_and_its_absence_is_not(alpha, latest):
     quiet = (alarm_rows(lambda s, _: s, **options) > 0).mean()
     rows = alarm_rows(lambda s, row: s - np.where(row < 5000, 0.0, 0.05), **options)
     after = rows[rows > 5000] - 5000
-    found = f"{len(after) / 2:.1f} % found, median after {np.median(after):,.0f} rows"
-    print(f"alpha {alpha:g}: {100 * quiet:.1f} % false, {found}")
+    text = f"{len(after) / 2:.1f} % found, median after {np.median(after):,.0f} rows"
+    print(f"alpha {alpha:g}: {100 * quiet:.1f} % false, {text}")
     assert quiet <= 0.03
     assert len(after) >= 195
     assert np.median(after) <= latest

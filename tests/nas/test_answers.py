@@ -164,11 +164,11 @@ def test_a_network_without_its_copies_stands_for_all_of_them():
     own = ours.filter(pl.col("data") == "cifar10")
     repeated = [own[c].to_numpy().repeat(own["copies"].to_numpy()) for c in ("accuracy", "pre_ECE_15")]
     [answer] = answer_all(ours, ["accuracy"])
-    [found] = [
+    [result] = [
         n for n in answer.numbers if n.where == "cifar10, all with copies" and n.name == "tau of accuracy and ECE"
     ]
-    assert found.value == pytest.approx(kendall(*repeated))
-    assert found.networks == own["copies"].sum() > 60
+    assert result.value == pytest.approx(kendall(*repeated))
+    assert result.networks == own["copies"].sum() > 60
     assert {p.networks for p in answer.populations} == {60}
     held = in_our_columns(networks(60), "x")  # half of them are no firsts: the table has its copies itself
     assert held["copies"].to_list() == [1] * 120
@@ -194,10 +194,10 @@ def test_searches_of_a_whole_space_find_what_is_there():
     table = networks(15_625, data=("cifar10",)).with_columns(
         unique=pl.lit(True), hcs=pl.col("arch").str.count_matches("nor_conv_3x3") / 6
     )
-    found = {one.search: one for one in search_table(table, budget=60, seeds=30)}
-    assert found["evolution"].low > found["random"].high
-    assert found["local"].low > found["random"].high
-    for one in found.values():
+    results = {one.search: one for one in search_table(table, budget=60, seeds=30)}
+    assert results["evolution"].low > results["random"].high
+    assert results["local"].low > results["random"].high
+    for one in results.values():
         assert len(one.curve) == 60
         assert one.curve[-1] == pytest.approx(one.mean)
         assert one.low <= one.mean <= one.high
@@ -206,8 +206,8 @@ def test_searches_of_a_whole_space_find_what_is_there():
 def test_the_lowest_ece_is_the_best(file):
     table = pl.read_parquet(file)
     own = table.filter((pl.col("space") == "size") & (pl.col("data") == "cifar100"))
-    [found] = search_table(table, by=["random"], goal="ece", budget=40, seeds=2, space="size", data="cifar100")
-    assert found.mean == pytest.approx(own["pre_ECE_15"].min())
+    [result] = search_table(table, by=["random"], goal="ece", budget=40, seeds=2, space="size", data="cifar100")
+    assert result.mean == pytest.approx(own["pre_ECE_15"].min())
 
 
 def test_search_commands_print_and_draw(file, tmp_path):

@@ -130,10 +130,10 @@ def test_jobs_are_seeded_and_differ_by_network_and_data(jobs):
 def test_out_of_distribution_images_fit_the_network():
     like = datasets.make("fashion_mini:shrink=2").load("test")
     colour = Part(np.zeros((5, 32, 32, 3), dtype=np.uint8) + 200, np.zeros(5, dtype=np.int64), ("a",))
-    made = columns._fit_images(colour, like)
-    assert made.images.shape == (5, 14, 14, 1)
-    assert np.unique(made.images).tolist() == [200]
-    assert made.classes == like.classes
+    result = columns._fit_images(colour, like)
+    assert result.images.shape == (5, 14, 14, 1)
+    assert np.unique(result.images).tolist() == [200]
+    assert result.classes == like.classes
     assert "fashion" not in columns.ood_for("fashion_mini:shrink=2")
     assert "fashion" not in columns.ood_for("fashion_mnist")
     assert {"fashion", "digits"} <= set(columns.ood_for("cifar10"))
@@ -180,8 +180,8 @@ def full_file(folder, index, network):
         "eval_losses": {"ori-test@0": 2.0},
         "net_state_dict": None if network is None else network.state_dict(),
     }
-    found = {"01": {"arch_index": index, "arch_str": arch, "all_results": {("fashion_mini", 777): one}}}
-    (folder / f"{index:06d}.pickle.pbz2").write_bytes(bz2.compress(pickle.dumps(found, 4)))
+    results = {"01": {"arch_index": index, "arch_str": arch, "all_results": {("fashion_mini", 777): one}}}
+    (folder / f"{index:06d}.pickle.pbz2").write_bytes(bz2.compress(pickle.dumps(results, 4)))
 
 
 @pytest.fixture
@@ -189,25 +189,25 @@ def networks(tmp_path):
     """A folder with weights of two networks, and a file that is cut short."""
     folder = tmp_path / "full"
     folder.mkdir()
-    made = {}
+    results = {}
     for index in (0, 11):
         torch.manual_seed(index)
-        made[index] = build(spaces.make(SPACE).model(str(index)), Shape(10, 1, 14)).eval()
-        full_file(folder, index, made[index])
+        results[index] = build(spaces.make(SPACE).model(str(index)), Shape(10, 1, 14)).eval()
+        full_file(folder, index, results[index])
     whole = (folder / "000011.pickle.pbz2").read_bytes()
     (folder / "000003.pickle.pbz2").write_bytes(whole[: len(whole) // 2])
-    return folder, made
+    return folder, results
 
 
 def test_weights_give_the_columns_of_the_network_that_has_them(networks):
-    folder, made = networks
+    folder, result = networks
     job = build_table.measure_jobs(folder, DATA, space=SPACE)[2]
     assert job.options["file"].endswith("000011.pickle.pbz2")
     row = nas_measure.run({**job.options, "test": 200}, [], folder / "work")[0]
     data = datasets.make(DATA)
     part = columns.few(data.load("test"), 200)
     pixels = Pixels(data.mean, data.std, torch.device("cpu"))
-    expected = study_columns(predict(made[11], part, pixels, batch=500))
+    expected = study_columns(predict(result[11], part, pixels, batch=500))
     assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-9, nan_ok=True)
     assert (row["config"], row["published_accuracy"], row["seed"], row["epochs"]) == (11, 0.125, 777, 1)
     assert "fog" not in row  # only where images for it were asked for
@@ -314,8 +314,8 @@ def test_query(tmp_path):
 def test_accuracy(tmp_path):
     full_file(tmp_path, 5, None)
     (tmp_path / "000006.pickle.pbz2").write_bytes(b"cut")
-    made = run("accuracy", tmp_path, "--out", tmp_path / "out.parquet", "--json")
-    facts = json.loads(made.stdout)
+    result = run("accuracy", tmp_path, "--out", tmp_path / "out.parquet", "--json")
+    facts = json.loads(result.stdout)
     assert (facts["files"], facts["rows"], list(facts["skipped"])) == (2, 1, ["000006.pickle.pbz2"])
     row = pl.read_parquet(tmp_path / "out.parquet").row(0, named=True)
     assert (row["config"], row["accuracy"], row["constant"]) == (5, 0.125, False)

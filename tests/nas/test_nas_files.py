@@ -52,8 +52,8 @@ def result(epochs=2, seed=777, weights=None):
 
 def write(file, index=0, weights=None, **more):
     arch = spaces.make("topology").find(str(index))
-    found = {("cifar10", seed): result(seed=seed, weights=weights) | more for seed in (777, 111)}
-    length = {"arch_index": index, "arch_str": arch, "all_results": found, "dataset_seed": {}, "clear_net_done": True}
+    results = {("cifar10", seed): result(seed=seed, weights=weights) | more for seed in (777, 111)}
+    length = {"arch_index": index, "arch_str": arch, "all_results": results, "dataset_seed": {}, "clear_net_done": True}
     file.write_bytes(bz2.compress(pickle.dumps(OrderedDict([("02", length)]), 4)))
     return file
 
@@ -67,14 +67,14 @@ def write(file, index=0, weights=None, **more):
     ],
 )
 def test_the_real_files_say_what_is_published(folder, data, epochs, seeds, params, flops):
-    made = accuracies(REAL / folder)
-    assert made.files == 2
-    assert made.skipped == {}
-    rows = made.table.filter((pl.col("config") == 11) & (pl.col("data") == data) & (pl.col("epochs") == epochs))
+    result = accuracies(REAL / folder)
+    assert result.files == 2
+    assert result.skipped == {}
+    rows = result.table.filter((pl.col("config") == 11) & (pl.col("data") == data) & (pl.col("epochs") == epochs))
     assert dict(rows.select("seed", "accuracy").rows()) == pytest.approx(seeds, abs=1e-9)
     assert rows.select("params", "flops").row(0) == (params, flops)
-    space = spaces.make(made.table["space"][0])
-    for arch, name, params, flops in made.table.select("arch", "data", "params", "flops").unique().rows():
+    space = spaces.make(result.table["space"][0])
+    for arch, name, params, flops in result.table.select("arch", "data", "params", "flops").unique().rows():
         classes, size = {"cifar100": (100, 32), "imagenet16_120": (120, 16)}.get(name, (10, 32))
         assert space.params(arch, classes=classes) == params
         assert space.flops(arch, classes=classes, size=size) == pytest.approx(flops, abs=1e-9)
@@ -95,14 +95,14 @@ def test_weights_of_a_full_file_come_back_and_fit_the_network(tmp_path):
     network = build(space.model("0"), Shape(10))
     file = write(tmp_path / "000000.pickle.pbz2", weights=network.state_dict())
     stored = require_weights(find_training(read_network(file), "cifar10"), file)
-    found = {name: tensor_of(one, name) for name, one in stored.items()}
-    assert list(found) == list(network.state_dict())
+    results = {name: tensor_of(one, name) for name, one in stored.items()}
+    assert list(results) == list(network.state_dict())
     for name, tensor in network.state_dict().items():
-        assert torch.equal(found[name], tensor)
-        assert found[name].dtype == tensor.dtype
+        assert torch.equal(results[name], tensor)
+        assert results[name].dtype == tensor.dtype
     torch.manual_seed(1)
     other = build(space.model("0"), Shape(10))
-    other.load_state_dict(found)
+    other.load_state_dict(results)
     x = torch.randn(2, 3, 8, 8)
     assert torch.equal(other.eval()(x), network.eval()(x))
 
@@ -147,11 +147,11 @@ def test_damaged_files_are_skipped_and_named(tmp_path):
     (tmp_path / "000003.pickle.pbz2").write_bytes(bz2.compress(pickle.dumps({"a": print})))
     (tmp_path / "meta.pickle.pbz2").write_bytes(b"not a network")
     seen = []
-    made = accuracies(tmp_path, on_file=seen.append)
-    assert sorted(set(made.table["config"])) == [0, 5]
-    assert (made.files, len(seen)) == (5, 5)
-    assert sorted(made.skipped) == ["000001.pickle.pbz2", "000002.pickle.pbz2", "000003.pickle.pbz2"]
-    assert "code is never run" in made.skipped["000003.pickle.pbz2"]
+    result = accuracies(tmp_path, on_file=seen.append)
+    assert sorted(set(result.table["config"])) == [0, 5]
+    assert (result.files, len(seen)) == (5, 5)
+    assert sorted(result.skipped) == ["000001.pickle.pbz2", "000002.pickle.pbz2", "000003.pickle.pbz2"]
+    assert "code is never run" in result.skipped["000003.pickle.pbz2"]
 
 
 def test_the_index_and_the_architecture_must_agree(tmp_path):

@@ -52,10 +52,10 @@ def test_every_network_is_there_on_both_data_sets_with_every_column(table):
     for (space,), own in table.group_by("space"):
         first, second = (set(part["arch"]) for part in own.partition_by("data"))
         assert first == second
-        made = spaces.make(space)
-        assert first <= set(made.sample(200 if space == "topology" else 100, seed=0))
-        assert own["constant"].to_list() == [made.is_constant(arch) for arch in own["arch"]]
-        assert own["config"].to_list() == [made.index(arch) for arch in own["arch"]]
+        entry = spaces.make(space)
+        assert first <= set(entry.sample(200 if space == "topology" else 100, seed=0))
+        assert own["constant"].to_list() == [entry.is_constant(arch) for arch in own["arch"]]
+        assert own["config"].to_list() == [entry.index(arch) for arch in own["arch"]]
     assert table.filter("constant")["accuracy"].max() < 0.15
 
 
@@ -67,8 +67,8 @@ def test_the_table_is_asked_without_torch():
         [sys.executable, "-c", RUN, json.dumps(commands)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    found, facts, [answer] = map(json.loads, json.loads(done.stdout))
-    assert len(found) == 10
+    result, facts, [answer] = map(json.loads, json.loads(done.stdout))
+    assert len(result) == 10
     assert [row["data"] for row in facts["rows"]] == ["cifar10", "fashion_mini"]
     assert answer["verdict"] in ("agrees", "differs", "inconclusive")
 

@@ -235,10 +235,10 @@ def test_the_slider_works_in_a_browser_without_a_network(p, tmp_path):
             assert opened.evaluate("window.broken") is None
             for count in (5, 15, 49, 500):
                 opened.evaluate(MOVE, count)
-                found = sorted(opened.evaluate(ROWS), key=lambda row: row["bin"])
+                results = sorted(opened.evaluate(ROWS), key=lambda row: row["bin"])
                 wanted = make(f"reliability:bins={count}").data({NASTY: p})
-                assert [row["bin"] for row in found] == [row["bin"] for row in wanted]
-                for row, want in zip(found, wanted, strict=True):
+                assert [row["bin"] for row in results] == [row["bin"] for row in wanted]
+                for row, want in zip(results, wanted, strict=True):
                     for key in ("low_edge", "high_edge", "share", "confidence", "accuracy", "gap", "low", "high"):
                         assert row[key] == pytest.approx(want[key], abs=1e-12), key
                     assert (row["count"], row["side"]) == (want["count"], want["side"])

@@ -89,12 +89,12 @@ def test_chains_are_candidates():
 
 def test_a_tie_says_how_many_rows_would_settle_it():
     choice = cal.choose(drawn(200, seed=2, sharpness=2.5), FEW)
-    found = re.search(
+    matches = re.search(
         r"Between temperature and (\w+) these 200 rows are inconclusive; about ([\d,]+) more", choice.verdict
     )
-    assert found, choice.verdict
-    assert found[1] in FEW
-    assert int(found[2].replace(",", "")) >= 1
+    assert matches, choice.verdict
+    assert matches[1] in FEW
+    assert int(matches[2].replace(",", "")) >= 1
     calm = cal.choose(drawn(4000, seed=1, sharpness=4.0), ("temperature",))
     assert "inconclusive" not in calm.verdict
 
@@ -381,8 +381,8 @@ def test_the_sigmoid_of_the_score_is_that_of_scikit_learn():
 
     s, y = rare(2000, 3, 1.0, 1.0)
     fresh = np.linspace(0, 1, 50)
-    made = cal.fit(Predictions.binary(s, y), "platt:of=score")(Predictions.binary(fresh, np.arange(50) % 2))
-    np.testing.assert_allclose(made.score, _SigmoidCalibration().fit(s, y).predict(fresh), atol=1e-6)
+    fitted_map = cal.fit(Predictions.binary(s, y), "platt:of=score")(Predictions.binary(fresh, np.arange(50) % 2))
+    np.testing.assert_allclose(fitted_map.score, _SigmoidCalibration().fit(s, y).predict(fresh), atol=1e-6)
 
 
 def test_certain_scores_are_calibrated_even_if_no_row_shows_an_error():

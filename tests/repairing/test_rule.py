@@ -158,12 +158,12 @@ def test_intervals_are_those_of_compare():
     z = 1.5 * rng.normal(size=(300, 3))
     p = Predictions.from_logits(2 * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
     q = p.with_temperature(1.7)
-    found = decide([judge("identity", p), judge("temperature", q)], resamples=100, seed=5).of("temperature")
+    result = decide([judge("identity", p), judge("temperature", q)], resamples=100, seed=5).of("temperature")
     expected = cal.compare(p, q, "nll", resamples=100, seed=5)
-    assert (found.difference, found.low, found.high) == pytest.approx(
+    assert (result.difference, result.low, result.high) == pytest.approx(
         (expected.difference, expected.low, expected.high)
     )
-    assert found.significant == {"a": "worse", "b": "better", "neither": "neither"}[expected.better]
+    assert result.significant == {"a": "worse", "b": "better", "neither": "neither"}[expected.better]
 
 
 @pytest.mark.parametrize("keep_argmax", [False, True])

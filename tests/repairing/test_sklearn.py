@@ -36,28 +36,28 @@ def test_scikit_learn_accepts_it(estimator, check):
 def test_it_repairs_naive_bayes(data, method):
     X, X_test, y, y_test = data
     before = log_loss(y_test, GaussianNB().fit(X, y).predict_proba(X_test))
-    made = CalibratedClassifier(GaussianNB(), method=method).fit(X, y)
-    probs = made.predict_proba(X_test)
+    fitted = CalibratedClassifier(GaussianNB(), method=method).fit(X, y)
+    probs = fitted.predict_proba(X_test)
     np.testing.assert_allclose(probs.sum(1), 1, atol=1e-12)
     assert log_loss(y_test, probs) < before
-    assert set(made.predict(X_test)) <= {"cat", "dog", "eel"}
+    assert set(fitted.predict(X_test)) <= {"cat", "dog", "eel"}
 
 
 def test_the_estimator_sees_all_rows_and_the_map_only_unseen_ones(data):
     X, X_test, y, _ = data
-    made = CalibratedClassifier(RandomForestClassifier(20, random_state=0), method="temperature", cv=3).fit(X, y)
+    fitted = CalibratedClassifier(RandomForestClassifier(20, random_state=0), method="temperature", cv=3).fit(X, y)
     alone = RandomForestClassifier(20, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(made.estimator_.predict_proba(X_test), alone.predict_proba(X_test))
+    np.testing.assert_array_equal(fitted.estimator_.predict_proba(X_test), alone.predict_proba(X_test))
     # on its own rows a forest is nearly always right: a map fitted there would make it surer
     prefit = CalibratedClassifier(alone, method="temperature", cv="prefit").fit(X, y)
-    assert made.map_.parameters["T"] > prefit.map_.parameters["T"]
+    assert fitted.map_.parameters["T"] > prefit.map_.parameters["T"]
 
 
 def test_prefit_leaves_the_estimator_alone(data):
     X, X_test, y, y_test = data
     inner = GaussianNB().fit(X, y)
-    made = CalibratedClassifier(inner, cv="prefit").fit(X_test, y_test)
-    assert made.estimator_ is inner
+    fitted = CalibratedClassifier(inner, cv="prefit").fit(X_test, y_test)
+    assert fitted.estimator_ is inner
     with pytest.raises(InputError, match="fox"):
         CalibratedClassifier(inner, cv="prefit").fit(X_test, np.full(len(y_test), "fox"))
 
@@ -93,8 +93,8 @@ def test_weights_are_repeated_rows(data):
 
 def test_it_works_inside_scikit_learn(data):
     X, _, y, _ = data
-    made = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), cv=3))
-    assert cross_val_score(made, X, y, cv=3).mean() > 0.5
+    result = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), cv=3))
+    assert cross_val_score(result, X, y, cv=3).mean() > 0.5
     grid = GridSearchCV(CalibratedClassifier(GaussianNB()), {"method": ["identity", "temperature"]}, cv=3)
     assert grid.fit(X, y).best_params_["method"] in ("identity", "temperature")
     split = CalibratedClassifier(GaussianNB(), cv=KFold(4, shuffle=True, random_state=0)).fit(X, y)
@@ -106,8 +106,8 @@ def test_two_classes_calibrate_the_positive_one(method):
     """5 % positives and a naive model: the mean is the base rate, the loss near that of scikit-learn's own."""
     X, y = make_classification(6000, 10, n_informative=4, n_redundant=5, weights=[0.95], random_state=1)
     X, X_test, y, y_test = train_test_split(X, np.array(["benign", "malignant"])[y], random_state=0)
-    made = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), method=method, cv=3)).fit(X, y)
-    probs, last = made.predict_proba(X_test), made[-1]
+    fitted = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), method=method, cv=3)).fit(X, y)
+    probs, last = fitted.predict_proba(X_test), fitted[-1]
     assert last.map_.task == "binary"
     assert last.classes_.tolist() == ["benign", "malignant"]
     if method in ("isotonic", "platt", "beta", "auto"):
@@ -119,7 +119,7 @@ def test_two_classes_calibrate_the_positive_one(method):
         for other in ("isotonic", "sigmoid"):
             theirs = CalibratedClassifierCV(GaussianNB(), method=other, cv=3, ensemble=False).fit(X, y)
             assert log_loss(y_test, probs) < log_loss(y_test, theirs.predict_proba(X_test)) + 1e-3
-    np.testing.assert_array_equal(made.predict(X_test), last.classes_[probs.argmax(axis=1)])
+    np.testing.assert_array_equal(fitted.predict(X_test), last.classes_[probs.argmax(axis=1)])
 
 
 def test_bad_input(data):

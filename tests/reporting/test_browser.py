@@ -103,8 +103,8 @@ def as_shown(p, bins, scheme):
 
 def check(tab, p, bins, scheme):
     expected = as_shown(p, bins, scheme)
-    found = {name: number(tab, name) for name in expected}
-    assert found == pytest.approx(expected, abs=1e-9)
+    results = {name: number(tab, name) for name in expected}
+    assert results == pytest.approx(expected, abs=1e-9)
 
 
 def test_it_opens_with_the_numbers_of_the_measures(visit, test):
@@ -247,9 +247,9 @@ def test_it_fits_a_phone(visit, width):
 
 def test_it_prints(visit, one, tmp_path, monkeypatch):
     tab = visit(color_scheme="dark")
-    made = tab.pdf(prefer_css_page_size=True)
-    assert made.startswith(b"%PDF")
-    assert 4 <= made.count(b"/Type /Page\n") <= 20
+    result = tab.pdf(prefer_css_page_size=True)
+    assert result.startswith(b"%PDF")
+    assert 4 <= result.count(b"/Type /Page\n") <= 20
     tab.emulate_media(media="print", color_scheme="dark")
     assert brightness(tab, "backgroundColor") > 0.9
     assert not tab.is_visible("#controls")
@@ -262,8 +262,8 @@ def test_it_prints(visit, one, tmp_path, monkeypatch):
 
 def test_print_page_gives_a4(browser, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = print_page("<!DOCTYPE html><style>@page { size: A4 }</style><title>x</title><p>x")
-    width, height = (float(x) for x in re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", made).groups())
+    result = print_page("<!DOCTYPE html><style>@page { size: A4 }</style><title>x</title><p>x")
+    width, height = (float(x) for x in re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", result).groups())
     assert (width, height) == (pytest.approx(595, abs=1), pytest.approx(842, abs=1))
 
 

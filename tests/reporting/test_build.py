@@ -187,11 +187,11 @@ def test_the_bad_class_is_found_and_calibrated_ones_are_not():
     labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     spoiled = z.argmax(axis=1) == 4
     z[spoiled] *= 4
-    found = by_prediction(Predictions.from_logits(z, labels), None, [f"c{i}" for i in range(6)])
-    assert found.rows[0].name == "c4"
-    assert [s.name for s in found.rows if s.beyond_noise] == ["c4"]
-    assert "1 of 6 classes is off" in found.words
-    assert "when it predicts c4" in found.words
+    result = by_prediction(Predictions.from_logits(z, labels), None, [f"c{i}" for i in range(6)])
+    assert result.rows[0].name == "c4"
+    assert [s.name for s in result.rows if s.beyond_noise] == ["c4"]
+    assert "1 of 6 classes is off" in result.words
+    assert "when it predicts c4" in result.words
 
 
 def test_few_rows_are_never_beyond_noise():
@@ -365,22 +365,22 @@ def test_a_report_of_very_many_rows_looks_at_some_and_says_so(monkeypatch):
     p = Predictions.from_logits(logits, labels, groups=groups)
     monkeypatch.setattr("calibrant.reporting.options.MOST_ROWS", 600)
     monkeypatch.setattr("calibrant.reporting.options.FEWEST_ROWS", 100)
-    made = build(
+    report = build(
         {"a": p, "b": p.with_temperature(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40
     )
-    for model in made.models:
+    for model in report.models:
         assert model.n == 600
         assert model.cautions[0].startswith(
             "All numbers here are of 600 of the 3,000 rows, drawn at random with seed 0"
         )
         assert sum(s.n for s in model.groups.rows) == 600
         assert abs(model.right - p.correct.mean()) < 0.06
-    assert [source.n for source in made.provenance.sources] == [3000] * 4
-    assert "All numbers here are of 600 of the 3,000 rows" in page(made)
+    assert [source.n for source in report.provenance.sources] == [3000] * 4
+    assert "All numbers here are of 600 of the 3,000 rows" in page(report)
     again = build(
         {"a": p, "b": p.with_temperature(2.0)}, fit_on={"a": p, "b": p}, calibrators=["temperature"], resamples=40
     )
-    assert again.to_dict() == made.to_dict()
+    assert again.to_dict() == report.to_dict()
 
 
 def test_very_many_rows_are_resampled_less_often():
@@ -410,8 +410,8 @@ def test_very_many_rows_are_resampled_less_often():
 def test_odd_groups_are_segments_or_refused(groups, says):
     p = small()
     if says is None:
-        made = quick(p, groups=groups)
-        assert {s.name for s in made.models[0].groups.rows} in ({"é", "\\xff"}, {"1.5", "2.0"})
+        report = quick(p, groups=groups)
+        assert {s.name for s in report.models[0].groups.rows} in ({"é", "\\xff"}, {"1.5", "2.0"})
         return
     with pytest.raises(InputError, match=says):
         check_groups(groups, p.n)

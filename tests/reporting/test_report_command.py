@@ -82,14 +82,14 @@ def test_without_out_it_prints_the_report(data):
 
 
 def test_json(data):
-    found = json.loads(run("report", data / "a.csv", "--fit-on", data / "val.npz", *QUICK, "--json").stdout)
+    document = json.loads(run("report", data / "a.csv", "--fit-on", data / "val.npz", *QUICK, "--json").stdout)
     p = cal.Predictions.load(data / "a.csv")
-    ece = next(n for n in found["models"][0]["numbers"] if n["measure"] == "ece")
+    ece = next(n for n in document["models"][0]["numbers"] if n["measure"] == "ece")
     assert ece["value"] == cal.measure(p, "ece", resamples=0).value
-    assert found["provenance"]["sources"][1]["role"] == "fitted on"
+    assert document["provenance"]["sources"][1]["role"] == "fitted on"
     import hashlib
 
-    assert found["provenance"]["sources"][0]["sha256"] == hashlib.sha256((data / "a.csv").read_bytes()).hexdigest()
+    assert document["provenance"]["sources"][0]["sha256"] == hashlib.sha256((data / "a.csv").read_bytes()).hexdigest()
 
 
 def test_several_models(data, tmp_path):

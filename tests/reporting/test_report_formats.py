@@ -62,13 +62,13 @@ def test_plain_letters_where_bars_cannot_be_printed(monkeypatch):
 
 def test_markdown_has_the_sentences_and_cannot_be_broken_by_names(one, three):
     whole = markdown(one)
-    made = "\n".join(line for line in whole.splitlines() if not line.startswith("    "))  # code is shown as it is
-    assert one.models[0].verdict.text in made
-    assert "<script" not in made
-    assert "<img" not in made
-    assert "[x](javascript" not in made
-    assert "| a\\|b |" in made
-    for table in made.split("\n\n"):
+    text = "\n".join(line for line in whole.splitlines() if not line.startswith("    "))  # code is shown as it is
+    assert one.models[0].verdict.text in text
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "[x](javascript" not in text
+    assert "| a\\|b |" in text
+    for table in text.split("\n\n"):
         lines = table.splitlines()
         if lines[0].startswith("| "):
             assert len({line.replace("\\|", "").count("|") for line in lines}) == 1

@@ -172,15 +172,15 @@ def test_helped_is_about_held_out_rows_and_plain_temperature_scaling():
     x = torch.randn(900, 8, generator=generator, dtype=torch.float64)
     y = torch.distributions.Categorical(logits=network(x).detach() / 2).sample()
     moved = [(x[rows] + 1.5, y[rows]) for rows in (slice(0, 400), slice(400, 900))]
-    made = NeuralClamping(gamma=0.0, lam=1e-4).fit(network, moved[:1], held_out=moved[1:])
-    r = made.report
+    clamped = NeuralClamping(gamma=0.0, lam=1e-4).fit(network, moved[:1], held_out=moved[1:])
+    r = clamped.report
     assert r.helped
     assert r.judged.high < 0
     assert "it helped" in r.diagnosis
     z, labels = logits_of(network, moved[1:])
     T = best_temperature(*logits_of(network, moved[:1]), 0.0)
     with torch.no_grad():
-        ours = made(moved[1][0]).numpy()
+        ours = clamped(moved[1][0]).numpy()
     change = _losses(ours, labels) - _losses(z / T, labels)
     assert r.judged.nll - r.judged.nll_temperature == pytest.approx(change.mean())
     assert (r.judged.low + r.judged.high) / 2 == pytest.approx(change.mean())
@@ -290,8 +290,8 @@ def test_theorem_3_2_by_hand():
     box = Box(-passes.low, 1 - passes.high)  # feasible: 0 to 1
     # Class 0 leads in every row, so entropy rises when x0 falls, by at most its smallest value 0.7, and when x1 rises,
     # by at most 1 - its largest value 0.3; x2 does nothing.
-    made = data_driven(passes, box, 0.001)
-    torch.testing.assert_close(made, torch.tensor([-0.7, 0.7, 0.0], dtype=torch.float64))
+    result = data_driven(passes, box, 0.001)
+    torch.testing.assert_close(result, torch.tensor([-0.7, 0.7, 0.0], dtype=torch.float64))
     full = Box(torch.zeros(3).double(), torch.zeros(3).double())  # data that fill the range leave no room
     for walls in (full, None):
         small = torch.tensor([-0.001, 0.001, 0.0], dtype=torch.float64)
@@ -363,16 +363,16 @@ def test_the_efficient_variant_fixes_delta_and_fits_t(what, walls):
     """Three passes: T by cross-entropy and the gradient of the entropy, then T again at x + delta. Delta stays."""
     network, loader = case(dtype=torch.float64)
     recipe = NeuralClamping(by="efficient", what=what, **walls)
-    made = recipe.fit(network, loader)
+    fitted = recipe.fit(network, loader)
     passes = Passes(network, loader)
     box = Box(-5.0 - passes.low, 5.0 - passes.high) if walls else None
     delta = data_driven(passes, box, recipe.init_scale)
-    torch.testing.assert_close(made.delta, delta)
+    torch.testing.assert_close(fitted.delta, delta)
     z, labels = logits_of(lambda x: network(x + delta), loader)
     T = best_temperature(z, labels, 1.0) if what == "both" else 1.0
-    assert pytest.approx(T) == made.report.T
-    assert made.report.objective == pytest.approx(focal_mean(z, labels, 1.0, T))  # no penalty on what is fixed
-    assert (made.report.passes, recipe.most_passes, made.report.lam) == (3, 3, 0.0)
+    assert pytest.approx(T) == fitted.report.T
+    assert fitted.report.objective == pytest.approx(focal_mean(z, labels, 1.0, T))  # no penalty on what is fixed
+    assert (fitted.report.passes, recipe.most_passes, fitted.report.lam) == (3, 3, 0.0)
 
 
 def test_an_efficient_step_that_does_harm_is_kept_and_told():
@@ -387,7 +387,7 @@ def test_an_efficient_step_that_does_harm_is_kept_and_told():
 def test_sgd_is_the_recipe_of_the_paper():
     network, loader = case(dtype=torch.float64)
     options = {"epochs": 7, "rate": 0.05, "momentum": 0.8, "batch": 16, "seed": 5}
-    made = NeuralClamping(by="sgd", gamma=2.0, lam=0.03, **options).fit(network, loader)
+    clamped = NeuralClamping(by="sgd", gamma=2.0, lam=0.03, **options).fit(network, loader)
     inputs, labels = (torch.cat([batch[i] for batch in loader]) for i in (0, 1))
     generator = torch.Generator().manual_seed(5)
     delta = (0.001 * torch.randn(6, generator=generator, dtype=torch.float64)).requires_grad_()
@@ -400,13 +400,13 @@ def test_sgd_is_the_recipe_of_the_paper():
             p = (network(inputs[rows] + delta) / T).softmax(1)[torch.arange(len(rows)), labels[rows]]
             (-((1 - p) ** 2) * p.log()).mean().add(0.03 * (delta**2).sum()).backward()
             optimizer.step()
-    torch.testing.assert_close(made.delta, delta.detach())
-    torch.testing.assert_close(made.T, T.detach())
-    assert made.report.passes == 9  # one before, one after
+    torch.testing.assert_close(clamped.delta, delta.detach())
+    torch.testing.assert_close(clamped.T, T.detach())
+    assert clamped.report.passes == 9  # one before, one after
     again = NeuralClamping(by="sgd", gamma=2.0, lam=0.03, **options).fit(network, loader[::-1])
-    assert not torch.allclose(again.delta, made.delta)  # other rows have these numbers
+    assert not torch.allclose(again.delta, clamped.delta)  # other rows have these numbers
     other = NeuralClamping(by="sgd", gamma=2.0, lam=0.03, **options | {"seed": 6}).fit(network, loader)
-    assert not torch.allclose(other.delta, made.delta)
+    assert not torch.allclose(other.delta, clamped.delta)
 
 
 def test_sgd_that_stops_short_is_told():
@@ -450,8 +450,8 @@ def test_losses_of_rows_left_out_are_those_of_a_slow_loop():
     for left_out in np.array_split(order, 3):
         rest = np.setdiff1d(order, left_out)
         made = NeuralClamping(lam=0.01 * loss, passes=6, seed=4).fit(network, [(x[rest], labels[rest])])
-        found = logits_of(lambda rows, made=made: network(rows + made.delta), [(x[left_out], labels[left_out])])
-        z, y = [*z, found[0]], [*y, found[1]]
+        result = logits_of(lambda rows, made=made: network(rows + made.delta), [(x[left_out], labels[left_out])])
+        z, y = [*z, result[0]], [*y, result[1]]
     z, y = np.concatenate(z), np.concatenate(y)
     T = best_temperature(z, y, 1.0)
     assert pytest.approx(T, rel=1e-6) == r.held_out[1].T
@@ -467,7 +467,7 @@ def test_noise_is_not_learnt():
     assert (r.lam, r.delta_norm, r.T) == (None, 0.0, pytest.approx(r.T_alone))
     assert "left out of its fit no perturbation beats temperature alone. This is temperature alone." in r.diagnosis
     _, fresh, truth = by_heart(5000, 30, seed=3)
-    nll = {rule: focal_mean(*logits_of(made, [(fresh, truth)]), 0.0) for rule, made in fitted.items()}
+    nll = {rule: focal_mean(*logits_of(result, [(fresh, truth)]), 0.0) for rule, result in fitted.items()}
     assert fitted["loss"].report.objective < r.objective  # it looks better
     assert nll["loss"] > nll["cv"]  # and is not
     assert NeuralClamping(lambda_rule="cv", what="T").fit(network, [(x, labels)]).report.held_out == ()

@@ -30,11 +30,11 @@ def rows(n, k=3, d=4, seed=0):
 
 
 def slow_proximity(x, known, neighbours, itself):
-    found = []
+    results = []
     for i, one in enumerate(x):
         others = [float(np.linalg.norm(one - b)) for j, b in enumerate(known) if not (itself and i == j)]
-        found.append(np.exp(-np.mean(sorted(others)[:neighbours])))
-    return np.array(found)
+        results.append(np.exp(-np.mean(sorted(others)[:neighbours])))
+    return np.array(results)
 
 
 def slow_confidence(val, p, neighbours=10):
@@ -71,9 +71,9 @@ def test_confidences_are_those_of_a_loop(neighbours):
 def test_proximity_is_that_of_scikit_learns_neighbours():
     neighbors = pytest.importorskip("sklearn.neighbors")
     known, x = rows(300, seed=1).features, rows(100, seed=2).features
-    found = neighbors.NearestNeighbors(n_neighbors=10).fit(known)
-    np.testing.assert_allclose(proximity(x, known), np.exp(-found.kneighbors(x)[0].mean(1)), rtol=1e-9)
-    without_itself = found.kneighbors()[0]  # scikit-learn leaves a row itself out when none is given
+    fitted = neighbors.NearestNeighbors(n_neighbors=10).fit(known)
+    np.testing.assert_allclose(proximity(x, known), np.exp(-fitted.kneighbors(x)[0].mean(1)), rtol=1e-9)
+    without_itself = fitted.kneighbors()[0]  # scikit-learn leaves a row itself out when none is given
     np.testing.assert_allclose(proximity(known, known, among_known=True), np.exp(-without_itself.mean(1)), rtol=1e-9)
 
 
@@ -113,12 +113,12 @@ def test_duplicates_are_neighbours_too():
 
 def test_it_repairs_what_confidence_alone_cannot():
     val, test = rows(3000, seed=3), rows(3000, seed=4)
-    made = DensityRatio().fit(val).predict(test)
+    fitted = DensityRatio().fit(val).predict(test)
     ece, auroc = cal.measures.make("ece"), cal.measures.make("auroc_correct")
-    assert ece(made) < 0.5 * ece(test)
-    assert auroc(made) > auroc(test)
-    np.testing.assert_array_equal(made.predicted, test.predicted)
-    assert np.all((made.confidence >= 0) & (made.confidence <= 1))
+    assert ece(fitted) < 0.5 * ece(test)
+    assert auroc(fitted) > auroc(test)
+    np.testing.assert_array_equal(fitted.predicted, test.predicted)
+    assert np.all((fitted.confidence >= 0) & (fitted.confidence <= 1))
 
 
 def test_where_nothing_was_seen_nothing_is_trusted():
@@ -186,20 +186,20 @@ def test_groups_are_equal_shares_with_a_map_each():
     fitted = ProximityGroups("temperature", groups=4).fit(val)
     assert set(fitted.map.groups) == {"0", "1", "2", "3"}
     assert fitted.map.groups["0"].parameters["T"] > fitted.map.groups["3"].parameters["T"]  # far rows are worse
-    made = fitted.predict(test)
+    result = fitted.predict(test)
     near = np.searchsorted(fitted.edges, proximity(test.features, val.features), side="right")
     for group in range(4):
         mine = np.flatnonzero(near == group)
         np.testing.assert_allclose(
-            made.probs[mine], fitted.map.groups[str(group)].apply(test.take(mine)).probs, rtol=1e-12
+            result.probs[mine], fitted.map.groups[str(group)].apply(test.take(mine)).probs, rtol=1e-12
         )
-    assert made.groups is None
+    assert result.groups is None
 
 
 def test_one_group_is_the_plain_calibrator():
     val, test = rows(300, seed=1), rows(100, seed=2)
-    made = ProximityGroups("temperature", groups=1).fit(val).predict(test)
-    np.testing.assert_allclose(made.probs, cal.fit(val, "temperature")(test).probs, rtol=1e-9)
+    fitted = ProximityGroups("temperature", groups=1).fit(val).predict(test)
+    np.testing.assert_allclose(fitted.probs, cal.fit(val, "temperature")(test).probs, rtol=1e-9)
 
 
 def test_groups_that_were_there_are_kept():

@@ -80,9 +80,9 @@ def test_json_is_the_fit_of_python(run, command, tmp_path):
     assert list(facts["measures"]) == ["before", "temperature", "clamped"]
     assert facts["measures"]["before"]["accuracy"] == pytest.approx(run.test.correct.mean())
     batches = Batches(part=load_splits(run.recipe).val, size=512, pixels=run.pixels(torch.device("cpu")))
-    made = NeuralClamping(gamma=0.0, passes=6, seed=3).fit(run.network(), batches)
-    torch.testing.assert_close(load_clamped(tmp_path, run.network()).delta, made.delta)
-    assert facts["report"]["T"] == pytest.approx(made.report.T)
+    clamped = NeuralClamping(gamma=0.0, passes=6, seed=3).fit(run.network(), batches)
+    torch.testing.assert_close(load_clamped(tmp_path, run.network()).delta, clamped.delta)
+    assert facts["report"]["T"] == pytest.approx(clamped.report.T)
 
 
 @pytest.mark.parametrize(

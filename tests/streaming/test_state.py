@@ -31,9 +31,9 @@ class Mine(RowMeasure):
 def state():
     rng = np.random.default_rng(0)
     z = 2 * rng.normal(size=(50, 3))
-    made = cal.Accumulator(MEASURES)
-    made.update(cal.Predictions.from_logits(z, np.where(rng.random(50) < 0.7, z.argmax(axis=1), 0)))
-    return json.loads(made.to_json())
+    sums = cal.Accumulator(MEASURES)
+    sums.update(cal.Predictions.from_logits(z, np.where(rng.random(50) < 0.7, z.argmax(axis=1), 0)))
+    return json.loads(sums.to_json())
 
 
 def load(state):
@@ -124,9 +124,9 @@ def test_what_is_no_number_is_refused(state, tmp_path):
 def test_a_state_runs_no_file_that_it_names(spec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE)
-    made = cal.Accumulator([spec])
-    made.update(cal.Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 1]))
-    made.save(tmp_path / "state.json")
+    sums = cal.Accumulator([spec])
+    sums.update(cal.Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 1]))
+    sums.save(tmp_path / "state.json")
     (tmp_path / "it ran").unlink()
     with pytest.raises(InputError, match=r"would have run the Python code in .*mine\.py"):
         cal.Accumulator.load(tmp_path / "state.json")

@@ -153,10 +153,10 @@ def test_sums_lead_to_limits_comparisons_and_figures():
     a.update(p)
     b.update(q)
     for what in ("ece", "brier", "auroc_correct"):
-        found, whole = a.compare(b, what), cal.compare(p, q, what, paired=False)
-        assert found.difference == pytest.approx(whole.difference, abs=1e-3)
-        assert (found.n, found.n_b, found.paired) == (3000, 2000, False)
-        assert found.high - found.low == pytest.approx(whole.high - whole.low, rel=0.3)
+        result, whole = a.compare(b, what), cal.compare(p, q, what, paired=False)
+        assert result.difference == pytest.approx(whole.difference, abs=1e-3)
+        assert (result.n, result.n_b, result.paired) == (3000, 2000, False)
+        assert result.high - result.low == pytest.approx(whole.high - whole.low, rel=0.3)
     assert a.check("ece", limit=0.5).state == "kept"
     assert a.check("accuracy", limit=0.9, side="min").state == "broken"
     one, same = a.check("ece", limit=0.1), cal.check(p, "ece", limit=0.1)

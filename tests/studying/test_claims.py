@@ -17,13 +17,13 @@ def plan(*claims, data=("a", "b")):
 
 
 def rows(ours, ce, data=("a",)):
-    found = []
+    results = []
     for d in data:
         for seed, (x, y) in enumerate(zip(ours, ce, strict=True), 1):
-            found += [
+            results += [
                 {"method": m, "data": d, "seed": seed, "value": v, **MEASURE} for m, v in (("ours", x), ("CE", y))
             ]
-    return pl.DataFrame(found)
+    return pl.DataFrame(results)
 
 
 CLAIM = Claim("ours is lower", of="ours", measure="ece", is_="lower", against="CE")
@@ -32,11 +32,11 @@ CLAIM = Claim("ours is lower", of="ours", measure="ece", is_="lower", against="C
 def test_one_cell_is_a_paired_t_test():
     rng = np.random.default_rng(0)
     ours, ce = rng.normal(0.03, 0.01, 5), rng.normal(0.05, 0.01, 5)
-    found = judge(CLAIM, plan(CLAIM), rows(ours, ce), 0.05)
+    result = judge(CLAIM, plan(CLAIM), rows(ours, ce), 0.05)
     expected = stats.ttest_rel(ours, ce).confidence_interval(0.95)
-    assert (found.overall.low, found.overall.high) == pytest.approx((expected.low, expected.high))
-    assert found.overall.difference == pytest.approx(np.mean(ours - ce))
-    assert (found.overall.pairs, [name for name, _ in found.cells]) == (5, ["a"])
+    assert (result.overall.low, result.overall.high) == pytest.approx((expected.low, expected.high))
+    assert result.overall.difference == pytest.approx(np.mean(ours - ce))
+    assert (result.overall.pairs, [name for name, _ in result.cells]) == (5, ["a"])
 
 
 def test_the_more_claims_the_wider():
@@ -102,9 +102,9 @@ def test_the_seeds_that_would_settle_a_claim_settle_it_four_times_in_five(is_, w
     settled = {}
     for seeds in (n, n // 2):
         cells = [rng.normal(mean, scale * spread, (4000, seeds)) for scale in (1, 3)]
-        found = [standard_error(pair) for pair in zip(*cells, strict=True)]
+        results = [standard_error(pair) for pair in zip(*cells, strict=True)]
         means = (cells[0].mean(1) + cells[1].mean(1)) / 2
-        reach = np.array([stats.t.ppf(1 - level / 2, freedom) * error for error, freedom in found])
+        reach = np.array([stats.t.ppf(1 - level / 2, freedom) * error for error, freedom in results])
         inside = np.abs(means) + reach <= within
         settled[seeds] = np.mean(inside if is_ == "equal" else np.abs(means) > reach)
     assert settled[n] == pytest.approx(0.8, abs=0.025)
@@ -130,9 +130,9 @@ def cells_of(**differences):
 def test_cells_of_opposite_sign_depend_on_the_data_set():
     """Focal loss: -10.4 points on CIFAR-10 and +3.8 on Fashion average to "lower"."""
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    found = judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=0.038 + noise))
-    assert found.verdict == "depends on the data set"
-    assert {name: round(cell.difference, 3) for name, cell in found.cells} == {"a": -0.104, "b": 0.038}
+    result = judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=0.038 + noise))
+    assert result.verdict == "depends on the data set"
+    assert {name: round(cell.difference, 3) for name, cell in result.cells} == {"a": -0.104, "b": 0.038}
     assert judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=-0.038 + noise)).verdict == "held"
 
 
@@ -150,12 +150,12 @@ def ranked(rank, is_="lower"):
 
 def ranked_rows(**means):
     noise = {name: np.random.default_rng(len(name) + ord(name[0])).normal(0, 0.001, 5) for name in means}
-    found = [
+    results = [
         {"method": name, "data": "a", "seed": seed, "value": mean + noise[name][seed - 1], **MEASURE}
         for name, mean in means.items()
         for seed in range(1, 6)
     ]
-    return pl.DataFrame(found)
+    return pl.DataFrame(results)
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_against_a_number_and_where():
     table = pl.concat(
         [rows(np.full(5, 0.1), np.linspace(0.1, 0.11, 5)), rows([0.1] * 5, [0.3, 0.31, 0.32, 0.3, 0.3], ["b"])]
     )
-    found = judge(claim, plan(claim), table)
-    assert (found.verdict, [name for name, _ in found.cells]) == ("held", ["b"])
+    result = judge(claim, plan(claim), table)
+    assert (result.verdict, [name for name, _ in result.cells]) == ("held", ["b"])
 
 
 def test_one_seed_and_no_rows_are_inconclusive():

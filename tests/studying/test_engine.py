@@ -62,8 +62,8 @@ def table(store):
 def test_needed_jobs_come_first_and_finished_ones_are_not_computed_again(store):
     ended = run(jobs(), store)
     assert (ended.total, ended.done, ended.failed, ended.reused) == (8, 8, 0, 0)
-    found = {row[1]: row[3] for row in table(store)}
-    assert found[101] == 1  # it saw the file of the job it needs
+    results = {row[1]: row[3] for row in table(store)}
+    assert results[101] == 1  # it saw the file of the job it needs
     again = run([*jobs(), Job("nothing", {"number": 7})], store)
     assert (again.done, again.reused) == (9, 8)
 
@@ -161,9 +161,9 @@ def test_a_full_disk_loses_nothing_that_was_finished(tmp_path):
     before = len(Store(tmp_path / "a").done())
     assert 0 < before < 24
     subprocess.run([sys.executable, str(script), str(tmp_path / "a"), "12"], check=True)
-    found = Store(tmp_path / "a").rows("nothing")
-    assert sorted(found["number"]) == [*range(12), *range(1000, 1012)]
-    assert found.filter(pl.col("number") >= 1000)["found"].to_list() == [1] * 12
+    result = Store(tmp_path / "a").rows("nothing")
+    assert sorted(result["number"]) == [*range(12), *range(1000, 1012)]
+    assert result.filter(pl.col("number") >= 1000)["found"].to_list() == [1] * 12
 
 
 def _disturbed(folder: Path, script: Path, kills: int, count: int, seed: int) -> int:

@@ -59,10 +59,10 @@ is = "lower"
 def finished(tmp_path_factory):
     place = tmp_path_factory.mktemp("studies")
     (place / "plan.toml").write_text(PLAN)
-    made = open_plan(place / "plan.toml", place / "halves")
-    ended = run_jobs(made.jobs, made.store, Here(made.store.folder))
-    assert not ended.failed, made.status().failures
-    return made
+    study = open_plan(place / "plan.toml", place / "halves")
+    ended = run_jobs(study.jobs, study.store, Here(study.store.folder))
+    assert not ended.failed, study.status().failures
+    return study
 
 
 def test_what_does_not_depend_on_the_half_is_computed_once(finished):
@@ -100,13 +100,13 @@ def test_rows_are_those_of_the_other_half(finished):
 
 def test_halves_of_the_same_images_widen_the_interval(finished):
     """Two seeds that share images: the variance of their mean is not half of one, but 1 + 1/2 of it."""
-    found = finished.claims()[0]
+    result = finished.claims()[0]
     rows = finished.rows().filter((pl.col("measure") == "nll") & (pl.col("set") == "test"))
     value = {(row["entry"], row["seed"]): row["value"] for row in rows.to_dicts()}
     differences = np.array([value["TS", seed] - value["own", seed] for seed in (1, 2)])
     reach = 12.706204736 * differences.std(ddof=1) * np.sqrt(1 / 2 + 1)  # t of 97.5 % with one degree of freedom
-    assert found.overall.high - found.overall.difference == pytest.approx(reach)
-    assert found.seeds_to_settle is None
+    assert result.overall.high - result.overall.difference == pytest.approx(reach)
+    assert result.seeds_to_settle is None
 
 
 def test_a_training_with_halves_is_refused(tmp_path):

@@ -16,7 +16,7 @@ WITHOUT = {  # table -> entries of it that no plan has, and why
 
 def beside(table, scale):
     """Keys of the printed numbers that stand beside one of ours on some page."""
-    found = set()
+    results = set()
     for name in plan_names():
         plan = read_plan(name, scale=scale)
         places = {(place.get("data", ""), place.get("model", ""), method) for method, place in plan.cells()}
@@ -29,8 +29,8 @@ def beside(table, scale):
                 for entry in (one for one in plan.entries_of(layout) if plan.rows[one].method == method):
                     for measure in layout.measures or plan.after.measures:
                         if (number := find_number(plan, layout, printed, there, entry, measure)) is not None:
-                            found |= {key for key, one in printed.items() if one is number}
-    return found
+                            results |= {key for key, one in printed.items() if one is number}
+    return results
 
 
 @pytest.mark.parametrize("table", names())

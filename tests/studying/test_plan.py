@@ -154,9 +154,9 @@ shifts = { far = { set = "svhn", only = { data = ["digits"], method = ["CE"] } }
 
 def test_a_shift_may_be_for_some_trainings_only(make):
     plan = make(PLAN.replace("[after]", CELLS))
-    found = {cell.method: [u.options["set"] for u in cell.jobs if u.kind == "shift"] for cell in cells_of(plan)}
-    assert found == {"CE": ["svhn", "corrupt fog:severity=1"], "focal": ["corrupt fog:severity=1"]}
-    assert all(cell.judge.options["shifts"] == ["far", "near"][-len(found[cell.method]) :] for cell in cells_of(plan))
+    results = {cell.method: [u.options["set"] for u in cell.jobs if u.kind == "shift"] for cell in cells_of(plan)}
+    assert results == {"CE": ["svhn", "corrupt fog:severity=1"], "focal": ["corrupt fog:severity=1"]}
+    assert all(cell.judge.options["shifts"] == ["far", "near"][-len(results[cell.method]) :] for cell in cells_of(plan))
 
 
 # The plan of the issue that asked for studies, its keys on lines of their own as TOML wants them, and with the method

@@ -89,10 +89,10 @@ set = "noisy"
 def finished(tmp_path_factory):
     place = tmp_path_factory.mktemp("studies")
     (place / "plan.toml").write_text(PLAN)
-    made = open_plan(place / "plan.toml", place / "tiny")
-    ended = run_jobs(made.jobs, made.store, Here(made.store.folder))
+    study = open_plan(place / "plan.toml", place / "tiny")
+    ended = run_jobs(study.jobs, study.store, Here(study.store.folder))
     assert (ended.total, ended.done, ended.failed) == (14, 14, 0)
-    return made
+    return study
 
 
 def test_rows_have_every_entry_set_and_measure(finished):
@@ -229,23 +229,23 @@ def test_tables_of_nothing_and_of_unknown_measures_are_refused(finished, tmp_pat
         finished.table("eze")
     with pytest.raises(InputError, match=r"one of the plan's measures \(ece, accuracy, gap\), got 'nll'"):
         finished.table("nll")
-    made = open_plan(finished.folder.parent / "plan.toml", tmp_path / "new")
+    study = open_plan(finished.folder.parent / "plan.toml", tmp_path / "new")
     for more in ([], ["--rows"]):
-        ended = CliRunner().invoke(app, ["study", "table", str(made.folder), *more])
+        ended = CliRunner().invoke(app, ["study", "table", str(study.folder), *more])
         assert "nothing is judged yet" in str(ended.exception)
     with pytest.raises(InputError, match="limit: expected 0"):
-        made.run(limit=-1)
+        study.run(limit=-1)
 
 
 def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))
-    made = read_plan(tmp_path / "plan.toml")
-    found = estimate(made)
-    assert found.jobs == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
-    assert found.seconds > 0
-    assert len(found.missing) == 1
-    assert "of one core" in found.words()
+    result = read_plan(tmp_path / "plan.toml")
+    output = estimate(result)
+    assert output.jobs == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
+    assert output.seconds > 0
+    assert len(output.missing) == 1
+    assert "of one core" in output.words()
 
 
 def test_commands(finished):
@@ -289,11 +289,11 @@ def test_a_plan_says_what_one_seed_cannot_tell_and_which_shifted_data_are_missin
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     text = PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"').replace("seed = [1, 2]", "seed = [1]")
     (tmp_path / "plan.toml").write_text(text)
-    found = estimate(read_plan(tmp_path / "plan.toml"))
-    assert (found.unsure, len(found.missing)) == (2, 1)
-    assert "2 claims rest on one seed" in found.words()
-    assert "missing: data set cifar10_1" in found.words()
-    assert "about 0.0" not in found.words()
+    result = estimate(read_plan(tmp_path / "plan.toml"))
+    assert (result.unsure, len(result.missing)) == (2, 1)
+    assert "2 claims rest on one seed" in result.words()
+    assert "missing: data set cifar10_1" in result.words()
+    assert "about 0.0" not in result.words()
 
 
 def test_what_a_job_takes_is_for_ray(finished):
@@ -307,10 +307,10 @@ def test_what_a_job_takes_is_for_ray(finished):
 def test_processes_shards_and_ray_give_the_same_bits(finished, tmp_path, places):
     if places == ["ray"]:
         pytest.importorskip("ray")
-    made = open_plan(finished.folder.parent / "plan.toml", tmp_path / "tiny")
+    study = open_plan(finished.folder.parent / "plan.toml", tmp_path / "tiny")
     for on in places:
-        assert made.run(on).failed == 0
-    assert _values(made) == _values(finished)
+        assert study.run(on).failed == 0
+    assert _values(study) == _values(finished)
 
 
 def _values(made):
@@ -319,13 +319,13 @@ def _values(made):
 
 def test_a_failed_training_is_said_by_its_name(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.replace('recipe.loss = "focal:gamma=2"', "recipe.optimizer.lr = 1e30"))
-    made = open_plan(tmp_path / "plan.toml", tmp_path / "out")
-    ended = run_jobs([u for u in made.jobs if u.kind != "rescore"][:6], made.store, Here(made.store.folder))
+    study = open_plan(tmp_path / "plan.toml", tmp_path / "out")
+    ended = run_jobs([u for u in study.jobs if u.kind != "rescore"][:6], study.store, Here(study.store.folder))
     assert ended.failed >= 1
-    status = made.status()
+    status = study.status()
     assert "train of focal (data digits, model resnet8:width=4, seed 1)" in status.failures
     assert "expected a finite number" in next(iter(status.failures.values()))
-    assert Path(made.folder / "plan.toml").exists()
+    assert Path(study.folder / "plan.toml").exists()
 
 
 def test_single_values_keep_to_a_measure_and_columns(finished):

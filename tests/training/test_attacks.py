@@ -23,14 +23,14 @@ def images():
 def network(images):
     """A small one, trained to be mostly right."""
     torch.manual_seed(0)
-    made = nn.Sequential(nn.Conv2d(2, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(512, 3))
-    optimizer = torch.optim.Adam(made.parameters(), lr=0.01)
+    result = nn.Sequential(nn.Conv2d(2, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(512, 3))
+    optimizer = torch.optim.Adam(result.parameters(), lr=0.01)
     for _ in range(80):
         optimizer.zero_grad()
-        nn.functional.cross_entropy(made(images[0]), images[1]).backward()
+        nn.functional.cross_entropy(result(images[0]), images[1]).backward()
         optimizer.step()
-    assert (made(images[0]).argmax(1) == images[1]).all()
-    return made.eval()
+    assert (result(images[0]).argmax(1) == images[1]).all()
+    return result.eval()
 
 
 def rows(x):

@@ -142,8 +142,8 @@ def test_windows_are_those_of_the_usual_random_resized_crop(height, width):
 
 
 def test_windows_of_a_square_image_are_redrawn_and_not_squeezed():
-    made = np.array([w(224, 224) for w in random_windows(20_000, torch.Generator().manual_seed(0))])
-    top, left, tall, wide = made.T
+    values = np.array([w(224, 224) for w in random_windows(20_000, torch.Generator().manual_seed(0))])
+    top, left, tall, wide = values.T
     assert (top + tall).max() <= 224
     assert (left + wide).max() <= 224
     ratios = wide / tall

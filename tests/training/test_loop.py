@@ -203,9 +203,9 @@ def test_learning_rates():
 @pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])
 def test_optimizers(name):
     network = torch.nn.Linear(2, 2)
-    made = make_optimizer(Recipe(optimizer=Optimizer(name=name, lr=0.3)), network)
-    assert type(made).__name__.lower() == name
-    assert made.param_groups[0]["lr"] == 0.3
+    result = make_optimizer(Recipe(optimizer=Optimizer(name=name, lr=0.3)), network)
+    assert type(result).__name__.lower() == name
+    assert result.param_groups[0]["lr"] == 0.3
 
 
 def test_accumulated_gradients_are_those_of_the_whole_batch():
@@ -215,15 +215,15 @@ def test_accumulated_gradients_are_those_of_the_whole_batch():
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3))
     module, _ = fabric.setup(network, torch.optim.SGD(network.parameters(), lr=0.1))
     x, y, ids = torch.randn(7, 1, 2, 2), torch.tensor([0, 1, 2, 0, 1, 2, 0]), torch.arange(7)
-    found = []
+    results = []
     for reduction in ("mean", "sum"):
         for passes in (1, 3):
             network.zero_grad()
             recipe = Recipe(reduction=reduction, optimizer=Optimizer(accumulate=passes))
             value, logits = backward(fabric, module, losses.make("ce", reduction), x, y, ids, recipe)
             assert logits.shape == (7, 3)
-            found.append((float(value), network[1].weight.grad.clone()))
-    for one, three in (found[:2], found[2:]):
+            results.append((float(value), network[1].weight.grad.clone()))
+    for one, three in (results[:2], results[2:]):
         assert one[0] == pytest.approx(three[0], rel=1e-6)
         torch.testing.assert_close(one[1], three[1])
 

@@ -190,10 +190,17 @@ def test_wrong_changes_are_refused(changes, says):
 
 def test_changes_are_read_as_the_types_of_their_fields():
     changes = ["size=4", "title=4", "rate=1e-3", "quick=True", "seeds=3, 4", "rows=a", 'methods."FL x".loss=focal']
-    made = build(Plan, read_changes(Plan, [*changes, "methods.CE.epochs=3", "grid.seed=[1, 2]"]))
-    assert (made.size, made.title, made.rate, made.quick, made.seeds, made.rows) == (4, "4", 1e-3, True, [3, 4], "a")
-    assert made.methods == {"FL x": {"loss": "focal"}, "CE": {"epochs": 3}}
-    assert made.grid == {"seed": [1, 2]}
+    report = build(Plan, read_changes(Plan, [*changes, "methods.CE.epochs=3", "grid.seed=[1, 2]"]))
+    assert (report.size, report.title, report.rate, report.quick, report.seeds, report.rows) == (
+        4,
+        "4",
+        1e-3,
+        True,
+        [3, 4],
+        "a",
+    )
+    assert report.methods == {"FL x": {"loss": "focal"}, "CE": {"epochs": 3}}
+    assert report.grid == {"seed": [1, 2]}
 
 
 def test_values_made_in_python_are_checked_too():

@@ -120,8 +120,10 @@ def test_frames_of_pandas_and_polars_say_the_same():
         "w": [1, 1, 2, 1],
     }
     told = {"score": "s", "label": "y", "positive": "yes", "group": "site", "weight": "w", "missing": "drop"}
-    made = [Predictions.from_frame(frame, **told) for frame in (pl.DataFrame(columns), pd.DataFrame(columns), columns)]
-    for p in made:
+    results = [
+        Predictions.from_frame(frame, **told) for frame in (pl.DataFrame(columns), pd.DataFrame(columns), columns)
+    ]
+    for p in results:
         assert p.score.tolist() == [0.9, 0.2, 0.7]
         assert p.outcome.tolist() == [True, False, True]
         assert p.groups.tolist() == ["a", "a", "b"]

@@ -232,13 +232,13 @@ def archive(path, **members):
     import zipfile
 
     whole = {"labels": LABELS, "logits": LOGITS, **members}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as result:
         for name, data in whole.items():
             if not isinstance(data, bytes):
                 buffer = io.BytesIO()
                 np.save(buffer, data)
                 data = buffer.getvalue()
-            made.writestr(f"{name}.npy", data)
+            result.writestr(f"{name}.npy", data)
 
 
 HEADERS = {

@@ -65,9 +65,9 @@ def test_fresh_rows_are_fresh(kind):
 def test_false_alarms_are_below_one_in_a_thousand(kind):
     rng = np.random.default_rng(13)
     for n, times in ((20, 6000), (100, 6000), (300, 4000), (1000, 2000), (5000, 400), (200_000, 10)):
-        found = alarms(kind, n, times, rng)
-        assert found <= 1 + 2 * times / 1000, (kind, n)  # Poisson noise around less than one in 1,000
-        assert found / times < 0.001 or times < 4000, (kind, n, found)
+        result = alarms(kind, n, times, rng)
+        assert result <= 1 + 2 * times / 1000, (kind, n)  # Poisson noise around less than one in 1,000
+        assert result / times < 0.001 or times < 4000, (kind, n, result)
 
 
 @pytest.mark.parametrize("kind", CONTINUOUS)
@@ -84,8 +84,8 @@ def test_five_percent_of_shared_rows_are_found(kind, n):
 def test_five_percent_of_shared_rows_are_found_at_any_size(kind):
     rng = np.random.default_rng(14)
     for n, times in ((250, 500), (300, 500), (1000, 300), (1030, 300), (5000, 100), (200_000, 8)):
-        found = sum(Fingerprint.of(a).share_seen(b) > 0 for a, b in (leaky(kind, n, 0.05, rng) for _ in range(times)))
-        assert found >= 0.99 * times, (kind, n, found)
+        result = sum(Fingerprint.of(a).share_seen(b) > 0 for a, b in (leaky(kind, n, 0.05, rng) for _ in range(times)))
+        assert result >= 0.99 * times, (kind, n, result)
 
 
 @pytest.mark.parametrize("kind", [*CONTINUOUS, *COARSE])
@@ -193,7 +193,7 @@ def test_an_old_fingerprint_is_left_out_with_a_reason():
 def test_clean_rows_are_judged_as_other_rows(kind):
     rng = np.random.default_rng(15)
     val, test = draw(kind, 2000, rng), draw(kind, 2000, rng)
-    made = cal.report(test, fit_on=val, calibrators=["temperature"], resamples=40)
-    page = json.dumps(made.to_dict())
+    report = cal.report(test, fit_on=val, calibrators=["temperature"], resamples=40)
+    page = json.dumps(report.to_dict())
     assert "fitted on these very rows" not in page
     assert "flatter" not in page

@@ -270,13 +270,13 @@ def test_every_wrong_value_is_an_error_or_harmless(wrong, state, tmp_path):
             inner = inner[part]
         inner[place[-1]] = wrong
         try:
-            made = Map.from_dict(spoiled)
+            result = Map.from_dict(spoiled)
         except InputError:
             continue
-        q = made.apply(p)
+        q = result.apply(p)
         assert np.isfinite(q.probs).all(), place
         np.testing.assert_allclose(q.probs.sum(axis=1), 1, atol=1e-9)
-        assert isinstance(made.to_json(), str), place
+        assert isinstance(result.to_json(), str), place
 
 
 @pytest.mark.parametrize(

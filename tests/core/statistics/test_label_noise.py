@@ -105,6 +105,6 @@ def test_size_and_power_of_the_paired_test(k, n):
         wrong, held = shares(k, n, *factors, range(1000, 1200))
         assert wrong <= 0.05 + 0.03  # two standard errors of 200 sets
         assert held >= 0.90
-    found, held = shares(k, n, 1.0, 1.6, range(1000, 1060))
-    assert found >= 0.3
+    result, held = shares(k, n, 1.0, 1.6, range(1000, 1060))
+    assert result >= 0.3
     assert held >= 0.9

@@ -36,8 +36,8 @@ from calibrant.repairing.export.export import export
 def test_parity(name):
     m = map_of(name)
     logits, probs = fresh(m)
-    found = m.to_torch()(torch.tensor(logits).double())
-    np.testing.assert_allclose(softmax(found.numpy()), probs, atol=1e-9)
+    result = m.to_torch()(torch.tensor(logits).double())
+    np.testing.assert_allclose(softmax(result.numpy()), probs, atol=1e-9)
     assert m.to_torch()(torch.tensor(logits)).dtype == torch.float32
 
 
@@ -45,14 +45,14 @@ def test_parity(name):
 def test_other_tasks(task, name):
     m = map_of_task(task, name)
     logits, probs = shaped_rows(m)
-    found = m.to_torch()(torch.tensor(logits))
-    assert found.shape == logits.shape
-    np.testing.assert_allclose(softmax(found.numpy()) if task == "choice" else found.sigmoid(), probs, atol=1e-6)
+    result = m.to_torch()(torch.tensor(logits))
+    assert result.shape == logits.shape
+    np.testing.assert_allclose(softmax(result.numpy()) if task == "choice" else result.sigmoid(), probs, atol=1e-6)
     if task == "choice":
-        assert (found[torch.tensor(np.isinf(logits))] == -torch.inf).all()
+        assert (result[torch.tensor(np.isinf(logits))] == -torch.inf).all()
     else:
         column = torch.tensor(logits).reshape(2, 100, 1)  # a network of one output
-        torch.testing.assert_close(m.to_torch()(column), found.reshape(2, 100, 1))
+        torch.testing.assert_close(m.to_torch()(column), result.reshape(2, 100, 1))
         assert m.to_torch()(torch.tensor(0.3)).shape == ()
 
 
@@ -61,8 +61,8 @@ def test_programs_of_other_tasks(task, name, tmp_path):
     m = map_of_task(task, name)
     export(m, "torch", tmp_path / "m.pt2")
     logits, probs = shaped_rows(m)
-    found = torch.export.load(tmp_path / "m.pt2").module()(torch.tensor(logits))
-    np.testing.assert_allclose(softmax(found.numpy()) if task == "choice" else found.sigmoid(), probs, atol=1e-6)
+    values = torch.export.load(tmp_path / "m.pt2").module()(torch.tensor(logits))
+    np.testing.assert_allclose(softmax(values.numpy()) if task == "choice" else values.sigmoid(), probs, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["number", "vector", "matrix", "line top", "mix"])

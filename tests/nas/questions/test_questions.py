@@ -31,8 +31,8 @@ def slow_tau(a, b):
 
 
 def value(answer, name, where):
-    [found] = [n for n in answer.numbers if n.name == name and n.where == where]
-    return found
+    [result] = [n for n in answer.numbers if n.name == name and n.where == where]
+    return result
 
 
 # -- rank correlations and intervals ------------------------------------------------------------------

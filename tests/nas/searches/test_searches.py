@@ -31,9 +31,9 @@ def best(name, seed, budget=50):
 
 
 def test_evolution_and_local_search_beat_random_over_100_seeds():
-    found = {name: np.array([best(name, seed) for seed in range(100)]) for name in names()}
+    results = {name: np.array([best(name, seed) for seed in range(100)]) for name in names()}
     for name in ("evolution", "local"):
-        gain = found[name] - found["random"]
+        gain = results[name] - results["random"]
         assert gain.mean() > 3 * gain.std(ddof=1) / 10
 
 

@@ -131,11 +131,11 @@ def test_markdown_says_what_the_page_says(board):
 
 def test_without_groups_and_pairs_the_board_is_smaller():
     table = answers(60, models={"a": (0.5, 0.2), "b": (0.6, 0.1)}).drop("category")
-    made = cal.board(table, confidence="stated")
-    assert made.answers == ()
-    assert [one.across for one in made.transfers] == ["models"]
+    board = cal.board(table, confidence="stated")
+    assert board.answers == ()
+    assert [one.across for one in board.transfers] == ["models"]
     for form in ("html", "markdown", "csv", "json"):
-        assert "stated" in made.text(form)
+        assert "stated" in board.text(form)
 
 
 def test_a_model_with_few_answers_is_not_ranked():

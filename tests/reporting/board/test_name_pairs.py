@@ -17,11 +17,11 @@ NAMES = [
 
 
 def test_endings_pair_the_name_with_the_name_without_it():
-    found = {one.ending: one.pairs for one in pairs_by_ending(NAMES)}
-    assert set(found) == {"Base", "think", "FP8", "lite"}
-    assert len(found["think"]) == 4
-    assert ("Qwen3-30B-A3B", "Qwen3-30B-A3B-think") in found["think"]
-    assert found["lite"] == (("gemini-2.0-flash", "gemini-2.0-flash-lite"),)
+    results = {one.ending: one.pairs for one in pairs_by_ending(NAMES)}
+    assert set(results) == {"Base", "think", "FP8", "lite"}
+    assert len(results["think"]) == 4
+    assert ("Qwen3-30B-A3B", "Qwen3-30B-A3B-think") in results["think"]
+    assert results["lite"] == (("gemini-2.0-flash", "gemini-2.0-flash-lite"),)
 
 
 def test_known_endings_ask_in_words_and_others_by_name():
@@ -31,8 +31,8 @@ def test_known_endings_ask_in_words_and_others_by_name():
 
 
 def test_families_differ_by_size_alone():
-    found = {one.name: one.sizes for one in families_by_size(NAMES)}
-    assert found == {f"Qwen3-#{more}": (0.6, 8.0, 14.0) for more in ("", "-Base", "-think", "-FP8")}
+    results = {one.name: one.sizes for one in families_by_size(NAMES)}
+    assert results == {f"Qwen3-#{more}": (0.6, 8.0, 14.0) for more in ("", "-Base", "-think", "-FP8")}
 
 
 def test_slopes_are_those_of_a_straight_line_over_doublings():

@@ -35,11 +35,11 @@ def test_the_page_asks_for_nothing_and_holds_the_numbers(board):
 def test_names_are_text_and_nothing_else():
     evil = "</script><img src=x onerror=alert(1)>|a\x1b[2J"
     table = answers(60, models={evil: (0.5, 0.1), "b|c": (0.6, 0.1)})
-    made = cal.board(table, confidence="stated", group="category")
-    assert "<img" not in made.text("html")
-    assert "\x1b" not in made.text("html")
-    assert r"b\|c" in made.text("markdown")
-    assert "<img" not in made.text("markdown")
+    board = cal.board(table, confidence="stated", group="category")
+    assert "<img" not in board.text("html")
+    assert "\x1b" not in board.text("html")
+    assert r"b\|c" in board.text("markdown")
+    assert "<img" not in board.text("markdown")
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +53,14 @@ def tab(board, tmp_path_factory):
     with api.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         context = browser.new_context(viewport={"width": 390, "height": 900})
-        made = context.new_page()
-        made.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-        made.on("pageerror", lambda error: wrong.append(str(error)))
-        made.on("request", lambda request: wrong.append(request.url) if request.url != file.as_uri() else None)
-        made.goto(file.as_uri())
-        yield made
+        result = context.new_page()
+        result.on(
+            "console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None
+        )
+        result.on("pageerror", lambda error: wrong.append(str(error)))
+        result.on("request", lambda request: wrong.append(request.url) if request.url != file.as_uri() else None)
+        result.goto(file.as_uri())
+        yield result
         browser.close()
     assert [one for one in wrong if not one.startswith("data:")] == []
 

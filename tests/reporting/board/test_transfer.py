@@ -27,7 +27,7 @@ def predictions(a, i, rows):
 
 def test_between_models(case):
     read, a, judged, repaired, draws = case
-    made = between_models(a, repaired.maps, judged, read.models, draws, **OPTIONS)
+    transfer = between_models(a, repaired.maps, judged, read.models, draws, **OPTIONS)
     ece, n = cal.measures.make("ece"), len(read.models)
     slow = np.empty((n, n))
     for learned in range(n):
@@ -36,18 +36,18 @@ def test_between_models(case):
             slow[learned, i] = ece(fitted(predictions(a, i, judged)))
     before = np.array([ece(predictions(a, i, judged)) for i in range(n)])
     other = ~np.eye(n, dtype=bool)
-    np.testing.assert_allclose(made.matrix, slow, atol=1e-10)
-    assert made.own == pytest.approx(np.diag(slow).mean())
-    assert made.none == pytest.approx(before.mean())
-    assert made.other == pytest.approx(slow[other].mean())
-    assert made.helps == pytest.approx((slow < before)[other].mean())
-    assert made.other_minus_own.value == pytest.approx(made.other - made.own)
-    assert made.other_minus_own.low < made.other_minus_own.value < made.other_minus_own.high
+    np.testing.assert_allclose(transfer.matrix, slow, atol=1e-10)
+    assert transfer.own == pytest.approx(np.diag(slow).mean())
+    assert transfer.none == pytest.approx(before.mean())
+    assert transfer.other == pytest.approx(slow[other].mean())
+    assert transfer.helps == pytest.approx((slow < before)[other].mean())
+    assert transfer.other_minus_own.value == pytest.approx(transfer.other - transfer.own)
+    assert transfer.other_minus_own.low < transfer.other_minus_own.value < transfer.other_minus_own.high
 
 
 def test_between_groups(case):
     read, a, judged, repaired, draws = case
-    made = between_groups(a, repaired.maps, judged, read.group_of, read.groups, "platt", draws, **OPTIONS)
+    transfer = between_groups(a, repaired.maps, judged, read.group_of, read.groups, "platt", draws, **OPTIONS)
     ece, n = cal.measures.make("ece"), len(read.models)
     slow, pooled = np.zeros((3, 3)), []
     for i in range(n):
@@ -57,22 +57,22 @@ def test_between_groups(case):
             pooled.append(ece(cal.fit(predictions(a, i, ~judged), "platt")(predictions(a, i, inside & judged))))
             for to in range(3):
                 slow[g, to] += ece(fitted(predictions(a, i, (read.group_of == to) & judged))) / n
-    np.testing.assert_allclose(made.matrix, slow, atol=1e-10)
-    assert made.pooled == pytest.approx(np.mean(pooled))
-    assert made.own == pytest.approx(np.diag(slow).mean())
+    np.testing.assert_allclose(transfer.matrix, slow, atol=1e-10)
+    assert transfer.pooled == pytest.approx(np.mean(pooled))
+    assert transfer.own == pytest.approx(np.diag(slow).mean())
 
 
 def test_the_interval_of_a_mean_is_that_of_a_bootstrap(case):
     read, a, judged, repaired, draws = case
-    made = between_models(a, repaired.maps, judged, read.models, draws, **OPTIONS)
+    transfer = between_models(a, repaired.maps, judged, read.models, draws, **OPTIONS)
     ece, rng, n = cal.measures.make("ece"), np.random.default_rng(2), len(read.models)
     rows = np.flatnonzero(judged)
-    found = []
+    results = []
     for _ in range(150):
         again = rng.choice(rows, len(rows))
         tests = [predictions(a, i, again) for i in range(n)]
         none = np.mean([ece(p) for p in tests])
         other = np.mean([ece(m.apply(tests[i])) for i in range(n) for j, m in enumerate(repaired.maps) if j != i])
-        found.append(other - none)
-    width = made.other_minus_none.high - made.other_minus_none.low
-    assert width / 3.92 == pytest.approx(np.std(found), rel=0.35)
+        results.append(other - none)
+    width = transfer.other_minus_none.high - transfer.other_minus_none.low
+    assert width / 3.92 == pytest.approx(np.std(results), rel=0.35)
