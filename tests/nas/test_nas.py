@@ -298,6 +298,7 @@ def test_query(tmp_path):
     pl.DataFrame({"arch": ["a", "b"], "accuracy": [0.5, 0.6]}).write_parquet(table)
     sql = "select arch from nas where accuracy > 0.55"
     assert json.loads(run("query", sql, "--table", table, "--json").stdout) == [{"arch": "b"}]
+    assert "A row is one training" in run("query", sql, "--table", table).stdout
     written = run("query", sql, "--table", table, "--out", tmp_path / "found.csv").stdout
     assert written.startswith("1 rows written to")
     assert (tmp_path / "found.csv").read_text() == "arch\nb\n"

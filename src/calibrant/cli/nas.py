@@ -185,6 +185,7 @@ def query(
         tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=100, tbl_hide_column_data_types=True, tbl_width_chars=WIDTH
     ):
         typer.echo(rows)
+    typer.echo("A row is one training; another seed gives other numbers (how much: docs/nas.md, Luck of the seed).")
 
 
 def _space_of(arch: str) -> str:
