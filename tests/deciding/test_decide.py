@@ -209,9 +209,7 @@ def test_a_guarantee_counts_clusters_and_weights():
     together = cal.decide(again, max_error=0.05)
     assert 0.5 < together.answered.share <= alone.answered.share
     assert together.answered.error == pytest.approx((~again.correct[together(again) != HAND_OVER]).mean())
-    assert together.notes == (
-        "Rows come in 2,000 clusters: the guarantee counts clusters as wholes, so fewer rows are answered.",
-    )
+    assert together.notes == ("Rows come in 2,000 clusters, which the guarantee counts as wholes.",)
     assert all(0 <= row.before <= 1 for row in together.shares)
     w = np.random.default_rng(1).gamma(4, 0.25, 2000)
     weighed = cal.decide(rare(2000, weights=w), max_error=0.05)

@@ -158,5 +158,5 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(",")) if text else ()
     except ValueError:
-        fix = f"write {option} 0.5, or one number a channel: 0.5,0.5,0.5"
+        fix = f"write {option} 0.5, or several with commas between them: 0.2,0.3,0.5"
         raise InputError(option, expected="numbers", got=f"'{text}'", fix=fix) from None

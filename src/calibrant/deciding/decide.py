@@ -144,13 +144,12 @@ def _with_guarantee(
 
 
 def _of_clusters(q: Predictions) -> tuple[str, ...]:
-    """Why fewer rows are answered where rows are not independent, or do not count alike."""
+    """What the guarantee is about where rows are not independent, or do not count alike."""
     if counts_rows(q):
         return ()
     if q.clusters is None:
-        return ("The guarantee is for the error rate by weight; unequal weights let fewer rows be answered.",)
-    clusters = f"{len(np.unique(q.clusters)):,} clusters"
-    return (f"Rows come in {clusters}: the guarantee counts clusters as wholes, so fewer rows are answered.",)
+        return ("The guarantee is for the error rate by weight.",)
+    return (f"Rows come in {len(np.unique(q.clusters)):,} clusters, which the guarantee counts as wholes.",)
 
 
 def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confidence: float) -> str:

@@ -23,10 +23,7 @@ class E90(LoessMeasure):
 
     title: ClassVar[str] = "Calibration error of nine rows in ten (E90)"
     meaning: ClassVar[str] = "Nine rows of ten are off by less than this, by a smooth curve."
-    covers: ClassVar[str] = (
-        "a nominal 95 % held the truth in 95 to 99 % of trials, and in 54 of 60 sets of "
-        "10,000 rows whose error is a wave"
-    )
+    covers: ClassVar[str] = "a nominal 95 % held the truth in 91 to 99 % of trials"
     summary: ClassVar[str] = "90 % quantile of the"
 
     def of(self, gaps: Array, curve: Curve) -> float:

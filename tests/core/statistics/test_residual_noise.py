@@ -144,3 +144,12 @@ def test_clusters_are_covered_where_rows_alone_are_not():
             held[name] += result.low <= 0.1 <= result.high
     assert held["clusters"] >= 180
     assert held["rows"] < 150
+
+
+def test_the_largest_may_be_where_the_noise_is_largest():
+    """0.05 is known to 0.01, 0.04 to 0.05 only: the upper end is that of the second, 0.04 + 1.96 * 0.05."""
+    field = NoisyValues(np.array([0.05, -0.04]), np.random.default_rng(0).standard_normal((20_000, 2)) * [0.01, 0.05])
+    narrow, wide = (of_largest(field, unequal=one).ends(0.025) for one in (False, True))
+    assert narrow.high == pytest.approx(0.05 + 1.96 * 0.01, abs=1e-3)
+    assert wide.high == pytest.approx(0.04 + 1.96 * 0.05, abs=3e-3)
+    assert wide.low == narrow.low

@@ -193,14 +193,20 @@ def of_norm(field: NoisyValues, value: float | None = None) -> Spread:
     return Spread(error, wider, seen, floor)
 
 
-def of_largest(field: NoisyValues) -> Spread:
-    """Of the largest |v|: whatever comes within two standard errors of it may be the true largest."""
+def of_largest(field: NoisyValues, *, unequal: bool = False) -> Spread:
+    """Of the largest |v|: whatever comes within two standard errors of it may be the true largest.
+
+    With `unequal` noise, a value that is smaller but far less certain may be it as well: the straight side is that of
+    the value whose own upper end is the highest.
+    """
     size, spread = np.abs(field.value), field.error
     top = int(size.argmax())
+    highest = int((size + 2 * spread).argmax()) if unequal else top
     signed = field.noise * np.sign(field.value)
     near = size >= size[top] - 2 * np.maximum(spread, spread[top])
     floor = np.abs(field.noise).max(axis=1)
-    return Spread(float(size[top]), signed[:, top], signed[:, near].max(axis=1), floor)
+    straight = signed[:, highest] + (size[top] - size[highest])
+    return Spread(float(size[top]), straight, signed[:, near].max(axis=1), floor)
 
 
 def of_range(field: NoisyValues) -> Spread:
