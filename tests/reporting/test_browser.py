@@ -245,6 +245,19 @@ def test_it_fits_a_phone(visit, width):
         assert small >= 11
 
 
+@pytest.mark.parametrize("width", [390, 1200])
+def test_isotonic_curves_take_the_whole_width(visit, width):
+    tab = visit(viewport={"width": width, "height": 800})
+    tab.get_by_text("isotonic curve (CORP)").first.click()
+    assert tab.is_visible("#corp svg")
+    assert not any(tab.is_visible(part) for part in ("#bins", "#diagram", ".diagram .numbers", "#sentence"))
+    assert tab.evaluate("document.querySelector('#corp svg').getBoundingClientRect().width") >= 500
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.get_by_text("bins", exact=True).first.click()
+    assert tab.is_visible("#bins")
+    assert tab.is_visible(".diagram .numbers")
+
+
 def test_it_prints(visit, one, tmp_path, monkeypatch):
     tab = visit(color_scheme="dark")
     result = tab.pdf(prefer_css_page_size=True)

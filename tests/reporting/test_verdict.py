@@ -184,7 +184,10 @@ def test_the_whole_paragraph():
         ({"auroc_correct": comparison("auroc_correct", 0.8621, 0.8618, "a")}, "slightly worse, 0.8621 to 0.8618"),
         ({"auroc_correct": comparison("auroc_correct", 0.8, 0.85, "b")}, "refinement (AUROC) improves, 0.800 to 0.850"),
         ({"auroc_correct": comparison("auroc_correct", float("nan"), float("nan"), "neither")}, "undefined"),
-        ({"auroc_correct": comparison("auroc_correct", 0.8, 0.82, "neither")}, "unchanged as far as these rows show"),
+        (
+            {"auroc_correct": comparison("auroc_correct", 0.8, 0.82, "neither")},
+            "does not change significantly, 0.800 to 0.820",
+        ),
         ({"ece": comparison("ece", 0.06, 0.08, "a")}, "and raises the calibration error (ECE 6.0 % to 8.0 %)"),
         ({"ece": comparison("ece", 0.06, 0.05, "neither")}, "has no significant effect on the calibration error"),
         ({"ece": comparison("ece", 0.06, 0.005, "b")}, "removes nearly all of the calibration error (ECE 6.00 % to"),

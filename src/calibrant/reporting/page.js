@@ -218,6 +218,7 @@
     const corp = input.value === "corp";
     $("corp").hidden = !corp;
     $("diagram").hidden = $("readout").hidden = corp;
+    for (const part of [$("controls"), $("corp").closest(".diagram")]) part.classList.toggle("corp", corp);
   });
   for (const input of document.querySelectorAll("#controls input[type=radio]")) input.addEventListener("change", show);
   if ($("model")) $("model").addEventListener("change", () => {

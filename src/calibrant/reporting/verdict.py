@@ -188,8 +188,8 @@ def _refinement(auroc: Comparison) -> str:
     if auroc.a != auroc.a or auroc.b != auroc.b:
         return f"{name} is undefined here"
     if auroc.better == "neither":
-        same = abs(auroc.difference) < 0.005
-        return f"{name} is unchanged{'' if same else ' as far as these rows show'}"
+        change = fmt.from_to(auroc.a, auroc.b)
+        return f"{name} is unchanged" if auroc.a == auroc.b else f"{name} does not change significantly, {change}"
     slightly = "slightly " if abs(auroc.difference) < 0.005 else ""
     word = f"gets {slightly}worse" if auroc.better == "a" else f"improves{' slightly' if slightly else ''}"
     return f"{name} {word}, {fmt.from_to(auroc.a, auroc.b)}"
