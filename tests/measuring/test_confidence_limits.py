@@ -6,7 +6,8 @@ from synthetic import suited
 
 import calibrant as cal
 from calibrant.core.statistics.bootstrap import basic_interval, draw, p_value, resample_counts
-from calibrant.measuring.confidence_limits import affordable
+from calibrant.measures import make
+from calibrant.measuring.confidence_limits import affordable, find_limits
 
 
 def calibrated(n, k=5, seed=0, temperature=1.0):
@@ -259,3 +260,17 @@ def test_weights_of_any_size_give_finite_intervals():
         m = cal.measure(p, name)
         assert np.isfinite([m.value, m.low, m.high]).all(), name
         assert m.low <= m.value <= m.high
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_of_resampled_clusters_are_those_of_their_rows(weighted):
+    rng = np.random.default_rng(1)
+    z, clusters = rng.normal(size=(400, 3)), rng.integers(30, size=400)
+    weights = rng.random(400) if weighted else None
+    p = cal.Predictions.from_logits(z, rng.integers(0, 3, 400), clusters=clusters, weights=weights)
+    for name in ("accuracy", "nll"):
+        m = make(name)
+        slow = draw(lambda counts, m=m: m.resample(p, counts), p.n, 50, 3, None, p.clusters)
+        ends = find_limits(m, p, tail=0.025, resamples=50, seed=3)
+        told = find_limits(m, p, tail=0.025, resamples=50, seed=3, drawn=slow)
+        assert (ends.low, ends.high) == pytest.approx((told.low, told.high), rel=1e-12)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.curve import Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -92,7 +92,10 @@ def _interval(
         return Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows"
     if drawn is None:
         size = affordable(m, p.n) if resamples is None else resamples
-        drawn = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
+        if p.clusters is not None and isinstance(m, RowMeasure) and type(m).resample is RowMeasure.resample:
+            drawn = _means_of_clusters(m.rows(p), p.clusters, p.weights, size, seed, progress)
+        else:
+            drawn = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
     return m.bootstrap(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples"
 
 
@@ -173,6 +176,14 @@ def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | No
     if progress:
         progress(PARTS)
     return values
+
+
+def _means_of_clusters(
+    rows: Array, clusters: Ints, weights: Array | None, resamples: int, seed: int, progress: OnDone | None
+) -> Array:
+    """Means on resampled clusters, from one sum for each of them."""
+    above, below = np.bincount(clusters, rows if weights is None else weights * rows), np.bincount(clusters, weights)
+    return draw(lambda counts: counts @ above / (counts @ below), len(below), resamples, seed, progress)
 
 
 def _means_of_parts(rows: Array, part_of: npt.NDArray[np.int16], weights: Array | None) -> Array:

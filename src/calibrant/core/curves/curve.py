@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ MOST_CELLS = 20_000_000  # bins x classes
 LONG = 1 << 22  # rows from which on memory counts: outcomes of one byte, sums from the rows themselves
 BLOCK = 1 << 18  # rows of a long curve that are looked at together
 
+_T = TypeVar("_T")
 Outcomes = npt.NDArray[np.float64] | npt.NDArray[np.bool_]  # 1 or True where the event happened
 Scheme = Literal["width", "mass"]
 Closed = Literal["right", "left"]
@@ -70,6 +71,15 @@ class Bins:
         return self.count > 0
 
 
+class _kept_of_short_curves(cached_property[_T]):  # noqa: N801  named as the decorator that it is
+    """A cached property that long curves compute again, because it is as long as they are."""
+
+    def __get__(self, curve: Any, owner: Any = None) -> Any:
+        if curve is None or curve.n < LONG:
+            return super().__get__(curve, owner)
+        return self.func(curve)
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Scores in ascending order and their outcomes (1 or 0), with the prefix sums of both.
@@ -113,22 +123,26 @@ class Curve:
     def weights(self) -> Array:
         return np.ones(self.n)
 
-    @cached_property
+    @_kept_of_short_curves
     def weight_sum(self) -> Array:
         return np.arange(self.n + 1.0)  # (n + 1,)
 
-    @cached_property
+    @_kept_of_short_curves
     def score_sum(self) -> Array:
         return prefix_sums(self.scores)  # (n + 1,)
 
-    @cached_property
+    @_kept_of_short_curves
     def outcome_sum(self) -> Array:
         return prefix_sums(self.outcomes)  # (n + 1,)
 
-    @cached_property
+    @_kept_of_short_curves
     def group_ends(self) -> Ints:
         """Positions just behind each group of equal scores: where a threshold can stand."""
-        return np.append(np.flatnonzero(np.diff(self.scores)) + 1, self.n)
+        last = np.ones(self.n, dtype=bool)
+        np.not_equal(self.scores[1:], self.scores[:-1], out=last[:-1])
+        ends = np.flatnonzero(last)
+        ends += 1
+        return ends
 
     @cached_property
     def groups(self) -> tuple[Array, Array]:
@@ -180,7 +194,8 @@ class Curve:
         """The bin of each sorted sample; -1 where it is in none."""
         cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
         numbers = np.full(self.n, -1)
-        numbers[cuts[0] : cuts[-1]] = np.repeat(np.arange(count), np.diff(cuts))
+        for i, (start, stop) in enumerate(pairwise(cuts)):
+            numbers[start:stop] = i
         return numbers
 
     def _outcomes_below(self, cuts: Ints) -> Array:

@@ -69,8 +69,7 @@ def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") ->
         raise _text_labels(name, array, k)
     if array.dtype.kind == "b":  # 0 and 1, both inside any range
         return array.astype(np.int64)
-    broken = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
-    if len(broken):
+    if array.dtype.kind == "f" and len(broken := np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))):
         row = int(broken[0])
         raise InputError(name, expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0")
     outside = np.flatnonzero((array < 0) | (array >= k))

@@ -72,11 +72,12 @@ class Sampling:
         """
         if not self.paired and self.clusters is None and self.weights is None:
             return self._gather_alike(bin_of, residual, bins)
-        kept = bin_of >= 0
         row = row() if callable(row) else row
-        row, bin_of, residual = row[kept], bin_of[kept], residual[kept]
         if self.paired or self.clusters is not None:
-            return self.gather_jointly([(row, bin_of, residual)], bins)
+            parts = pieces(len(row), BLOCK)
+            return self.gather_jointly(((row[part], bin_of[part], residual[part]) for part in parts), bins)
+        kept = bin_of >= 0
+        row, bin_of, residual = row[kept], bin_of[kept], residual[kept]
         w = self._weights[row]
 
         def sums(values: Array) -> Array:
@@ -100,20 +101,22 @@ class Sampling:
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / self.n)
 
     def gather_jointly(self, blocks: Iterable[Entries], bins: int) -> NoisyValues:
-        """The same where a row has residuals in several bins, or shares its noise with others.
+        """The same where a row has residuals in several bins, or shares its noise with others; bin -1 is none.
 
         Rows (or clusters) are dealt at random into groups, and a draw weighs the groups by normal numbers: this has
         the covariance of a bootstrap.
         """
         rng = np.random.default_rng(self.seed)
-        unit = np.arange(self.n) if self.clusters is None else self.clusters
-        units = int(unit.max()) + 1
+        units = self.n if self.clusters is None else int(self.clusters.max()) + 1
         groups = min(units, MOST_GROUPS, max(FEWEST_GROUPS, GROUP_ELEMENTS // bins))
-        group = (rng.permutation(units) % groups)[unit]
+        group = (rng.permutation(units) % groups).astype(np.int16)  # at most 1,000; of a unit, then of a row
+        group = group if self.clusters is None else group[self.clusters]
         sums = np.zeros(groups * bins)
         for row, bin_of, residual in blocks:
-            np.add.at(sums, group[row] * bins + bin_of, self._weights[row] * residual)
-        each, size = sums.reshape(groups, bins), np.bincount(group, self._weights, groups)
+            kept = np.flatnonzero(bin_of >= 0)
+            weighted = residual[kept] if self.weights is None else self._weights[row[kept]] * residual[kept]
+            np.add.at(sums, group[row[kept]].astype(np.int64) * bins + bin_of[kept], weighted)
+        each, size = sums.reshape(groups, bins), np.bincount(group, self.weights, groups).astype(np.float64)
         total = size.sum()
         value = each.sum(axis=0) / total
         if self.calibrated:
