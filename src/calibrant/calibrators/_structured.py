@@ -1,16 +1,29 @@
-"""The first step of structured scaling: temperature, then a little of the uniform distribution."""
+"""Structured scaling: temperature, a little of the uniform distribution, then a linear map with a ridge."""
+
+from typing import Literal
 
 import numpy as np
 
-from calibrant.calibrators._base import build_scaling
-from calibrant.core.maps.steps import LogProbs, Mix, Step
+from calibrant.calibrators._base import Calibrator, build_scaling
+from calibrant.calibrators._linear import fit_linear
+from calibrant.calibrators._scaling import Ridge
+from calibrant.core.maps.map import Map
+from calibrant.core.maps.steps import Linear, LogProbs, Mix, Step
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS
 from calibrant.core.statistics.temperature import find_temperature
 
 
-def fit_smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
+def fit_structured(calibrator: Calibrator, p: Predictions, shape: Literal["vector", "matrix"], ridge: Ridge) -> Map:
+    """The map of a structured scaling, for instance `svs`, with its ridge."""
+    steps, T, q = _fit_smoothed_temperature(p)
+    linear = fit_linear(q.logits, p.labels, shape, penalty=ridge, rows_weigh=p.weights)
+    last = Linear(linear.weight, linear.bias)
+    return calibrator.build_map(p, *steps, last, fit=linear.fit, T=T, objective=linear.objective)
+
+
+def _fit_smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
     """The steps, the temperature, and the log-probabilities they give: those that structured scaling acts on."""
     T = find_temperature(p).T
     share = 1 / (p.effective + 1)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
-from calibrant.calibrators._linear import fit_linear
 from calibrant.calibrators._scaling import Ridge
-from calibrant.calibrators._structured import fit_smoothed_temperature
+from calibrant.calibrators._structured import fit_structured
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import Linear
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 
@@ -38,11 +36,5 @@ class SVS(Calibrator):
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        steps, T, q = fit_smoothed_temperature(p)
         ridge = p.k**self.rho / p.effective**self.tau
-
-        penalty = Ridge(ridge * self.lambda_v, 0.0, ridge * self.lambda_b)
-        linear = fit_linear(q.logits, p.labels, "vector", penalty=penalty, rows_weigh=p.weights)
-        return self.build_map(
-            p, *steps, Linear(linear.weight, linear.bias), fit=linear.fit, T=T, objective=linear.objective
-        )
+        return fit_structured(self, p, "vector", Ridge(ridge * self.lambda_v, 0.0, ridge * self.lambda_b))
