@@ -59,8 +59,10 @@ def collect(store: Path, out: Path) -> None:
             rows, file = study.rows().drop("job"), out / f"{name}.parquet"
             if file.exists():
                 known = pl.read_parquet(file, glob=False)
-                known = known.join(rows, on=[axis for axis in AXES if axis in known.columns], how="anti")
-                rows = pl.concat([rows, known], how="diagonal_relaxed") if rows.height else known
+                if rows.height:
+                    known = known.join(rows, on=[axis for axis in AXES if axis in known.columns], how="anti")
+                    known = pl.concat([rows, known], how="diagonal_relaxed")
+                rows = known
             if rows.height:
                 rows = rows.sort(rows.columns)
                 write_whole(file, lambda stream, rows=rows: rows.write_parquet(stream))
@@ -101,7 +103,7 @@ def _all_plans(counted: list[tuple[Plan, Finding]], final: list[Finding]) -> str
     some, all_seeds = (_inconclusive(findings) for findings in ([f for _, f in run], final))
     ways = [(_direction(f, plan), f) for plan, f in run]
     numbers, words = ([way.startswith("yes") for way, _ in ways if way.endswith(end)] for end in ("numbers", "words"))
-    came_out = fmt.list_words([f"{n} {v}" for n, v in counts if n])
+    came_out = fmt.list_words([f"{n} {v}" for n, v in counts if n], len(counts))
     return (
         f"Of the {len(run)} different claims that these runs can judge: {came_out}. "
         f"Inconclusive are {some}; of the {len(final)} whose plans have all {FINAL} seeds, {all_seeds}. "
@@ -143,7 +145,7 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding
         "",
         *seeds(plan, rows),
         "",
-        f"Of {len(findings)} claims: {fmt.list_words([f'{n} {v}' for n, v in counts if n])}. "
+        f"Of {len(findings)} claims: {fmt.list_words([f'{n} {v}' for n, v in counts if n], len(counts))}. "
         f"Levels are corrected for the {corrected} that have rows.{also}",
         "",
         "| claim | published | ours | direction as the paper's | could see | pairs | | seeds to settle |",
