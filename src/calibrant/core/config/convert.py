@@ -9,7 +9,7 @@ which msgspec and cattrs cannot.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -159,6 +159,8 @@ class _Reader:
             return array
         if hint in KINDS and _is_like(hint, value) and (hint is not str or self.any_text or _is_printable(value)):
             return None if value is None else _scalar(hint, value)
+        if origin is Callable and callable(value):  # a function given in Python; no file holds one
+            return value
         if origin is None and hint not in KINDS and isinstance(value, hint):
             return value
         raise self._wrong(hint, value, keys)
