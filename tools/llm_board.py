@@ -213,8 +213,8 @@ def _left_out(board: Board, strict: Board, answers: "pl.DataFrame") -> str:
     order = strict.boards[0].ordered("accuracy")
     whole = order[0].scores["before"]["accuracy"].value
     return (
-        f"**Leaving questions out flatters.** {best.name} states a confidence in {ece.n:,} answers. On these questions "
-        f"{other.name} has an ECE of {fmt.percent(ece.b)} against {fmt.percent(ece.a)} (difference "
+        f"**Leaving questions out is optimistic.** {best.name} states a confidence in {ece.n:,} answers. "
+        f"On these questions {other.name} has an ECE of {fmt.percent(ece.b)} against {fmt.percent(ece.a)} (difference "
         f"{_points(ece)}), and is right {fmt.percent(accuracy.b)} against {fmt.percent(accuracy.a)} "
         f"({_points(accuracy)}). With answers without a confidence counted as wrong (`--missing count_as_wrong`) "
         f"{order[0].name} is right most often, {fmt.percent(whole)}."

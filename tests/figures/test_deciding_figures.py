@@ -1,4 +1,4 @@
-"""Figures of decisions: net benefit at METHODS' numbers, weights and clusters, and shares answered with a guarantee."""
+"""Figures of decisions: net benefit (numbers of docs/methods/deciding.md), weights, clusters, shares answered."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Another base rate: METHODS' number, EM against a direct optimum, the test that refutes, exports, and bad input."""
+"""Another base rate: the number of docs/methods/deciding.md, EM against a direct optimum, exports, and bad input."""
 
 import json
 

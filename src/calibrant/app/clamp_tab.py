@@ -79,7 +79,7 @@ class ClampTab:
 
     @tell
     def open(self, request: gr.Request) -> Updates:
-        """The network as it is, when the tab is first seen."""
+        """The uncalibrated network, when the tab is first seen."""
         try:
             trials = self._trials(self.sessions.of(request))
         except ModuleNotFoundError:

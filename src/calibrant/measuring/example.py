@@ -96,7 +96,7 @@ def _save_stream(file: Path) -> None:
 
 
 def _save_answers(file: Path) -> None:
-    """The network as three models on the same images: as it is, after temperature scaling, and twice as sure."""
+    """The network as three models on the same images: uncalibrated, after temperature scaling, and twice as sure."""
     val, test = _fashion()
     rows = test.take(np.arange(ANSWERS))
     models = {"network": 1.0, "network-scaled": find_temperature(val).T, "network-sharp": 0.5}

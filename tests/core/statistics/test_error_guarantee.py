@@ -1,4 +1,4 @@
-"""Rows answered with a guarantee: a slow second implementation, ties, counts, and what METHODS says of its power."""
+"""Rows answered with a guarantee: a slow second implementation, ties, counts, and power (docs/methods/deciding.md)."""
 
 import numpy as np
 import pytest

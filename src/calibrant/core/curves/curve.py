@@ -21,7 +21,7 @@ LONG = 1 << 22  # rows from which on memory counts: outcomes of one byte, sums f
 BLOCK = 1 << 18  # rows of a long curve that are looked at together
 
 _T = TypeVar("_T")
-Outcomes = npt.NDArray[np.float64] | npt.NDArray[np.bool_]  # 1 or True where the event happened
+Outcomes = npt.NDArray[np.float64] | npt.NDArray[np.bool_]  # 1 or True where the event occurred
 Scheme = Literal["width", "mass"]
 Closed = Literal["right", "left"]
 MassRule = Literal["sort", "midpoint", "interp", "stride"]
@@ -90,7 +90,7 @@ class Curve:
     """
 
     scores: Array  # (n,) ascending
-    outcomes: Array  # (n,) 1 where the event happened
+    outcomes: Array  # (n,) 1 where the event occurred
     rows: Ints | Callable[[], Ints]  # (n,) original row of each sorted sample, or how to find it
 
     @classmethod
