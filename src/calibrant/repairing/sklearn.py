@@ -46,27 +46,27 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.method = method
         self.cv = cv
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CalibratedClassifier":
-        X, y = indexable(X, y)
-        if y is None:
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> "CalibratedClassifier":
+        X, given = indexable(X, y)  # X is Any: also data frames and sparse matrices, which are no ArrayLike
+        if given is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+        targets = column_or_1d(given, warn=True)
+        assert_all_finite(targets, input_name="y")
+        check_classification_targets(targets)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weights is not None and ((weights < 0).any() or not weights.any()):
             raise InputError("sample_weight", expected="some above 0, none below", got="others", fix="check them")
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
-            labels = _code_labels(y, self.classes_)
+            labels = _code_labels(targets, self.classes_)
             scores, rows = _scores(self.estimator_, X, len(self.classes_)), np.arange(len(labels))
         else:
-            self.classes_, labels = np.unique(y, return_inverse=True)
+            self.classes_, labels = np.unique(targets, return_inverse=True)
             if len(np.unique(labels if weights is None else labels[weights > 0])) < 2:
                 raise ValueError("CalibratedClassifier needs samples of at least 2 classes, and got one class")
-            scores, rows = self._cross_fitted(X, y, labels, weights)
-            self.estimator_ = _require_fitted(self._base(), X, y, weights)
+            scores, rows = self._cross_fitted(X, targets, labels, weights)
+            self.estimator_ = _require_fitted(self._base(), X, targets, weights)
         few = None if weights is None else weights[rows]
         self.map_ = fit(_predictions(scores.values[rows], labels[rows], scores.score_type, few), self.method)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -104,7 +104,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
         return LogisticRegression()
 
-    def _cross_fitted(self, X: Any, y: Any, labels: Ints, weights: Array | None) -> tuple[Predictions, Ints]:
+    def _cross_fitted(
+        self, X: Any, y: npt.NDArray[Any], labels: Ints, weights: Array | None
+    ) -> tuple[Predictions, Ints]:
         """Scores of every row by a model that had not seen it, and the rows that were ever held out."""
         from sklearn.model_selection import check_cv
 
@@ -132,7 +134,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return _predictions(values, labels, kind), np.flatnonzero(held_out)
 
 
-def _require_fitted(model: Any, X: Any, y: Any, weights: Array | None) -> Any:
+def _require_fitted(model: Any, X: Any, y: npt.NDArray[Any], weights: Array | None) -> Any:
     model = clone(model)
     if weights is not None and has_fit_parameter(model, "sample_weight"):
         return model.fit(X, y, sample_weight=weights)
@@ -167,7 +169,7 @@ def _predictions(values: Floats, labels: Ints | None, kind: str, weights: Array 
     return make(values, labels, weights=weights, allow_few_rows=True)
 
 
-def _code_labels(y: Any, classes: npt.NDArray[Any]) -> Ints:
+def _code_labels(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Ints:
     """Labels as places in `classes`."""
     unknown = np.setdiff1d(y, classes)
     if len(unknown):

@@ -38,7 +38,7 @@ def by_group(p: Predictions, after: Predictions | None, groups: Names, name: str
     return _segments(visible(name), parts, p, after, None if after is None else [rows for _, rows in parts])
 
 
-def check_groups(groups: Any, n: int, name: str = "groups") -> Names:
+def check_groups(groups: npt.ArrayLike, n: int, name: str = "groups") -> Names:
     """One value per row, and few enough of them to be segments."""
     values = np.asarray(groups)
     if values.shape != (n,):

@@ -1,11 +1,9 @@
 """Sums of weights, scores, outcomes and squared residuals over the rows of a batch, in equal-width bins."""
 
-from typing import Any
-
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import check_bins, equal_width_edges
+from calibrant.core.curves.curve import Closed, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.measures import ClassMeasure
 
@@ -14,7 +12,7 @@ MOST_LOG_ODDS = 16.0  # its bins have equal width in log-odds, from minus this t
 SUMS = 5  # weight, score, outcomes, squared residuals, residuals (the last two with squared weights)
 
 
-def bin_of(scores: Array, bins: int, closed: Any) -> Ints:
+def bin_of(scores: Array, bins: int, closed: Closed) -> Ints:
     """The bin of each score, by the edges of `equal_width_edges`.
 
     >>> bin_of(np.array([0.0, 0.2, 0.21, 1.0]), 5, "right"), bin_of(np.array([0.0, 0.2, 0.21, 1.0]), 5, "left")
@@ -32,7 +30,7 @@ def bin_of(scores: Array, bins: int, closed: Any) -> Ints:
     return place
 
 
-def score_sums(scores: Array, outcomes: Array, weights: Array | None, bins: int, closed: Any) -> Array:
+def score_sums(scores: Array, outcomes: Array, weights: Array | None, bins: int, closed: Closed) -> Array:
     """The sums for one score per row, (5, bins)."""
     check_bins(bins)
     place, off = bin_of(scores, bins, closed), scores - outcomes

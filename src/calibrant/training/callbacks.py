@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map, load_map
@@ -217,7 +218,7 @@ class Collector:
         self.texts: list[Any] = []  # of tokens: the number of their text
         self.seen = 0
 
-    def add(self, logits: Any, labels: Any) -> None:
+    def add(self, logits: npt.ArrayLike, labels: npt.ArrayLike) -> None:
         """Logits (n, classes), (n,) or (n, 1) of binary predictions, or (n, tokens, classes), and their labels."""
         scores, classes = _plain(logits), _plain(labels)
         if scores.ndim == 3:
