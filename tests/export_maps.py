@@ -51,7 +51,7 @@ def steps():
     return results
 
 
-HAND_BUILT = {name: Map("by hand", K, these) for name, these in steps().items()}
+HAND_BUILT = {name: Map(calibrator="by hand", k=K, steps=these) for name, these in steps().items()}
 NAMES = [*HAND_BUILT, *calibrators.names(), "temperature+isotonic"]
 
 
@@ -121,7 +121,7 @@ def group_map():
 
 
 def damaged_map():
-    return Map("damaged", K, (Linear(np.ones(3), np.array(0.0)),))
+    return Map(calibrator="damaged", k=K, steps=(Linear(np.ones(3), np.array(0.0)),))
 
 
 def fresh(m, seed=5):

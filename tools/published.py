@@ -217,7 +217,7 @@ def _beside(rows: pl.DataFrame, entry: str, measure: str) -> str:
         return ""
     values = {(r["entry"], r["seed"]): r["value"] for r in rows.filter(pl.col("measure") == measure).to_dicts()}
     both = [values[entry, seed] - values[AGAINST, seed] for name, seed in values if name == entry]
-    claim = Claim("", of=entry, against=AGAINST, measure=measure, is_="lower")
+    claim = Claim(says="", of=entry, against=AGAINST, measure=measure, is_="lower")
     result = interval_of(claim, [pl.Series(both).to_numpy()[:, None]], LEVEL, overlap=1.0)
     if result.low is None:
         return mf.change(measure, result.difference)

@@ -107,7 +107,7 @@ def test_one_row_that_says_nothing_beside_one_of_logits_hundreds_apart():
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_any_finite_weights_at_all(weight, bias, shape):
     size = int(np.prod(shape))
-    m = Map("by hand", 3, (Linear(np.array(weight[:size]).reshape(shape), np.array(bias)),))
+    m = Map(calibrator="by hand", k=3, steps=(Linear(np.array(weight[:size]).reshape(shape), np.array(bias)),))
     for p in hostile(3).values():
         out = m.apply(p)
         assert np.isfinite(out.values).all()
@@ -117,7 +117,7 @@ def test_any_finite_weights_at_all(weight, bias, shape):
 def test_a_huge_weight_picks_the_largest():
     """softmax(1e308 z) is one for the largest logit, and even where two are equal."""
     p = Predictions.from_logits([[500.0, 500.0 - 1e-9, -3.0], [2.0, 2.0, 1.0]], [0, 1], allow_few_rows=True)
-    out = Map("by hand", 3, (Linear(np.array(1e308), np.array(0.0)),)).apply(p)
+    out = Map(calibrator="by hand", k=3, steps=(Linear(np.array(1e308), np.array(0.0)),)).apply(p)
     assert out.probs.tolist() == [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
 
 
@@ -135,7 +135,7 @@ def test_temperature_does_not_depend_on_the_scale():
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nothing_that_is_not_finite_is_written(bad, tmp_path):
     with pytest.raises(InputError, match="finite numbers"):
-        Map("by hand", 2, (Linear(np.array([1.0, bad]), np.zeros(2)),))
+        Map(calibrator="by hand", k=2, steps=(Linear(np.array([1.0, bad]), np.zeros(2)),))
     p = Predictions(np.array([[bad, 0.0], [1.0, 0.0]]), np.zeros(2, dtype=np.int64), "logits")
     for suffix in ("npz", "parquet", "csv"):
         with pytest.raises(InputError, match="finite predictions"):

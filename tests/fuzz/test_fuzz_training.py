@@ -42,7 +42,7 @@ from calibrant.training.run import open_run
 def whole_run() -> dict[str, bytes]:
     data = Data(name="digits", split="5:1", limit=48, test_limit=24)
     recipe = Recipe(
-        "Tiny", model="resnet_small:depth=8,width=2", epochs=1, batch=16, data=data, optimizer=Optimizer(lr=0.01)
+        title="Tiny", model="resnet_small:depth=8,width=2", epochs=1, batch=16, data=data, optimizer=Optimizer(lr=0.01)
     )
     with tempfile.TemporaryDirectory() as folder:
         train(recipe, Path(folder) / "run")

@@ -28,7 +28,7 @@ def draw_classes(n, rates, seed, labels=True):
     return Predictions.from_logits(3 * z, y if labels else None)
 
 
-IDENTITY = Map("identity", 2, (), task="binary", score_type="probs")
+IDENTITY = Map(calibrator="identity", k=2, steps=(), task="binary", score_type="probs")
 
 
 def test_the_number_of_the_methods_page():

@@ -18,10 +18,12 @@ def judged(name, mean, spread, complexity=1, keeps_argmax=True, seed=1):
     """Losses that differ from the base by this mean exactly, with this spread."""
     noise = np.random.default_rng(seed).normal(size=N)
     noise = spread * (noise - noise.mean()) / noise.std()
-    return CandidateLosses(name, BASE + mean + noise, complexity, keeps_argmax)
+    return CandidateLosses(
+        calibrator=name, losses=BASE + mean + noise, complexity=complexity, keeps_argmax=keeps_argmax
+    )
 
 
-IDENTITY = CandidateLosses("identity", BASE, 0, True)
+IDENTITY = CandidateLosses(calibrator="identity", losses=BASE, complexity=0, keeps_argmax=True)
 
 
 def test_rows_of_a_cluster_count_as_one():
@@ -29,10 +31,12 @@ def test_rows_of_a_cluster_count_as_one():
     once = judged("temperature", -0.2, 1.0)
     twice, base = (np.repeat(losses, 2) for losses in (once.losses, BASE))
     pairs = np.repeat(np.arange(N), 2)
-    clustered = CandidateLosses("temperature", twice, 1, True, clusters=pairs)
-    other = CandidateLosses("identity", base, 0, True, clusters=pairs)
+    clustered = CandidateLosses(calibrator="temperature", losses=twice, complexity=1, keeps_argmax=True, clusters=pairs)
+    other = CandidateLosses(calibrator="identity", losses=base, complexity=0, keeps_argmax=True, clusters=pairs)
     assert clustered.ahead_of(other) == pytest.approx(once.ahead_of(IDENTITY))
-    apart = CandidateLosses("temperature", twice, 1, True).ahead_of(CandidateLosses("identity", base, 0, True))
+    apart = CandidateLosses(calibrator="temperature", losses=twice, complexity=1, keeps_argmax=True).ahead_of(
+        CandidateLosses(calibrator="identity", losses=base, complexity=0, keeps_argmax=True)
+    )
     assert apart[1] == pytest.approx(once.ahead_of(IDENTITY)[1] / np.sqrt(2))
 
 
@@ -61,7 +65,7 @@ def test_a_few_rows_that_weigh_much_win_without_an_interval():
     """Two positives with a score of 0: resamples may hold none of them, but calibrated scores would not allow them."""
     gain = np.full(N, -0.001)
     gain[[3, 300]] = 24.0
-    calmer = CandidateLosses("beta", BASE - gain, 1, True)
+    calmer = CandidateLosses(calibrator="beta", losses=BASE - gain, complexity=1, keeps_argmax=True)
     ruling = decide([IDENTITY, calmer])
     assert (ruling.chosen, ruling.of("beta").significant) == ("beta", "neither")
     assert "Use beta: the labels are far likelier under it, NLL" in ruling.words
@@ -72,7 +76,9 @@ def test_the_likelihood_counts_rows_clusters_and_shares_for_what_they_are():
     one, two = BASE[:6], BASE[:6] - np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
 
     def likelier(**facts):
-        return CandidateLosses("beta", two, 1, True, **facts).likelier_than(CandidateLosses("identity", one, 0, True))
+        return CandidateLosses(calibrator="beta", losses=two, complexity=1, keeps_argmax=True, **facts).likelier_than(
+            CandidateLosses(calibrator="identity", losses=one, complexity=0, keeps_argmax=True)
+        )
 
     assert likelier() == pytest.approx(6)
     assert likelier(weights=np.array([2.0, 1, 1, 1, 1, 1])) == pytest.approx(7)  # a row that occurs twice
@@ -84,10 +90,17 @@ def test_a_hundred_times_as_likely_is_enough_and_less_is_not():
     """A gain of few rows, too noisy for its interval."""
     gain = np.zeros(N)
     gain[:4] = [9.0, -3.0, -3.0, 1.7]  # 4.7 in all; ln 100 is 4.605
-    enough = decide([IDENTITY, CandidateLosses("temperature", BASE - gain, 1, True)])
+    enough = decide(
+        [IDENTITY, CandidateLosses(calibrator="temperature", losses=BASE - gain, complexity=1, keeps_argmax=True)]
+    )
     assert (enough.chosen, enough.of("temperature").significant) == ("temperature", "neither")
     gain[3] = 1.5
-    assert decide([IDENTITY, CandidateLosses("temperature", BASE - gain, 1, True)]).chosen == "identity"
+    assert (
+        decide(
+            [IDENTITY, CandidateLosses(calibrator="temperature", losses=BASE - gain, complexity=1, keeps_argmax=True)]
+        ).chosen
+        == "identity"
+    )
 
 
 def test_a_simple_one_under_which_labels_are_far_less_likely_does_not_win():
@@ -95,10 +108,19 @@ def test_a_simple_one_under_which_labels_are_far_less_likely_does_not_win():
     gain = np.zeros(N)
     gain[:3] = [9.0, -3.0, -1.0]
     simple = judged("temperature", -0.3, 0.1, complexity=1, seed=4)
-    free = CandidateLosses("sms", simple.losses - gain, 3, False)
+    free = CandidateLosses(calibrator="sms", losses=simple.losses - gain, complexity=3, keeps_argmax=False)
     assert decide([IDENTITY, simple, free]).chosen == "sms"
     gain[0] = 8.0  # 4 in all
-    assert decide([IDENTITY, simple, CandidateLosses("sms", simple.losses - gain, 3, False)]).chosen == "temperature"
+    assert (
+        decide(
+            [
+                IDENTITY,
+                simple,
+                CandidateLosses(calibrator="sms", losses=simple.losses - gain, complexity=3, keeps_argmax=False),
+            ]
+        ).chosen
+        == "temperature"
+    )
 
 
 @pytest.mark.parametrize("k", [2, 4])

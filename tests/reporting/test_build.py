@@ -343,7 +343,7 @@ def test_more_rows_are_asked_for_until_they_are_enough():
     from calibrant.reporting.precision import certainty
     from calibrant.reporting.report import Noise, Number
 
-    ruling = decide([CandidateLosses("identity", np.ones(5), 0, True)])
+    ruling = decide([CandidateLosses(calibrator="identity", losses=np.ones(5), complexity=0, keeps_argmax=True)])
     gap = Number(measure="gap", title="", value=0.02, low=0.01, high=0.03, better="", definition="", meaning="")
     noise = Noise(0.02, 0.015, 0.02, 0.5, 0.5)
     assert certainty(1000, gap, noise, "calibrated", ruling).rows_wanted == 4000

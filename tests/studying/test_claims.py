@@ -13,7 +13,7 @@ MEASURE = {"measure": "ece", "set": "test", "calibrator": "identity", "rescorer"
 
 def plan(*claims, data=("a", "b")):
     grid = {"data": list(data), "seed": [1, 2, 3, 4, 5]}
-    return Plan("t", "meta", grid=grid, methods={"CE": Method(), "ours": Method()}, claim=list(claims))
+    return Plan(title="t", base="meta", grid=grid, methods={"CE": Method(), "ours": Method()}, claim=list(claims))
 
 
 def rows(ours, ce, data=("a",)):
@@ -26,7 +26,7 @@ def rows(ours, ce, data=("a",)):
     return pl.DataFrame(results)
 
 
-CLAIM = Claim("ours is lower", of="ours", measure="ece", is_="lower", against="CE")
+CLAIM = Claim(says="ours is lower", of="ours", measure="ece", is_="lower", against="CE")
 
 
 def test_one_cell_is_a_paired_t_test():
@@ -51,7 +51,7 @@ def test_the_more_claims_the_wider():
 
 def test_claims_that_no_run_speaks_of_widen_nothing():
     ours, ce = np.array([3, 4, 3, 5, 4]) / 100, np.array([5, 5, 6, 5, 6]) / 100
-    elsewhere = Claim("on c", of="ours", measure="ece", is_="lower", against="CE", where={"data": ["c"]})
+    elsewhere = Claim(says="on c", of="ours", measure="ece", is_="lower", against="CE", where={"data": ["c"]})
     alone, other = judge_all(plan(CLAIM), rows(ours, ce))[0], judge_all(plan(CLAIM, elsewhere), rows(ours, ce))
     assert other[0].overall == alone.overall
     assert other[1].verdict == "not run"
@@ -95,7 +95,7 @@ def test_what_could_be_seen_is_seen_four_times_in_five(level, seeds):
 @pytest.mark.parametrize(("is_", "within", "mean"), [("lower", 0.0, -0.5), ("higher", 0.0, -0.5), ("equal", 1.2, 0.7)])
 def test_the_seeds_that_would_settle_a_claim_settle_it_four_times_in_five(is_, within, mean):
     """By drawing two cells with the variances and the mean that were seen, with so many seeds; one fewer is too few."""
-    claim, level = Claim("c", of="a", measure="ece", is_=is_, against="b", within=within), 0.01
+    claim, level = Claim(says="c", of="a", measure="ece", is_=is_, against="b", within=within), 0.01
     seen = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
     n = settling_seeds(claim, [mean + seen[:, None], mean + 3 * seen[:, None]], level)
     rng, spread = np.random.default_rng(9), float(seen.std(ddof=1))
@@ -137,15 +137,15 @@ def test_cells_of_opposite_sign_depend_on_the_data_set():
 
 
 def test_opposite_differences_do_not_average_to_equal():
-    claim = Claim("c", of="ours", measure="ece", is_="equal", against="CE", within=0.01)
+    claim = Claim(says="c", of="ours", measure="ece", is_="equal", against="CE", within=0.01)
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
     assert judge(claim, plan(claim), cells_of(a=0.05 + noise, b=-0.05 + noise)).verdict == "depends on the data set"
 
 
 def ranked(rank, is_="lower"):
     methods = {name: Method() for name in ("ours", "x", "y", "z")}
-    claim = Claim("c", of="ours", measure="ece", is_=is_, among=["x", "y", "z"], rank=rank)
-    return Plan("t", "meta", grid={"data": ["a"], "seed": [1, 2, 3, 4, 5]}, methods=methods, claim=[claim])
+    claim = Claim(says="c", of="ours", measure="ece", is_=is_, among=["x", "y", "z"], rank=rank)
+    return Plan(title="t", base="meta", grid={"data": ["a"], "seed": [1, 2, 3, 4, 5]}, methods=methods, claim=[claim])
 
 
 def ranked_rows(**means):
@@ -199,7 +199,7 @@ def test_decided_claims_leave_more_level_to_the_others():
     """Holm over two one-sided hypotheses a claim: the level is 5 % over claims less half the decided ones."""
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
     clear = judge_all(
-        plan(*[CLAIM] * 9, Claim("no", of="CE", measure="ece", is_="lower", than=0.5)),
+        plan(*[CLAIM] * 9, Claim(says="no", of="CE", measure="ece", is_="lower", than=0.5)),
         rows(0.1 + noise, np.array([0.4, 0.6, 0.5, 0.45, 0.55])),
     )
     assert [f.verdict for f in clear] == ["held"] * 9 + ["inconclusive"]
@@ -212,20 +212,20 @@ def test_decided_claims_leave_more_level_to_the_others():
     [("lower", -1, "held"), ("lower", 1, "did not hold"), ("higher", 1, "held"), ("higher", -1, "did not hold")],
 )
 def test_sides(is_, shift, verdict):
-    claim = Claim("c", of="ours", measure="ece", is_=is_, against="CE")
+    claim = Claim(says="c", of="ours", measure="ece", is_=is_, against="CE")
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
     assert judge(claim, plan(claim), rows(0.5 + shift / 10 + noise, np.full(5, 0.5))).verdict == verdict
 
 
 @pytest.mark.parametrize(("apart", "verdict"), [(0.0, "held"), (0.05, "did not hold"), (0.01, "inconclusive")])
 def test_equal_means_within(apart, verdict):
-    claim = Claim("c", of="ours", measure="ece", is_="equal", against="CE", within=0.01)
+    claim = Claim(says="c", of="ours", measure="ece", is_="equal", against="CE", within=0.01)
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
     assert judge(claim, plan(claim), rows(0.5 + apart + noise, np.full(5, 0.5))).verdict == verdict
 
 
 def test_against_a_number_and_where():
-    claim = Claim("c", of="CE", measure="ece", is_="higher", than=0.2, where={"data": ["b"]})
+    claim = Claim(says="c", of="CE", measure="ece", is_="higher", than=0.2, where={"data": ["b"]})
     table = pl.concat(
         [rows(np.full(5, 0.1), np.linspace(0.1, 0.11, 5)), rows([0.1] * 5, [0.3, 0.31, 0.32, 0.3, 0.3], ["b"])]
     )

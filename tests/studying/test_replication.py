@@ -37,14 +37,16 @@ def test_there_are_rows_of_all_four_papers():
 
 
 def test_the_printed_difference_is_the_papers_own():
-    claim = Claim("c", of="FLgamma-SECE", against="CE", measure="ece", is_="lower")
+    claim = Claim(says="c", of="FLgamma-SECE", against="CE", measure="ece", is_="lower")
     assert replication.printed(claim, META).endswith("(3 of 3 cells)")  # ECE of three data sets in table 1
-    assert replication.printed(Claim("c", of="CE", measure="gap", is_="higher"), META) == "no number"
-    against = Claim("c", of="LS (0.1)", against="CE", measure="mce", is_="higher")  # lower on two of three data sets
+    assert replication.printed(Claim(says="c", of="CE", measure="gap", is_="higher"), META) == "no number"
+    against = Claim(
+        says="c", of="LS (0.1)", against="CE", measure="mce", is_="higher"
+    )  # lower on two of three data sets
     assert replication.printed(against, META).endswith("(1 of 3 cells), **contradicts the claim**")
-    second = Claim("c", of="Focal", among=["CE", "FLSD-53", "MMCE"], rank=2, measure="ece", is_="lower")
+    second = Claim(says="c", of="Focal", among=["CE", "FLSD-53", "MMCE"], rank=2, measure="ece", is_="lower")
     assert "of 3 cells" in replication.printed(second, META)
-    named = Claim("c", of="FLSD-53", against="CE", measure="ece", is_="lower")  # printed as FLSD
+    named = Claim(says="c", of="FLSD-53", against="CE", measure="ece", is_="lower")  # printed as FLSD
     assert replication.printed(named, META) != "no number"
 
 

@@ -161,7 +161,7 @@ def test_figures_are_drawn_from_rows_logs_and_predictions(finished):
 def test_a_measure_over_bins(finished):
     measures = ["ece:bins=10", "ece:bins=2"]
     plan = replace(finished.plan, after=replace(finished.plan.after, measures=["ece", "accuracy", "gap", *measures]))
-    plan = replace(plan, figure=[Drawing("Bins", "bins", entries=["CE"])])
+    plan = replace(plan, figure=[Drawing(title="Bins", over="bins", entries=["CE"])])
     rows = finished.rows().to_dicts()
     ece = [r for r in rows if r["measure"] == "ece"]
     more = [{**r, "measure": m, "value": r["value"] + i} for r in ece for i, m in enumerate(measures)]

@@ -67,7 +67,7 @@ class View:
     segment: str = ALL
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Analysis:
     """Models on the same rows, what they are fitted on, and sets of rows that were calibrated already."""
 
@@ -206,7 +206,7 @@ class Analysis:
 def open_example(name: str) -> Analysis:
     """One of the examples that come with the package, fitted on its validation rows."""
     val, test = _example(name)
-    return Analysis(Source(example=name), {name: test}, {name: val})
+    return Analysis(source=Source(example=name), models={name: test}, fits={name: val})
 
 
 @lru_cache
@@ -227,7 +227,7 @@ def open_files(judged: Sequence[Path], fitted: Sequence[Path], columns: Columns)
     )
     models, left_out = check_models({name: _load(file, columns) for name, file in source.judged.items()})
     fits = check_fit_on({name: _load(file, columns) for name, file in source.fitted.items()}, models)
-    return Analysis(source, models, fits, left_out)
+    return Analysis(source=source, models=models, fits=fits, left_out=left_out)
 
 
 def is_sums(file: Path) -> bool:

@@ -164,7 +164,7 @@ class ClampTab:
     ) -> Updates:
         before = trials.predict(strength=0.0)
         after = trials.predict(T, strength) if p is None else p
-        analysis = Analysis(Source(), {NETWORK: after}, {})
+        analysis = Analysis(source=Source(), models={NETWORK: after}, fits={})
         how = f"T = {T:.3g}, strength of delta {strength:.3g}" if map_name is None else map_name
         sentence = f"{how}: {fmt.count(after.n, 'test image')} in 15 bins of equal width."
         return {

@@ -40,7 +40,7 @@ class Result:
         return MEDIA[Path(self.name).suffix]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Session:
     """One open tab."""
 
@@ -101,7 +101,7 @@ class Sessions:
         if self.owners.sessions.get(tab) != browser:  # what still waits in the queue when a tab is closed
             raise InputError("tab", expected="an open one", got="one that was closed", fix="load the page again")
         with self.lock:
-            session = self.open.pop(key, None) or Session(self.folder / secrets.token_hex(16))
+            session = self.open.pop(key, None) or Session(folder=self.folder / secrets.token_hex(16))
             self.open[key] = session  # the one used last stands last
             gone = [self.open.pop(old) for old in list(self.open)[:-MOST_SESSIONS]]
         session.folder.mkdir(parents=True, exist_ok=True)

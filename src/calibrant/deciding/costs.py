@@ -21,7 +21,7 @@ FORMS = (
 FIX = "give costs of 0 or more, not all of them 0, and abstaining cheaper than being wrong"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CostRule:
     """Accept a prediction at or above a confidence, else abstain; or take the class of least expected cost.
 
@@ -148,7 +148,9 @@ def _from_numbers(numbers: Mapping[str, float], text: str) -> CostRule:
     if not all(0 <= value < np.inf for value in numbers.values()):
         raise _refused(text)
     if names == {"wrong", "abstain"} and 0 < numbers["abstain"] < numbers["wrong"]:
-        return CostRule(numbers["wrong"], numbers["abstain"], 1 - numbers["abstain"] / numbers["wrong"])
+        return CostRule(
+            wrong=numbers["wrong"], abstain=numbers["abstain"], threshold=1 - numbers["abstain"] / numbers["wrong"]
+        )
     if names in ({"fn", "fp"}, {"fn", "fp", "abstain"}) and numbers["fn"] + numbers["fp"] > 0:
         return _of_errors(numbers["fn"], numbers["fp"], numbers.get("abstain"))
     raise _refused(text)

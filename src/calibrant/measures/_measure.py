@@ -101,7 +101,9 @@ class Measure:
         of whole clusters around at random, and a measure that is not made of residuals cannot be drawn at all.
         """
         if p.clusters is not None:
-            turned = Sampling(p.n, resamples, seed, p.weights, p.clusters, calibrated=True)
+            turned = Sampling(
+                n=p.n, draws=resamples, seed=seed, weights=p.weights, clusters=p.clusters, calibrated=True
+            )
             spread = self.spread(p, turned)
             if spread is None:
                 expected = "a calibration error, whose residuals can be drawn by cluster"

@@ -140,14 +140,17 @@ def affordable(m: Measure, n: int) -> int:
 
 def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:
     """How the rows of p were drawn."""
-    return Sampling(p.n, DRAWS, seed, p.weights, p.clusters, paired)
+    return Sampling(n=p.n, draws=DRAWS, seed=seed, weights=p.weights, clusters=p.clusters, paired=paired)
 
 
 def noise_of_labels(m: ClassMeasure, seed: int, *models: Predictions) -> list[LabelNoise]:
     """Of models on the same rows, from labels drawn once, from the mean of their corrected probabilities."""
     probs = np.asarray(sum(correct_probs(p) for p in models)) / len(models)
     labels = draw_labels(probs, seed)
-    return [m.label_noise(p, probs, labels, Sampling(p.n, len(labels), seed, p.weights)) for p in models]
+    return [
+        m.label_noise(p, probs, labels, Sampling(n=p.n, draws=len(labels), seed=seed, weights=p.weights))
+        for p in models
+    ]
 
 
 def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:

@@ -27,7 +27,7 @@ class Runs:
     seeds: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """One measure of one method; `p_value` is that of a difference from the best, corrected for their number."""
 

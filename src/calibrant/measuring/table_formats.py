@@ -22,7 +22,8 @@ def heads(results: Results) -> list[str]:
 def number(cell: Cell, plus: str = " ± ") -> str:
     """Mean and standard deviation, shares in percent.
 
-    >>> number(Cell("ece", (0.06, 0.07), 0.065, 0.0071)), number(Cell("nll", (0.5,), 0.5, None))
+    >>> both = Cell(measure="ece", values=(0.06, 0.07), mean=0.065, sd=0.0071)
+    >>> number(both), number(Cell(measure="nll", values=(0.5,), mean=0.5, sd=None))
     ('6.50 ± 0.71', '0.5000')
     """
     if cell.mean != cell.mean:

@@ -30,7 +30,7 @@ CONFIGURATION = {
 NATS_NORMALISED = ("cifar10", "cifar100")  # have the benchmark's constants as an option
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scale:
     """How much a network is trained and shown."""
 
@@ -53,23 +53,35 @@ BRIEF = ("fgsm:eps=1/255", "fgsm:eps=4/255", "pgd:eps=1/255,steps=5", "pgd:eps=4
 SGD = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 5e-4}
 SCALES = {
     "smoke": Scale(
-        {"topology": "topology:width=2,cells=1", "size": "size:width=1"},
-        {"epochs": 1, "batch": 32, "optimizer": SGD, "schedule": {"name": "cosine"}},
-        *(64, 64, 16, 8, ATTACKS),
+        spaces={"topology": "topology:width=2,cells=1", "size": "size:width=1"},
+        recipe={"epochs": 1, "batch": 32, "optimizer": SGD, "schedule": {"name": "cosine"}},
+        images=64,
+        test=64,
+        spoilt=16,
+        attacked=8,
+        attacks=ATTACKS,
     ),
     "small": Scale(
-        {"topology": "topology:width=8,cells=1", "size": "size:width=2"},
+        spaces={"topology": "topology:width=8,cells=1", "size": "size:width=2"},
         # The benchmark's own steps. Images as they are: in ten epochs of moved ones nothing is learned by heart.
-        {
+        recipe={
             **{"epochs": 10, "batch": 256, "optimizer": SGD, "schedule": {"name": "cosine"}, "channels_last": True},
             "data": {"augment": "none"},
         },
-        *(5000, 4000, 300, 150, (*BRIEF, "square:eps=1/255,queries=30")),
+        images=5000,
+        test=4000,
+        spoilt=300,
+        attacked=150,
+        attacks=(*BRIEF, "square:eps=1/255,queries=30"),
     ),
     "paper": Scale(
-        {"topology": "topology", "size": "size"},
-        {"epochs": 200, "batch": 256, "optimizer": SGD, "schedule": {"name": "cosine"}},
-        *(0, 0, 2000, 1000, ATTACKS),
+        spaces={"topology": "topology", "size": "size"},
+        recipe={"epochs": 200, "batch": 256, "optimizer": SGD, "schedule": {"name": "cosine"}},
+        images=0,
+        test=0,
+        spoilt=2000,
+        attacked=1000,
+        attacks=ATTACKS,
     ),
 }
 

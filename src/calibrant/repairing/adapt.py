@@ -80,7 +80,7 @@ def adapt(
     Give both base rates (of the positive class, or one for each class), or the labelled rows of the fit and unlabelled
     rows of today, from which the new rates are estimated. Undersampled training data: `from_rates` is their rate.
 
-    >>> m = Map("identity", 2, (), task="binary", score_type="probs")
+    >>> m = Map(calibrator="identity", k=2, steps=(), task="binary", score_type="probs")
     >>> adapt(m, from_rates=0.2, to_rates=0.5)([0.3]).round(8)
     array([0.63157895])
     """

@@ -49,7 +49,7 @@ ALIKE: dict[Outcomes, str] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CandidateLosses:
     """The losses of one calibrator on the rows it is judged on, and the facts that the rule looks at."""
 

@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.torch import checkpoint
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FitState:
     """How far a fit is."""
 

@@ -426,7 +426,9 @@ class Accumulator(TableResult):
         if not isinstance(m, BinOptions):
             return None
         gap = ((sums[1] - sums[2]) / self.total).ravel()
-        return m.spread_of(self._bins(sums), Sampling(self.n, DRAWS, seed).independent(gap, self._bin_errors(sums)))
+        return m.spread_of(
+            self._bins(sums), Sampling(n=self.n, draws=DRAWS, seed=seed).independent(gap, self._bin_errors(sums))
+        )
 
     def _draws(self, what: str, seed: int) -> Array:
         """Values under the sampling noise of the sums, with the variance that a bootstrap of the rows would give."""

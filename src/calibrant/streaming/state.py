@@ -23,7 +23,7 @@ LARGEST_SUM = 1e100  # whose square is finite; sums of rows are far smaller
 SLACK = 1e-6  # of rounding, in sums over n rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class State:
     """The fields of the file, each of the right type; `check_...` compare them with each other."""
 

@@ -41,7 +41,7 @@ class Interval:
     pairs: int = 0  # trainings of both, with the same seed, data and network
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """A claim with its verdict: the difference over all cells, and that of each cell."""
 
@@ -103,7 +103,7 @@ def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int
     With an overlap, seeds are halves of the same images: see `standard_error`.
     """
     if not cells:
-        return Finding(claim, "not run", level, claims)
+        return Finding(claim=claim, verdict="not run", level=level, claims=claims)
     shared = min(len(one) for one in cells.values())
     together = [np.mean([one[:shared] for one in cells.values()], axis=0)] if overlap else list(cells.values())
     overall = interval_of(claim, together, level, overlap)
@@ -126,7 +126,7 @@ def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int
 def verdict_of(claim: Claim, interval: Interval) -> Verdict:
     """By the interval alone: all of it on the claimed side, all of it on the other, or neither.
 
-    >>> claim = Claim("a is lower", of="a", measure="ece", is_="lower", against="b")
+    >>> claim = Claim(says="a is lower", of="a", measure="ece", is_="lower", against="b")
     >>> verdict_of(claim, Interval(-0.015, -0.02, -0.01)), verdict_of(claim, Interval(0.0, -0.01, 0.01))
     ('held', 'inconclusive')
     """
@@ -184,7 +184,7 @@ def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | 
     nearest boundary of the claim, 0 or `within`. None without an interval, or where it would take more than a million.
 
     >>> seen = np.array([[-0.5], [0.5], [-1.5], [-2.5]])  # mean -1, standard deviation 1.29
-    >>> settling_seeds(Claim("c", of="a", measure="ece", is_="lower", against="b"), [seen], 0.05)
+    >>> settling_seeds(Claim(says="c", of="a", measure="ece", is_="lower", against="b"), [seen], 0.05)
     16
     """
     if any(len(one) < 2 for one in cells):

@@ -23,7 +23,7 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass
+@dataclass(kw_only=True)
 class StudyProgress:
     """How far a study is: counts of jobs, and the seconds that jobs of each kind took."""
 
@@ -73,7 +73,7 @@ def _run(
     wanted = {job.key: job for job in jobs}
     done = store.done() & set(wanted)
     failed = set() if retry else set(store.failures()) & set(wanted)
-    progress = StudyProgress(len(wanted), done=len(done), reused=len(done), failed=len(failed))
+    progress = StudyProgress(total=len(wanted), done=len(done), reused=len(done), failed=len(failed))
     missing: Counter[str] = Counter()
     after: dict[str, list[Job]] = {}
     ready: list[Job] = []

@@ -27,7 +27,7 @@ STEPS = 2  # timed, after one that is not
 PIXELS = 16 * 32 * 32  # in such a step: few images where they are large
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """Jobs by kind, how many are finished or shared, and the seconds of one core that the rest would take."""
 

@@ -77,5 +77,5 @@ def _is_worse(direction: str, values: Runs, best: Runs, level: float) -> bool:
     differences = np.array([[values[seed] - best[seed]] for seed in values if seed in best])
     if len(differences) < 2:
         return False
-    claim = Claim("", of="", measure="", is_="higher" if direction == "down" else "lower")
+    claim = Claim(says="", of="", measure="", is_="higher" if direction == "down" else "lower")
     return judge_cells(claim, {"": differences}, level, 1).verdict == "held"

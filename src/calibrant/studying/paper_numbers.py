@@ -42,7 +42,7 @@ def difference_in_paper(claim: Claim, plan: Plan) -> PrintedDifference | None:
 def same_direction(claim: Claim, ours: float, paper: PrintedDifference | None) -> bool:
     """Whether a difference of ours points where the paper's does: its numbers, or its words where it prints none.
 
-    >>> claim = Claim("c", of="a", measure="mce", is_="higher", against="b")
+    >>> claim = Claim(says="c", of="a", measure="mce", is_="higher", against="b")
     >>> against_its_words = PrintedDifference(-0.02, 3, 1, contradicts=True)
     >>> same_direction(claim, -0.01, against_its_words), same_direction(claim, -0.01, None)
     (True, False)

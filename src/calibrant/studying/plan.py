@@ -65,7 +65,7 @@ class Entry:
     rescorer: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """A table of the page: rows are entries, columns are measures, one block for each data set and network."""
 
@@ -78,7 +78,7 @@ class Layout:
     names: Names = field(default_factory=dict)  # as the plan's, for this table alone
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Drawing:
     """A figure of the page, one for each data set and network: a measure over something, or reliability diagrams."""
 
@@ -90,7 +90,7 @@ class Drawing:
     set: str = "test"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A statement that rows can support or contradict: one entry against another, several others, or a number."""
 
@@ -114,7 +114,7 @@ class Claim:
         return [self.against] if self.against else self.among
 
 
-@dataclass(frozen=True, eq=False)  # equal only to itself, so that what it expands to is known by it
+@dataclass(frozen=True, eq=False, kw_only=True)  # equal only to itself, so that what it expands to is known by it
 class Plan:
     """A study, whole. Every key of the TOML file is a field here."""
 

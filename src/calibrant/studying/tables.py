@@ -68,8 +68,9 @@ def settled_by(finding: Finding) -> str:
     """How many seeds would settle an inconclusive claim; empty for one that is decided or has no interval.
 
     >>> from calibrant.studying.plan import Claim
-    >>> claim, some = Claim("c", of="a", measure="ece", is_="lower", against="b"), Interval(-0.01, -0.02, 0.01)
-    >>> settled_by(Finding(claim, "inconclusive", 0.05, 1, some, (), 1234))
+    >>> claim, some = Claim(says="c", of="a", measure="ece", is_="lower", against="b"), Interval(-0.01, -0.02, 0.01)
+    >>> facts = {"verdict": "inconclusive", "level": 0.05, "claims": 1, "overall": some}
+    >>> settled_by(Finding(claim=claim, **facts, seeds_to_settle=1234))
     '1,234'
     """
     if finding.verdict != "inconclusive" or finding.overall is None or finding.overall.low is None:

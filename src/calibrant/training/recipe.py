@@ -18,7 +18,7 @@ MOST_BATCH = 65_536  # images at once
 Epoch = Annotated[int, Bounds(0, MOST_EPOCHS)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Data:
     """Which images, and what is done to them on the way in."""
 
@@ -39,7 +39,7 @@ class Data:
         check_fields(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Optimizer:
     """How weights move."""
 
@@ -71,7 +71,7 @@ class Schedule:
         check_fields(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Meta:
     """Whether a regulariser is learned on the part `meta` while the network trains, and how."""
 
@@ -90,7 +90,7 @@ class Meta:
         check_fields(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A training, whole. Every key of the TOML file is a field here, with one comment each."""
 

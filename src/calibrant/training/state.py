@@ -11,7 +11,7 @@ from calibrant.training.recipe import Recipe
 from calibrant.training.run import Run
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TrainingState:
     """How far a training is: what a killed run needs to continue as if nothing had happened."""
 

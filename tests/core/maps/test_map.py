@@ -221,7 +221,13 @@ EVERY_STEP = {
 
 @pytest.fixture
 def state():
-    m = Map("by hand", K, tuple(EVERY_STEP.values()), {"T": 1.5}, fingerprint=cal.fit(drawn()).fingerprint)
+    m = Map(
+        calibrator="by hand",
+        k=K,
+        steps=tuple(EVERY_STEP.values()),
+        parameters={"T": 1.5},
+        fingerprint=cal.fit(drawn()).fingerprint,
+    )
     return json.loads(m.to_json())
 
 
@@ -321,7 +327,7 @@ def test_steps_must_suit_the_number_of_classes(field, value, state, tmp_path):
 
 
 def test_groups_of_other_classes_are_refused(state, tmp_path):
-    other = Map("by hand", 4, ()).to_dict()
+    other = Map(calibrator="by hand", k=4, steps=()).to_dict()
     refused(state | {"groups": {"a": other}}, tmp_path)
     refused(state | {"groups": [1]}, tmp_path)
     refused(state | {"groups": {"a": None}}, tmp_path)
@@ -359,7 +365,7 @@ def test_a_map_for_other_classes_says_so():
 def test_a_map_with_nan_is_never_written(tmp_path):
     (tmp_path / "map.json").write_text("before")
     with pytest.raises(ValueError):  # noqa: PT011
-        Map("by hand", 3, (Linear(np.array(np.nan), np.array(0.0)),)).save(tmp_path / "map.json")
+        Map(calibrator="by hand", k=3, steps=(Linear(np.array(np.nan), np.array(0.0)),)).save(tmp_path / "map.json")
     assert [(f.name, f.read_text()) for f in tmp_path.iterdir()] == [("map.json", "before")]
 
 

@@ -19,7 +19,7 @@ def predictions(n, k, seed, *, scale=3.0, factor=1.0):
 @pytest.mark.parametrize("spec", ["classwise", "classwise:scheme=mass", "ace_nixon", "tace"])
 def test_the_floor_is_what_simulated_labels_show(spec):
     p, m = predictions(400, 8, 1), make(spec)
-    noise = m.label_noise(p, p.probs, draw_labels(p.probs, 0, 300), Sampling(p.n, 300))
+    noise = m.label_noise(p, p.probs, draw_labels(p.probs, 0, 300), Sampling(n=p.n, draws=300))
     assert noise.value == pytest.approx(m(p), abs=1e-12)
     slow = m.under_calibration(p, 300, 5)
     assert noise.floor.mean() == pytest.approx(slow.mean(), rel=0.03)
@@ -33,9 +33,9 @@ def test_weights_are_repeated_rows():
     repeated = p.take(np.repeat(np.arange(p.n), twice))
     m = make("classwise")
     labels = draw_labels(p.probs, 0)
-    a = m.label_noise(weighted, p.probs, labels, Sampling(p.n, len(labels), weights=weighted.weights))
+    a = m.label_noise(weighted, p.probs, labels, Sampling(n=p.n, draws=len(labels), weights=weighted.weights))
     rows = np.repeat(np.arange(p.n), twice)
-    b = m.label_noise(repeated, p.probs[rows], labels[:, rows], Sampling(len(rows), len(labels)))
+    b = m.label_noise(repeated, p.probs[rows], labels[:, rows], Sampling(n=len(rows), draws=len(labels)))
     assert a.value == pytest.approx(b.value, abs=1e-12)
     assert np.allclose(a.gaps, b.gaps, atol=1e-12)
 

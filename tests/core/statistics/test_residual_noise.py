@@ -20,7 +20,7 @@ def spread(made):
 
 def test_standard_errors_are_those_of_a_bootstrap(rows):
     row, bin_of, residual = rows
-    result = Sampling(600, draws=4000).gather(row, bin_of, residual, BINS)
+    result = Sampling(n=600, draws=4000).gather(row, bin_of, residual, BINS)
     rng = np.random.default_rng(1)
     again = [np.bincount(bin_of[i], residual[i], BINS) / 600 for i in rng.integers(0, 600, size=(4000, 600))]
     assert result.value == pytest.approx(np.bincount(bin_of, residual, BINS) / 600)
@@ -33,7 +33,7 @@ def test_joint_noise_has_the_covariance_of_a_bootstrap():
     residual, first, second = rng.normal(size=500), rng.integers(0, 2, 500), 2 + rng.integers(0, 2, 500)
     row = np.arange(500)
     blocks = [(row, first, residual), (row, second, -residual)]
-    result = Sampling(500, draws=6000).gather_jointly(blocks, BINS)
+    result = Sampling(n=500, draws=6000).gather_jointly(blocks, BINS)
     entries = np.zeros((500, BINS))
     for _, place, value in blocks:
         entries[row, place] += value
@@ -44,9 +44,9 @@ def test_joint_noise_has_the_covariance_of_a_bootstrap():
 def test_whole_weights_are_rows_that_come_together(rows):
     row, bin_of, residual = rows
     weights = np.random.default_rng(3).integers(0, 4, 600)
-    weighted = Sampling(600, draws=4000, weights=weights).gather(row, bin_of, residual, BINS)
+    weighted = Sampling(n=600, draws=4000, weights=weights).gather(row, bin_of, residual, BINS)
     copies = np.repeat(row, weights)
-    repeated = Sampling(len(copies), draws=4000, clusters=copies).gather(
+    repeated = Sampling(n=len(copies), draws=4000, clusters=copies).gather(
         np.arange(len(copies)), bin_of[copies], residual[copies], BINS
     )
     assert weighted.value == pytest.approx(repeated.value, abs=1e-15)
@@ -58,7 +58,7 @@ def test_scaling_all_weights_changes_nothing(rows):
     weights = np.random.default_rng(4).random(600)
     for clusters in (None, row // 3):
         one, ten = (
-            Sampling(600, weights=w, clusters=clusters).gather(row, bin_of, residual, BINS)
+            Sampling(n=600, weights=w, clusters=clusters).gather(row, bin_of, residual, BINS)
             for w in (weights, 10 * weights)
         )
         assert one.value == pytest.approx(ten.value, rel=1e-12)
@@ -69,24 +69,24 @@ def test_copies_in_a_cluster_tell_nothing_new(rows):
     row, bin_of, residual = rows
     copies = np.repeat(row, 4)
     place, value, each = bin_of[copies], residual[copies], np.arange(2400)
-    plain = Sampling(600, draws=4000).gather(row, bin_of, residual, BINS)
-    blind = Sampling(2400, draws=4000).gather(each, place, value, BINS)
-    clustered = Sampling(2400, draws=4000, clusters=copies).gather(each, place, value, BINS)
+    plain = Sampling(n=600, draws=4000).gather(row, bin_of, residual, BINS)
+    blind = Sampling(n=2400, draws=4000).gather(each, place, value, BINS)
+    clustered = Sampling(n=2400, draws=4000, clusters=copies).gather(each, place, value, BINS)
     assert spread(blind) == pytest.approx(spread(plain) / 2, rel=0.08)
     assert spread(clustered) == pytest.approx(spread(plain), rel=0.08)
 
 
 def test_one_row_a_cluster_is_the_joint_noise_of_rows(rows):
     row, bin_of, residual = rows
-    alone = Sampling(600, clusters=row).gather(row, bin_of, residual, BINS)
-    paired = Sampling(600, paired=True).gather(row, bin_of, residual, BINS)
+    alone = Sampling(n=600, clusters=row).gather(row, bin_of, residual, BINS)
+    paired = Sampling(n=600, paired=True).gather(row, bin_of, residual, BINS)
     assert (alone.noise == paired.noise).all()
 
 
 def test_rows_in_no_bin_count_only_in_n(rows):
     row, bin_of, residual = rows
     outside = np.where(bin_of == 3, -1, bin_of)
-    for rule in (Sampling(600), Sampling(600, paired=True)):
+    for rule in (Sampling(n=600), Sampling(n=600, paired=True)):
         result = rule.gather(row, outside, residual, BINS)
         assert result.value[:3] == pytest.approx(np.bincount(bin_of, residual, BINS)[:3] / 600)
         assert result.value[3] == 0
@@ -94,7 +94,7 @@ def test_rows_in_no_bin_count_only_in_n(rows):
 
 def test_paired_draws_of_a_model_and_itself_cancel(rows):
     row, bin_of, residual = rows
-    rule = Sampling(600, paired=True)
+    rule = Sampling(n=600, paired=True)
     a, b = (of_sum(rule.gather(row, bin_of, residual, BINS)) for _ in range(2))
     assert (a.straight == b.straight).all()
 
@@ -139,7 +139,7 @@ def test_clusters_are_covered_where_rows_alone_are_not():
         clusters = np.repeat(np.arange(60), 5)
         residual = 0.9 - (rng.random(60) < 0.8)[clusters]
         for name, given in (("rows", None), ("clusters", clusters)):
-            rule = Sampling(300, draws=300, seed=seed, clusters=given)
+            rule = Sampling(n=300, draws=300, seed=seed, clusters=given)
             result = of_sum(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)).ends(0.025)
             held[name] += result.low <= 0.1 <= result.high
     assert held["clusters"] >= 180

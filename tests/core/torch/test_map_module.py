@@ -147,7 +147,7 @@ def test_damaged_input(tmp_path):
     from calibrant.core.maps.map import Map
 
     with pytest.raises(InputError, match="update calibrant"):
-        TorchMap(Map("new", K, (New(),)))
+        TorchMap(Map(calibrator="new", k=K, steps=(New(),)))
 
 
 def test_the_dispatcher(tmp_path):
@@ -205,7 +205,7 @@ def test_a_program_is_written_through_a_dangling_link(tmp_path):
 
 
 def test_images_have_their_classes_in_front():
-    m = Map("svs", 3, (Linear(np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.0, -0.1])),))
+    m = Map(calibrator="svs", k=3, steps=(Linear(np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.0, -0.1])),))
     z = torch.randn(2, 3, 5, 4, dtype=torch.float64)
     out = m.to_torch()(z)
     assert out.shape == z.shape

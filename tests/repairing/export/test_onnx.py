@@ -35,7 +35,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.repairing.export.onnx import to_onnx
 from calibrant.repairing.fit import fit
 
-TEMPERATURE = Map("temperature", K, (Linear(np.array(0.5), np.array(0.0)),), {"T": 2.0})
+TEMPERATURE = Map(calibrator="temperature", k=K, steps=(Linear(np.array(0.5), np.array(0.0)),), parameters={"T": 2.0})
 
 
 def run(path, outputs, **inputs):
@@ -187,7 +187,7 @@ def test_a_step_it_does_not_know(tmp_path):
             return p
 
     with pytest.raises(InputError, match="update calibrant"):
-        to_onnx(Map("new", K, (New(),)), tmp_path / "m.onnx")
+        to_onnx(Map(calibrator="new", k=K, steps=(New(),)), tmp_path / "m.onnx")
 
 
 @pytest.mark.parametrize("module", ["onnx", "onnxruntime"])
@@ -199,7 +199,7 @@ def test_a_missing_package(module, tmp_path, monkeypatch):
 
 def test_a_wrong_export_is_not_written(tmp_path, monkeypatch):
 
-    wrong = Map("wrong", K, (Linear(np.array(0.6), np.array(0.0)),))
+    wrong = Map(calibrator="wrong", k=K, steps=(Linear(np.array(0.6), np.array(0.0)),))
     right = to_onnx_module._alone
     monkeypatch.setattr(to_onnx_module, "_alone", lambda m: right(wrong))
     with pytest.raises(InputError, match="report this map"):

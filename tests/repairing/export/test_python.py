@@ -69,7 +69,7 @@ def test_it_refuses_other_rows(tmp_path):
 
 @pytest.mark.parametrize("name", ['"""\nraise SystemExit', "x'\n1/0 #", "\\", "{k}\r1/0"])
 def test_a_name_cannot_run(name, tmp_path):
-    to_python(Map(name, K, ()), tmp_path / "m.py")
+    to_python(Map(calibrator=name, k=K, steps=()), tmp_path / "m.py")
 
 
 def test_damaged_input(tmp_path):
@@ -79,20 +79,22 @@ def test_damaged_input(tmp_path):
     with pytest.raises(InputError, match="a whole map"):
         to_python(damaged_map(), out)
     with pytest.raises(InputError, match="update calibrant"):
-        to_python(Map("odd", K, (Curves([np.array([0.5])], [np.array([0.1, 0.9])], "wave", "top"),)), out)
+        to_python(
+            Map(calibrator="odd", k=K, steps=(Curves([np.array([0.5])], [np.array([0.1, 0.9])], "wave", "top"),)), out
+        )
 
     class New(Step):
         def __call__(self, p):
             return p
 
     with pytest.raises(InputError, match="update calibrant"):
-        to_python(Map("new", K, (New(),)), out)
+        to_python(Map(calibrator="new", k=K, steps=(New(),)), out)
     assert not out.exists()
 
 
 def test_a_wrong_export_is_not_written(tmp_path, monkeypatch):
     right = to_python_module.source
-    wrong = Map("wrong", K, (Linear(np.array(0.6), np.array(0.0)),))
+    wrong = Map(calibrator="wrong", k=K, steps=(Linear(np.array(0.6), np.array(0.0)),))
     monkeypatch.setattr(to_python_module, "source", lambda m: right(wrong))
     with pytest.raises(InputError, match="report this map"):
         to_python(map_of("number"), tmp_path / "m.py")
@@ -101,5 +103,5 @@ def test_a_wrong_export_is_not_written(tmp_path, monkeypatch):
 
 def test_many_classes(tmp_path):
     weight = np.random.default_rng(0).normal(size=(300, 300)) / 17
-    done = to_python(Map("matrix", 300, (Linear(weight, np.zeros(300)),)), tmp_path / "m.py")
+    done = to_python(Map(calibrator="matrix", k=300, steps=(Linear(weight, np.zeros(300)),)), tmp_path / "m.py")
     assert done.rows >= 10

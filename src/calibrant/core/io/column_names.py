@@ -33,7 +33,7 @@ LABELS, CORRECT = ("label", "labels"), ("correct",)
 MOST_NAMES = 200  # of the columns, searched for a similar name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Columns:
     """Names of columns and how to read them, as the user says; None stands for the standard name."""
 

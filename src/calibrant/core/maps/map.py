@@ -34,7 +34,7 @@ class Fit:
     steps: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Map:
     """Predictions in, calibrated predictions out. Made by `fit`; nothing in it can run code."""
 

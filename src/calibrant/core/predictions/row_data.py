@@ -32,7 +32,7 @@ class RowArguments:
         return RowArguments(**{name: change(name, array) for name, array in given.items()})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowData:
     """Valid data of rows beside scores and labels; every array has one entry per row."""
 

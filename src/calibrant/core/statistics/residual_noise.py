@@ -42,7 +42,7 @@ class NoisyValues:
         return NoisyValues(self.value @ matrix, self.noise @ matrix)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How rows were drawn: their number, weights and clusters, and the seed and number of draws of their noise.
 
@@ -50,7 +50,7 @@ class Sampling:
     these rows shares its noise row by row: two models on the same rows. With `calibrated`, draws are what a calibrated
     model would show: residuals of whole clusters with random signs, around 0.
 
-    >>> three = Sampling(3, draws=4)
+    >>> three = Sampling(n=3, draws=4)
     >>> made = three.gather(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([0.1, -0.4, 0.2]), 2)
     >>> made.value.round(4), made.noise.shape
     (array([ 0.0333, -0.0667]), (4, 2))

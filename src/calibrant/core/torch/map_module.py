@@ -34,7 +34,7 @@ class TorchMap(nn.Module):
 
     >>> import numpy as np
     >>> from calibrant.core.maps.steps import Linear
-    >>> m = Map("temperature", 2, (Linear(np.array(np.log(3) / 2), np.array(0.0)),))  # T = 2 / ln 3
+    >>> m = Map(calibrator="temperature", k=2, steps=(Linear(np.array(np.log(3) / 2), np.array(0.0)),))  # T = 2 / ln 3
     >>> nn.Sequential(nn.Identity(), TorchMap(m))(torch.tensor([[2.0, 0.0]])).softmax(1)
     tensor([[0.7500, 0.2500]])
     """
@@ -75,7 +75,7 @@ class TorchMap(nn.Module):
         >>> from calibrant.core.maps.steps import Linear
         >>> layer = nn.Linear(1, 2)
         >>> before = layer(torch.ones(1, 1))
-        >>> TorchMap(Map("temperature", 2, (Linear(np.array(0.5), np.array(0.0)),))).fold_into(layer)
+        >>> TorchMap(Map(calibrator="temperature", k=2, steps=(Linear(np.array(0.5), np.array(0.0)),))).fold_into(layer)
         >>> torch.allclose(layer(torch.ones(1, 1)), before / 2)
         True
         """
