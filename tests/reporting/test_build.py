@@ -19,7 +19,7 @@ from calibrant.reporting.build import build
 from calibrant.reporting.calibrator_trials import calibrators_for
 from calibrant.reporting.cost import CostTable
 from calibrant.reporting.page import page
-from calibrant.reporting.segments import by_prediction, check_groups
+from calibrant.reporting.segments import by_group, by_prediction, check_groups
 
 
 def small(n=150, k=3, seed=0, sharpness=2.5):
@@ -439,3 +439,9 @@ def test_models_with_confidences_only_are_joined_by_id():
     assert {m.n for m in r.models} == {280}
     assert next(m for m in r.models if m.name == "b").says == pytest.approx(b.score.mean())
     assert all("the 280 rows that every model has: a has 20 more" in m.cautions[0] for m in r.models)
+
+
+def test_a_column_may_have_the_name_of_our_own_segments(p):
+    groups = by_group(p, None, np.arange(p.n) % 2, "predicted class")
+    assert "groups" in groups.words
+    assert "when it predicts" not in groups.words

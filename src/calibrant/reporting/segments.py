@@ -28,14 +28,15 @@ def by_prediction(p: Predictions, after: Predictions | None, class_names: Sequen
     """Rows by the predicted class."""
     parts = [(class_names[c], np.flatnonzero(p.predicted == c)) for c in range(p.k)]
     later = None if after is None else [np.flatnonzero(after.predicted == c) for c in range(p.k)]
-    return _segments("predicted class", parts, p, after, later)
+    return summarise("predicted class", _segments(parts, p, after, later), p.task, of_classes=True)
 
 
 def by_group(p: Predictions, after: Predictions | None, groups: Names, name: str) -> Segments:
     """Rows by the value of a column."""
     values = groups.astype(str)
     parts = [(visible(str(value)), np.flatnonzero(values == value)) for value in np.unique(values)]
-    return _segments(visible(name), parts, p, after, None if after is None else [rows for _, rows in parts])
+    later = None if after is None else [rows for _, rows in parts]
+    return summarise(visible(name), _segments(parts, p, after, later), p.task)
 
 
 def check_groups(groups: npt.ArrayLike, n: int, name: str = "groups") -> Names:
@@ -59,8 +60,8 @@ def check_groups(groups: npt.ArrayLike, n: int, name: str = "groups") -> Names:
 
 
 def _segments(
-    by: str, parts: list[tuple[str, Any]], p: Predictions, after: Predictions | None, later: list[Any] | None
-) -> Segments:
+    parts: list[tuple[str, Any]], p: Predictions, after: Predictions | None, later: list[Any] | None
+) -> list[Segment]:
     rows = []
     for i, (name, members) in enumerate(parts):
         if not len(members) or (p.weights is not None and not p.weights[members].any()):
@@ -70,17 +71,17 @@ def _segments(
             q = after.take(later[i])
             gap_after = q.mean(q.score - q.outcome)
         rows.append(_segment(name, p.take(members), gap_after))
-    return summarise(by, rows, p.task)
+    return rows
 
 
-def summarise(by: str, rows: list[Segment], task: str) -> Segments:
+def summarise(by: str, rows: list[Segment], task: str, *, of_classes: bool = False) -> Segments:
     """Mark what is more than noise, the test of one depending on all the others; the worst first."""
     tested = [i for i, s in enumerate(rows) if s.p_value == s.p_value]
     yes = _discoveries([rows[i].p_value for i in tested])
     beyond = {i for i, significant in zip(tested, yes, strict=True) if significant}
     marked = [replace(s, beyond_noise=i in beyond) for i, s in enumerate(rows)]
     marked.sort(key=lambda s: (-max(s.low, -s.high, 0.0) if s.low == s.low else 0.0, -abs(s.gap) * s.n**0.5))
-    return Segments(by, _words(by, marked, task), len(beyond), tuple(marked))
+    return Segments(by, _words(marked, task, of_classes), len(beyond), tuple(marked))
 
 
 def _segment(name: str, p: Predictions, gap_after: float | None) -> Segment:
@@ -142,9 +143,9 @@ def _discoveries(p_values: list[float]) -> npt.NDArray[np.bool_]:
     return np.asarray(benjamini_hochberg(np.array(p_values)) <= FALSE_ALARMS)
 
 
-def _words(by: str, rows: list[Segment], task: str) -> str:
+def _words(rows: list[Segment], task: str, of_classes: bool) -> str:
     words = vocabulary_of(task)
-    what, many = ("class", "classes") if by == "predicted class" else ("group", "groups")
+    what, many = ("class", "classes") if of_classes else ("group", "groups")
     off = [s for s in rows if s.beyond_noise]
     if len(rows) == 1:
         return f"There is one {what} only, {rows[0].name}."
@@ -158,7 +159,7 @@ def _words(by: str, rows: list[Segment], task: str) -> str:
     if len(off) == 1:
         sides = words.over if over else words.under
     worst = off[0]
-    where = f"when it predicts {worst.name}" if by == "predicted class" else f"in {worst.name}"
+    where = f"when it predicts {worst.name}" if of_classes else f"in {worst.name}"
     return (
         f"{len(off)} of {fmt.count(len(rows), what, many)} {'is' if len(off) == 1 else 'are'} off by more than "
         f"noise explains ({sides}). Worst: {where} it {words.says} {fmt.percent(worst.says)} "
