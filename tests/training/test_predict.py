@@ -115,4 +115,4 @@ def test_a_network_that_gives_nan_is_named(small_run):
     network.head.weight.data.fill_(float("nan"))
     part = part_of_run(trained, "test")
     with pytest.raises(InputError, match=f"network: expected finite logits, got NaN or infinity in {len(part.labels)}"):
-        predict(network, part, trained.pixels(device_of("cpu"), "test"))
+        predict(network, part, trained.pixels(device_of("cpu")))
