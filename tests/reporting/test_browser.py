@@ -293,18 +293,19 @@ def test_without_scripts_all_tables_stand(visit, browser, files):
 def test_the_threshold_follows_the_costs(browser, tmp_path):
     rng = np.random.default_rng(0)
     s = np.round(rng.beta(1, 4, 300), 3)
+    s[:20] = 0.0198  # above 1 / 51, below the 2.0 % that it was once rounded to
     y = rng.random(300) < 0.6 * s
     r = build(cal.Predictions.binary(s, y), calibrators=["temperature"], cost="fn=4,fp=1", resamples=40)
     r.save(tmp_path / "binary.html")
     context = browser.new_context()
     tab = context.new_page()
     tab.goto((tmp_path / "binary.html").as_uri())
-    for fn in (None, 9):
+    for fn in (None, 9, 50):
         if fn is not None:
             tab.fill("#cost-fn", str(fn))
         cut = 1 / (1 + (fn or 4))
         called = s >= cut
-        assert number(tab, "cut-shown") == round(100 * cut, 1)
+        assert number(tab, "cut-shown") == round(100 * cut, 2)
         assert number(tab, "cut-called") == pytest.approx(100 * called.mean(), abs=0.051)
         assert number(tab, "cut-found") == pytest.approx(100 * called[y].mean(), abs=0.051)
         assert number(tab, "cut-precision") == pytest.approx(100 * y[called].mean(), abs=0.051)

@@ -254,6 +254,16 @@ def test_hugging_face_asks_which_of_two_sets_to_fit_on(tmp_path, transformers):
         trainer.train()
 
 
+def test_hugging_face_names_a_misspelt_set_before_the_end(tmp_path, transformers, recwarn):
+    """A warning at the second evaluation: at the end hours of training may have passed."""
+    trainer = trainer_of(transformers, tmp_path, HuggingFaceMetrics(fit_on="vall"), save_strategy="no")
+    trainer.eval_dataset = {"val": Halves(0), "test": Halves(30)}
+    with pytest.raises(InputError, match=r"evaluation of the set 'vall', got 'val' and 'test'.*check fit_on"):
+        trainer.train()
+    warned = [str(w.message) for w in recwarn if "no map can be fitted so far" in str(w.message)]
+    assert "of the set 'vall', got 'val' and 'test'" in warned[0]
+
+
 class Evaluated:
     """What a Trainer hands to compute_metrics."""
 

@@ -107,6 +107,7 @@ class HuggingFaceMetrics:
         self._evaluation: Predictions | None = None  # the last one, of whatever set
         self._held_out: Predictions | None = None  # the last one of the set to fit on
         self._evaluated = -1  # its step
+        self._other_sets: dict[str, int] = {}  # not to fit on: name, and step of the first evaluation
         self._prefix = ""  # of its keys in the log: eval, or eval_NAME where there are several sets
         self.map: Map | None = None
         self.step = -1
@@ -150,7 +151,13 @@ class HuggingFaceMetrics:
     def _take_evaluation(self, logged: dict[str, float], args: Any, step: int) -> None:
         """Keep the predictions of an evaluation if its set is the one to fit on."""
         prefix = self._prefix_of(logged)
-        if prefix is None or not self._is_to_fit_on(prefix, logged, args):
+        if prefix is None:
+            return
+        if not self._is_to_fit_on(prefix, logged, args):
+            first = self._other_sets.setdefault(prefix.removeprefix("eval_"), step)
+            if first < step and self._held_out is None and self._collector.fit_with is not None:
+                words = f"no map can be fitted so far: {self._no_evaluation()}"
+                warnings.warn(words, stacklevel=2)  # another callback may evaluate it later: no error yet
             return
         if self._prefix and prefix != self._prefix:
             names = " and ".join(repr(name.removeprefix("eval_")) for name in (self._prefix, prefix))
@@ -181,10 +188,14 @@ class HuggingFaceMetrics:
         if self._collector.fit_with is None:
             return None
         if self._held_out is None:
-            which = "" if self._fit_on is None else f" of the set '{self._fit_on}'"
-            fix = "give the Trainer an eval_dataset and an eval_strategy" + (which and ", and check fit_on")
-            raise InputError("HuggingFaceMetrics", expected=f"an evaluation{which}", got="none", fix=fix)
+            raise self._no_evaluation()
         return fit(self._held_out, self._collector.fit_with)
+
+    def _no_evaluation(self) -> InputError:
+        which = "" if self._fit_on is None else f" of the set '{self._fit_on}'"
+        got = " and ".join(repr(name) for name in self._other_sets) or "none"
+        fix = "give the Trainer an eval_dataset and an eval_strategy" + (which and ", and check fit_on")
+        return InputError("HuggingFaceMetrics", expected=f"an evaluation{which}", got=got, fix=fix)
 
     def _keep(self, args: Any, state: Any, best: str | None) -> None:
         """The map of the evaluation whose weights the Trainer has now: those in the folder `best`, or the last ones."""

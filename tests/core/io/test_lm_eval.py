@@ -162,5 +162,8 @@ def test_tasks_with_several_right_options_are_refused(tmp_path):
         file.write_text(json.dumps(line | {"acc": 1.0}) + "\n" + json.dumps(line | {"acc": acc}) + "\n")
         with pytest.raises(InputError, match=r"line 2: expected acc 1, with option 0 .*several right options"):
             Predictions.load(file)
+    file.write_text(json.dumps(line | {"acc": 4.3213155125571937e-13}) + "\n")
+    with pytest.raises(InputError, match=r"got acc 4\.32e-13\."):
+        Predictions.load(file)
     file.write_text((json.dumps(line | {"acc": 1.0}) + "\n") * 2)
     assert Predictions.load(file).correct.all()

@@ -134,7 +134,7 @@ def _check_accuracy(where: str, acc: Any, scores: list[float], right: int) -> No
     raise InputError(
         where,
         expected=f"acc {int(int(np.argmax(scores)) == right)}, with option {right} as the only right one",
-        got=f"acc {str(acc)[:20]}",
+        got=f"acc {acc:.3g}" if isinstance(acc, int | float) else f"acc '{str(acc)[:20]}'",
         fix="tasks with several right options cannot be read: log one with a single right option (truthfulqa_mc1), "
         "or name the field of the right option with label='...' (--label-column)",
     )
