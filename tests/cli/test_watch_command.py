@@ -176,6 +176,19 @@ def test_prometheus_text_of_measures(bad, tmp_path):
     assert "--stream" in run("measure", bad, "--format", "prometheus", code=2).stderr
 
 
+def test_a_segment_of_one_row_has_no_interval(tmp_path):
+    """Ends equal to its value raised an alert for every new segment."""
+    lines = [{"confidence": 0.5 + i / 200, "correct": i % 2, "segment": "old"} for i in range(60)]
+    lines.append({"confidence": 0.99, "correct": 0, "segment": "new"})
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    stream = ("measure", tmp_path / "p.jsonl", "--stream", "-m", "ece", "--group-column", "segment")
+    out = run(*stream, "--format", "prometheus").stdout
+    assert 'calibrant_ece{segment="new"} 0.99' in out
+    assert 'calibrant_ece_low{segment="old"}' in out
+    assert 'calibrant_ece_low{segment="new"}' not in out
+    assert 'calibrant_ece_high{segment="new"}' not in out
+
+
 def test_sums_continue_from_their_state(tmp_path):
     rows, state = frame(3000, seed=1), tmp_path / "sums.json"
     file, other = tmp_path / "day.csv", tmp_path / "other.csv"
