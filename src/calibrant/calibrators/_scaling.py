@@ -41,7 +41,7 @@ class Scaling(Protocol):
 
 
 @dataclass(frozen=True)
-class _Coupled:
+class _CoupledScaling:
     """One factor (2k, 2k) for weight and bias of a vector."""
 
     factor: Array
@@ -127,7 +127,7 @@ def scaling(z: Floats, weight: Array, ridge: Ridge | None) -> Scaling:
     curvature = _vector_curvature(sample, weight)
     if ridge is not None:
         np.fill_diagonal(curvature, np.diag(curvature) + 2 * np.repeat([ridge.diagonal, ridge.bias], k))
-    return _Coupled(_inverse_root(curvature), 2 * k)
+    return _CoupledScaling(_inverse_root(curvature), 2 * k)
 
 
 def _of_matrix(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:

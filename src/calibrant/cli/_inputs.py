@@ -14,7 +14,7 @@ from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns, LabelRule
 
 if TYPE_CHECKING:
-    from calibrant.core.io.missing import Missing
+    from calibrant.core.io.missing import MissingCount
     from calibrant.core.predictions import Predictions
 
 Name = str | None
@@ -59,7 +59,7 @@ class Inputs:
         self,
         path: Path,
         rows: int,
-        on_missing: Callable[["Missing"], None] | None = None,
+        on_missing: Callable[["MissingCount"], None] | None = None,
         rules: BatchRules = STRICT,
         log: BatchLog | None = None,
     ) -> Iterator["Predictions"]:

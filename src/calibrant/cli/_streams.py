@@ -14,7 +14,7 @@ from calibrant.core.config.bounds import at_least
 from calibrant.core.errors import InputError
 from calibrant.core.io.batch_rules import BatchLog, BatchRules, check_missing_label
 from calibrant.core.io.formats import STDIN, file_format
-from calibrant.core.io.missing import Missing, total_missing
+from calibrant.core.io.missing import MissingCount, total_missing
 from calibrant.core.lock import lock_file
 from calibrant.core.predictions import Predictions
 from calibrant.streaming.cursor import Cursor, NewRows, find_renamed
@@ -56,7 +56,7 @@ class StreamReading:
 
     batch_sizes: list[int] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
-    missing: Missing | None = None
+    missing: MissingCount | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -81,7 +81,7 @@ def read_stream(
     batch_rows, save_every = settings.batch_rows, settings.save_every
     if save_every is not None and state is None:
         raise InputError("save_every", expected="--state as well", got="no --state", fix="add --state state.json")
-    reading, gone = StreamReading(), list[Missing]()
+    reading, gone = StreamReading(), list[MissingCount]()
     rows_at_once = batch_rows if save_every is None else min(batch_rows, save_every)
     rules = BatchRules(
         missing_label=check_missing_label(missing_label),
@@ -90,7 +90,7 @@ def read_stream(
     )
     log = BatchLog()
 
-    def batches(missing: list[Missing], log: BatchLog) -> Iterator[Predictions]:
+    def batches(missing: list[MissingCount], log: BatchLog) -> Iterator[Predictions]:
         if npz and file_format(file) == ".npz":
             p = inputs.load(file)
             missing += [p.missing] if p.missing else []

@@ -11,7 +11,7 @@ from calibrant.cli._inputs import Inputs
 from calibrant.cli._streams import StreamSettings, lock_state, read_stream
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.inspect_logs import is_inspect_log
-from calibrant.core.io.missing import Missing
+from calibrant.core.io.missing import MissingCount
 from calibrant.core.json import read_json
 from calibrant.measuring.check import Check, all_pass
 from calibrant.reporting import tables
@@ -41,7 +41,7 @@ class SumsOutput:
     confidence: float
     seed: int
 
-    def show(self, sums: States, origin: str, missing: Missing | None = None, notes: Sequence[str] = ()) -> None:
+    def show(self, sums: States, origin: str, missing: MissingCount | None = None, notes: Sequence[str] = ()) -> None:
         """Print every measure; `origin` says where the rows were read."""
         if self.form == "prometheus":
             print(sums.to_prometheus(), end="")
@@ -100,7 +100,7 @@ def _begin(state: Path | None, measures: list[str] | None, group: str | None) ->
     return saved
 
 
-def _show_one(sums: cal.Accumulator, output: SumsOutput, origin: str, missing: Missing | None) -> None:
+def _show_one(sums: cal.Accumulator, output: SumsOutput, origin: str, missing: MissingCount | None) -> None:
     rows = sums.measure_all(confidence=output.confidence, seed=output.seed)
     if output.form == "json":
         extra = {"missing": missing.to_dict()} if missing else {}

@@ -22,7 +22,7 @@ from calibrant.deciding.cost_lines import cost_lines
 from calibrant.deciding.costs import CostRule, as_percent, check_rule, cost_rule
 from calibrant.deciding.decision import Aim, Decision
 from calibrant.deciding.policy import HAND_OVER, Policy
-from calibrant.deciding.results import Answered, AnsweredShare, CostLine
+from calibrant.deciding.results import AnsweredShare, AnsweredSummary, CostLine
 from calibrant.measures import check_predictions
 
 ERROR_RATES = (0.01, 0.02, 0.05, 0.1)  # at which the share that can be answered is told
@@ -176,7 +176,7 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
     )
 
 
-def _answered(policy: Policy, q: Predictions, confidence: float) -> Answered:
+def _answered(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
     """What a policy with one threshold does on rows: by weight, with an interval of the error rate."""
     from calibrant.core.statistics.mean_interval import standard_error
     from calibrant.core.statistics.wilson import wilson
@@ -188,7 +188,7 @@ def _answered(policy: Policy, q: Predictions, confidence: float) -> Answered:
     recall = q.mean(kept & right) / q.mean(right) if positive and right.any() else None
     if not share:
         nan = float("nan")
-        return Answered(share=0.0, n=0.0, error=nan, low=nan, high=nan, recall=recall)
+        return AnsweredSummary(share=0.0, n=0.0, error=nan, low=nan, high=nan, recall=recall)
     error = q.mean(kept & ~right) / share
     rows = share * q.effective
     if (
@@ -197,7 +197,7 @@ def _answered(policy: Policy, q: Predictions, confidence: float) -> Answered:
         apart = standard_error(q, np.where(kept, ~right - error, 0.0)) / share
         rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[kept])))
     low, high = (float(end) for end in wilson(error, rows, confidence))
-    return Answered(share=share, n=share * total, error=error, low=low, high=high, recall=recall)
+    return AnsweredSummary(share=share, n=share * total, error=error, low=low, high=high, recall=recall)
 
 
 def _shares(p: Predictions, q: Predictions | None, confidence: float) -> tuple[AnsweredShare, ...]:
@@ -221,7 +221,7 @@ class Judgement:
 
     n: int
     costs: tuple[CostLine, ...] = ()
-    answered: Answered | None = None
+    answered: AnsweredSummary | None = None
     outcome: Literal["kept", "open", "broken"] | None = None  # of the bound: open where noise can explain the excess
     words: str = ""
 

@@ -16,7 +16,7 @@ from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import whole_percent
 from calibrant.deciding.policy import Policy
-from calibrant.deciding.results import Answered, AnsweredShare, CostLine
+from calibrant.deciding.results import AnsweredShare, AnsweredSummary, CostLine
 
 VERSION = 1
 Aim = Literal["cost", "max_error", "min_precision"]
@@ -38,7 +38,7 @@ class Decision:
     words: str  # what is done, and what is known about it
     n: int  # rows that it was decided on
     costs: tuple[CostLine, ...] = ()  # of a decision by cost: its own, and of other decisions, per row
-    answered: Answered | None = None  # of a decision with a guarantee
+    answered: AnsweredSummary | None = None  # of a decision with a guarantee
     rows_needed: int | None = None  # about so many in all, where the guarantee is not possible with these
     shares: tuple[AnsweredShare, ...] = ()  # what could be answered with other error rates, before and after the map
     notes: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Decision:
                 words=read_typed(state, "words", str),
                 n=read_typed(state, "n", int),
                 costs=tuple(CostLine.from_dict(one) for one in read_typed(state, "costs", list)),
-                answered=None if answered is None else Answered.from_dict(answered),
+                answered=None if answered is None else AnsweredSummary.from_dict(answered),
                 rows_needed=None if state["rows_needed"] is None else read_typed(state, "rows_needed", int),
                 shares=tuple(AnsweredShare.from_dict(one) for one in read_typed(state, "shares", list)),
                 notes=tuple(str(note) for note in read_typed(state, "notes", list)),

@@ -39,7 +39,7 @@ class CostLine(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered(Result):
+class AnsweredSummary(Result):
     """Rows that are answered, or called positive, and their errors."""
 
     share: float  # of all rows

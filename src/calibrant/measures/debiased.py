@@ -11,13 +11,13 @@ from calibrant.measures._base import BinnedMeasure
 
 
 @dataclass(frozen=True)
-class Debiased(BinnedMeasure):
+class DebiasedError(BinnedMeasure):
     """RMS calibration error minus the part that sampling noise explains, before the root.
 
     Clipped at 0, so a well-calibrated model often shows exactly 0. Bins of one sample count nothing.
 
     >>> p = Predictions.from_probs([[0.9, 0.1]] * 3 + [[0.8, 0.2]], labels=[0, 0, 1, 1])
-    >>> round(Debiased(bins=1)(p), 4)  # gap 0.375, accuracy 0.5: sqrt(0.375 ** 2 - 0.25 / 3)
+    >>> round(DebiasedError(bins=1)(p), 4)  # gap 0.375, accuracy 0.5: sqrt(0.375 ** 2 - 0.25 / 3)
     0.2394
     """
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import ColumnRoles, is_numbered, missing_from
-from calibrant.core.io.missing import Missing, MissingPolicy, apply_policy
+from calibrant.core.io.missing import MissingCount, MissingPolicy, apply_policy
 from calibrant.core.io.size_limits import check_unpacked
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def parse_numbers(frame: "pl.DataFrame", place: Place, roles: ColumnRoles) -> "p
 
 def resolve_missing(
     frame: "pl.DataFrame", place: Place, roles: ColumnRoles, policy: MissingPolicy
-) -> tuple["pl.DataFrame", Missing | None]:
+) -> tuple["pl.DataFrame", MissingCount | None]:
     """The rows that have a score, or all rows where a missing score counts as wrong."""
     import polars as pl
 

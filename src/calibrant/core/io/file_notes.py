@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.io.missing import POLICIES, Missing, check_policy
+from calibrant.core.io.missing import POLICIES, MissingCount, check_policy
 
 MOST_NOTES, LONGEST = 8, 400  # number of notes, and characters of one: a file may come from anybody
 WHATS = ("score", "confidence", "logit of the confidence")
 
 
-def write_notes(missing: Missing | None, notes: tuple[str, ...]) -> str | None:
+def write_notes(missing: MissingCount | None, notes: tuple[str, ...]) -> str | None:
     """The line of JSON; None where there is nothing to write."""
     if missing is None and not notes:
         return None
@@ -21,7 +21,7 @@ def write_notes(missing: Missing | None, notes: tuple[str, ...]) -> str | None:
     return json.dumps({"missing": counts, "notes": list(notes)})
 
 
-def read_notes(array: npt.ArrayLike | None) -> tuple[Missing | None, tuple[str, ...]]:
+def read_notes(array: npt.ArrayLike | None) -> tuple[MissingCount | None, tuple[str, ...]]:
     """The notes in an array that may hold such a line; any other content of a column of this name is ignored."""
     cells = np.atleast_1d(np.asarray(() if array is None else array))
     if cells.size != 1 or cells.dtype.kind != "U":
@@ -37,7 +37,7 @@ def read_notes(array: npt.ArrayLike | None) -> tuple[Missing | None, tuple[str, 
     return _missing(content.get("missing")), tuple(valid[:MOST_NOTES])
 
 
-def _missing(content: Any) -> Missing | None:
+def _missing(content: Any) -> MissingCount | None:
     if not isinstance(content, dict):
         return None
     rows, of, policy, what = (content.get(name) for name in ("rows", "of", "policy", "what"))
@@ -45,4 +45,4 @@ def _missing(content: Any) -> Missing | None:
         return None
     if policy not in POLICIES[1:] or what not in WHATS:
         return None
-    return Missing(rows, of, check_policy(policy), what)
+    return MissingCount(rows, of, check_policy(policy), what)

@@ -15,7 +15,7 @@ from calibrant.core.io.folders import read_folder
 from calibrant.core.io.formats import display_name, existing, file_format, file_parts, plain_file
 from calibrant.core.io.inspect_logs import is_inspect_log, read_inspect_log
 from calibrant.core.io.lm_eval import is_lm_eval, read_lm_eval
-from calibrant.core.io.missing import Missing, apply_policy
+from calibrant.core.io.missing import MissingCount, apply_policy
 from calibrant.core.io.npz import open_npz
 from calibrant.core.io.score_table import ScoreTable, build_table
 from calibrant.core.io.tables import column_names, read_wanted, table_batches
@@ -65,7 +65,7 @@ def load_batches(
     rows: int,
     columns: Columns = STANDARD_NAMES,
     *,
-    on_missing: Callable[[Missing], None] | None = None,
+    on_missing: Callable[[MissingCount], None] | None = None,
     rules: BatchRules = STRICT,
     log: BatchLog | None = None,
 ) -> Iterator[ScoreTable]:
@@ -117,7 +117,7 @@ def _check_streamable(file: Path, columns: Columns) -> None:
 
 
 def _batch(
-    frame: "pl.DataFrame", file: Path, columns: Columns, names: list[str], on_missing: Callable[[Missing], None]
+    frame: "pl.DataFrame", file: Path, columns: Columns, names: list[str], on_missing: Callable[[MissingCount], None]
 ) -> ScoreTable | None:
     """The scores of one batch; None where all its rows are left out."""
     if frame.height == 0:
@@ -126,7 +126,7 @@ def _batch(
     roles = assign_roles(names, columns, str(file))
     if columns.missing != "error":
         gaps = int(rows_without_score(parse_numbers(whole, file, roles), roles).sum())
-        on_missing(Missing(gaps, whole.height, columns.missing, roles.noun))
+        on_missing(MissingCount(gaps, whole.height, columns.missing, roles.noun))
         if columns.missing == "drop" and gaps == whole.height:
             return None
     return from_frame(whole, file, columns, whole.columns)
@@ -166,7 +166,7 @@ def _from_npz(file: Path, columns: Columns, labels: LabelRule) -> ScoreTable:
 
 def _resolve_missing(
     file: Path, arrays: dict[str, Any], roles: ColumnRoles, columns: Columns
-) -> tuple[dict[str, Any], Missing | None]:
+) -> tuple[dict[str, Any], MissingCount | None]:
     """Drop rows whose one score is NaN, or set it to 0 where they count as wrong."""
     scores = arrays[roles.content]
     if roles.per_class or scores.ndim != 1 or scores.dtype.kind != "f":

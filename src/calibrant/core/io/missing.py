@@ -14,10 +14,10 @@ POLICIES: tuple[MissingPolicy, ...] = ("error", "drop", "count_as_wrong")
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingCount:
     """The number of rows without a score among all rows, and the policy that was applied to them.
 
-    >>> print(Missing(2, of=8, policy="drop", what="confidence"))
+    >>> print(MissingCount(2, of=8, policy="drop", what="confidence"))
     2 of 8 rows (25.0 %) have no confidence and were left out.
     """
 
@@ -39,15 +39,15 @@ class Missing:
         share = fmt.percent(self.share)
         return f"{self.rows:,} of {self.of:,} rows ({share}) {'has' if one else 'have'} no {self.what} and {outcome}."
 
-    def __add__(self, other: "Missing") -> "Missing":
+    def __add__(self, other: "MissingCount") -> "MissingCount":
         """The counts of two parts of one file."""
-        return Missing(self.rows + other.rows, self.of + other.of, self.policy, self.what)
+        return MissingCount(self.rows + other.rows, self.of + other.of, self.policy, self.what)
 
     def to_dict(self) -> dict[str, object]:
         return {"rows": self.rows, "of": self.of, "share": self.share, "policy": self.policy}
 
 
-def total_missing(parts: Sequence[Missing]) -> Missing | None:
+def total_missing(parts: Sequence[MissingCount]) -> MissingCount | None:
     """The sum over all parts of a file; None where every row has a score."""
     total = reduce(add, parts) if parts else None
     return total if total is not None and total.rows else None
@@ -60,7 +60,7 @@ def check_policy(policy: str) -> MissingPolicy:
     raise unknown_name("missing", policy, POLICIES)
 
 
-def apply_policy(where: str, what: str, rows: int, of: int, policy: MissingPolicy) -> Missing | None:
+def apply_policy(where: str, what: str, rows: int, of: int, policy: MissingPolicy) -> MissingCount | None:
     """The record of rows without a score, or the error that the policy asks for; None where there are no such rows."""
     if rows == 0:
         return None
@@ -79,4 +79,4 @@ def apply_policy(where: str, what: str, rows: int, of: int, policy: MissingPolic
         )
     if policy == "drop" and rows == of:
         raise InputError(where, expected=f"a {what}", got=f"none in any of {of:,} rows", fix="name another column")
-    return Missing(rows, of, policy, what)
+    return MissingCount(rows, of, policy, what)

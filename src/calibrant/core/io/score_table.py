@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from calibrant.core.io.column_names import ColumnRoles, Columns, ScoreContent
 from calibrant.core.io.file_notes import read_notes
-from calibrant.core.io.missing import Missing
+from calibrant.core.io.missing import MissingCount
 
 Values = npt.NDArray[Any]
 
@@ -32,7 +32,7 @@ class ScoreTable:
     seen: Values | None = None
     classes: tuple[str, ...] = ()
     positive: Any = None
-    missing: Missing | None = None
+    missing: MissingCount | None = None
     notes: tuple[str, ...] = ()
     rows_known: bool = False  # the format says which axis holds the rows, so n < k is no sign of a transposed array
 
@@ -48,7 +48,7 @@ def build_table(
     roles: ColumnRoles,
     columns: Columns,
     *,
-    missing: Missing | None = None,
+    missing: MissingCount | None = None,
     notes: tuple[str, ...] = (),
     rows_known: bool = False,
 ) -> ScoreTable:

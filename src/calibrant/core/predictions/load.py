@@ -6,7 +6,7 @@ from pathlib import Path
 from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns, LabelRule
 from calibrant.core.io.load import load_batches, load_scores
-from calibrant.core.io.missing import Missing
+from calibrant.core.io.missing import MissingCount
 from calibrant.core.predictions.predictions import Predictions
 
 
@@ -26,7 +26,7 @@ def read_batches(
     rows: int,
     columns: Columns = STANDARD_NAMES,
     *,
-    on_missing: Callable[[Missing], None] | None = None,
+    on_missing: Callable[[MissingCount], None] | None = None,
     rules: BatchRules = STRICT,
     log: BatchLog | None = None,
 ) -> Iterator[Predictions]:

@@ -20,7 +20,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import Columns, LabelRule
 from calibrant.core.io.frames import read_frame
 from calibrant.core.io.load import load_scores
-from calibrant.core.io.missing import Missing, MissingPolicy
+from calibrant.core.io.missing import MissingCount, MissingPolicy
 from calibrant.core.io.save import save_predictions
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.parallel import pieces
@@ -393,7 +393,7 @@ class Predictions:
         return self.row_data.classes
 
     @property
-    def missing(self) -> Missing | None:
+    def missing(self) -> MissingCount | None:
         """The number of rows of the file without a score, and the policy for them; None where all have one."""
         return self.row_data.missing
 

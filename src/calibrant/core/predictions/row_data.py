@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.io.missing import Missing
+from calibrant.core.io.missing import MissingCount
 
 Task = Literal["multiclass", "binary", "confidence", "choice"]
 ScoreType = Literal["logits", "probs"]
@@ -47,7 +47,7 @@ class RowData:
     task: Task = "multiclass"
     exists: npt.NDArray[np.bool_] | None = None  # (n, k) the options that each row has, where rows differ
     classes: tuple[str, ...] = ()  # names of the classes, where they have any
-    missing: Missing | None = None  # rows of the file without a score
+    missing: MissingCount | None = None  # rows of the file without a score
     notes: tuple[str, ...] = ()  # how a file was read, for readers of the numbers
 
     @property

@@ -13,7 +13,7 @@ from calibrant.core.curves import native
 from calibrant.core.curves.native import Top
 from calibrant.core.curves.softmax import Scan, scan_logits
 from calibrant.core.errors import InputError, ProbabilitiesAsLogitsWarning, unknown_name
-from calibrant.core.io.missing import Missing, MissingPolicy, apply_policy, check_policy
+from calibrant.core.io.missing import MissingCount, MissingPolicy, apply_policy, check_policy
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absent
@@ -229,7 +229,7 @@ def positive_like(positive: Any, labels: Values) -> Any:
 
 def _one_score(
     noun: str, scores: npt.ArrayLike, labels: npt.ArrayLike | None, rows: RowArguments, policy: MissingPolicy
-) -> tuple[Values, Values | None, RowArguments, Missing | None]:
+) -> tuple[Values, Values | None, RowArguments, MissingCount | None]:
     """Scores of any number of axes as (n,); rows without one (NaN or None) are treated as the policy says."""
     check_policy(policy)
     name = "scores" if noun == "score" else "confidence"
