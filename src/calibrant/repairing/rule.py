@@ -221,9 +221,9 @@ def decide(
     >>> base = rng.exponential(size=500)
     >>> better, noise = base - 0.1 + 0.01 * rng.normal(size=500), base + 0.01 * rng.normal(size=500)
     >>> rows = [
-    ...     CandidateLosses("identity", base, 0, True),
-    ...     CandidateLosses("sms", better, 3, False),
-    ...     CandidateLosses("beta", noise, 1, True),
+    ...     CandidateLosses(calibrator="identity", losses=base, complexity=0, keeps_argmax=True),
+    ...     CandidateLosses(calibrator="sms", losses=better, complexity=3, keeps_argmax=False),
+    ...     CandidateLosses(calibrator="beta", losses=noise, complexity=1, keeps_argmax=True),
     ... ]
     >>> decide(rows).chosen, decide(rows).otherwise
     ('sms', 'identity')
