@@ -1,6 +1,4 @@
-"""Measures that medicine, credit and forecasting report: vectors, rows on which they do not exist, clusters, speed."""
-
-import time
+"""Measures that medicine, credit and forecasting report: vectors, rows on which they do not exist, clusters."""
 
 import numpy as np
 import pytest
@@ -160,22 +158,3 @@ def test_nearness_to_one_is_what_models_are_compared_by():
     assert c.difference == pytest.approx(abs(c.b - 1) - abs(c.a - 1))
     assert c.definition.endswith("distances from 1")
     assert c.difference < 0
-
-
-# -- speed ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", VALUES)
-def test_a_million_scores_take_half_a_second(name):
-    """Of one core, whatever else the machine does."""
-    rng = np.random.default_rng(0)
-    scores = rng.beta(1, 9, 1_000_000)
-    outcomes = rng.random(1_000_000) < scores**1.2
-    took = []
-    for _ in range(3):
-        p = cal.Predictions.binary(scores, outcomes)
-        start = time.process_time()
-        make(name)(p)
-        took.append(time.process_time() - start)
-    assert min(took) < 0.5

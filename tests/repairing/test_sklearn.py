@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.repairing.sklearn import CalibratedClassifier
 
@@ -51,6 +52,19 @@ def test_the_estimator_sees_all_rows_and_the_map_only_unseen_ones(data):
     # on its own rows a forest is nearly always right: a map fitted there would make it surer
     prefit = CalibratedClassifier(alone, method="temperature", cv="prefit").fit(X, y)
     assert fitted.map_.parameters["T"] > prefit.map_.parameters["T"]
+
+
+@pytest.mark.parametrize(("old", "new"), [([0.3, 0.3, 0.4], [0.1, 0.2, 0.7]), (0.3, 0.1)], ids=["three", "two"])
+def test_a_map_for_another_base_rate_takes_the_place_of_the_fitted_one(data, old, new):
+    X, X_test, y, _ = data
+    y = y == "cat" if np.isscalar(old) else y
+    fitted = CalibratedClassifier(GaussianNB(), method="vector" if np.ndim(old) else "platt").fit(X, y)
+    before, ratio = fitted.predict_proba(X_test), np.divide(new, old)
+    fitted.map_ = cal.adapt(fitted.map_, from_rates=old, to_rates=new)
+    expected = before * (ratio if np.ndim(old) else [(1 - new) / (1 - old), ratio])
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.predict_proba(X_test), expected, atol=1e-12)
+    np.testing.assert_array_equal(fitted.predict(X_test), fitted.classes_[expected.argmax(axis=1)])
 
 
 def test_prefit_leaves_the_estimator_alone(data):
