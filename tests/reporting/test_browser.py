@@ -258,6 +258,20 @@ def test_isotonic_curves_take_the_whole_width(visit, width):
     assert tab.is_visible(".diagram .numbers")
 
 
+@pytest.mark.parametrize("width", [390, 1200])
+def test_one_isotonic_curve_is_not_larger_than_other_figures(browser, tmp_path, width):
+    rng = np.random.default_rng(0)
+    s = rng.random(300)
+    build(cal.Predictions.binary(s, rng.random(300) < s), calibrators=[], resamples=40).save(tmp_path / "page.html")
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.get_by_text("isotonic curve (CORP)").first.click()
+    box = tab.locator("#corp svg").bounding_box()
+    tab.close()
+    assert box["width"] <= 420
+    assert box["x"] + box["width"] <= width
+
+
 def test_it_prints(visit, one, tmp_path, monkeypatch):
     tab = visit(color_scheme="dark")
     result = tab.pdf(prefer_css_page_size=True)
