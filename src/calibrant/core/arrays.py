@@ -8,6 +8,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating[Any]]  # float32 or float64, as the user gave it
 Ints = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]  # of as many bytes as they need
 
 
 def is_text(array: npt.NDArray[Any]) -> bool:

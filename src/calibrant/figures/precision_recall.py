@@ -81,7 +81,7 @@ def _curve(name: str, curve: Curve) -> list[Row]:
         return [{"model": name, "place": 0, **none, "positives": share, "average_precision": None}]
     positives, flagged = np.cumsum(hits), np.cumsum(hits + misses)
     recall, precision = positives / positives[-1], positives / flagged
-    threshold, area = curve.scores[curve.group_ends - 1][::-1], average_precision(hits, misses)
+    threshold, area = curve.scores[curve.group_ends - 1][::-1], average_precision([(hits, misses)])
     return [
         {
             "model": name,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.curve import Curve
 from calibrant.core.statistics.residual_noise import NoisyValues, Sampling
 
@@ -11,7 +11,7 @@ CELLS = 500
 
 def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, NoisyValues]:
     """Middles of cells of equal width, the share of rows in each, and the noisy residuals in each."""
-    cell = np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1)
+    cell = np.minimum((curve.scores * CELLS).astype(np.int16), np.int16(CELLS - 1))
     share = np.bincount(cell, curve.weights, CELLS) / curve.total
     middles = (np.arange(CELLS) + 0.5) / CELLS
     return middles, share, rows.gather(lambda: curve.order, cell, curve.scores - curve.outcomes, CELLS)
@@ -20,8 +20,19 @@ def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, NoisyValue
 def running(curve: Curve, rows: Sampling) -> NoisyValues:
     """The running sum of residuals at up to CELLS places, equally many rows apart."""
     cells = min(CELLS, curve.n)
-    sums = rows.gather(lambda: curve.order, np.arange(curve.n) * cells // curve.n, curve.scores - curve.outcomes, cells)
+    cell, residual = cells_of_equal_size(curve.n, cells), curve.scores - curve.outcomes
+    sums = rows.gather(lambda: curve.order, cell, residual, cells)
     return NoisyValues(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
+
+
+def cells_of_equal_size(n: int, cells: int) -> Integers:
+    """The cell of each of n sorted rows, in two bytes each, equally many rows in each cell.
+
+    >>> cells_of_equal_size(5, 2)
+    array([0, 0, 0, 1, 1], dtype=int16)
+    """
+    starts = -(-np.arange(cells + 1) * n // cells)
+    return np.repeat(np.arange(cells, dtype=np.int16), np.diff(starts))
 
 
 def smooth(curve: Curve, sigma: float, rows: Sampling) -> NoisyValues:

@@ -7,8 +7,9 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.catalogue import spec_of
-from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.curve import BLOCK, Curve
 from calibrant.core.errors import UndefinedMeasureError
+from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import BATCH_ELEMENTS
 from calibrant.core.statistics.cox import CoxFit, fit_cox, log_odds, solve, why_no_fit
@@ -35,9 +36,13 @@ class LogOddsMeasure(CurveMeasure):
         return float((fit.intercept, fit.slope)[self.coefficient])
 
     def influence(self, p: Predictions) -> Array:
-        curve, rows = self.curve(p), np.zeros(p.n)
-        rows[curve.order] = self._fit(curve).influence[:, self.coefficient]
-        return rows
+        """In the order of the rows, which need not be sorted for it."""
+        fit, influence = self._fit(self.curve(p)), np.empty(p.n)
+        scores, outcomes = (p.confidence, p.correct) if self.scope == "top" else (p.score, p.outcome)
+        for part in pieces(p.n, BLOCK):
+            weights = np.ones(len(scores[part])) if p.weights is None else p.weights[part]
+            influence[part] = fit.influence(log_odds(scores[part]), outcomes[part], weights, self.coefficient)
+        return influence
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         """The fit to each resample; NaN where it has none."""
@@ -52,9 +57,9 @@ class LogOddsMeasure(CurveMeasure):
         return np.concatenate(values)
 
     def _fit(self, curve: Curve) -> CoxFit:
-        x, outcomes = log_odds(curve.scores), np.asarray(curve.outcomes, dtype=np.float64)
-        why = why_no_fit(x, outcomes, fixed_slope=self.fixed_slope)
-        fit = None if why else fit_cox(x, outcomes, curve.weights, fixed_slope=self.fixed_slope)
+        x = log_odds(curve.scores)
+        why = why_no_fit(x, curve.outcomes, fixed_slope=self.fixed_slope)
+        fit = None if why else fit_cox(x, curve.outcomes, curve.weights, fixed_slope=self.fixed_slope)
         if fit is None or not np.isfinite(fit.intercept + fit.slope):
             raise UndefinedMeasureError(
                 spec_of(self),

@@ -9,7 +9,7 @@ from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread, of_norm
 from calibrant.measures._base import CurveMeasure
-from calibrant.measures._fields import CELLS
+from calibrant.measures._fields import CELLS, cells_of_equal_size
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,21 @@ class ATB(CurveMeasure):
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     def on(self, curve: Curve) -> float:
-        ends = curve.group_ends
-        below = np.append(0.0, (curve.score_sum[ends] - curve.outcome_sum[ends]) / curve.total)
-        width = np.diff(curve.scores[ends - 1], prepend=0.0, append=1.0)
-        return float(width @ (below**2 + (below[-1] - below) ** 2))
+        *_, (_, gaps) = curve.gap_blocks()
+        whole = gaps[-1] / curve.total
+        area, at, below = 0.0, 0.0, 0.0  # up to a threshold, and the gap of the rows below it
+        for scores, gaps in curve.gap_blocks():
+            running = np.append(below, gaps / curve.total)
+            area += np.diff(scores, prepend=at) @ (running[:-1] ** 2 + (whole - running[:-1]) ** 2)
+            at, below = scores[-1], running[-1]
+        return float(area + (1.0 - at) * below**2)  # above the highest score nothing is left
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         curve = self.curve(p)
         cells = min(CELLS, curve.n)
-        cell = np.arange(curve.n) * cells // curve.n
+        cell = cells_of_equal_size(curve.n, cells)
         sums = rows.gather(lambda: curve.order, cell, curve.scores - curve.outcomes, cells)
-        ends = curve.scores[np.searchsorted(cell, np.arange(cells), side="right") - 1]
+        ends = curve.scores[np.searchsorted(cell, np.arange(cells, dtype=cell.dtype), side="right") - 1]
         root = np.sqrt(np.diff(ends, prepend=0.0, append=1.0))  # of the thresholds at which each running sum holds
         below = NoisyValues(
             np.append(0.0, np.cumsum(sums.value)), np.cumsum(np.pad(sums.noise, ((0, 0), (1, 0))), axis=1)

@@ -26,8 +26,7 @@ class AUPRError(CurveMeasure):
     needs_both: ClassVar[bool] = True
 
     def on(self, curve: Curve) -> float:
-        positives, negatives = curve.groups
-        return average_precision(negatives, positives)
+        return average_precision((negatives, positives) for positives, negatives in curve.group_blocks())
 
     @property
     def definition(self) -> str:

@@ -27,7 +27,7 @@ class AUPRSuccess(CurveMeasure):
 
     def on(self, curve: Curve) -> float:
         positives, negatives = curve.groups
-        return average_precision(positives[::-1], negatives[::-1])
+        return average_precision([(positives[::-1], negatives[::-1])])
 
     @property
     def definition(self) -> str:

@@ -33,8 +33,8 @@ class AveragePrecision(PositiveMeasure):
     direction: ClassVar[Direction] = "up"
 
     def on(self, curve: Curve) -> float:
-        positives, negatives = curve.groups
-        return average_precision(positives[::-1], negatives[::-1]) if negatives.any() else float("nan")
+        blocks = [(positives[::-1], negatives[::-1]) for positives, negatives in curve.group_blocks()][::-1]
+        return average_precision(blocks) if any(negatives.any() for _, negatives in blocks) else float("nan")
 
     def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
         """Normal noise of the logit, as wide as the resamples show: few positives make their values skew.

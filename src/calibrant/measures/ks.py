@@ -57,8 +57,7 @@ class KS(CurveMeasure):
         return sort_curve(scores, outcomes, p.weights)
 
     def on(self, curve: Curve) -> float:
-        ends = curve.group_ends
-        return float(np.abs(curve.score_sum[ends] - curve.outcome_sum[ends]).max() / curve.total)
+        return max(float(np.abs(gaps).max()) for _, gaps in curve.gap_blocks()) / curve.total
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         return of_largest(running(self.curve(p), rows)).at(self(p))

@@ -39,7 +39,8 @@ class NLL(RowMeasure):
 
     def rows(self, p: Predictions) -> Array:
         lowest = np.log(self.floor) if self.floor else -np.inf
-        return -np.minimum(np.maximum(p.true_log_prob, lowest), 0.0)
+        rows = np.clip(p.true_log_prob, lowest, 0.0)
+        return np.negative(rows, out=rows)
 
     def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
         """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""

@@ -34,7 +34,9 @@ class Smooth(CurveMeasure):
     resamples: ClassVar[int] = 200
 
     def on(self, curve: Curve) -> float:
-        residual = (curve.scores - curve.outcomes) * curve.weights / curve.total
+        residual = curve.scores - curve.outcomes
+        residual *= curve.weights
+        residual /= curve.total
         if self.dialect == "relplot":
             return relplot_smooth(curve.scores, curve.weights, residual)
         return smooth_error(curve.scores, residual)[0]

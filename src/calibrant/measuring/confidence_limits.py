@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.curve import LONG, Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
@@ -162,7 +162,8 @@ def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:
 def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | None = None) -> Array:
     """The measure on PARTS random parts of the rows; the same parts for the same seed.
 
-    Means of rows and numbers of the curve are read off what is known of all rows, so nothing is computed twice.
+    Means of rows and numbers of the curve are read off what is known of all rows, so nothing is computed twice; of long
+    curves only the means, because the order of all rows takes much memory.
     """
     units = p.n if p.clusters is None else int(p.clusters.max()) + 1
     part_of = np.empty(units, dtype=np.int16)
@@ -172,7 +173,7 @@ def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | No
         part_of = part_of[p.clusters]
     if isinstance(m, RowMeasure) and type(m).__call__ is RowMeasure.__call__:
         values = _means_of_parts(m.rows(p), part_of, p.weights)
-    elif isinstance(m, OfCurve) and type(m).__call__ is OfCurve.__call__ and p.weights is None:
+    elif isinstance(m, OfCurve) and type(m).__call__ is OfCurve.__call__ and p.weights is None and p.n < LONG:
         values = _curves_of_parts(m, m.curve(p), part_of)
     else:
         return np.array([_step(m(p.take(np.flatnonzero(part_of == i))), progress) for i in range(PARTS)])

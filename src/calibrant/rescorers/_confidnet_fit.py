@@ -166,7 +166,7 @@ class Fitting:
             loss = float((val.weights * (q - val.targets) ** 2).mean())
         p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), allow_few_rows=True)
         hits, misses = p.with_confidence(q.cpu().double().numpy()).top_label.groups
-        return average_precision(misses, hits), loss
+        return average_precision([(misses, hits)]), loss
 
     def tell(self, epoch: int) -> None:
         set_epoch = getattr(self.train_loader, "set_epoch", None)

@@ -9,6 +9,7 @@ from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Curve, equal_width_edges
 from calibrant.core.curves.ranking import area_under_roc
 from calibrant.core.predictions import Predictions
+from calibrant.measures import CATALOGUE
 
 WAYS = [
     ("width", "right", "sort"),
@@ -279,3 +280,17 @@ def test_groups_of_a_long_curve_come_in_blocks(levels, monkeypatch):
 def test_outcomes_that_are_no_events_keep_their_values():
     curve = Curve.sort(np.array([0.9, 0.1]), np.array([0.25, 0.75]))
     assert curve.outcomes.tolist() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize("name", ["ks", "atb", "average_precision", "aupr_error", "ici", "ece:scheme=mass"])
+def test_long_curves_in_blocks_give_the_numbers_of_short_ones(monkeypatch, name):
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.random(3000) ** 2, 3)  # with ties, which no block may split
+    outcomes, measure = rng.random(3000) < scores, CATALOGUE.make(name)
+    expected = measure.on(Curve.sort(scores, outcomes))
+    monkeypatch.setattr(curves, "LONG", 1000)
+    monkeypatch.setattr(curves, "BLOCK", 100)
+    curve = Curve.sort(scores, outcomes)
+    assert measure.on(curve) == pytest.approx(expected, abs=1e-12)
+    kept = sum(view.nbytes for view in vars(curve).values() if isinstance(view, np.ndarray) and view.strides != (0,))
+    assert kept == curve.scores.nbytes + curve.outcomes.nbytes  # no sums and no groups as long as the curve

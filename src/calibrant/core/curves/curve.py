@@ -121,7 +121,7 @@ class Curve:
 
     @cached_property
     def weights(self) -> Array:
-        return np.ones(self.n)
+        return np.ones(self.n) if self.n < LONG else np.broadcast_to(1.0, self.n)
 
     @_kept_of_short_curves
     def weight_sum(self) -> Array:
@@ -161,12 +161,40 @@ class Curve:
         if self.n < LONG:
             yield self.groups
             return
+        for part in self._parts():
+            yield part._groups()
+
+    def gap_blocks(self) -> Iterator[tuple[Array, Array]]:
+        """At the end of each group of equal scores, its score, and the sum of scores minus outcomes so far; in blocks.
+
+        >>> curve = Curve.sort(np.array([0.2, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]))
+        >>> [(scores.tolist(), gaps.round(6).tolist()) for scores, gaps in curve.gap_blocks()]
+        [([0.2, 0.5], [0.2, 0.2])]
+        """
+        scores, outcomes = 0.0, 0.0
+        for part in self._parts():
+            ends, score_sum, outcome_sum = part.group_ends, scores + part.score_sum, outcomes + part.outcome_sum
+            yield part.scores[ends - 1], score_sum[ends] - outcome_sum[ends]
+            scores, outcomes = score_sum[-1], outcome_sum[-1]
+
+    def _parts(self) -> Iterator["Curve"]:
+        """The curve itself, or a long one cut into short ones, each group of equal scores in one of them."""
+        if self.n < LONG:
+            yield self
+            return
         start = 0
         while start < self.n:
             last = self.scores[min(start + BLOCK, self.n) - 1]
-            stop = int(np.searchsorted(self.scores, last, side="right"))  # equal scores stay together
-            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0))._groups()
+            stop = int(np.searchsorted(self.scores, last, side="right"))
+            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0))
             start = stop
+
+    def sums_between(self, cuts: Ints) -> tuple[Array, Array, Array]:
+        """Sums of weights, scores and outcomes of the samples between each two cuts."""
+        if self.n < LONG:
+            return differences(cuts, self.weight_sum, self.score_sum, self.outcome_sum)
+        scores, outcomes = ([float(of[a:b].sum()) for a, b in pairwise(cuts)] for of in (self.scores, self.outcomes))
+        return np.diff(cuts).astype(np.float64), np.array(scores), np.array(outcomes)
 
     def repeat(self, counts: Ints) -> "Curve":
         """The curve of a resample in which row i of the data occurs counts[i] times. No sort needed."""
@@ -181,12 +209,10 @@ class Curve:
     ) -> Bins:
         check_bins(count)
         cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
-        sizes, split = np.diff(cuts).astype(np.float64), scheme == "mass" and mass_rule == "sort"
-        if self.n >= LONG and not split:
-            sums = [[float(of[a:b].sum()) for a, b in pairwise(cuts)] for of in (self.scores, self.outcomes)]
-            return Bins(sizes, np.array(sums[0]), np.array(sums[1]), self.n)
-        outcomes = self._outcomes_below(cuts) if split else self.outcome_sum[cuts]
-        return Bins(sizes, np.diff(self.score_sum[cuts]), np.diff(outcomes), self.n)
+        sizes, scores, outcomes = self.sums_between(cuts)
+        if scheme == "mass" and mass_rule == "sort":
+            outcomes = np.diff(self._outcomes_below(cuts))
+        return Bins(sizes, scores, outcomes, self.n)
 
     def bin_of(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
@@ -200,12 +226,11 @@ class Curve:
 
     def _outcomes_below(self, cuts: Ints) -> Array:
         """Outcomes among the first `cut` samples; a group of ties split by a cut shares its outcomes evenly."""
-        ends = np.concatenate([[0], self.group_ends])
-        at = np.searchsorted(ends, cuts, side="left")  # the first group end at or behind the cut
-        high = ends[at]
-        low = ends[np.maximum(at - 1, 0)]
-        inside = np.divide(cuts - low, high - low, out=np.ones(len(cuts)), where=high > low)
-        return np.asarray(self.outcome_sum[low] + inside * (self.outcome_sum[high] - self.outcome_sum[low]))
+        last = self.scores[np.maximum(cuts - 1, 0)]  # of the sample before each cut: the group that it may split
+        low, high = np.searchsorted(self.scores, last, side="left"), np.searchsorted(self.scores, last, side="right")
+        inside = np.where(cuts > 0, (cuts - low) / (high - low), 0.0)
+        below, outcomes = self.outcome_sum[low], self.outcome_sum[high]
+        return np.asarray(below + inside * (outcomes - below))
 
 
 class _ResampledCurve(Curve):
@@ -247,6 +272,11 @@ class _ResampledCurve(Curve):
             starts = np.append(0, ends[:-1])
             size, positives = np.add.reduceat(size, starts), np.add.reduceat(positives, starts)
         yield positives, size - positives
+
+
+def differences(cuts: Ints, weights: Array, scores: Array, outcomes: Array) -> tuple[Array, Array, Array]:
+    """Of prefix sums, between each two cuts."""
+    return np.diff(weights[cuts]), np.diff(scores[cuts]), np.diff(outcomes[cuts])
 
 
 def _are_events(outcomes: Outcomes) -> bool:

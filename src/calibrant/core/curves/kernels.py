@@ -4,6 +4,8 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from calibrant.core.arrays import Array
+from calibrant.core.curves.curve import BLOCK
+from calibrant.core.parallel import pieces
 
 NARROWEST = 0.001  # bandwidth of the smooth error
 MODES_PER_SIGMA = 2.75  # exp(-(pi * 2.75)^2 / 2) is below 1e-16
@@ -51,16 +53,21 @@ def _node_weights(nodes: Array) -> Array:
 def cosine_sums(points: Array, weights: Array, modes: int) -> Array:
     """sum over i of w_i cos(pi m x_i) for m = 0..modes - 1, points in [0, 1], by FFT of cell moments."""
     cells = 2 * modes
-    cell = np.minimum((points * cells).astype(np.int64), cells - 1)
-    offset = 2 * (points * cells - cell) - 1  # in [-1, 1]
+    moments = np.zeros((ORDERS, cells))
+    for part in pieces(len(points), BLOCK):
+        place = points[part] * cells
+        cell = np.minimum(place.astype(np.int64), cells - 1)
+        offset, moment = 2 * (place - cell) - 1, weights[part].astype(np.float64)  # the offset is in [-1, 1]
+        for order in range(ORDERS):
+            moments[order] += np.bincount(cell, moment, minlength=cells)
+            moment *= offset
+            moment /= order + 1
     m = np.arange(modes)
     phase = 1j * np.pi * m / (2 * cells)
     total = np.zeros(modes, dtype=np.complex128)
-    moment, factor = weights.astype(np.float64), np.ones(modes, dtype=np.complex128)
-    for order in range(ORDERS):
-        sums = np.bincount(cell, moment, minlength=cells)
+    factor = np.ones(modes, dtype=np.complex128)
+    for sums in moments:
         total += factor * np.conj(np.fft.rfft(sums, 2 * cells)[:modes])
-        moment = moment * offset / (order + 1)
         factor = factor * phase
     return np.real(total * np.exp(phase))
 

@@ -12,8 +12,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.curve import BLOCK as LONG_BLOCK
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import is_whole
+from calibrant.core.parallel import pieces
 
 DIRECT = 20_000  # distinct scores up to which each is a point of its own
 CELLS = 1_000  # of equal width, and as many of equal weight: above that, rows between two edges are one point
@@ -65,13 +67,11 @@ def gather_points(curve: Curve, most: int, cells: int) -> Points:
     direct = len(ends) <= most
     if not direct:
         inner = np.arange(1, cells) / cells
-        heavy = np.searchsorted(curve.weight_sum[ends] / curve.total, inner)
-        wide = np.searchsorted(curve.scores[ends - 1], inner) - 1
-        last = np.unique(np.concatenate([heavy, wide, [len(ends) - 1]]))
-        ends = ends[last[(last >= 0) & (last < len(ends))]]
-    weight, score, outcome = (
-        np.diff(sums[ends], prepend=0.0) for sums in (curve.weight_sum, curve.score_sum, curve.outcome_sum)
-    )
+        heaviest = np.searchsorted(curve.weight_sum / curve.total, inner) - 1  # rows at which the shares are reached
+        heavy = np.searchsorted(curve.scores, curve.scores[heaviest], side="right")
+        wide = np.searchsorted(curve.scores, inner)
+        ends = np.unique(np.concatenate([heavy, wide[wide > 0], [curve.n]]))
+    weight, score, outcome = curve.sums_between(np.append(0, ends))
     felt = weight > 0  # a weight far below the total is lost in its sums
     last_scores = curve.scores[ends - 1]
     at = last_scores if direct else np.divide(score, weight, out=last_scores.copy(), where=felt)
@@ -86,15 +86,24 @@ def neighbourhoods(curve: Curve, at: Array, span: float) -> Array:
     width = span * curve.total
     if is_whole(curve.weights):
         width = max(float(np.floor(width + 1e-5)), 1.0)
-    ends = curve.group_ends
-    scores, below = curve.scores[ends - 1], np.append(0.0, curve.weight_sum[ends])
-    last = np.searchsorted(below[1:], below[:-1] + width * (1 - 1e-12))  # of a neighbourhood that begins at each score
-    right = np.append(scores, np.inf)[last]
+    ends, weight_sum = curve.group_ends, curve.weight_sum
+
+    def sides(begin: Ints) -> tuple[Array, Array]:
+        """Both ends of the neighbourhoods that begin at these groups of equal scores."""
+        below = weight_sum[np.where(begin > 0, ends[begin - 1], 0)]
+        last = np.searchsorted(weight_sum[1:], below + width * (1 - 1e-12))
+        right = np.where(last < curve.n, curve.scores[np.minimum(last, curve.n - 1)], np.inf)
+        return curve.scores[ends[begin] - 1], right
+
     # It begins where its two ends are equally far, or just before: the sum of both ends never falls.
-    first = np.searchsorted(right + scores, 2 * at)
+    first = np.zeros(len(at), dtype=np.int64)
+    for part in pieces(len(ends), LONG_BLOCK):
+        left, right = sides(np.arange(part.start, part.stop))
+        first += np.searchsorted(left + right, 2 * at)
     reach = np.full(len(at), np.inf)
-    for begin in (np.minimum(first, len(scores) - 1), np.maximum(first - 1, 0)):
-        reach = np.minimum(reach, np.maximum(at - scores[begin], right[begin] - at))
+    for begin in (np.minimum(first, len(ends) - 1), np.maximum(first - 1, 0)):
+        left, right = sides(begin)
+        reach = np.minimum(reach, np.maximum(at - left, right - at))
     return np.asarray(np.maximum(reach, 1e-300))
 
 

@@ -20,14 +20,19 @@ def area_under_roc(groups: Iterable[tuple[Array, Array]]) -> float:
     return area / (wanted * others) if wanted and others else float("nan")
 
 
-def average_precision(positives: Array, negatives: Array) -> float:
-    """Sum of precision times gain in recall over tie groups, from the highest score down."""
-    hits = np.cumsum(positives)
-    if hits[-1] == 0:
-        return float("nan")
-    covered = hits + np.cumsum(negatives)
-    precision = np.divide(hits, covered, out=np.zeros_like(hits), where=covered > 0)  # weights may underflow to 0
-    return float(positives @ precision / hits[-1])
+def average_precision(groups: Iterable[tuple[Array, Array]]) -> float:
+    """Sum of precision times gain in recall over tie groups, from the highest score down.
+
+    From positives and negatives in each group, descending, in one block or several.
+    """
+    area, found, others = 0.0, 0.0, 0.0
+    for positives, negatives in groups:
+        hits, misses = found + np.cumsum(positives), others + np.cumsum(negatives)
+        covered = hits + misses
+        precision = np.divide(hits, covered, out=np.zeros_like(hits), where=covered > 0)  # weights may underflow to 0
+        area += float(positives @ precision)
+        found, others = float(hits[-1]), float(misses[-1])
+    return area / found if found else float("nan")
 
 
 def area_under_risk(positives: Array, negatives: Array) -> float:

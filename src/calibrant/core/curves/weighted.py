@@ -20,6 +20,7 @@ from calibrant.core.curves.curve import (
     Outcomes,
     Scheme,
     check_bins,
+    differences,
     equal_width_edges,
     prefix_sums,
 )
@@ -66,6 +67,12 @@ class WeightedCurve(Curve):
     def group_blocks(self) -> Iterator[tuple[Array, Array]]:
         yield self.groups
 
+    def _parts(self) -> Iterator[Curve]:
+        yield self
+
+    def sums_between(self, cuts: Ints) -> tuple[Array, Array, Array]:
+        return differences(cuts, self.weight_sum, self.score_sum, self.outcome_sum)
+
     def repeat(self, counts: Ints) -> "WeightedCurve":
         w = counts[self.order] * self.weights
         kept = w > 0
@@ -85,8 +92,7 @@ class WeightedCurve(Curve):
         if scheme == "mass" and mass_rule == "sort":
             return self._equal_weight(count)
         cuts = self._cuts(count, scheme, closed, mass_rule)
-        weight, score, outcome = (np.diff(at[cuts]) for at in (self.weight_sum, self.score_sum, self.outcome_sum))
-        return Bins(weight, score, outcome, self.total, self.effective)
+        return Bins(*self.sums_between(cuts), self.total, self.effective)
 
     def bin_of(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"

@@ -573,7 +573,8 @@ class Predictions:
         if self.score_type == "logits":
             with np.errstate(over="ignore"):
                 return lock(self._at_label - self._top.largest - np.log(self._top.total))
-        return lock(np.log(np.maximum(self._at_label, PROBABILITY_FLOOR)))
+        logs = np.maximum(self._at_label, PROBABILITY_FLOOR)
+        return lock(np.log(logs, out=logs))
 
     @property
     def squared_probs_sum(self) -> Array:
@@ -656,7 +657,7 @@ class Predictions:
     def _chunk_rows(self) -> int:
         return max(1, CHUNK_ELEMENTS // self.k)
 
-    @cached_property
+    @property
     def _at_label(self) -> Floats:
         if self._score_only is not None:  # the same numbers as in `values`, without building it
             return np.where(self._known_labels, self._score_only, 1 - self._score_only)

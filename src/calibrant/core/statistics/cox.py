@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.curve import BLOCK, Outcomes
+from calibrant.core.parallel import pieces
 from calibrant.core.statistics.logistic import explain_separation
 
 FLOOR = 1e-12  # scores of 0 and 1 have no log-odds: they count as this far from it
@@ -20,18 +22,20 @@ class CoxFit:
     intercept: float
     slope: float
     bread: Array  # (2, 2) inverse of the Fisher information: covariance of (intercept, slope) where the model is true
-    scores_of_rows: Array  # (n, 2) gradient of each row's log likelihood, with its weight
 
-    @property
-    def influence(self) -> Array:
-        """What each row adds to the errors of (intercept, slope), to first order, (n, 2)."""
-        return self.scores_of_rows @ self.bread
+    def influence(self, x: Array, outcomes: Outcomes, weights: Array, coefficient: int) -> Array:
+        """What rows add to the error of the intercept (0) or the slope (1), to first order, (n,)."""
+        of_constant, of_x = self.bread[:, coefficient]
+        return np.asarray(weights * (outcomes - _expit(self.intercept + self.slope * x)) * (of_constant + of_x * x))
 
 
 def log_odds(scores: Array) -> Array:
     """Log-odds of scores, which are floored at 1e-12 and 1 - 1e-12."""
     s = np.clip(scores, FLOOR, 1 - FLOOR)
-    return np.asarray(np.log(s) - np.log1p(-s))
+    odds = np.log(s)
+    np.negative(s, out=s)
+    odds -= np.log1p(s, out=s)
+    return odds
 
 
 def why_no_fit(x: Array, outcomes: Array, *, fixed_slope: bool = False) -> str:
@@ -60,13 +64,15 @@ def fit_cox(x: Array, outcomes: Array, weights: Array, *, fixed_slope: bool = Fa
         if not why_no_fit(x[part], outcomes[part], fixed_slope=fixed_slope):
             start = solve(x[part], outcomes[part], weights[None, part], fixed_slope=fixed_slope)[0]
     intercept, slope = solve(x, outcomes, weights[None], start, fixed_slope=fixed_slope)[0]
-    q = _expit(intercept + slope * x)
-    v, r = weights * q * (1 - q), weights * (outcomes - q)
+    information = np.zeros((2, 2))
+    for part in pieces(len(x), BLOCK):
+        q = _expit(intercept + slope * x[part])
+        v = weights[part] * q * (1 - q)
+        cross = float(v @ x[part])
+        information += [[v.sum(), cross], [cross, v @ x[part] ** 2]]
     if fixed_slope:
-        return CoxFit(intercept, 1.0, np.diag([1 / v.sum(), 0.0]), np.stack([r, np.zeros(len(r))], axis=1))
-    cross = float(v @ x)
-    information = np.array([[v.sum(), cross], [cross, v @ x**2]])
-    return CoxFit(float(intercept), float(slope), np.linalg.inv(information), np.stack([r, r * x], axis=1))
+        return CoxFit(float(intercept), 1.0, np.array([[1 / information[0, 0], 0.0], [0.0, 0.0]]))
+    return CoxFit(float(intercept), float(slope), np.asarray(np.linalg.inv(information), dtype=np.float64))
 
 
 def solve(x: Array, outcomes: Array, weights: Array, start: Array | None = None, *, fixed_slope: bool = False) -> Array:
@@ -76,22 +82,17 @@ def solve(x: Array, outcomes: Array, weights: Array, start: Array | None = None,
     loss bounded by its second, the loss falls at every step and no search along it is needed.
     """
     centre = float(x.mean())  # far from 0 the two coefficients would hide each other's digits
-    x = x - centre
     theta = np.tile([0.0, 1.0] if start is None else start, (len(weights), 1))
     theta[:, 0] += theta[:, 1] * centre
-    low, high = float(x.min()), float(x.max())
+    low, high = float(x.min()) - centre, float(x.max()) - centre
     open_rows = np.arange(len(weights))
     for _ in range(STEPS):
-        w, now = weights[open_rows], theta[open_rows]
-        q = _expit(now[:, :1] + now[:, 1:] * x)
-        r = w * (outcomes - q)
-        v = w * (q * (1 - q))
-        g0, h00 = r.sum(axis=1), v.sum(axis=1)
+        now = theta[open_rows]
+        g0, g1, h00, h01, h11 = _sums(x, centre, outcomes, weights, open_rows, now)
         with np.errstate(all="ignore"):
             if fixed_slope:
                 step = np.stack([g0 / h00, np.zeros(len(g0))], axis=1)
             else:
-                g1, h01, h11 = r @ x, v @ x, v @ (x * x)
                 det = h00 * h11 - h01 * h01
                 step = np.stack([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0], axis=1) / det[:, None]
             change = np.maximum(np.abs(step[:, 0] + step[:, 1] * low), np.abs(step[:, 0] + step[:, 1] * high))
@@ -103,6 +104,17 @@ def solve(x: Array, outcomes: Array, weights: Array, start: Array | None = None,
     theta[open_rows] = np.nan
     theta[:, 0] -= theta[:, 1] * centre
     return np.where(np.isfinite(theta), theta, np.nan)
+
+
+def _sums(x: Array, centre: float, outcomes: Array, weights: Array, which: Ints, theta: Array) -> Array:
+    """Sums over the rows for a Newton step, some rows at a time, (5, b): first those of the gradient."""
+    sums = np.zeros((5, len(which)))
+    for part in pieces(len(x), BLOCK):
+        near, w = x[part] - centre, weights[which, part]
+        q = _expit(theta[:, :1] + theta[:, 1:] * near)
+        r, v = w * (outcomes[part] - q), w * (q * (1 - q))
+        sums += [r.sum(axis=1), r @ near, v.sum(axis=1), v @ near, v @ (near * near)]
+    return sums
 
 
 def _expit(x: Array) -> Array:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.curves.curve import BLOCK, Bins
 from calibrant.core.parallel import pieces
 from calibrant.core.statistics.bootstrap import Interval
@@ -19,7 +19,7 @@ MOST_GROUPS, FEWEST_GROUPS = 1000, 200  # random groups of rows that joint noise
 GROUP_ELEMENTS = 1 << 23  # groups x bins held at a time
 DRAW_ELEMENTS = 1 << 24  # draws x bins held at a time
 
-Entries = tuple[Ints, Ints, Array]  # row, bin and residual
+Entries = tuple[Ints, Integers, Array]  # row, bin and residual
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Sampling:
     paired: bool = False
     calibrated: bool = False
 
-    def gather(self, row: Ints | Callable[[], Ints], bin_of: Ints, residual: Array, bins: int) -> NoisyValues:
+    def gather(self, row: Ints | Callable[[], Ints], bin_of: Integers, residual: Array, bins: int) -> NoisyValues:
         """Weighted sum of the residuals in each bin, over the sum of weights; a row in bin -1 is in none.
 
         Each row stands in one bin, which makes bins independent to first order: their noise needs no resampled rows.
@@ -88,7 +88,7 @@ class Sampling:
         squares = sums((w * residual) ** 2) - 2 * value * sums(w**2 * residual) + value**2 * square
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / total)
 
-    def _gather_alike(self, bin_of: Ints, residual: Array, bins: int) -> NoisyValues:
+    def _gather_alike(self, bin_of: Integers, residual: Array, bins: int) -> NoisyValues:
         """The same for rows that all count alike, some at a time."""
         first, second = np.zeros(bins), np.zeros(bins)
         for part in pieces(len(bin_of), BLOCK):
