@@ -214,7 +214,9 @@ def test_rows_without_a_label_are_dropped_or_wait(tmp_path):
     rows, file, state = frame(1000, seed=1), tmp_path / "day.csv", tmp_path / "watch.json"
     late = pl.when(pl.int_range(pl.len()).is_in([600, 700, 800])).then(None).otherwise(pl.col("correct"))
     rows.with_columns(late.alias("correct")).write_csv(file)
-    run("watch", file, code=2)
+    said = run("watch", file, code=2).stderr
+    assert "column correct: expected a label in every row, got none in row 601" in said
+    assert "--missing-label drop" in said
     out = " ".join(run("watch", file, "--missing-label", "drop").stdout.split())
     assert "No alarm after 997 rows" in out
     assert "3 of 1,000 rows have no label and were left out." in out

@@ -93,6 +93,20 @@ def test_one_command_makes_a_run_that_the_others_take(files, monkeypatch, capsys
     assert cal.Predictions.load("../clamp/test.npz").n == 2000
 
 
+def test_a_network_that_gives_nan_leaves_no_folder(files):
+    weights = {name: value * float("nan") for name, value in files.state_dict().items()}
+    torch.save(weights, "nan.th")
+    with pytest.raises(InputError, match="NaN or infinity"):
+        cal.import_network("mynet.py:tiny", "broken", data="fashion_mini", weights="nan.th", device="cpu")
+    assert not Path("broken").exists()
+
+
+def test_a_file_without_its_ending_is_asked_for(files):
+    with pytest.raises(InputError, match=r"got 'mynet:tiny'. To fix it: write mynet.py:tiny"):
+        cal.import_network("mynet:tiny", "own", data="fashion_mini", device="cpu")
+    assert not Path("own").exists()
+
+
 def test_a_training_is_not_written_over(files):
     Path("run").mkdir()
     Path("run/run.json").write_text('{"recipe": {"epochs": 3}}')

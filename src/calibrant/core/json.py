@@ -70,7 +70,8 @@ def read_json(path: str | Path, *, expected: str, fix: str) -> Any:
     """The JSON in a file, or a clear error."""
     file = Path(path)
     if not file.is_file():
-        raise InputError(str(path), expected=expected, got="no such file", fix="check the path")
+        got = "a folder" if file.is_dir() else "a pipe or a device" if file.exists() else "no such file"
+        raise InputError(str(path), expected=expected, got=got, fix="check the path")
     try:
         return parse_json(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # of JSON, or of its encoding

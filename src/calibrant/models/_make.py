@@ -2,6 +2,7 @@
 
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.core.errors import InputError
@@ -35,6 +36,9 @@ def build(spec: str, shape: Shape) -> Network:
         module, _, last = name.rpartition(".")
         fix = f"write {module}:{last}"
         raise InputError("model", expected="package.module:callable", got=f"'{spec}'", fix=fix)
+    if name not in CATALOGUE.names() and Path(f"{name}.py").is_file():
+        fix = f"write {name}.py{colon}{rest}: a file is named with its ending"
+        raise InputError("model", expected="a model of the catalogue, or a file", got=f"'{spec}'", fix=fix)
     return CATALOGUE.make(spec).build(shape)
 
 

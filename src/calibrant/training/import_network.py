@@ -1,6 +1,7 @@
 """Make a run folder of a network that was trained elsewhere."""
 
 import os
+import shutil
 from pathlib import Path
 
 from calibrant import datasets
@@ -45,7 +46,13 @@ def import_network(
         batch=batch,
         data=Data(name=data, root=root, split=split, split_seed=split_seed, augment="none", mean=mean, std=std),
     )
-    return train(recipe, folder, device=device, restart=True)
+    is_new = not folder.exists()
+    try:
+        return train(recipe, folder, device=device, restart=True)
+    except InputError:
+        if is_new and folder.exists():  # nothing half-written: only this call has put files there
+            shutil.rmtree(folder)
+        raise
 
 
 def _check_folder(folder: Path) -> None:

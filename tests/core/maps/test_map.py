@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import warnings
 
 import numpy as np
@@ -350,9 +351,10 @@ def test_files_that_hold_no_map(content, tmp_path):
 
 
 def test_no_file_and_a_folder(tmp_path):
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(InputError, match="no such file"):
-            cal.load_map(path)
+    os.mkfifo(tmp_path / "pipe.json")
+    for name, got in (("none.json", "no such file"), ("", "a folder"), ("pipe.json", "a pipe or a device")):
+        with pytest.raises(InputError, match=f"got {got}"):
+            cal.load_map(tmp_path / name)
 
 
 def test_a_map_for_other_classes_says_so():
@@ -389,6 +391,19 @@ def test_scores_without_labels_are_calibrated():
     c = Predictions.from_confidence(rng.random(60), y > 0)
     m = cal.fit(c, "beta")
     np.testing.assert_array_equal(Map.from_dict(m.to_dict())(c.score), m.apply(c).score)
+
+
+def test_scores_that_are_no_numbers_are_refused_with_what_helps():
+    rng = np.random.default_rng(0)
+    m = cal.fit(Predictions.binary(rng.random(60), rng.integers(0, 2, 60)), "platt")
+    for scores, said in (
+        (["a"], "scores: expected numbers"),
+        ([{}], "scores: expected numbers"),
+        ([[0.1], [0.2, 0.3]], "rows of different lengths"),
+        ([0.2, np.nan], r"NaN in row 1 \(1 of 2 rows\). To fix it: leave these rows out"),
+    ):
+        with pytest.raises(InputError, match=said):
+            m(scores)
 
 
 def test_predictions_without_labels_are_calibrated():

@@ -186,6 +186,19 @@ def test_an_affine_map_is_folded_into_the_last_layer(name):
     assert head(torch.tensor(x)).detach().numpy() == pytest.approx(m.apply(p).logits, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ["temperature", "platt"])
+def test_an_affine_map_of_one_logit_is_folded_into_the_last_layer(name):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    head = torch.nn.Linear(4, 1).double()
+    p = cal.Predictions.binary(head(torch.tensor(x)).detach().numpy()[:, 0], y, logits=True)
+    m = cal.fit(p, name)
+    m.to_torch().fold_into(head)
+    assert head(torch.tensor(x)).sigmoid().detach().numpy()[:, 0] == pytest.approx(m.apply(p).score, abs=1e-9)
+    with pytest.raises(cal.InputError, match="got a curved one"):
+        cal.fit(p, "isotonic").to_torch().fold_into(torch.nn.Linear(4, 1))
+
+
 def test_a_map_that_cannot_be_folded_is_refused():
     rng = np.random.default_rng(0)
     p = cal.Predictions.from_logits(rng.normal(size=(200, 3)), rng.integers(0, 3, 200))

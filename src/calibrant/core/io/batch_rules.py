@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from calibrant.core.errors import unknown_name
+from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.io.column_names import Columns, assign_roles
 
 if TYPE_CHECKING:
@@ -76,12 +76,20 @@ def complete_rows(
     if rules.missing_group is not None and group is not None and frame[group].null_count():
         filled = [rules.missing_group if value is None else str(value) for value in frame[group].to_list()]
         frame = frame.with_columns(pl.Series(group, filled))
-    if rules.missing_label == "error":
+    if "labels" not in roles.named:
         return frame
     label = frame[roles.named["labels"]]
     unlabelled = label.is_null() | (label.is_nan() if label.dtype.is_float() else label.is_null())
     if not unlabelled.any():
         return frame
+    if rules.missing_label == "error":
+        row, many = start + int(unlabelled.arg_true()[0]) + 1, int(unlabelled.sum())
+        raise InputError(
+            f"{file}, column {label.name}",
+            expected="a label in every row",
+            got=f"none in row {row:,} ({many:,} of these {frame.height:,} rows)",
+            fix="use --missing-label drop to leave such rows out, or --missing-label wait if labels come later",
+        )
     if rules.missing_label == "drop":
         log.without_label += int(unlabelled.sum())
         return frame.filter(~unlabelled)

@@ -18,6 +18,7 @@ from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import ScoreType, Task
+from calibrant.core.predictions.validation import float_array
 from calibrant.core.text.number_format import whole_percent
 from calibrant.core.text.vocabulary import describe_task, vocabulary_of
 
@@ -107,7 +108,7 @@ class Map:
 
     def without_labels(self, scores: npt.ArrayLike) -> Predictions:
         """Predictions of this map's task from bare scores."""
-        values, logits = np.asarray(scores, dtype=np.float64), self.score_type == "logits"
+        values, logits = float_array("scores", scores).astype(np.float64, copy=False), self.score_type == "logits"
         expected = "one score per row" if self.task in ("binary", "confidence") else f"rows of {self.k} scores"
         if values.ndim != (1 if self.task in ("binary", "confidence") else 2):
             raise InputError(
@@ -116,6 +117,9 @@ class Map:
                 got=f"shape {values.shape}",
                 fix="give the scores of this task, or Predictions",
             )
+        if values.ndim == 1 and len(gaps := np.flatnonzero(np.isnan(values))):
+            got = f"NaN in row {gaps[0]} ({len(gaps):,} of {len(values):,} rows)"
+            raise InputError("scores", expected="a score in every row", got=got, fix="leave these rows out")
         if self.task == "binary":
             return Predictions.binary(values, None, logits=logits, allow_few_rows=True)
         if self.task == "confidence":

@@ -18,7 +18,7 @@ from calibrant.core.maps.export_check import (
     trial_logits,
 )
 from calibrant.core.maps.map import Map
-from calibrant.core.torch.step_modules import LinearModule, StepOutput, float_on, step_module
+from calibrant.core.torch.step_modules import LinearModule, StepOutput, float_on, linear_module, step_module
 
 
 class TorchMap(nn.Module):
@@ -69,7 +69,8 @@ class TorchMap(nn.Module):
         """Change the weights of a network's last layer so that it gives calibrated logits by itself.
 
         The network keeps its layers, so that it is saved and loaded as before (`save_pretrained`, `state_dict`). Only
-        for maps that are affine in the logits: temperature, bias, vector, matrix and the like. Fold once.
+        for maps that are affine in the logits: temperature, bias, vector, matrix and the like, and Platt scaling of one
+        logit. Fold once.
 
         >>> import numpy as np
         >>> from calibrant.core.maps.steps import Linear
@@ -80,13 +81,14 @@ class TorchMap(nn.Module):
         True
         """
         width = 1 if self.one_score else self.k
-        if not all(isinstance(step, LinearModule) for step in self.steps):
+        steps = [line for step in self.steps if (line := linear_module(step, self.one_score)) is not None]
+        if len(steps) < len(self.steps):
             fix = "fit temperature, vector or matrix; or save the map and apply it to the network's logits"
             raise InputError(f"map of {self.calibrator}", expected="an affine map", got="a curved one", fix=fix)
         if head.out_features != width:
             fix = "give the network's last layer"
             raise InputError("head", expected=f"{width} outputs", got=str(head.out_features), fix=fix)
-        weight, bias = self._affine(width, head.weight.device)
+        weight, bias = self._affine(steps, head.weight.device)
         if head.bias is None and bias.abs().max() > 0:
             fix = "fit temperature, which needs none, or give a layer with a bias"
             raise InputError("head", expected="a layer with a bias", got="one without", fix=fix)
@@ -95,12 +97,16 @@ class TorchMap(nn.Module):
             if head.bias is not None:
                 head.bias.copy_(weight @ head.bias.to(weight) + bias)
 
-    def _affine(self, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """W (k, k) and b (k,) with W z + b the calibrated logits, for a map of linear steps only."""
-        units = torch.eye(width, dtype=float_on(device), device=device)
-        at_units = self(units[:, 0] if self.one_score else units).reshape(-1, width)
-        bias = self(torch.zeros_like(units[0])).reshape(width)
-        return (at_units - bias).T, bias
+    def _affine(self, steps: list[LinearModule], device: torch.device) -> tuple[Tensor, Tensor]:
+        """W (k, k) and b (k,) with W z + b the calibrated logits, from what linear steps make of 0 and of each unit."""
+        state = StepOutput(torch.eye(self.k + 1, self.k, dtype=float_on(device), device=device), False, None)
+        for step in steps:
+            state = step(state)
+        bias = state.logits[-1]
+        weight = (state.logits[:-1] - bias).T
+        if not self.one_score:
+            return weight, bias
+        return (weight[1, 1] - weight[0, 1]).reshape(1, 1), (bias[1] - bias[0]).reshape(1)
 
     def _of_one_score(self, logits: Tensor) -> Tensor:
         """As two classes, of which the second is the one that the score is about."""

@@ -189,5 +189,20 @@ class _Sigmoid(_ScoreFunction):
         return torch.sigmoid(inside)
 
 
+def linear_module(step: nn.Module, one_score: bool) -> LinearModule | None:
+    """The same step as a linear one, or None where it is curved.
+
+    Of one score a sigmoid of the log-odds leaves log-odds, and so is a line; of more classes it is not.
+    """
+    if isinstance(step, LinearModule):
+        return step
+    if not one_score or not isinstance(step, _Sigmoid) or step.on == "scores":
+        return None
+    a, b, constant, square = step.coefficients[0].tolist()
+    if step.on == "probs" and (a != b or square):
+        return None
+    return LinearModule(Linear(np.array(a), np.array([0.0, constant]))).to(step.coefficients.device)
+
+
 def float_on(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
