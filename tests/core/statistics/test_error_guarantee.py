@@ -80,3 +80,9 @@ def test_as_many_rows_are_answered_as_the_method_is_known_for(most, n, share):
     """docs/methods/deciding.md: mean of 200 sets; 30 here."""
     sets = (Curve.sort(*rows(n, seed=seed)) for seed in range(30))
     assert np.mean([answered_rows(curve, most, 0.95).share for curve in sets]) == pytest.approx(share, rel=0.1)
+
+
+def test_two_right_rows_are_too_few_and_do_not_err_too_often():
+    answered = answered_rows(Curve.sort(np.array([0.6, 0.9]), np.ones(2)), 0.1, 0.95)
+    assert answered.threshold is None
+    assert answered.rows_needed == 42  # (1 - 0.1) ** 42 is the first power below 0.05 / 4, the level of each start

@@ -136,4 +136,6 @@ def _rows_needed(places: _Places, most_errors: float, alpha: float) -> int | Non
         if (bdtr(np.floor(rate[at] * starts), starts, most_errors) <= alpha).any():
             return two_figures(total)
         total = ceil(total * 1.02)
+    if not places.errors[-1]:  # so few rows that half an error is too many: at least so many without one
+        return two_figures(fewest_rows(most_errors, alpha))
     return None
