@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from calibrant.calibrators._base import EVERY_TASK, PER_CLASS, Calibrator
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.curve import Curve, equal_chunks
 from calibrant.core.curves.weighted import WeightedCurve, WeightedCurves, is_whole, sort_curve
 from calibrant.core.errors import InputError

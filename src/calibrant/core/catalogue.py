@@ -8,12 +8,12 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from calibrant.core.cached_property import cached_property
 from calibrant.core.config.convert import check_fields, fields_of, read_option
 from calibrant.core.errors import InputError, unknown_name
 

@@ -6,12 +6,12 @@ cancels in their differences.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.curves.ranking import answered_at_error
 from calibrant.core.statistics.fewest_rows import FEWEST_ROWS

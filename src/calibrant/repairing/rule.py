@@ -20,13 +20,13 @@ on. The effect of a calibrator on held-out rows is given by the same intervals.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import ceil, log
 from typing import Literal
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.json import NOT_IN_JSON
 from calibrant.core.statistics.bootstrap import basic_interval, p_value, resample_counts
 from calibrant.core.text import number_format as fmt

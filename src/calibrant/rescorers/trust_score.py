@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
 from calibrant.core.json import whole

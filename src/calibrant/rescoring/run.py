@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from calibrant.core.cached_property import cached_property
 from calibrant.core.errors import unknown_name
 from calibrant.core.predictions import Predictions
 from calibrant.datasets import Part

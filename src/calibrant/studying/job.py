@@ -4,12 +4,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from calibrant.core.cached_property import cached_property
 from calibrant.core.errors import InputError
 
 GROUP = "calibrant.studying.jobs"  # of entry points; calibrant.nas adds its own jobs by them

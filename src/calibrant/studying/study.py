@@ -4,10 +4,10 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from calibrant.core.cached_property import cached_property
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.json import read_json, read_typed, whole

@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from calibrant.core.cached_property import cached_property
 from calibrant.core.config import code_trust
 from calibrant.core.config.convert import build as build_facts
 from calibrant.core.config.toml import Table, show_value

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
 from calibrant.core.curves.curve import Bins, Closed, MassRule, Scheme, bin_edges, equal_chunks
 

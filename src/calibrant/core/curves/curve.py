@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.errors import InputError
 
 MOST_BINS = 100_000

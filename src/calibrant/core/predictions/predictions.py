@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, Curve

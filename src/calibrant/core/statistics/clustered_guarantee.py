@@ -8,12 +8,12 @@ of at most alpha (Ville; Waudby-Smith, Ramdas, JRSS B 2024). The mean over sever
 is assumed about how rows of a cluster depend on each other, and clusters that hardly vary count for more than one row.
 """
 
-from functools import cached_property
 from math import ceil, log
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions

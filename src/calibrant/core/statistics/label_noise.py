@@ -5,11 +5,11 @@ class shows none). So labels are drawn from the model, after its temperature and
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
 

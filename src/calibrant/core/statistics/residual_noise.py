@@ -6,11 +6,11 @@ from 0, most where they are 0, and nobody can know which. Each end of an interva
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Integers, Ints
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.curve import BLOCK, Bins
 from calibrant.core.parallel import pieces
 from calibrant.core.statistics.bootstrap import Interval

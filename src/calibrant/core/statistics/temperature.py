@@ -2,12 +2,12 @@
 
 import sys
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from calibrant.core.arrays import Floats
+from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
 from calibrant.core.predictions import Predictions
