@@ -123,30 +123,29 @@ INLINE double NAME(most)(vector v) {
 #endif
 }
 
-/* 2^(j / 8) times 2^1000, less j in the bits that adding the exponent brings with it. */
-INLINE vector NAME(power)(whole bits) {
+/* 2^(j / 8) of the table, times 2^m / 8: the table is less j in the bits that adding the exponent brings with it. */
+INLINE vector NAME(power)(whole bits, const int64_t *table) {
 #if LEVEL == 512
-    const __m512i found = _mm512_permutexvar_epi64((__m512i)bits, _mm512_loadu_si512(EIGHTHS));
-    return (vector)((whole)found + (bits << 49));
+    const __m512i eighth = _mm512_permutexvar_epi64((__m512i)bits, _mm512_loadu_si512(table));
+    return (vector)((whole)eighth + (bits << 49));
 #elif LEVEL == 256
     halves x = {.w = bits};
     for (int i = 0; i < 2; i++) {
         const __m256i at = _mm256_and_si256(x.bits[i], _mm256_set1_epi64x(7));
-        const __m256i found = _mm256_i64gather_epi64((const long long *)EIGHTHS, at, 8);
-        x.bits[i] = _mm256_add_epi64(found, _mm256_slli_epi64(x.bits[i], 49));
+        const __m256i eighth = _mm256_i64gather_epi64((const long long *)table, at, 8);
+        x.bits[i] = _mm256_add_epi64(eighth, _mm256_slli_epi64(x.bits[i], 49));
     }
     return x.v;
 #else
-    whole found;
-    for (int i = 0; i < WIDTH; i++) found[i] = EIGHTHS[bits[i] & 7];
-    return (vector)(found + (whole)((positive)bits << 49));
+    whole eighth;
+    for (int i = 0; i < WIDTH; i++) eighth[i] = table[bits[i] & 7];
+    return (vector)(eighth + (whole)((positive)bits << 49));
 #endif
 }
 
-/* exp(x) for x <= 0: x = m ln 2 / 8 + r, a polynomial in r, and 2^(m / 8) from a table, 2^1000 too large until the end,
- * so that small results lose no digit that float64 has. Below -745.2 the result is 0; NaN gives NaN. The error is about
- * one unit in the last place. */
-INLINE vector NAME(exp)(vector x) {
+/* exp(x) for x <= 0, times the power of two of the table: x = m ln 2 / 8 + r, a polynomial in r, and 2^(m / 8). The
+ * error is about one unit in the last place. */
+INLINE vector NAME(scaled_exp)(vector x, const int64_t *table) {
     const vector shift = fill(0x1.8p52);
     const vector t = NAME(fma)(x, fill(0x1.71547652b82fep3), shift), m = t - shift;
     const vector near = NAME(fma)(m, fill(-0x1.62e42fefa0000p-4), x);
@@ -155,10 +154,15 @@ INLINE vector NAME(exp)(vector x) {
     const vector mid = NAME(fma)(r, fill(0x1.1111110e10556p-7), fill(0x1.5555554e93acap-5));
     const vector low = NAME(fma)(r, fill(0x1.555555555556ap-3), fill(0x1.000000000002ep-1));
     const vector rest = NAME(fma)(r2, NAME(fma)(r2, NAME(fma)(r2, high, mid), low), r);
-    const vector scale = NAME(power)((whole)t);
-    return NAME(zero_below)(x, -745.2, NAME(fma)(scale, rest, scale) * fill(0x1p-1000));
+    const vector scale = NAME(power)((whole)t, table);
+    return NAME(fma)(scale, rest, scale);
 }
 
+/* exp(x) for every x <= 0, 2^1000 too large until the end, so that small results lose no digit that float64 has. Below
+ * -745.2 the result is 0; NaN gives NaN. */
+INLINE vector NAME(exp)(vector x) {
+    return NAME(zero_below)(x, -745.2, NAME(scaled_exp)(x, LIFTED_EIGHTHS) * fill(0x1p-1000));
+}
 /* A bit for each lane above the limit. */
 INLINE unsigned NAME(above)(vector v, double limit) {
 #if LEVEL == 512
@@ -191,6 +195,60 @@ INLINE uint64_t NAME(same)(vector v, double number) {
 #endif
 }
 
+/* The larger and the smaller of two lanes of float32, a bit for each lane that equals the number, and float64. */
+#if LEVEL == 512
+INLINE narrow NAME(larger_floats)(narrow a, narrow b) { return (narrow)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE narrow NAME(smaller_floats)(narrow a, narrow b) { return (narrow)_mm512_min_ps((__m512)a, (__m512)b); }
+INLINE uint64_t NAME(same_floats)(narrow v, float number) {
+    return _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(number), _CMP_EQ_OQ);
+}
+INLINE vector NAME(widen)(const float *from) { return (vector)_mm512_cvtps_pd(_mm256_loadu_ps(from)); }
+#elif LEVEL == 256
+typedef union {
+    narrow v;
+    __m256 half[2];
+} float_halves;
+INLINE narrow NAME(larger_floats)(narrow a, narrow b) {
+    float_halves x = {a}, y = {b};
+    for (int i = 0; i < 2; i++) x.half[i] = _mm256_max_ps(x.half[i], y.half[i]);
+    return x.v;
+}
+INLINE narrow NAME(smaller_floats)(narrow a, narrow b) {
+    float_halves x = {a}, y = {b};
+    for (int i = 0; i < 2; i++) x.half[i] = _mm256_min_ps(x.half[i], y.half[i]);
+    return x.v;
+}
+INLINE uint64_t NAME(same_floats)(narrow v, float number) {
+    float_halves x = {v};
+    const __m256 wanted = _mm256_set1_ps(number);
+    const int first = _mm256_movemask_ps(_mm256_cmp_ps(x.half[0], wanted, _CMP_EQ_OQ));
+    return (uint64_t)(first | _mm256_movemask_ps(_mm256_cmp_ps(x.half[1], wanted, _CMP_EQ_OQ)) << 8);
+}
+INLINE vector NAME(widen)(const float *from) {
+    const halves x = {.half = {_mm256_cvtps_pd(_mm_loadu_ps(from)), _mm256_cvtps_pd(_mm_loadu_ps(from + 4))}};
+    return x.v;
+}
+#else
+INLINE narrow NAME(larger_floats)(narrow a, narrow b) {
+    for (int i = 0; i < FLOATS; i++) b[i] = a[i] > b[i] ? a[i] : b[i];
+    return b;
+}
+INLINE narrow NAME(smaller_floats)(narrow a, narrow b) {
+    for (int i = 0; i < FLOATS; i++) b[i] = a[i] < b[i] ? a[i] : b[i];
+    return b;
+}
+INLINE uint64_t NAME(same_floats)(narrow v, float number) {
+    uint64_t some = 0;
+    for (int i = 0; i < FLOATS; i++) some |= (uint64_t)(v[i] == number) << i;
+    return some;
+}
+INLINE vector NAME(widen)(const float *from) {
+    vector v;
+    for (int i = 0; i < WIDTH; i++) v[i] = (double)from[i];
+    return v;
+}
+#endif
+
 /* -- rows ------------------------------------------------------------------------------------------------------- */
 
 /* A row of any type as float64 in `x`, filled up to whole vectors with its first number. */
@@ -212,40 +270,24 @@ INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, dou
     for (ptrdiff_t j = k; j < whole_vectors(k); j++) x[j] = x[0];
 }
 
-/* Eight numbers of float32 that lie side by side. */
-INLINE vector NAME(widen)(const float *from) {
-#if LEVEL == 512
-    return (vector)_mm512_cvtps_pd(_mm256_loadu_ps(from));
-#elif LEVEL == 256
-    const halves x = {.half = {_mm256_cvtps_pd(_mm_loadu_ps(from)), _mm256_cvtps_pd(_mm_loadu_ps(from + 4))}};
-    return x.v;
-#else
-    vector v;
-    for (int i = 0; i < WIDTH; i++) v[i] = (double)from[i];
-    return v;
-#endif
+/* Eight numbers of a row that lies side by side, as float64. */
+INLINE vector NAME(load)(const void *x, int floats, ptrdiff_t j) {
+    return floats ? NAME(widen)((const float *)x + j) : *(const vector *)((const double *)x + j);
 }
 
-/* The whole vectors of a row as float64, and in `end` the last eight numbers: the vectors before them overlap with it
- * unless k is a multiple of eight. A row shorter than a vector stands behind copies of its first number.
- *
- * `plain` rows, known when this is compiled, are not copied unless they are float32. */
-INLINE const double *NAME(open)(const char *row, int type, int plain, ptrdiff_t k, ptrdiff_t step, double *copy,
-                                vector *end) {
+/* Where a row lies that `load` reads, its own place if it is `plain`, and in `end` the last eight numbers: the vectors
+ * before them overlap with it unless k is a multiple of eight. A row shorter than a vector stands behind copies of its
+ * first number. */
+INLINE const void *NAME(open)(const char *row, int type, int plain, ptrdiff_t k, ptrdiff_t step, double *copy,
+                              vector *end) {
     const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, last = k + before - WIDTH;
     if (!plain) {
         NAME(read)(row, type, k, step, copy + before);
         for (ptrdiff_t j = 0; j < before; j++) copy[j] = copy[before];
-        *end = *(const vector *)(copy + last);
-        return copy;
     }
-    if (type == FLOAT64) {
-        *end = *(const vector *)((const double *)row + last);
-        return (const double *)row;
-    }
-    *end = NAME(widen)((const float *)row + last);
-    for (ptrdiff_t j = 0; j < last; j += WIDTH) *(vector *)(copy + j) = NAME(widen)((const float *)row + j);
-    return copy;
+    const void *x = plain ? (const void *)row : copy;
+    *end = NAME(load)(x, plain && type == FLOAT32, last);
+    return x;
 }
 
 /* The lanes of the last eight numbers of a row that no vector before them has. */
@@ -255,18 +297,65 @@ INLINE vector NAME(fresh)(ptrdiff_t k) {
     return kept;
 }
 
-/* The first place of the largest number, 64 at a time: it may be anywhere, so that branches would often go wrong. The
- * vectors of the row are at `x`, but for the last one. */
-INLINE ptrdiff_t NAME(first_place)(const double *x, vector end, ptrdiff_t k, double top) {
-    const ptrdiff_t last = k - WIDTH;
+/* A bit for each of 16 numbers of float32, or else of eight, that equals the number. */
+INLINE uint64_t NAME(same_at)(const void *x, int floats, int wide, ptrdiff_t j, double number) {
+    return wide ? NAME(same_floats)(*(const narrow *)((const float *)x + j), (float)number)
+                : NAME(same)(NAME(load)(x, floats, j), number);
+}
+
+/* The first place of the largest number, 64 at a time: it may be anywhere, so that branches would often go wrong. */
+INLINE ptrdiff_t NAME(first_place)(const void *x, int floats, ptrdiff_t k, double top) {
+    const int wide = floats && k >= FLOATS;
+    const ptrdiff_t width = wide ? FLOATS : WIDTH, last = k - width;
     for (ptrdiff_t start = 0; start < last; start += 64) {
         uint64_t bits = 0;
-        for (ptrdiff_t j = start; j < last && j < start + 64; j += WIDTH)
-            bits |= NAME(same)(*(const vector *)(x + j), top) << (j - start);
+        for (ptrdiff_t j = start; j < last && j < start + 64; j += width)
+            bits |= NAME(same_at)(x, floats, wide, j, top) << (j - start);
         if (bits) return start + __builtin_ctzll(bits);
     }
-    const uint64_t bits = NAME(same)(end, top);
-    return last + (bits ? __builtin_ctzll(bits) : WIDTH - 1); /* nothing equals NaN */
+    const uint64_t bits = NAME(same_at)(x, floats, wide, last, top);
+    return last + (bits ? __builtin_ctzll(bits) : width - 1); /* nothing equals NaN */
+}
+
+/* The largest of the lanes of a row, and in `least` the smallest that were met so far; a NaN is passed over. */
+INLINE vector NAME(limits)(const void *x, int floats, vector end, ptrdiff_t k, vector *least) {
+    if (floats && k >= FLOATS) {
+        narrow high = *(const narrow *)((const float *)x + k - FLOATS), low = high;
+        for (ptrdiff_t j = 0; j < k - FLOATS; j += FLOATS) {
+            const narrow v = *(const narrow *)((const float *)x + j);
+            high = NAME(larger_floats)(v, high);
+            low = NAME(smaller_floats)(v, low);
+        }
+        const float *highs = (const float *)&high, *lows = (const float *)&low;
+        *least = NAME(smaller)(NAME(smaller)(NAME(widen)(lows), NAME(widen)(lows + WIDTH)), *least);
+        return NAME(larger)(NAME(widen)(highs), NAME(widen)(highs + WIDTH));
+    }
+    vector most = end;
+    *least = NAME(smaller)(end, *least);
+    for (ptrdiff_t j = 0; j < k - WIDTH; j += WIDTH) {
+        const vector v = NAME(load)(x, floats, j);
+        most = NAME(larger)(v, most);
+        *least = NAME(smaller)(v, *least);
+    }
+    return most;
+}
+
+/* Sums of exp(x - top) and of their squares, lane by lane, and exp itself in `e` unless it is null. `easy` if no
+ * number is further than -EASY below the largest; `fresh` are the lanes of `end` that count. */
+INLINE void NAME(sum_exp)(const void *x, int floats, vector end, ptrdiff_t last, double top, int easy, vector fresh,
+                          double *e, vector *sums, vector *squares) {
+    const vector shift = fill(top);
+    for (ptrdiff_t j = 0; j < last; j += WIDTH) {
+        const vector u = NAME(load)(x, floats, j) - shift;
+        const vector v = easy ? NAME(scaled_exp)(u, EIGHTHS) : NAME(exp)(u);
+        *sums += v;
+        *squares = NAME(fma)(v, v, *squares);
+        if (e) *(vector *)(e + j) = v;
+    }
+    const vector v = easy ? NAME(scaled_exp)(end - shift, EIGHTHS) : NAME(exp)(end - shift), kept = v * fresh;
+    if (e) *(vector *)(e + last) = v;
+    *sums += kept;
+    *squares = NAME(fma)(kept, kept, *squares);
 }
 
 /* The largest and the smallest number of a row; a NaN may hide either. */
@@ -349,43 +438,29 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                               double *largest, double *total, double *square, double *probs, double *range,
                               double *room) {
     const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, wide = k + before, last = wide - WIDTH;
-    double *e = room + whole_vectors(k);
-    const int keep = carried || probs;
+    double *e = carried || probs ? room + whole_vectors(k) : NULL;
+    const int floats = plain && type == FLOAT32;
     const vector fresh = NAME(fresh)(k);
     vector least = fill(INFINITY);
     double highest = -INFINITY;
     int finite = 1;
     for (ptrdiff_t i = 0; i < n; i++) {
-        vector end;
-        const double *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
-        vector most = end;
-        least = NAME(smaller)(end, least);
-        for (ptrdiff_t j = 0; j < last; j += WIDTH) {
-            const vector v = *(const vector *)(x + j);
-            most = NAME(larger)(v, most);
-            least = NAME(smaller)(v, least);
-        }
-        const double top = NAME(most)(most);
-        const vector shift = fill(top);
-        vector sums = fill(0.0), squares = fill(0.0);
-        for (ptrdiff_t j = 0; j < last; j += WIDTH) {
-            const vector v = NAME(exp)(*(const vector *)(x + j) - shift);
-            sums += v;
-            squares = NAME(fma)(v, v, squares);
-            if (keep) *(vector *)(e + j) = v;
-        }
-        vector v = NAME(exp)(end - shift);
-        if (keep) *(vector *)(e + last) = v;
-        v *= fresh;
-        const double sum = NAME(sum)(sums + v);
+        vector end, sums = fill(0.0), squares = fill(0.0);
+        const void *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
+        const double top = NAME(most)(NAME(limits)(x, floats, end, wide, &least));
+        if (NAME(above)(-least, -(top + EASY)))
+            NAME(sum_exp)(x, floats, end, last, top, 0, fresh, e, &sums, &squares);
+        else
+            NAME(sum_exp)(x, floats, end, last, top, 1, fresh, e, &sums, &squares);
+        const double sum = NAME(sum)(sums);
         finite &= sum < INFINITY; /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
         highest = top > highest ? top : highest;
-        ptrdiff_t at = carried ? carried[i] : NAME(first_place)(x, end, wide, top) - before;
+        ptrdiff_t at = carried ? carried[i] : NAME(first_place)(x, floats, wide, top) - before;
         at = at < 0 ? 0 : at;
         predicted[i] = at;
         largest[i] = top;
         total[i] = sum;
-        if (square) square[i] = NAME(sum)(NAME(fma)(v, v, squares)) / (sum * sum);
+        if (square) square[i] = NAME(sum)(squares) / (sum * sum);
         confidence[i] = (carried ? e[before + at] : 1.0) / sum;
         if (probs) NAME(divide)(e + before, k, sum, probs + i * k);
     }
@@ -449,11 +524,11 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
     vector least = fill(0.0);
     for (ptrdiff_t i = 0; i < n; i++) {
         vector end;
-        const double *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
+        const void *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
         const vector shift = fill(top[i]);
         vector powers[4] = {fill(0.0), fill(0.0), fill(0.0), fill(0.0)};
         for (ptrdiff_t j = 0; j < last; j += WIDTH) {
-            const vector u = (*(const vector *)(x + j) - shift) * scale;
+            const vector u = (NAME(load)(x, plain && type == FLOAT32, j) - shift) * scale;
             least = NAME(smaller)(u, least);
             NAME(add_powers)(u, fill(1.0), powers);
         }

@@ -23,16 +23,22 @@
 #include <arm_neon.h>
 #endif
 
-enum { WIDTH = 8, ROWS_OF_ROOM = 9 };
+enum { WIDTH = 8, FLOATS = 16, ROWS_OF_ROOM = 9 };
 
 typedef double vector __attribute__((vector_size(64), aligned(8), may_alias));
 typedef int64_t whole __attribute__((vector_size(64), aligned(8), may_alias));
 typedef uint64_t positive __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float narrow __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define fill(x) ((vector){(x), (x), (x), (x), (x), (x), (x), (x)})
 
-static const int64_t EIGHTHS[8] = {0x7e70000000000000, 0x7e6f72b83c7d517b, 0x7e6f06fe0a31b715, 0x7e6ebfdad5362a27,
-                                   0x7e6ea09e667f3bcd, 0x7e6eace5422aa0db, 0x7e6ee89f995ad3ad, 0x7e6f5818dcfba487};
+/* 2^(j / 8), less j in the bits that adding the exponent brings with it; and the same times 2^1000. */
+static const int64_t EIGHTHS[8] = {0x3ff0000000000000, 0x3fef72b83c7d517b, 0x3fef06fe0a31b715, 0x3feebfdad5362a27,
+                                   0x3feea09e667f3bcd, 0x3feeace5422aa0db, 0x3feee89f995ad3ad, 0x3fef5818dcfba487};
+static const int64_t LIFTED_EIGHTHS[8] = {0x7e70000000000000, 0x7e6f72b83c7d517b, 0x7e6f06fe0a31b715,
+                                          0x7e6ebfdad5362a27, 0x7e6ea09e667f3bcd, 0x7e6eace5422aa0db,
+                                          0x7e6ee89f995ad3ad, 0x7e6f5818dcfba487};
+static const double EASY = -700; /* from here on exp is far from the smallest numbers */
 
 enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 
