@@ -146,6 +146,7 @@ def _temperature(smoke: bool) -> Part:
     x = Input.of(data)
     entries = {
         OURS: lambda: float(1 / ours("temperature", data).weight),
+        NUMPY: with_numpy(lambda: float(1 / ours("temperature", data).weight)),
         SOFTMAX: lambda: float(plain_softmax(data.logits)[0, 0]),
     }
     entries |= {name: lambda peer=peer: peer(x) for name, peer in TEMPERATURE.items()}
