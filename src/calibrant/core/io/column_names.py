@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.io.missing import MissingPolicy, check_policy
@@ -33,6 +33,23 @@ LABELS, CORRECT = ("label", "labels"), ("correct",)
 MOST_NAMES = 200  # of the columns, searched for a similar name
 
 
+class ColumnOptions(TypedDict, total=False):
+    """Keyword arguments of `Predictions.load` and `Predictions.from_frame`: the fields of `Columns` of that name."""
+
+    score: str | None
+    label: str | None
+    confidence: str | None
+    correct: str | None
+    logits: bool
+    positive: Any
+    classes: Sequence[str]
+    weight: str | None
+    cluster: str | None
+    group: str | None
+    id: str | None
+    missing: MissingPolicy
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """Names of columns and how to read them, as the user says; None stands for the standard name."""
@@ -43,7 +60,7 @@ class Columns:
     correct: str | None = None
     logits: bool = False  # the score or the confidence is a margin (log-odds)
     positive: Any = None  # the label that scores are about
-    classes: tuple[str, ...] = ()  # names of the classes, in order
+    classes: Sequence[str] = ()  # names of the classes, in order
     weight: str | None = None
     cluster: str | None = None
     group: str | None = None

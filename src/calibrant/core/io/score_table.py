@@ -69,7 +69,7 @@ def build_table(
         clusters=_names(arrays.get("clusters"), chosen=columns.cluster is not None),
         predicted=arrays.get("predicted"),
         seen=arrays.get("seen"),
-        classes=columns.classes or _class_names(arrays.get("classes")),
+        classes=tuple(columns.classes) or _class_names(arrays.get("classes")),
         positive=columns.positive,
         missing=missing or saved_missing,
         notes=tuple(dict.fromkeys((*saved_notes, *notes))),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,17 @@ from calibrant.core.curves.native import Top
 from calibrant.core.curves.softmax import curves_of, entropy_of, share_out, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
 from calibrant.core.errors import InputError
-from calibrant.core.io.column_names import Columns, LabelRule
+from calibrant.core.io.column_names import ColumnOptions, Columns, LabelRule
 from calibrant.core.io.frames import read_frame
 from calibrant.core.io.load import load_scores
 from calibrant.core.io.missing import MissingCount, MissingPolicy
 from calibrant.core.io.save import save_predictions
 from calibrant.core.io.score_table import ScoreTable
+from calibrant.core.keywords import spell_out_keywords
 from calibrant.core.parallel import pieces
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS, PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import hold, without_absent
-from calibrant.core.predictions.row_data import RowArguments, RowData, ScoreType, Task
+from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, Task
 from calibrant.core.predictions.rows import row_numbers, split_rows
 from calibrant.core.predictions.tasks import Ignore, from_binary, from_confidence, from_scores, from_table
 
@@ -38,6 +39,9 @@ class Predictions:
     - binary: P(positive) or its logit (n,) and labels, from `binary`;
     - confidence: a confidence and whether the prediction was right, from `from_confidence`;
     - choice: as multiclass, but with options that some rows do not have, from `from_logits(..., mask=...)`.
+
+    Each takes further arrays with one entry per row: `weights` (counts or shares), `clusters` (rows of one cluster
+    depend on each other), `groups` (segments), `ids` (names of rows) and `features` (n, d), input of the last layer.
 
     Arrays of float32 or float64 are not copied: do not change them afterwards.
     `values` (n, k) are the scores, and `score_type` says which: "logits" or "probs". Binary scores are the second
@@ -55,21 +59,18 @@ class Predictions:
     _given_labels: Ints | npt.NDArray[np.bool_] | None  # labels, or outcomes beside _score_only; None without labels
 
     @classmethod
+    @spell_out_keywords()
     def from_logits(
         cls,
         logits: npt.ArrayLike,
         labels: npt.ArrayLike | None,
         *,
-        features: npt.ArrayLike | None = None,
-        ids: npt.ArrayLike | None = None,
-        groups: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        clusters: npt.ArrayLike | None = None,
         mask: npt.ArrayLike | None = None,
         axis: int | None = None,
         ignore: Ignore = (),
         classes: Sequence[str] | None = None,
         allow_few_rows: bool = False,
+        **rows: Unpack[Rows],
     ) -> "Predictions":
         """From scores before the softmax (log-probabilities are logits too).
 
@@ -81,7 +82,7 @@ class Predictions:
             logits,
             labels,
             "logits",
-            rows=RowArguments(features, ids, groups, weights, clusters),
+            rows=rows,
             mask=mask,
             axis=axis,
             ignore=ignore,
@@ -91,28 +92,25 @@ class Predictions:
         return cls(*arrays)
 
     @classmethod
+    @spell_out_keywords()
     def from_probs(
         cls,
         probs: npt.ArrayLike,
         labels: npt.ArrayLike | None,
         *,
-        features: npt.ArrayLike | None = None,
-        ids: npt.ArrayLike | None = None,
-        groups: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        clusters: npt.ArrayLike | None = None,
         mask: npt.ArrayLike | None = None,
         axis: int | None = None,
         ignore: Ignore = (),
         classes: Sequence[str] | None = None,
         allow_few_rows: bool = False,
+        **rows: Unpack[Rows],
     ) -> "Predictions":
         """From probabilities: every row inside [0, 1] and summing to one. Options as of `from_logits`."""
         arrays = from_scores(
             probs,
             labels,
             "probs",
-            rows=RowArguments(features, ids, groups, weights, clusters),
+            rows=rows,
             mask=mask,
             axis=axis,
             ignore=ignore,
@@ -122,6 +120,7 @@ class Predictions:
         return cls(*arrays)
 
     @classmethod
+    @spell_out_keywords()
     def binary(
         cls,
         scores: npt.ArrayLike,
@@ -129,13 +128,9 @@ class Predictions:
         *,
         positive: Any = None,
         logits: bool = False,
-        features: npt.ArrayLike | None = None,
-        ids: npt.ArrayLike | None = None,
-        groups: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        clusters: npt.ArrayLike | None = None,
         missing: MissingPolicy = "error",
         allow_few_rows: bool = False,
+        **rows: Unpack[Rows],
     ) -> "Predictions":
         """From P(positive), or its logit with `logits=True`. Labels are 0 and 1, or any two with `positive` named.
 
@@ -146,26 +141,22 @@ class Predictions:
         >>> p.score, p.outcome
         (array([0.9, 0.2, 0.6]), array([ True, False, False]))
         """
-        rows = RowArguments(features, ids, groups, weights, clusters)
         arrays = from_binary(
             scores, labels, positive=positive, logits=logits, rows=rows, missing=missing, allow_few_rows=allow_few_rows
         )
         return cls(*arrays)
 
     @classmethod
+    @spell_out_keywords()
     def from_confidence(
         cls,
         confidence: npt.ArrayLike,
         correct: npt.ArrayLike | None,
         *,
         logits: bool = False,
-        features: npt.ArrayLike | None = None,
-        ids: npt.ArrayLike | None = None,
-        groups: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        clusters: npt.ArrayLike | None = None,
         missing: MissingPolicy = "error",
         allow_few_rows: bool = False,
+        **rows: Unpack[Rows],
     ) -> "Predictions":
         """From a confidence in [0, 1] and whether the prediction was right, None where that is not known.
 
@@ -173,31 +164,20 @@ class Predictions:
         >>> p.score, p.outcome, p.task
         (array([0.9, 0.4]), array([ True,  True]), 'confidence')
         """
-        rows = RowArguments(features, ids, groups, weights, clusters)
         arrays = from_confidence(
             confidence, correct, logits=logits, rows=rows, missing=missing, allow_few_rows=allow_few_rows
         )
         return cls(*arrays)
 
     @classmethod
+    @spell_out_keywords(Columns)
     def from_frame(
         cls,
         frame: Any,
         *,
-        score: str | None = None,
-        label: str | None = None,
-        confidence: str | None = None,
-        correct: str | None = None,
-        logits: bool = False,
-        positive: Any = None,
-        classes: Sequence[str] = (),
-        weight: str | None = None,
-        cluster: str | None = None,
-        group: str | None = None,
-        id: str | None = None,
-        missing: MissingPolicy = "error",
         labels: LabelRule = "required",
         allow_few_rows: bool = False,
+        **columns: Unpack[ColumnOptions],
     ) -> "Predictions":
         """From the columns of a pandas or polars frame: those named here, else those with the standard names of files.
 
@@ -207,42 +187,18 @@ class Predictions:
         >>> p.confidence, str(p.missing)
         (array([0.9, 0.6]), '1 of 3 rows (33.3 %) has no confidence and was left out.')
         """
-        columns = Columns(
-            score=score,
-            label=label,
-            confidence=confidence,
-            correct=correct,
-            logits=logits,
-            positive=positive,
-            classes=tuple(classes),
-            weight=weight,
-            cluster=cluster,
-            group=group,
-            id=id,
-            missing=missing,
-        )
-        return cls.from_table(read_frame(frame, columns, labels=labels), allow_few_rows=allow_few_rows)
+        return cls.from_table(read_frame(frame, Columns(**columns), labels=labels), allow_few_rows=allow_few_rows)
 
     @classmethod
+    @spell_out_keywords(Columns)
     def load(
         cls,
         path: str | Path,
         *,
-        score: str | None = None,
-        label: str | None = None,
-        confidence: str | None = None,
-        correct: str | None = None,
-        logits: bool = False,
-        positive: Any = None,
-        classes: Sequence[str] = (),
-        weight: str | None = None,
-        cluster: str | None = None,
-        group: str | None = None,
-        id: str | None = None,
-        missing: MissingPolicy = "error",
         per_character: bool = False,
         labels: LabelRule = "required",
         allow_few_rows: bool = False,
+        **columns: Unpack[ColumnOptions],
     ) -> "Predictions":
         """From an .npz, .parquet, .csv or .jsonl file, also compressed (.gz); "-" is standard input. Runs no code.
 
@@ -250,22 +206,8 @@ class Predictions:
         `labels="optional"` a file without labels is read too. Sample files of lm-evaluation-harness are read as they
         are; `per_character=True` divides each log-likelihood by the length of its option, as its acc_norm does.
         """
-        columns = Columns(
-            score=score,
-            label=label,
-            confidence=confidence,
-            correct=correct,
-            logits=logits,
-            positive=positive,
-            classes=tuple(classes),
-            weight=weight,
-            cluster=cluster,
-            group=group,
-            id=id,
-            missing=missing,
-            per_character=per_character,
-        )
-        return cls.from_table(load_scores(path, columns, labels=labels), allow_few_rows=allow_few_rows)
+        table = load_scores(path, Columns(**columns, per_character=per_character), labels=labels)
+        return cls.from_table(table, allow_few_rows=allow_few_rows)
 
     @classmethod
     def from_table(cls, table: ScoreTable, *, allow_few_rows: bool = False) -> "Predictions":

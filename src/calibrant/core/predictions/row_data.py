@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,20 +16,20 @@ ScoreType = Literal["logits", "probs"]
 ARRAYS = ("features", "ids", "groups", "predicted", "weights", "clusters", "exists")
 
 
-@dataclass(frozen=True)
-class RowArguments:
-    """The optional arrays of a constructor, one entry per row, as the user passes them."""
+class Rows(TypedDict, total=False):
+    """The optional arrays of every constructor of `Predictions`, one entry per row, as the user passes them."""
 
-    features: npt.ArrayLike | None = None
-    ids: npt.ArrayLike | None = None
-    groups: npt.ArrayLike | None = None
-    weights: npt.ArrayLike | None = None
-    clusters: npt.ArrayLike | None = None
+    features: npt.ArrayLike | None  # (n, d) input of the last layer
+    ids: npt.ArrayLike | None  # integers or strings that name the rows
+    groups: npt.ArrayLike | None  # integers or strings: the segment a row belongs to
+    weights: npt.ArrayLike | None  # (n,) counts of rows, or shares
+    clusters: npt.ArrayLike | None  # integers or strings: rows of one cluster depend on each other
 
-    def map(self, change: Callable[[str, npt.ArrayLike], npt.ArrayLike]) -> "RowArguments":
-        """The same arguments with each array replaced by `change(name, array)`."""
-        given = {name: array for name, array in vars(self).items() if array is not None}
-        return RowArguments(**{name: change(name, array) for name, array in given.items()})
+
+def map_rows(rows: Rows, change: Callable[[str, npt.ArrayLike], npt.ArrayLike]) -> Rows:
+    """The same arguments with each array replaced by `change(name, array)`."""
+    arrays = cast(dict[str, npt.ArrayLike | None], rows)
+    return cast(Rows, {name: change(name, array) for name, array in arrays.items() if array is not None})
 
 
 @dataclass(frozen=True, kw_only=True)

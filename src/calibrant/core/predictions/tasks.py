@@ -17,7 +17,7 @@ from calibrant.core.io.missing import MissingCount, MissingPolicy, apply_policy,
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absent
-from calibrant.core.predictions.row_data import RowArguments, RowData, ScoreType
+from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, map_rows
 from calibrant.core.predictions.validation import (
     check_labels,
     check_logits,
@@ -52,7 +52,7 @@ def from_scores(
     labels: npt.ArrayLike | None,
     score_type: ScoreType,
     *,
-    rows: RowArguments,
+    rows: Rows,
     mask: npt.ArrayLike | None = None,
     axis: int | None = None,
     ignore: Ignore = (),
@@ -121,7 +121,7 @@ def from_binary(
     *,
     positive: Any,
     logits: bool,
-    rows: RowArguments,
+    rows: Rows,
     missing: MissingPolicy = "error",
     allow_few_rows: bool = False,
 ) -> PredictionArrays:
@@ -139,7 +139,7 @@ def from_confidence(
     correct: npt.ArrayLike | None,
     *,
     logits: bool,
-    rows: RowArguments,
+    rows: Rows,
     missing: MissingPolicy = "error",
     allow_few_rows: bool = False,
 ) -> PredictionArrays:
@@ -171,7 +171,13 @@ def from_table(table: ScoreTable, *, allow_few_rows: bool = False) -> Prediction
 
 
 def _from_table(table: ScoreTable, allow_few_rows: bool) -> PredictionArrays:
-    rows = RowArguments(table.features, table.ids, table.groups, table.weights, table.clusters)
+    rows: Rows = {
+        "features": table.features,
+        "ids": table.ids,
+        "groups": table.groups,
+        "weights": table.weights,
+        "clusters": table.clusters,
+    }
     if table.content in ("logits", "probs"):
         mask = np.ones(np.shape(table.scores), dtype=bool) if table.mask is None and table.all_options else table.mask
         return from_scores(
@@ -195,7 +201,7 @@ def _from_table(table: ScoreTable, allow_few_rows: bool) -> PredictionArrays:
     return _binary_table(table, rows, allow_few_rows)
 
 
-def _binary_table(table: ScoreTable, rows: RowArguments, allow_few_rows: bool) -> PredictionArrays:
+def _binary_table(table: ScoreTable, rows: Rows, allow_few_rows: bool) -> PredictionArrays:
     """Of two named classes the second is the positive one, unless another is named."""
     names, positive = table.classes, table.positive
     if names and len(names) != 2:
@@ -228,8 +234,8 @@ def positive_like(positive: Any, labels: Values) -> Any:
 
 
 def _one_score(
-    noun: str, scores: npt.ArrayLike, labels: npt.ArrayLike | None, rows: RowArguments, policy: MissingPolicy
-) -> tuple[Values, Values | None, RowArguments, MissingCount | None]:
+    noun: str, scores: npt.ArrayLike, labels: npt.ArrayLike | None, rows: Rows, policy: MissingPolicy
+) -> tuple[Values, Values | None, Rows, MissingCount | None]:
     """Scores of any number of axes as (n,); rows without one (NaN or None) are treated as the policy says."""
     check_policy(policy)
     name = "scores" if noun == "score" else "confidence"
@@ -299,9 +305,9 @@ def _flatten(
     values: Values,
     labels: Values | None,
     mask: Values | None,
-    rows: RowArguments,
+    rows: Rows,
     axis: int | None,
-) -> tuple[Values, Values | None, Values | None, RowArguments]:
+) -> tuple[Values, Values | None, Values | None, Rows]:
     """One row for each pixel or token; those of one item form a cluster unless the user gives clusters."""
     if axis is None or not -values.ndim <= axis < values.ndim or values.ndim < 2:
         expected = "axis: which axis of the array holds the classes"
@@ -317,7 +323,7 @@ def _flatten(
     return moved.reshape(-1, k), None if labels is None else labels.reshape(-1), mask, _flat_rows(rows, places)
 
 
-def _flat_rows(rows: RowArguments, places: tuple[int, ...]) -> RowArguments:
+def _flat_rows(rows: Rows, places: tuple[int, ...]) -> Rows:
     """Arrays with one entry per place (pixel, token) or per item, as one entry per row."""
     n = int(np.prod(places))
 
@@ -329,15 +335,15 @@ def _flat_rows(rows: RowArguments, places: tuple[int, ...]) -> RowArguments:
             return np.repeat(array, n // places[0])
         return array  # the check of its length says what is wrong
 
-    rows = rows.map(flat)
-    if rows.clusters is None and len(places) > 1 and 1 < places[0] < n:
-        return replace(rows, clusters=np.repeat(np.arange(places[0]), n // places[0]))
+    rows = map_rows(rows, flat)
+    if "clusters" not in rows and len(places) > 1 and 1 < places[0] < n:
+        rows["clusters"] = np.repeat(np.arange(places[0]), n // places[0])
     return rows
 
 
 def _drop(
-    values: Values, labels: Values | None, rows: RowArguments, dropped: npt.NDArray[np.bool_]
-) -> tuple[Values, Values | None, RowArguments]:
+    values: Values, labels: Values | None, rows: Rows, dropped: npt.NDArray[np.bool_]
+) -> tuple[Values, Values | None, Rows]:
     if dropped.all():
         raise InputError("labels", expected="rows that are not ignored", got="none", fix="check the labels to ignore")
 
@@ -345,7 +351,7 @@ def _drop(
         array = to_numpy(name, argument)
         return array[~dropped] if array.ndim and len(array) == len(dropped) else array
 
-    return values[~dropped], None if labels is None else labels[~dropped], rows.map(keep)
+    return values[~dropped], None if labels is None else labels[~dropped], map_rows(rows, keep)
 
 
 def _check_class_names(classes: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from calibrant.core.arrays import Array, Floats, Ints, is_text
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions.logit_range import hold
-from calibrant.core.predictions.row_data import RowArguments, RowData
+from calibrant.core.predictions.row_data import RowData, Rows
 
 SUM_TOLERANCE = 1e-3  # how far a row of probabilities may be from one: float16 files are
 OVER_ONE = 1e-6  # float32 softmax may round this far over one
@@ -180,17 +180,21 @@ def _check_shape(name: str, values: Floats) -> None:
         )
 
 
-def check_row_data(n: int, rows: RowArguments) -> RowData:
+def check_row_data(n: int, rows: Rows) -> RowData:
     """Valid data of n rows; the task, classes and notes are added by the caller."""
-    weights = None if rows.weights is None else check_weights(rows.weights, n)
-    largest = 1.0 if rows.weights is None else float(np.max(np.asarray(rows.weights)))
+    unknown = sorted(rows.keys() - Rows.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"got an unexpected keyword argument '{unknown[0]}'")
+    weights, ids, groups, clusters = rows.get("weights"), rows.get("ids"), rows.get("groups"), rows.get("clusters")
+    valid_weights = None if weights is None else check_weights(weights, n)
+    largest = 1.0 if weights is None else float(np.max(np.asarray(weights)))
     return RowData(
-        features=_features(rows.features, n),
-        ids=None if rows.ids is None else _names("ids", rows.ids, n),
-        groups=None if rows.groups is None else _names("groups", rows.groups, n),
-        weights=weights,
-        unit=largest / (1.0 if weights is None else float(weights.max())),
-        clusters=None if rows.clusters is None else _number_clusters(_names("clusters", rows.clusters, n)),
+        features=_features(rows.get("features"), n),
+        ids=None if ids is None else _names("ids", ids, n),
+        groups=None if groups is None else _names("groups", groups, n),
+        weights=valid_weights,
+        unit=largest / (1.0 if valid_weights is None else float(valid_weights.max())),
+        clusters=None if clusters is None else _number_clusters(_names("clusters", clusters, n)),
     )
 
 
