@@ -8,8 +8,8 @@ from typing import Any
 import mutate_json as mutate
 import numpy as np
 import polars as pl
+from toml_writer import write_toml
 
-from calibrant.core.config.toml import write_toml
 from calibrant.core.errors import InputError
 
 MARK = "it ran"

@@ -10,6 +10,7 @@ import mutate_json as mutate
 import numpy as np
 import polars as pl
 import pytest
+from toml_writer import write_toml
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -23,7 +24,6 @@ from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as bytes_of
 
 from calibrant.core.config.code_trust import would_run
-from calibrant.core.config.toml import write_toml
 from calibrant.core.predictions import Predictions
 from calibrant.studying.expand_plan import jobs_of
 from calibrant.studying.job import Outcome

@@ -8,6 +8,7 @@ no second-order graph of the network is ever built.
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -95,7 +96,7 @@ class MetaStep:
         kind = next(self.network.parameters()).dtype
         x, meta_x = x.to(kind), meta_x.to(kind)
         seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
-        batch = _Batch(x, labels, meta_x, meta_labels, lr, seed)
+        batch = _Batch(x=x, labels=labels, meta_x=meta_x, meta_labels=meta_labels, lr=lr, seed=seed)
         slopes, objectives, seen = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
         for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
             parameter.grad = self._average(slope)
@@ -205,7 +206,10 @@ class MetaStep:
 _Objectives = tuple[Tensor, Tensor]  # on the meta batch: after the look-ahead, and before
 
 
-class _Batch(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Batch:
+    """The two batches of a step, the network's rate in it, and the seed of its dropout."""
+
     x: Tensor
     labels: Tensor
     meta_x: Tensor

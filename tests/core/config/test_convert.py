@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
+from toml_writer import write_toml
 
 from calibrant.core.arrays import Array
-from calibrant.core.config.convert import Bounds, Positive, build, check_fields, from_json, read_option, to_toml
+from calibrant.core.config.convert import Bounds, Positive, build, check_fields, from_json, read_option
 from calibrant.core.config.overrides import read_changes
-from calibrant.core.config.toml import MOST_BYTES, Table, read_toml, write_toml
+from calibrant.core.config.toml import MOST_BYTES, Table, read_toml
 from calibrant.core.errors import InputError
 from calibrant.core.json import whole
 
@@ -79,7 +80,7 @@ def read(tmp_path, text, cls=Plan):
     return build(cls, read_toml(tmp_path / "plan.toml"))
 
 
-def test_a_plan_is_read_whole_and_written_again(tmp_path):
+def test_a_plan_is_read_whole(tmp_path):
     plan = read(tmp_path, WHOLE)
     assert plan == Plan(
         title="Learned",
@@ -94,7 +95,6 @@ def test_a_plan_is_read_whole_and_written_again(tmp_path):
         after=Claim("three"),
     )
     assert isinstance(plan.rate, float)
-    assert read(tmp_path, to_toml(plan)) == plan
 
 
 def test_what_is_read_may_be_changed_without_changing_the_next_reading(tmp_path):

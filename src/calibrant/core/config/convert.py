@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from calibrant.core.config.toml import Keys, Table, parse_toml_value, show_value, write_toml
+from calibrant.core.config.toml import Keys, Table, parse_toml_value, show_value
 from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
@@ -119,11 +119,6 @@ def check_fields(entry: Any, of: str = "") -> None:
     reader = _Reader(any_text=bool(of))
     for key, (name, hint) in fields_of(type(entry)).items():
         reader.read(hint, getattr(entry, name), (of, key) if of else (key,))
-
-
-def to_toml(entry: Any) -> str:
-    """The text of a TOML file that `build` reads as the same dataclass."""
-    return write_toml(dataclasses.asdict(entry, dict_factory=lambda pairs: {key.rstrip("_"): v for key, v in pairs}))
 
 
 class _Reader:
