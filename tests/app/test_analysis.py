@@ -1,5 +1,8 @@
 """What the page asks from the library: views, rows of a region, costs, the code that repeats it, the card."""
 
+import gzip
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from calibrant.app import draw
 from calibrant.app.analysis import ALL, View, is_sums, open_example, open_files, report_sums
 from calibrant.app.card import card_png, card_svg
 from calibrant.app.repeat import repeat
+from calibrant.core.errors import DamagedFileError
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns
 from calibrant.deciding.costs import read_rule
 from calibrant.measures import make
@@ -111,6 +115,24 @@ def test_messages_name_the_file_and_not_the_folder(folder, tmp_path):
     with pytest.raises(cal.InputError, match=r"^x\.csv: expected") as refused:
         open_files([tmp_path / "x.csv"], [], STANDARD_NAMES)
     assert str(tmp_path) not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["empty.csv", "cut.npz", "cut.parquet", "cut.csv.gz"])
+def test_a_file_that_no_choice_of_columns_can_save_is_known_by_its_error(name, tmp_path):
+    """The tab asks which column is what only where an answer helps."""
+    whole = tmp_path / f"whole.{name.partition('.')[2].removesuffix('.gz')}"
+    cal.example("fashion").test.take(range(40)).save(whole)
+    content = gzip.compress(whole.read_bytes()) if name.endswith(".gz") else whole.read_bytes()
+    (tmp_path / name).write_bytes(b"" if name == "empty.csv" else content[: len(content) // 2])
+    with pytest.raises(DamagedFileError, match=rf"^{re.escape(name)}: expected"):
+        open_files([tmp_path / name], [], STANDARD_NAMES)
+
+
+def test_a_table_without_labels_is_not_damaged(tmp_path):
+    (tmp_path / "x.csv").write_text("score,truth\n0.5,1\n0.2,0\n")
+    with pytest.raises(cal.InputError) as refused:
+        open_files([tmp_path / "x.csv"], [], STANDARD_NAMES)
+    assert type(refused.value) is cal.InputError
 
 
 def test_the_code_repeats_what_was_done(folder, monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ from calibrant.app.repeat import repeat
 from calibrant.app.report_files import write_report
 from calibrant.app.session import Session, Sessions
 from calibrant.app.tell import tell
-from calibrant.core.errors import InputError
+from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.io.column_names import Columns
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.io.preview import Preview, preview
@@ -190,7 +190,7 @@ class PredictionsTab:
             analysis = open_files(judged, fitted, _columns(roles, names))
         except InputError as error:
             session.analysis = None
-            question = bool(names) and not _unreadable(error)
+            question = bool(names) and not isinstance(error, DamagedFileError)
             return {
                 **updates,
                 self.verdict: draw.problem(error, question=question),
@@ -379,10 +379,6 @@ def _previews(files: list[Path]) -> dict[str, Preview]:
         return {file.name: preview(file) for file in files}
     except InputError:
         return {}
-
-
-def _unreadable(error: InputError) -> bool:
-    return "damaged" in str(error) or "empty file" in str(error)
 
 
 def _steps(progress: Any) -> Any:

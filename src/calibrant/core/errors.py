@@ -30,22 +30,25 @@ class InputError(ValueError):
         self.problem = f"{what}: expected {expected}, got {got}"  # without what to do
         super().__init__(f"{self.problem}. To fix it: {fix}{'' if fix.endswith('?') else '.'}")
 
-    @classmethod
-    def inside(cls, place: str, error: "InputError") -> "InputError":
+    @staticmethod
+    def inside(place: str, error: "InputError") -> "InputError":
         """The same error with the place it happened in, for instance a file name, in front."""
-        return cls._with_text(f"{_short(visible(place))}: {error}", error)
+        return _with_text(f"{_short(visible(place))}: {error}", error)
 
-    @classmethod
-    def with_name(cls, error: "InputError", old: str, new: str) -> "InputError":
+    @staticmethod
+    def with_name(error: "InputError", old: str, new: str) -> "InputError":
         """The same error with another name in its text, for instance that of the file that a copy was made from."""
-        return cls._with_text(str(error).replace(visible(old), visible(new)), error)
+        return _with_text(str(error).replace(visible(old), visible(new)), error)
+
+
+class DamagedFileError(InputError):
+    """A file that cannot be read, whatever its columns are called: it is damaged or empty."""
 
     @classmethod
-    def _with_text(cls, text: str, error: "InputError") -> "InputError":
-        other = cls.__new__(cls)
-        other.what, other.problem = error.what, error.problem
-        ValueError.__init__(other, text)
-        return other
+    def from_reason(cls, file: object, expected: str, reason: object, fix: str) -> "DamagedFileError":
+        """With the first line of the reason, which may be an exception of the library that read the file."""
+        reason = (str(reason).strip() or type(reason).__name__).splitlines()[0][:200]
+        return cls(str(file), expected=expected, got=f"a damaged one ({reason})", fix=fix)
 
 
 class UndefinedMeasureError(InputError):
@@ -83,6 +86,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str], expected: str = "")
         got=f"'{name}'",
         fix=f"did you mean '{near[0]}'?" if near else "pick one of these names",
     )
+
+
+def _with_text(text: str, error: InputError) -> InputError:
+    """An error of the same class with another text."""
+    other = type(error).__new__(type(error))
+    other.what, other.problem = error.what, error.problem
+    ValueError.__init__(other, text)
+    return other
 
 
 def _short(text: str) -> str:

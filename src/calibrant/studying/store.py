@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from calibrant.core.config.convert import from_json
-from calibrant.core.errors import InputError
+from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.files import fault_point, write_whole
 from calibrant.core.io.tables import read_table
 from calibrant.core.json import parse_json
@@ -213,6 +213,4 @@ def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
 
 
 def _damage_error(file: Path, expected: str, got: object) -> InputError:
-    reason = (str(got).strip() or type(got).__name__).splitlines()[0][:200]
-    fix = "delete it, and what was in it is computed again"
-    return InputError(str(file), expected=expected, got=f"a damaged one ({reason})", fix=fix)
+    return DamagedFileError.from_reason(file, expected, got, "delete it, and what was in it is computed again")

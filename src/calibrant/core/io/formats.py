@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.io.size_limits import LINE_BYTES, check_unpacked
 
 SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
@@ -67,7 +67,7 @@ def existing(path: str | Path, *, any_format: bool = False) -> Path:
     if not any_format:
         check_format(file, file_format(file))
     if file.stat().st_size == 0:
-        raise InputError(str(path), expected="predictions", got="an empty file", fix="write the file again")
+        raise DamagedFileError(str(path), expected="predictions", got="an empty file", fix="write the file again")
     return file
 
 
@@ -166,10 +166,7 @@ def _unpack(file: Path, folder: Path) -> Path:
                 check_unpacked(file, size)
                 stream.write(block)
     except (OSError, EOFError, zlib.error) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            str(file), expected="a readable .gz file", got=f"a damaged one ({reason})", fix="write the file again"
-        ) from error
+        raise DamagedFileError.from_reason(file, "a readable .gz file", error, "write the file again") from error
     if size == 0:
-        raise InputError(str(file), expected="predictions", got="an empty file", fix="write the file again")
+        raise DamagedFileError(str(file), expected="predictions", got="an empty file", fix="write the file again")
     return copy

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.io.column_names import ColumnRoles, Columns
 from calibrant.core.io.missing import apply_policy
 from calibrant.core.io.score_table import ScoreTable, build_table
@@ -147,10 +147,7 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
     ) as error:
         if isinstance(error, InputError):
             raise
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise InputError(
-            str(file), expected="a readable Inspect log", got=f"a damaged one ({reason})", fix="write the log again"
-        ) from error
+        raise DamagedFileError.from_reason(file, "a readable Inspect log", error, "write the log again") from error
 
 
 def _is_sample(name: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import is_text
-from calibrant.core.errors import InputError
+from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.io.size_limits import check_unpacked
 
 BROKEN = (
@@ -103,7 +103,4 @@ def _readable(file: Path) -> Iterator[None]:
     except InputError:
         raise
     except BROKEN as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            str(file), expected="a readable .npz file", got=f"a damaged one ({reason})", fix="write the file again"
-        ) from error
+        raise DamagedFileError.from_reason(file, "a readable .npz file", error, "write the file again") from error

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.io.formats import file_format
 from calibrant.core.io.jsonl import ROWS, Wants, jsonl_blocks, read_jsonl
 from calibrant.core.io.size_limits import BATCH_CELLS, LINE_BYTES, check_unpacked
@@ -89,13 +89,8 @@ def readable(file: Path) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            str(file),
-            expected=f"a readable {file_format(file)} file",
-            got=f"a damaged one ({reason})",
-            fix="write the file again",
-        ) from error
+        expected = f"a readable {file_format(file)} file"
+        raise DamagedFileError.from_reason(file, expected, error, "write the file again") from error
 
 
 @contextmanager
