@@ -55,7 +55,7 @@ def test_reports_show_any_name(capsys):
     show(render(report))
     assert not set(capsys.readouterr().out) & set("\x00\x07\x1b\x85\u202e")
     for figure in report.figures:
-        ET.fromstring(*svgs([figure]))
+        ET.fromstring(svgs([figure])[0].result())
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if "\x00" not in name and "\ud800" not in name])

@@ -51,13 +51,13 @@ def report(
 
     The saved state of an accumulator (.json) has a report too, of what sums can answer.
     """
+    from calibrant.plotting import engine
     from calibrant.reporting.build import build
-    from calibrant.reporting.pictures import start_engine
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
-    if out is not None:
-        check_out(out)
+    if out is not None and check_out(out).suffix.lower() in (".html", ".pdf"):
+        engine.start()
     command = command_line(sys.argv[1:])
     with status("reading") as step:
         if any(is_state(file) for file in files):
@@ -70,8 +70,6 @@ def report(
             models = {name: (plain if i else inputs).load(file) for i, (name, file) in enumerate(named.items())}
             fits = _fits(fit_on or [], list(named))
             others = {name: plain.load(file) for name, file in fits.items()}
-            if out is not None and out.suffix in (".html", ".pdf"):
-                start_engine()
             result = build(
                 models,
                 fit_on=others or None,

@@ -29,8 +29,8 @@ def diagonal() -> Any:
     """From corner to corner: where both axes, of the same scale, agree."""
     import altair as alt
 
-    ends = {"x": alt.value(0), "y": alt.value("height"), "x2": alt.value("width"), "y2": alt.value(0)}
-    return chart_of([{}]).mark_rule(style="diagonal", tooltip=None).encode(**ends)
+    ends: list[tuple[Any, Any]] = [(alt.XValue, 0), (alt.YValue, "height"), (alt.X2Value, "width"), (alt.Y2Value, 0)]
+    return chart_of([{}]).mark_rule(style="diagonal", tooltip=None).encode(*(channel(end) for channel, end in ends))
 
 
 def unit_x(field: str, title: str | None, **more: Any) -> "alt.X":
@@ -109,12 +109,12 @@ def falling_threshold(
         .encode(
             x=unit_x(*x),
             y=unit_y(*y),
-            order="place:Q",
+            order=alt.Order("place:Q"),
             color=colour(names_in(rows), line=True),
             tooltip=[alt.Tooltip("model:N"), *tooltip],
         )
     )
-    return dress(alt.layer(diagonal(), lines).properties(width=WIDTH, height=WIDTH))
+    return dress(alt.layer(diagonal(), lines, width=WIDTH, height=WIDTH))
 
 
 def side_by_side(panels: Sequence[Any], per_line: int = PER_LINE) -> Any:

@@ -100,4 +100,4 @@ def _panel(rows: list[Row], measure: str, names: list[str]) -> Any:
     lines = base.mark_line(style="curve").encode(y=alt.Y("value:Q", **y))
     dots = base.mark_circle(style="curve_dot").encode(y=alt.Y("value:Q", **y))
     noise = base.mark_line(style="noise").encode(y=alt.Y("noise:Q", **y))
-    return alt.layer(lines, dots, noise).properties(width=WIDTH, height=110)
+    return alt.layer(lines, dots, noise, width=WIDTH, height=110)

@@ -108,4 +108,4 @@ def _panel(rows: list[Row], name: str, most: float) -> Any:
         .mark_rule(style="mean")
         .encode(x=alt.X("mean:Q"), color=outcome, tooltip=["outcome:N", alt.Tooltip("mean:Q", format=".1%")])
     )
-    return alt.layer(areas, means).properties(width=WIDTH, height=160, title=name)
+    return alt.layer(areas, means, width=WIDTH, height=160, title=name)

@@ -142,10 +142,10 @@ def _panel(rows: list[Row], every: list[Row], name: str, scale: str) -> Any:
         x = alt.X("confidence_logit:Q", title=words.score, **axes)
         y, low, high = (
             *(alt.Y(f"{field}_logit:Q", title=words.rate, **axes) for field in ("accuracy", "low")),
-            "high_logit:Q",
+            alt.Y2("high_logit:Q"),
         )
     else:
-        base, high = chart_of(rows), "high:Q"
+        base, high = chart_of(rows), alt.Y2("high:Q")
         x, y, low = unit_x("confidence", words.score), unit_y("accuracy", words.rate), unit_y("low", words.rate)
     band = base.mark_area(style="band").encode(x=x, y=low, y2=high, tooltip=tooltip)
     line = base.mark_line(style="curve").encode(x=x, y=y, tooltip=tooltip)
@@ -153,7 +153,7 @@ def _panel(rows: list[Row], every: list[Row], name: str, scale: str) -> Any:
     notes = [
         chart_of([{"note": f"{short} {rows[0][part]:.4f}"}])
         .mark_text(style="note", align="left", baseline="top", x=6, y=5 + 14 * i, tooltip=None)
-        .encode(text="note:N")
+        .encode(text=alt.Text("note:N"))
         for i, (short, part) in enumerate(parts)
     ]
-    return alt.layer(band, diagonal(), line, *notes).properties(width=WIDTH, height=WIDTH, title=name)
+    return alt.layer(band, diagonal(), line, *notes, width=WIDTH, height=WIDTH, title=name)

@@ -92,7 +92,7 @@ class DecisionCurve(PredictionFigure):
             alt.Tooltip("high:Q", format=".4f"),
             alt.Tooltip("all:Q", format=".4f", title="acting on all"),
         ]
-        band = base.mark_area(opacity=0.18, tooltip=None).encode(y=y("low"), y2="high:Q")
+        band = base.mark_area(opacity=0.18, tooltip=None).encode(y=y("low"), y2=alt.Y2("high:Q"))
         lines = base.mark_line(style="curve").encode(y=y("benefit"), tooltip=tooltip)
         first = [row for row in rows if row["model"] == names[0]]
         others = chart_of(
@@ -103,11 +103,13 @@ class DecisionCurve(PredictionFigure):
                 if row[kind] >= -most / 4
             ]
         )
-        drawn = others.mark_line(style="diagonal").encode(x="threshold:Q", y=y("benefit"), detail="kind:N")
+        drawn = others.mark_line(style="diagonal").encode(
+            x=alt.X("threshold:Q"), y=y("benefit"), detail=alt.Detail("kind:N")
+        )
         crossing = min((row for row in first if row["all"] > 0), key=lambda row: row["all"], default=first[0])
         none, on_all = (
             chart_of([{"threshold": at, "benefit": 0.0, "kind": kind}]).encode(
-                x="threshold:Q", y=y("benefit"), text="kind:N"
+                x=alt.X("threshold:Q"), y=y("benefit"), text=alt.Text("kind:N")
             )
             for at, kind in ((first[-1]["threshold"], "on none"), (crossing["threshold"], "on all"))
         )

@@ -93,7 +93,7 @@ def _panel(rows: list[Row], score: str) -> Any:
         .mark_bar(height={"band": 0.65})
         .encode(
             x=alt.X("low:Q", title=title, axis=alt.Axis(tickCount=4)),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=y,
             color=colour(parts, "part"),
             tooltip=tooltip,
@@ -108,4 +108,4 @@ def _panel(rows: list[Row], score: str) -> Any:
     if whole:
         ticks = chart_of(whole).mark_tick(style="total", thickness=2, height={"band": 0.9})
         layers.append(ticks.encode(x=alt.X("value:Q", title=title), y=y, tooltip=tooltip))
-    return alt.layer(*layers).properties(width=width, height=max(22 * len(models), 30))
+    return alt.layer(*layers, width=width, height=max(22 * len(models), 30))

@@ -66,10 +66,10 @@ class PrecisionRecall(PredictionFigure):
         title = "precision (positives among those flagged)"
         base = chart_of(rows).encode(x=unit_x("recall", "recall (positive rows found)"), tooltip=tooltip)
         lines = base.mark_line(style="curve").encode(
-            y=unit_y("precision", title), order="place:Q", color=colour(names_in(rows), line=True)
+            y=unit_y("precision", title), order=alt.Order("place:Q"), color=colour(names_in(rows), line=True)
         )
         # Without a colour: as a part of the legend it would make every line there look dotted.
-        chance = base.mark_line(style="noise").encode(y=unit_y("positives", title), detail="model:N")
+        chance = base.mark_line(style="noise").encode(y=unit_y("positives", title), detail=alt.Detail("model:N"))
         return dress(alt.layer(chance, lines).properties(width=WIDTH, height=WIDTH))
 
 

@@ -182,7 +182,7 @@ def _panel(
         .transform_aggregate(ece="sum(weighted)")
         .transform_calculate(note="'ECE ' + format(datum.ece, '.4f')")
         .mark_text(style="note", align="left", baseline="top", x=6, y=5, tooltip=None)
-        .encode(text="note:N")
+        .encode(text=alt.Text("note:N"))
     )
     diagram = alt.layer(gaps, diagonal(), steps, whiskers, dots, ece)
     if not counts:
@@ -190,7 +190,7 @@ def _panel(
     scale = alt.Undefined if most is None else alt.Scale(domain=[0, most])  # the same in every panel
     bars = base.mark_rect(style="count").encode(
         x=unit_x("low_edge", words.score),
-        x2="high_edge:Q",
+        x2=alt.X2("high_edge:Q"),
         y=alt.Y("share:Q", title="rows", scale=scale, axis=alt.Axis(format=".0%", tickCount=2)),
         y2=alt.datum(0),
         tooltip=tooltip,

@@ -76,7 +76,7 @@ class RiskCoverage(PredictionFigure):
         title = "risk (error rate)"
         lines = base.mark_line(style="curve").encode(y=alt.Y("risk:Q", title=title, axis=axis), tooltip=tooltip)
         best = base.mark_line(style="noise").encode(y=alt.Y("best:Q", title=title, axis=axis), tooltip=tooltip)
-        return dress(alt.layer(lines, best).properties(width=WIDTH, height=170))
+        return dress(alt.layer(lines, best, width=WIDTH, height=170))
 
 
 def _curve(name: str, curve: Curve) -> list[Row]:

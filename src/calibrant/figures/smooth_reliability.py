@@ -127,17 +127,19 @@ def _panel(rows: list[Row], name: str) -> Any:
     ]
     base = chart_of(rows)
     bare = unit_x("confidence", None, labels=False, ticks=False)
-    band = base.mark_area(style="band").encode(x=bare, y=unit_y("low", words.rate), y2="high:Q", tooltip=tooltip)
+    band = base.mark_area(style="band").encode(
+        x=bare, y=unit_y("low", words.rate), y2=alt.Y2("high:Q"), tooltip=tooltip
+    )
     line = base.mark_line(style="curve").encode(x=bare, y=unit_y("accuracy", words.rate), tooltip=tooltip)
     note = (
         chart_of([{"note": f"smECE {rows[0]['smooth']:.4f}"}])
         .mark_text(style="note", align="left", baseline="top", x=6, y=5, tooltip=None)
-        .encode(text="note:N")
+        .encode(text=alt.Text("note:N"))
     )
     density = base.mark_area(style="count").encode(
         x=unit_x("confidence", words.score),
         y=alt.Y("density:Q", title="density", axis=alt.Axis(labels=False, ticks=False, grid=False)),
         tooltip=tooltip,
     )
-    diagram = alt.layer(band, diagonal(), line, note).properties(width=WIDTH, height=WIDTH)
-    return alt.vconcat(diagram, density.properties(width=WIDTH, height=44), spacing=8).properties(title=name)
+    diagram = alt.layer(band, diagonal(), line, note, width=WIDTH, height=WIDTH)
+    return alt.vconcat(diagram, density.properties(width=WIDTH, height=44), spacing=8, title=name)

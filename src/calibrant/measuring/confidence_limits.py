@@ -12,7 +12,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.label_noise import LabelNoise, correct_probs, draw_labels
-from calibrant.core.statistics.residual_noise import Sampling
+from calibrant.core.statistics.residual_noise import Sampling, Spread
 from calibrant.measures import ClassMeasure, Measure, OfCurve, RowMeasure
 from calibrant.measuring.alike_outcomes import outcomes_alike, widen
 
@@ -49,8 +49,12 @@ def find_limits(
     seed: int = 0,
     progress: OnDone | None = None,
     drawn: Array | None = None,
+    spread: Spread | None = None,
 ) -> Limits:
-    """The limits by the best way this measure has at this n; `drawn` are its values on resamples, if known already."""
+    """The limits by the best way this measure has at this n.
+
+    `drawn` are its values on resamples and `spread` is the noise of its residuals, if known already.
+    """
     value = m(p)
     if not np.isfinite(value):
         return Limits(reason="undefined on these rows")
@@ -58,7 +62,7 @@ def find_limits(
         return Limits(reason=reason)
     if m.of_ratio and value <= 0:
         return Limits(reason=ZERO_RATIO)
-    interval, how = _interval(m, p, value, tail, resamples, seed, progress, drawn)
+    interval, how = _interval(m, p, value, tail, resamples, seed, progress, drawn, spread)
     if outcomes_alike(p) and not m.fixed_maps:
         interval, how = widen(m, p, interval, tail, seed), f"{how}; widened by outcomes that these rows do not have"
     ends = np.clip((interval.low, interval.high), *m.bounds)
@@ -75,9 +79,11 @@ def _interval(
     seed: int,
     progress: OnDone | None,
     drawn: Array | None,
+    spread: Spread | None,
 ) -> tuple[Interval, str]:
     """The interval, and how it was computed."""
-    spread = m.spread(p, sampling(p, seed))
+    if spread is None:
+        spread = m.spread(p, sampling(p, seed))
     if spread is not None:
         interval = spread.ends(tail)
         if interval.low > 0 and isinstance(m, ClassMeasure) and m.has_few_rows(p) and m.by_labels(p):

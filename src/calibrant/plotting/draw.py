@@ -14,6 +14,7 @@ from calibrant.core.json import in_script
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.theme import INK, PAGE, Theme, config
 from calibrant.figures import CATALOGUE, Figure, PredictionFigure, Row, TableFigure
+from calibrant.plotting.engine import to_svg, vega_lite_version
 from calibrant.plotting.pdf_order import in_order
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def page(chart: dict[str, Any], *, title: str, theme: Theme = "light") -> str:
         ink=INK[theme],
         page=PAGE[theme],
         scheme=theme,
-        libraries=bundle(vl_version=_version()),
+        libraries=bundle(vl_version=vega_lite_version()),
         chart=in_script(chart),
     )
 
@@ -107,24 +108,20 @@ def _visible(value: Any) -> Any:
 def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> bytes:
     import vl_convert
 
-    version = _version()
     if suffix == ".html":
         return page(chart, title=title, theme=theme).encode()
     scale = 72 / PIXELS_PER_INCH  # the converter counts 72 pixels to an inch
     if suffix == ".png":
-        return bytes(vl_convert.vegalite_to_png(chart, vl_version=version, scale=scale, ppi=PRINT))
+        return bytes(vl_convert.vegalite_to_png(chart, vl_version=vega_lite_version(), scale=scale, ppi=PRINT))
     if suffix == ".pdf":
-        drawn = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
-        return in_order(bytes(vl_convert.svg_to_pdf(_resize(drawn, scale))))
+        return in_order(bytes(vl_convert.svg_to_pdf(_resize(to_svg(chart), scale))))
     return picture(chart).encode()
 
 
 def picture(chart: dict[str, Any]) -> str:
     """The chart as SVG that says what it shows."""
-    import vl_convert
-
-    drawn, said = str(vl_convert.vegalite_to_svg(chart, vl_version=_version())), html.escape(chart["description"])
-    return drawn.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+    said = html.escape(chart["description"])
+    return to_svg(chart).replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
 
 
 def _resize(drawn: str, scale: float) -> str:
@@ -138,13 +135,6 @@ def _without_validation() -> AbstractContextManager[None]:
     from altair.utils.schemapi import debug_mode
 
     return cast("AbstractContextManager[None]", debug_mode(False))
-
-
-def _version() -> str:
-    """The Vega-Lite that Altair writes, as the converter names it."""
-    import altair as alt
-
-    return ".".join(alt.SCHEMA_VERSION.split(".")[:2])
 
 
 def name_models(source: "FigureSource | None") -> Mapping[str, Predictions]:

@@ -8,10 +8,11 @@ from typing import Literal
 import numpy.typing as npt
 
 from calibrant.core.errors import LeakWarning, visible
+from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.costs import CostRule, check_rule, cost_rule
-from calibrant.measures import make
+from calibrant.measures import ClassMeasure, make
 from calibrant.measuring.confidence_limits import affordable, find_limits
 from calibrant.measuring.paired_draws import CONFIDENCE, Draws
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
@@ -105,7 +106,7 @@ def build(
         groups=None if grouped is None else (grouped, group_name),
         on_step=on_step or (lambda what: None),
     )
-    with warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():  # products are short: a second thread would mostly wait, busily
         warnings.simplefilter("ignore", LeakWarning)  # said on the page instead, once
         results = {name: _look(name, p, fits.get(name), options) for name, p in named.items()}
         looked_at = [model for model, _ in results.values()]
@@ -227,7 +228,9 @@ def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
         chosen, draws = make(spec), drawn.draws[spec]
         low = high = None
         if len(draws) or spec in drawn.spreads:
-            limits = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws)
+            # Of classes, noise is the same for one model and for pairs: that of the pairs is known.
+            known = drawn.spreads.get(spec) if isinstance(chosen, ClassMeasure) else None
+            limits = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws, spread=known)
             low, high = limits.low, limits.high
         mass = spec.endswith("scheme=mass")
         numbers.append(

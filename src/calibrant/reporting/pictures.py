@@ -3,8 +3,7 @@
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Thread
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from calibrant.core.errors import InputError
@@ -14,6 +13,7 @@ from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure
 from calibrant.measures.nll import NLL
 from calibrant.measures.refinement import Refinement
 from calibrant.plotting.draw import spec
+from calibrant.plotting.engine import to_svg
 from calibrant.reporting import contents_by_task
 from calibrant.reporting.report import FigureData
 
@@ -58,19 +58,14 @@ def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
     return FigureData("decomposition", figure.title, figure.words(rows), rows)
 
 
-def svgs(figures: Sequence[FigureData]) -> list[str]:
-    """Figures of the report as inline SVG: one is drawn, outside Python, while the next is described."""
-    with ThreadPoolExecutor(1) as engine:
-        drawn = []
-        for figure in figures:
-            chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
-            drawn.append(engine.submit(_draw, chart, figure.words, name))
-    return [one.result() for one in drawn]
-
-
-def start_engine() -> None:
-    """Let the engine that draws start in a thread of its own, while numbers are computed."""
-    Thread(target=_draw, args=({"mark": "point", "data": {"values": []}}, "", "")).start()
+def svgs(figures: Sequence[FigureData]) -> list[Future[str]]:
+    """Figures of the report as inline SVG to come: one is drawn while the next is described, the last ones later."""
+    engine, drawn = ThreadPoolExecutor(1), []
+    for figure in figures:
+        chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
+        drawn.append(engine.submit(_draw, chart, figure.words, name))
+    engine.shutdown(wait=False)
+    return drawn
 
 
 def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
@@ -87,11 +82,7 @@ def _describe(figure: str, rows: list[Row]) -> dict[str, Any]:
 
 
 def _draw(chart: dict[str, Any], words: str, name: str) -> str:
-    import altair as alt
-    import vl_convert
-
-    version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
-    text = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
+    text = to_svg(chart)
     return _one_image(_own_ids(_name_colours(text[text.index("<svg") :]), name), words)
 
 

@@ -6,8 +6,10 @@ from 0, most where they are 0, and nobody can know which. Each end of an interva
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.cached_property import cached_property
@@ -106,10 +108,9 @@ class Sampling:
         Rows (or clusters) are dealt at random into groups, and a draw weighs the groups by normal numbers: this has
         the covariance of a bootstrap.
         """
-        rng = np.random.default_rng(self.seed)
         units = self.n if self.clusters is None else int(self.clusters.max()) + 1
         groups = min(units, MOST_GROUPS, max(FEWEST_GROUPS, GROUP_ELEMENTS // bins))
-        group = (rng.permutation(units) % groups).astype(np.int16)  # at most 1,000; of a unit, then of a row
+        group, weights = _random_groups(self.seed, units, groups, self._affordable(bins), self.calibrated)
         group = group if self.clusters is None else group[self.clusters]
         sums = np.zeros(groups * bins)
         for row, bin_of, residual in blocks:
@@ -120,10 +121,9 @@ class Sampling:
         total = size.sum()
         value = each.sum(axis=0) / total
         if self.calibrated:
-            signs = rng.choice([-1.0, 1.0], (self._affordable(bins), groups))
-            return NoisyValues(value, signs @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
+            return NoisyValues(value, weights @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
         each = (each - size[:, None] * value) / total * np.sqrt(groups / max(groups - 1, 1))
-        return NoisyValues(value, rng.standard_normal((self._affordable(bins), groups)) @ each)
+        return NoisyValues(value, weights @ each)
 
     def independent(self, value: Array, error: Array) -> NoisyValues:
         """Normal noise of these standard errors."""
@@ -136,6 +136,15 @@ class Sampling:
 
     def _affordable(self, bins: int) -> int:
         return min(self.draws, max(DRAW_ELEMENTS // max(bins, 1), 100))
+
+
+@lru_cache(maxsize=1)
+def _random_groups(seed: int, units: int, groups: int, draws: int, signs: bool) -> tuple[npt.NDArray[np.int16], Array]:
+    """Group of each unit (at most 1,000) and weight of each group in each draw, kept for the next measure."""
+    rng = np.random.default_rng(seed)
+    group = (rng.permutation(units) % groups).astype(np.int16)
+    weights = rng.choice([-1.0, 1.0], (draws, groups)) if signs else rng.standard_normal((draws, groups))
+    return group, weights
 
 
 @dataclass(frozen=True)
