@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROOT = Path(__file__).parents[1]
-PLANS = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neural-clamping-choices", "confidences")
-SCALE = "small"
+SMALL = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neural-clamping-choices", "confidences")
+PLANS = dict.fromkeys(SMALL, "small") | {"main-claims": "medium"}  # plan -> scale
 FINAL = 20  # seeds at which claims are judged for good
 MARKERS = ("<!-- replication: written by tools/replication.py -->\n", "<!-- end of replication -->")
 AXES = ("method", "seed", "data", "model")
@@ -45,7 +45,7 @@ class StudyWithRows(Study):
 
 
 def collect(store: Path, out: Path) -> None:
-    """Rows and page of every plan that has any, from the jobs of a store.
+    """Rows and page of every plan of which a store has any.
 
     Rows that are committed and whose trainings the store has not are kept: seeds may come from several machines.
     """
@@ -53,28 +53,31 @@ def collect(store: Path, out: Path) -> None:
 
     from calibrant.studying.page import save_page
 
-    for name in PLANS:
+    for name, scale in PLANS.items():
         with TemporaryDirectory() as folder:
-            study = open_plan(name, Path(folder) / name, scale=SCALE, store=store)
-            rows, file = study.rows().drop("job"), out / f"{name}.parquet"
+            study = open_plan(name, Path(folder) / name, scale=scale, store=store)
+            rows, file = study.rows(), out / f"{name}.parquet"
+            if not rows.height:
+                continue
+            rows = rows.drop("job")
             if file.exists():
                 known = pl.read_parquet(file, glob=False)
-                if rows.height:
-                    known = known.join(rows, on=[axis for axis in AXES if axis in known.columns], how="anti")
-                    known = pl.concat([rows, known], how="diagonal_relaxed")
-                rows = known
-            if rows.height:
-                rows = rows.sort(rows.columns)
-                write_whole(file, lambda stream, rows=rows: rows.write_parquet(stream))
-                save_page(StudyWithRows(study.folder, study.plan, study.store, known=rows), out / f"{name}.html")
+                known = known.join(rows, on=[axis for axis in AXES if axis in known.columns], how="anti")
+                rows = pl.concat([rows, known], how="diagonal_relaxed")
+            rows = rows.sort(rows.columns)
+            write_whole(file, lambda stream, rows=rows: rows.write_parquet(stream))
+            save_page(StudyWithRows(study.folder, study.plan, study.store, known=rows), out / f"{name}.html")
 
 
 def summary(folder: Path) -> str:
-    """The claims of all plans that have rows here, and how many seeds they rest on."""
+    """The claims of all plans that have rows here, and how many seeds they rest on.
+
+    Those of `main-claims` are asked before, at another scale: they are not counted again.
+    """
     import polars as pl
 
     parts = []
-    plans = {name: read_plan(name, scale=SCALE) for name in PLANS}
+    plans = {name: read_plan(name, scale=scale) for name, scale in PLANS.items()}
     again = same_claims(plans)
     counted: list[tuple[Plan, Finding]] = []
     final: list[Finding] = []
@@ -87,6 +90,8 @@ def summary(folder: Path) -> str:
         findings = judge_all(plan, rows)
         shared = [other for (own, _), (other, _) in again.items() if own == name]
         parts.append(_section(name, plan, rows, findings, shared))
+        if name not in SMALL:
+            continue
         own = [(plan, f) for number, f in enumerate(findings) if (name, number) not in again]
         counted += own
         final += [f for _, f in own if rows["seed"].n_unique() == FINAL and f.verdict != "not run"]
