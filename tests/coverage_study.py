@@ -106,7 +106,7 @@ def coverage(found, kind, n, count):
     for seed, p in enumerate(sets(kind, n, count)):
         drawn = _resampled([m for m in found if not _of_known_noise(m)], p, seed)
         for m in found:
-            ends = find_limits(m, p, tail=0.025, resamples=RESAMPLES, seed=seed, drawn=drawn.get(m))
+            ends = find_limits(m, p, tail=0.025, resamples=RESAMPLES, seed=seed, draws=drawn.get(m))
             held[m] += ends.low <= _truth(m, kind) + 1e-9 and _truth(m, kind) <= ends.high + 1e-9
     return {m: times / count for m, times in held.items()}
 

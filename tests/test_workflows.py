@@ -292,7 +292,7 @@ def test_all_say_the_same_version():
     assert citation["cff-version"] == "1.2.0"
     assert citation["license"] == PROJECT["license"]
     assert citation["authors"] == PROJECT["authors"]
-    entry = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Cite\n")[2]
+    entry = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").partition("\n## Cite\n")[2]
     fields = dict(re.findall(r"^ +(\w+) += \{+(.*?)\}+,?$", entry, re.M))
     assert fields["author"] == citation["authors"][0]["name"]
     assert fields["title"] == citation["title"]

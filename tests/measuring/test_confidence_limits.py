@@ -272,5 +272,5 @@ def test_means_of_resampled_clusters_are_those_of_their_rows(weighted):
         m = make(name)
         slow = draw(lambda counts, m=m: m.resample(p, counts), p.n, 50, 3, None, p.clusters)
         ends = find_limits(m, p, tail=0.025, resamples=50, seed=3)
-        told = find_limits(m, p, tail=0.025, resamples=50, seed=3, drawn=slow)
+        told = find_limits(m, p, tail=0.025, resamples=50, seed=3, draws=slow)
         assert (ends.low, ends.high) == pytest.approx((told.low, told.high), rel=1e-12)

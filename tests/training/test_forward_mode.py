@@ -37,10 +37,10 @@ def test_with_and_without_what_was_kept(name, size):
     call, weights, v = made(name, size)
     with OutputRecorder() as remembered:
         call(weights)
-    assert remembered.kept
+    assert remembered.outputs
     expected = jvp(call, (weights,), (v,))[1]
     torch.testing.assert_close(slope_along(call, weights, v, []), expected)
-    torch.testing.assert_close(slope_along(call, weights, v, remembered.kept), expected)
+    torch.testing.assert_close(slope_along(call, weights, v, remembered.outputs), expected)
     e = 1e-9  # small, so that no ReLU and no maximum flips
     moved = [call({n: w + sign * e * v[n] for n, w in weights.items()}) for sign in (1, -1)]
     torch.testing.assert_close(expected, (moved[0] - moved[1]) / (2 * e), rtol=1e-3, atol=1e-3)
@@ -50,7 +50,7 @@ def test_what_was_kept_is_not_computed_again():
     call, weights, v = made(*NETWORKS[0])
     with OutputRecorder() as remembered:
         call(weights)
-    wrong = [(torch.full_like(kept, torch.nan), 0) for kept, _ in remembered.kept]
+    wrong = [(torch.full_like(output, torch.nan), 0) for output, _ in remembered.outputs]
     assert slope_along(call, weights, v, wrong).isnan().any()  # they are believed
     with OutputReplay(wrong):
         assert call(weights).isnan().any()
@@ -63,7 +63,7 @@ def test_what_was_kept_has_its_gradients(name, size):
     with OutputRecorder() as remembered:
         logits = call(leaves)
     expected = torch.autograd.grad((logits**2).sum(), list(leaves.values()))
-    with OutputReplay(remembered.kept):
+    with OutputReplay(remembered.outputs):
         again = call(leaves)
     assert torch.equal(again, logits)
     for result, slope in zip(torch.autograd.grad((again**2).sum(), list(leaves.values())), expected, strict=True):
@@ -80,8 +80,8 @@ def test_what_was_changed_in_place_is_computed_again():
 
     with OutputRecorder() as remembered:
         logits = call(weights)
-    torch.testing.assert_close(slope_along(call, weights, v, remembered.kept), jvp(call, (weights,), (v,))[1])
-    with OutputReplay(remembered.kept):
+    torch.testing.assert_close(slope_along(call, weights, v, remembered.outputs), jvp(call, (weights,), (v,))[1])
+    with OutputReplay(remembered.outputs):
         torch.testing.assert_close(call(weights), logits)
 
 
@@ -94,7 +94,7 @@ def test_convolutions_called_in_every_way(padding):
 
     with OutputRecorder() as remembered:
         out = call({"w": weight})
-    with OutputReplay(remembered.kept):
+    with OutputReplay(remembered.outputs):
         again = call({"w": weight})
     slopes = [torch.autograd.grad((z**2).sum(), weight)[0] for z in (out, again)]
     torch.testing.assert_close(*slopes)
@@ -104,7 +104,7 @@ def test_what_was_kept_in_another_precision_is_not_used():
     call, weights, v = made(*NETWORKS[0])
     with OutputRecorder() as remembered:
         call(weights)
-    half = [(kept.bfloat16(), 0) for kept, _ in remembered.kept]
+    half = [(output.bfloat16(), 0) for output, _ in remembered.outputs]
     assert torch.equal(slope_along(call, weights, v, half), slope_along(call, weights, v, []))
 
 

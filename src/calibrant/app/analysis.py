@@ -52,8 +52,8 @@ class Source:
     @property
     def chosen_columns(self) -> dict[str, Any]:
         """Options of `Predictions.load` that differ from the standard ones."""
-        given = {one.name: getattr(self.columns, one.name) for one in fields(Columns)}
-        return {name: value for name, value in given.items() if value != getattr(STANDARD_NAMES, name)}
+        values = {one.name: getattr(self.columns, one.name) for one in fields(Columns)}
+        return {name: value for name, value in values.items() if value != getattr(STANDARD_NAMES, name)}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Analysis:
     fits: dict[str, Predictions]
     left_out: str = ""
     values: dict[tuple[str, str, str, str], float] = field(default_factory=dict)
-    kept: dict[tuple[str, str], tuple[Map | None, Predictions]] = field(default_factory=dict)
+    cache: dict[tuple[str, str], tuple[Map | None, Predictions]] = field(default_factory=dict)
 
     @property
     def first(self) -> Predictions:
@@ -114,11 +114,11 @@ class Analysis:
         if view.calibrator == UNCALIBRATED:
             return None, p
         key = view.model, view.calibrator
-        if key not in self.kept:
-            while len(self.kept) >= MOST_KEPT:
-                self.kept.pop(next(iter(self.kept)))
-            self.kept[key] = apply_candidate(p, self.fits.get(view.model), view.calibrator, SEED)
-        return self.kept[key]
+        if key not in self.cache:
+            while len(self.cache) >= MOST_KEPT:
+                self.cache.pop(next(iter(self.cache)))
+            self.cache[key] = apply_candidate(p, self.fits.get(view.model), view.calibrator, SEED)
+        return self.cache[key]
 
     def rows_of(self, view: View) -> Predictions:
         """The rows of the segment, calibrated."""

@@ -57,10 +57,10 @@ class ClampTab:
         self._wire()
 
     def _wire(self) -> None:
-        sliders, shown = [self.T, self.strength], [self.diagram, self.pictures]
+        sliders, outputs = [self.T, self.strength], [self.diagram, self.pictures]
         fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
         moved = [slider.input for slider in sliders]
-        gr.on(moved, self.look, [*sliders, self.clock], shown, js=CLOCK, trigger_mode="always_last", **fast)
+        gr.on(moved, self.look, [*sliders, self.clock], outputs, js=CLOCK, trigger_mode="always_last", **fast)
         self.keep.click(self.keep_try, sliders, self.tries, **fast)
         running = []
         for method, button in self.buttons.items():
@@ -69,7 +69,7 @@ class ClampTab:
                 started.then(
                     self._fitter(method),
                     None,
-                    [self.status, self.cancel, *sliders, *shown, self.tries],
+                    [self.status, self.cancel, *sliders, *outputs, self.tries],
                     concurrency_id="fit",
                     concurrency_limit=2,
                     show_progress_on=self.status,
@@ -137,13 +137,13 @@ class ClampTab:
             return {self.status: _note(str(error)), **off}
         strength = trials.tries[-1].strength
         moved = {} if T is None else {self.T: min(max(round(T, 2), LEAST_T), MOST_T), self.strength: strength}
-        found = (
+        message = (
             f"{BUTTONS[method]}: T = {T:.3g}."
             if T is not None
             else f"{BUTTONS[method]}: a scale and a shift per class."
         )
         return {
-            self.status: _note(found),
+            self.status: _note(message),
             self.tries: draw.clamp_tries(trials.tries),
             **off,
             **moved,

@@ -77,9 +77,9 @@ def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions
             "plain": png(plain),
             "perturbed": png(perturbed),
             "label": visible(names[before.labels[i]]),
-            **{key: f"{visible(names[p.predicted[i]])} {fmt.percent(p.confidence[i])}" for key, p in said.items()},
+            **{key: f"{visible(names[p.predicted[i]])} {fmt.percent(p.confidence[i])}" for key, p in versions.items()},
         }
-        for said in ({"before": before, "after": after},)
+        for versions in ({"before": before, "after": after},)
         for i, (plain, perturbed) in enumerate(zip(pictures.plain, pictures.perturbed, strict=True))
     ]
     change = f"changes a pixel by up to {strength * pictures.largest:.1f} of 255 (grey: not at all)"
@@ -112,8 +112,8 @@ def problem(error: InputError, *, question: bool = False) -> str:
     return part("problem", str(error), question)
 
 
-def previews(shown: dict[str, Preview]) -> str:
-    return "".join(part("preview", visible(name), p.head, p.rows) for name, p in shown.items())
+def previews(files: dict[str, Preview]) -> str:
+    return "".join(part("preview", visible(name), p.head, p.rows) for name, p in files.items())
 
 
 def diagram(analysis: Analysis, view: View, region: tuple[float, float] | None, sentence: str = "") -> str:

@@ -149,11 +149,11 @@ class Guard:
             raise RequestError(404, "There is nothing here.")
         cookies = _cookies(headers.get("cookie", ""))
         browser = self.access.browser_of(cookies.get(self.access.cookie, ""))
-        given = query.pop("token", [""])[0]
+        token = query.pop("token", [""])[0]
         known = browser is not None or not self.access.token  # a browser has its cookie once it has shown the token
-        if not known and not hmac.compare_digest(given.encode(), (self.access.token or "").encode()):
+        if not known and not hmac.compare_digest(token.encode(), (self.access.token or "").encode()):
             raise RequestError(401, "This app needs its token: open the address that `calibrant app` has printed.")
-        if path == "/" and (browser is None or given):
+        if path == "/" and (browser is None or token):
             return await self._welcome(send, query)
         if browser is None and not FILES.fullmatch(path):
             raise RequestError(

@@ -121,9 +121,9 @@ class PredictionsTab:
         view = [self.example, self.model, self.calibrator, self.bins, self.scheme, self.segment, self.low, self.high]
         rule = [self.rule, self.threshold, self.first_cost, self.second_cost]
         roles = [*self.roles.values(), self.logits, self.positive, self.missing]
-        shown = [self.diagram, self.rows, self.cost, self.downloads, self.code]
+        outputs = [self.diagram, self.rows, self.cost, self.downloads, self.code]
         everything = [
-            *view, *roles, *shown, self.verdict, self.preview, self.columns, self.report, *rule[2:],
+            *view, *roles, *outputs, self.verdict, self.preview, self.columns, self.report, *rule[2:],
         ]  # fmt: skip
         slow = {"concurrency_id": "report", "concurrency_limit": 2}
         reading = {"concurrency_id": "read", "concurrency_limit": 4}  # a verdict does not wait for others' reports
@@ -145,28 +145,28 @@ class PredictionsTab:
         controls = [self.model.input, self.calibrator.input, self.bins.input, self.scheme.input, self.segment.input]
         controls += [self.low.input, self.high.input, self.threshold.input, *(one.input for one in rule[:1] + rule[2:])]
         # One event for all of them: the browser then sends the last choice when the one before has been answered.
-        gr.on(controls, self.look, [*view, *rule, self.clock], shown, js=KEEP, trigger_mode="always_last", **fast)
-        brushed = [self.low, self.high, *shown]
+        gr.on(controls, self.look, [*view, *rule, self.clock], outputs, js=KEEP, trigger_mode="always_last", **fast)
+        brushed = [self.low, self.high, *outputs]
         self.diagram.select(self.brush, [*view, *rule], brushed, **fast).then(None, [*view, self.clock], None, js=KEEP)
 
     @tell
-    def begin(self, request: gr.Request, *given: Any) -> Updates:
+    def begin(self, request: gr.Request, *values: Any) -> Updates:
         """The view that the address names, of an example to begin with."""
         asked = dict(request.query_params)
-        view, low, high = _view([asked.get(name, value) for name, value in zip(VIEW, given, strict=False)])
+        view, low, high = _view([asked.get(name, value) for name, value in zip(VIEW, values, strict=False)])
         name = asked.get("example", "fashion")
-        return self._open(request, open_example(name if name in EXAMPLES else "fashion"), view, low, high, given[8:])
+        return self._open(request, open_example(name if name in EXAMPLES else "fashion"), view, low, high, values[8:])
 
     @tell
-    def open_example(self, request: gr.Request, name: str, *given: Any) -> Updates:
-        view, low, high = _view([None, *given[:7]])
-        return self._open(request, open_example(str(name)), view, low, high, given[7:])
+    def open_example(self, request: gr.Request, name: str, *values: Any) -> Updates:
+        view, low, high = _view([None, *values[:7]])
+        return self._open(request, open_example(str(name)), view, low, high, values[7:])
 
     @tell
-    def open_files(self, request: gr.Request, files: Any, fit_files: Any, *given: Any) -> Updates:
+    def open_files(self, request: gr.Request, files: Any, fit_files: Any, *values: Any) -> Updates:
         """Read the uploads; ask where it is not clear which column is what."""
-        roles, given = given[: len(ROLES) + 3], given[len(ROLES) + 3 :]
-        view, low, high = _view(given)
+        roles, values = values[: len(ROLES) + 3], values[len(ROLES) + 3 :]
+        view, low, high = _view(values)
         session = self.sessions.of(request)
         uploads = [self.sessions.owned(request, [str(path) for path in some or ()]) for some in (files, fit_files)]
         if not uploads[0]:
@@ -179,13 +179,13 @@ class PredictionsTab:
         )
         if any(map(is_sums, judged)):
             return self._open_sums(session, judged)
-        seen = _previews(judged[:1])
-        updates: Updates = {self.preview: draw.previews(seen), self.example: None}
-        names = next(iter(seen.values())).names if seen else ()
+        previews = _previews(judged[:1])
+        updates: Updates = {self.preview: draw.previews(previews), self.example: None}
+        names = next(iter(previews.values())).names if previews else ()
         for role, component in self.roles.items():
-            kept = roles[list(ROLES).index(role)]
+            choice = roles[list(ROLES).index(role)]
             choices = [STANDARD, *(["none"] if role in ("group", "id", "weight", "cluster") else []), *names[:1000]]
-            updates[component] = gr.update(choices=choices, value=kept if kept in choices else STANDARD)
+            updates[component] = gr.update(choices=choices, value=choice if choice in choices else STANDARD)
         try:
             analysis = open_files(judged, fitted, _columns(roles, names))
         except InputError as error:
@@ -197,7 +197,7 @@ class PredictionsTab:
                 self.columns: gr.update(open=True),
                 **dict.fromkeys((self.diagram, self.rows, self.cost, self.downloads, self.code, self.report), ""),
             }
-        return updates | self._open(request, analysis, view, low, high, given[8:], is_upload=True)
+        return updates | self._open(request, analysis, view, low, high, values[8:], is_upload=True)
 
     def _open_sums(self, session: Session, judged: list[Path]) -> Updates:
         if len(judged) > 1:
@@ -257,21 +257,21 @@ class PredictionsTab:
             return updates | self._look(session, view, low, high, rule)
 
     @tell
-    def look(self, request: gr.Request, *given: Any) -> Updates:
+    def look(self, request: gr.Request, *values: Any) -> Updates:
         """The diagram, the rows and the costs of a view."""
         session = self.sessions.of(request)
-        view, low, high = _view(given)
-        with session.turn(given[-1]) as is_newest:
-            return self._look(session, view, low, high, given[8:]) if is_newest else gr.skip()
+        view, low, high = _view(values)
+        with session.turn(values[-1]) as is_newest:
+            return self._look(session, view, low, high, values[8:]) if is_newest else gr.skip()
 
     @tell
-    def brush(self, request: gr.Request, event: gr.EventData, *given: Any) -> Updates:
+    def brush(self, request: gr.Request, event: gr.EventData, *values: Any) -> Updates:
         """The rows of a region that was drawn."""
         session = self.sessions.of(request)
-        view, _, _ = _view(given)
+        view, _, _ = _view(values)
         low, high = _region(getattr(event, "low", 0), getattr(event, "high", 1))
         with session.lock:
-            return {self.low: low, self.high: high, **self._look(session, view, low, high, given[8:])}
+            return {self.low: low, self.high: high, **self._look(session, view, low, high, values[8:])}
 
     @tell
     def write_report(self, request: gr.Request, progress: Any = PROGRESS, *rule: Any) -> Updates:
@@ -332,9 +332,9 @@ VIEW = ("example", "model", "with", "bins", "scheme", "segment", "low", "high")
 COSTS = ("a wrong prediction costs", "abstaining costs")
 
 
-def _view(given: Any) -> tuple[View, float, float]:
+def _view(values: Any) -> tuple[View, float, float]:
     """What the components, or the address, say; the analysis replaces what it does not have."""
-    _, model, calibrator, bins, scheme, segment, low, high = given[:8]
+    _, model, calibrator, bins, scheme, segment, low, high = values[:8]
     try:
         count = int(float(bins))
     except (TypeError, ValueError, OverflowError):

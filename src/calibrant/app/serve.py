@@ -56,8 +56,8 @@ def serve(settings: Settings, on_ready: OnReady) -> None:
             app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
             timeout_graceful_shutdown=2,
         )  # fmt: skip
-        shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
-        name = f"[{shown}]" if ":" in shown else shown
+        host = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
+        name = f"[{host}]" if ":" in host else host
         on_ready(f"http://{name}:{port}/" + (f"?token={access.token}" if access.token else ""))
         uvicorn.Server(config).run(sockets=[listening])
 

@@ -75,16 +75,16 @@ class Session:
         """The uploads in the folder of this tab, under their own names, in place of those before."""
         folder = self.folder / kind
         shutil.rmtree(folder, ignore_errors=True)
-        kept = []
+        copies = []
         for i, path in enumerate(paths):
             name = Path(path).name
             (folder / str(i)).mkdir(parents=True)
-            kept.append(folder / str(i) / name)
+            copies.append(folder / str(i) / name)
             try:
-                os.link(path, kept[-1])
+                os.link(path, copies[-1])
             except OSError:  # another disk
-                shutil.copyfile(path, kept[-1])
-        return kept
+                shutil.copyfile(path, copies[-1])
+        return copies
 
 
 class Sessions:

@@ -99,5 +99,5 @@ def _bic(size: Array, hits: Array, n: float) -> Array:
     """Each bin's part of -BIC / 2: its log-likelihood at the share of hits, less half a ln n."""
     from scipy.special import xlogy
 
-    held = np.maximum(size, 1.0)
-    return np.asarray(xlogy(hits, hits / held) + xlogy(size - hits, (size - hits) / held) - np.log(n) / 2)
+    rows = np.maximum(size, 1.0)
+    return np.asarray(xlogy(hits, hits / rows) + xlogy(size - hits, (size - hits) / rows) - np.log(n) / 2)

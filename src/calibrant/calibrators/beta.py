@@ -34,8 +34,8 @@ class Beta(OfScores):
         coefficients = np.array([[*f.slopes, f.offset, 0.0] for f in fits])  # (1 or k, 4)
         step = Sigmoid(coefficients, "probs", STEP_SCOPE[self.scope])
         columns = coefficients.T[:3].tolist()
-        given = dict(zip("abc", ([v for (v,) in columns] if self.scope == "top" else columns), strict=True))
-        return self.build_map(p, step, fit=report(fits), **given)
+        parameters = dict(zip("abc", ([v for (v,) in columns] if self.scope == "top" else columns), strict=True))
+        return self.build_map(p, step, fit=report(fits), **parameters)
 
 
 def _beta_of(pool: Pool) -> Logistic:
@@ -61,10 +61,10 @@ def _fit_constrained(features: Array, targets: Array, weights: Array) -> Logisti
         return free
     candidates = [replace(fit_logistic(features[:, :0], targets, weights), slopes=np.zeros(2))]
     surely_zero = np.flatnonzero(free.slopes < 0) if free.converged else np.empty(0)
-    for kept in (0, 1):
-        if len(surely_zero) == 1 and kept in surely_zero:
+    for free_slope in (0, 1):
+        if len(surely_zero) == 1 and free_slope in surely_zero:
             continue
-        one = fit_logistic(features[:, [kept]], targets, weights)
+        one = fit_logistic(features[:, [free_slope]], targets, weights)
         if one.converged and one.slopes[0] >= 0:
-            candidates.append(replace(one, slopes=np.insert(one.slopes, 1 - kept, 0.0)))
+            candidates.append(replace(one, slopes=np.insert(one.slopes, 1 - free_slope, 0.0)))
     return min(candidates, key=lambda c: c.loss)

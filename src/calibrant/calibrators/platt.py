@@ -62,8 +62,8 @@ class Platt(OfScores):
             "scores" if self.of == "score" else "probs" if top else "logits",
             STEP_SCOPE[self.scope],
         )
-        given = {"a": float(a[0]), "b": float(b[0])} if top else {"a": a.tolist(), "b": b.tolist()}
-        return self.build_map(p, step, fit=report(fits), **given)
+        parameters = {"a": float(a[0]), "b": float(b[0])} if top else {"a": a.tolist(), "b": b.tolist()}
+        return self.build_map(p, step, fit=report(fits), **parameters)
 
 
 def logit(scores: Array) -> Array:

@@ -110,8 +110,8 @@ def show_progress(*columns: "str | ProgressColumn", quiet: bool = False) -> Iter
     from rich.progress import Progress as RichProgress
 
     error = Console(stderr=True)
-    with RichProgress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as drawn:
-        yield drawn
+    with RichProgress(*columns, console=error, transient=True, disable=quiet or not error.is_terminal) as progress:
+        yield progress
 
 
 @contextmanager
@@ -134,9 +134,9 @@ def bar(what: str, total: int | None, *, quiet: bool = False) -> Iterator["OnDon
 
     with show_progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), quiet=quiet
-    ) as drawn:
-        task = drawn.add_task(what, total=total)
-        yield lambda done: drawn.advance(task, done)
+    ) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.advance(task, done)
 
 
 @contextmanager

@@ -20,13 +20,15 @@ def run_shown(jobs: "list[Job]", out: Path, on: str, limit: float, retry: bool, 
     from calibrant.nas.build_table import run_networks
 
     columns = (TextColumn("networks"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=quiet) as shown:
-        task = shown.add_task("", total=None)
+    with Progress(
+        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, disable=quiet
+    ) as progress:
+        task = progress.add_task("", total=None)
 
         def on_progress(p: "StudyProgress") -> None:
             left = "" if p.left is None else f"about {p.left / 60:.0f} min left"
             words = f"{p.failed} failed, {left}" if p.failed else left
-            shown.update(task, total=p.total, completed=p.done + p.failed, description=words)
+            progress.update(task, total=p.total, completed=p.done + p.failed, description=words)
 
         try:
             build = run_networks(jobs, out, on=on, limit=limit, retry=retry, on_progress=on_progress)

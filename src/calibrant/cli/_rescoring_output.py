@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from calibrant.rescoring.rescored_predictions import RescoredPredictions
 
 
-def tell_clamp(result: "ClampedRun", out: Path, onnx: Path | None) -> None:
-    r = result.clamped.report
+def tell_clamp(run: "ClampedRun", out: Path, onnx: Path | None) -> None:
+    r = run.clamped.report
     assert r is not None
-    columns = next(iter(result.measures.values()))
+    columns = next(iter(run.measures.values()))
     typer.echo(f"{'test':<23}" + "".join(f"{name:>11}" for name in columns))
-    for name, values in result.measures.items():
-        shown = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
-        typer.echo(f"{name:<23}{''.join(shown)}".rstrip())
+    for name, values in run.measures.items():
+        cells = (f"{v:11.4f}" if m == "entropy" else f"{percent(v, 2):>11}" for m, v in values.items())
+        typer.echo(f"{name:<23}{''.join(cells)}".rstrip())
     typer.echo(f"\ngamma {r.gamma:g}, T {r.T:.4f}, norm of the perturbation {r.delta_norm:.4g}, {r.passes} passes")
     for line in r.diagnosis.split(". "):
         typer.echo(fill(line if line.endswith(".") else f"{line}.", 80))
@@ -38,14 +38,14 @@ def describe_confidnet(facts: dict[str, Any]) -> str:
     return "\n".join([*lines, f"There the network gives the true class {facts['mean_target']:.3f} on average."])
 
 
-def facts_of(result: "RescoredPredictions[Any]", file: Path, part: str) -> dict[str, Any]:
-    after: Predictions = result.after
+def facts_of(rescored: "RescoredPredictions[Any]", file: Path, part: str) -> dict[str, Any]:
+    after: Predictions = rescored.after
     counts = {"n": after.n, "k": after.k, "seen": after.row_data.seen}
-    return {"file": str(file), "part": part, **counts, "measures": result.measures()}
+    return {"file": str(file), "part": part, **counts, "measures": rescored.measures()}
 
 
-def show(result: "RescoredPredictions[Any]", file: Path) -> None:
+def show(rescored: "RescoredPredictions[Any]", file: Path) -> None:
     typer.echo(f"\n{'measure':14}{'before':>10}{'after':>10}")
-    for row in result.measures():
+    for row in rescored.measures():
         typer.echo(f"{row['measure']:14}{number(row['before']):>10}{number(row['after']):>10}")
-    typer.echo(f"\n{result.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")
+    typer.echo(f"\n{rescored.after.n:,} predictions written to {file}.\n\n  calibrant report {file}")

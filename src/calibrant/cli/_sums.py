@@ -88,10 +88,10 @@ def _begin(state: Path | None, measures: list[str] | None, group: str | None) ->
     if state is None or not state.exists():
         return cal.Accumulator(measures or None) if names is None else cal.Accumulators(names, measures or None)
     saved = load_state(state)
-    kept = saved.by if isinstance(saved, cal.Accumulators) else None
+    columns = saved.by if isinstance(saved, cal.Accumulators) else None
     fix = "leave the option as it was, or start with another state"
-    if kept != names:
-        begun, got = (f"--group-column {', '.join(some)}" if some else "no --group-column" for some in (kept, names))
+    if columns != names:
+        begun, got = (f"--group-column {', '.join(some)}" if some else "no --group-column" for some in (columns, names))
         raise InputError(str(state), expected=f"{begun}, as it began with", got=got, fix=fix)
     specs = saved.measures if isinstance(saved, cal.Accumulators) else saved.specs
     if measures and tuple(dict.fromkeys(measures)) != specs:

@@ -72,7 +72,7 @@ def board(
         check_board_out(out)
     chosen = choose_format(form, as_json, ("text", *FORMATS))
     with _progress() as on_step:
-        result = cal.board(
+        leaderboard = cal.board(
             file,
             model=model,
             confidence=confidence or ["confidence"],
@@ -90,8 +90,8 @@ def board(
             progress=on_step,
         )
         if out is not None:
-            result.save(out)
-    _show(result, chosen, out)
+            leaderboard.save(out)
+    _show(leaderboard, chosen, out)
 
 
 @contextmanager
@@ -101,26 +101,26 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
     with show_progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    ) as drawn:
-        task = drawn.add_task("board", total=None)
-        yield lambda done, total: drawn.update(task, completed=done, total=total)
+    ) as progress:
+        task = progress.add_task("board", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def _show(result: "Board", form: str, out: Path | None) -> None:
+def _show(leaderboard: "Board", form: str, out: Path | None) -> None:
     from calibrant.reporting import tables
     from calibrant.reporting.board.board import FORMATS
     from calibrant.reporting.board.sentences import headline
     from calibrant.reporting.board.terminal import render
 
     if form == "json":
-        return print_json(result.to_dict())
+        return print_json(leaderboard.to_dict())
     for known in FORMATS:
         if form == known:
-            sys.stdout.write(result.text(known))
+            sys.stdout.write(leaderboard.text(known))
             return
     if out is None:
-        for part in render(result):
+        for part in render(leaderboard):
             tables.show(part)
         return
-    tables.show(headline(result))
+    tables.show(headline(leaderboard))
     typer.echo(f"Written to {visible(str(out))}.")

@@ -46,8 +46,8 @@ def _predictions(out: Path, no_train: bool, seed: int, quiet: bool) -> tuple[Pat
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("calibrant"):
                 raise
-            told = f"There is no {error.name} here, so nothing is trained. To train the network of the demo too:"
-            typer.echo(f"{told}\n  pip install 'calibrant[train]'\n", err=quiet)
+            note = f"There is no {error.name} here, so nothing is trained. To train the network of the demo too:"
+            typer.echo(f"{note}\n  pip install 'calibrant[train]'\n", err=quiet)
     from calibrant.data import DEMO_TEST, DEMO_VAL
 
     typer.echo("1. Predictions that come with calibrant, of a network trained too long on 3,000 images.", err=quiet)

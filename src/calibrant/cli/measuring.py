@@ -105,8 +105,8 @@ def measure(
     if not measures:
         from calibrant.reporting import calibration_state, verdict
 
-        said = verdict.of_predictions(calibration_state.assess(p, seed=seed))
-        tables.show(f"\n{said.headline} {said.text}")
+        assessment = verdict.of_predictions(calibration_state.assess(p, seed=seed))
+        tables.show(f"\n{assessment.headline} {assessment.text}")
 
 
 def _measure_benchmark(

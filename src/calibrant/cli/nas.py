@@ -138,21 +138,21 @@ def accuracy(
     from calibrant.nas.files import accuracies, network_files
 
     with bar("files", len(network_files(folder)), quiet=as_json) as step:
-        result = accuracies(folder, on_file=step)
-    if result.table.height == 0:
-        why = next(iter(result.skipped.values()), "none")
+        summary = accuracies(folder, on_file=step)
+    if summary.table.height == 0:
+        why = next(iter(summary.skipped.values()), "none")
         raise InputError(str(folder), expected="files of NATS-Bench", got=why, fix="get the folder again")
-    write_whole(out, result.table.write_parquet)
-    facts = {"out": str(out), "files": result.files, "rows": result.table.height, "skipped": result.skipped}
+    write_whole(out, summary.table.write_parquet)
+    facts = {"out": str(out), "files": summary.files, "rows": summary.table.height, "skipped": summary.skipped}
     if as_json:
         return print_json(facts)
     typer.echo(
-        f"{result.table.height:,} trainings of {result.files - len(result.skipped):,} networks written to {out}."
+        f"{summary.table.height:,} trainings of {summary.files - len(summary.skipped):,} networks written to {out}."
     )
-    for name, why in list(result.skipped.items())[:10]:
+    for name, why in list(summary.skipped.items())[:10]:
         typer.echo(f"  skipped {name}: {why}", err=True)
-    if result.skipped:
-        typer.echo(f"{len(result.skipped):,} of {result.files:,} files were skipped.", err=True)
+    if summary.skipped:
+        typer.echo(f"{len(summary.skipped):,} of {summary.files:,} files were skipped.", err=True)
 
 
 @commands.command()

@@ -61,34 +61,34 @@ def plot(
 
 def _name_files(files: list[Path], names: str | None) -> dict[str, Path]:
     """The files by name: as told, else by their stems, else by their paths."""
-    given = [name.strip() for name in names.split(",")] if names is not None else [file.stem for file in files]
-    if names is None and len(set(given)) < len(given):
-        given = [str(file.with_suffix("")) for file in files]
-    given = [visible(name) for name in given]
-    if len(given) != len(files):
+    labels = [name.strip() for name in names.split(",")] if names is not None else [file.stem for file in files]
+    if names is None and len(set(labels)) < len(labels):
+        labels = [str(file.with_suffix("")) for file in files]
+    labels = [visible(name) for name in labels]
+    if len(labels) != len(files):
         raise InputError(
             "--names",
             expected=f"{len(files)}, one for each file",
-            got=f"{len(given)} ({', '.join(given)})",
+            got=f"{len(labels)} ({', '.join(labels)})",
             fix="separate names by commas",
         )
-    if len(set(given)) < len(given) or not all(given):
+    if len(set(labels)) < len(labels) or not all(labels):
         raise InputError(
-            "--names", expected="a name of its own for each file", got=", ".join(given), fix="write --names CE,focal"
+            "--names", expected="a name of its own for each file", got=", ".join(labels), fix="write --names CE,focal"
         )
-    return dict(zip(given, files, strict=True))
+    return dict(zip(labels, files, strict=True))
 
 
 def _table(rows: list[figures.Row]) -> Any:
     """The first rows in columns; what is the same in every row has been said in the words."""
     from rich.table import Table
 
-    shown = rows[:SHOWN]
-    columns = [key for key in shown[0] if len(shown) == 1 or len({str(row[key]) for row in shown}) > 1]
+    first = rows[:SHOWN]
+    columns = [key for key in first[0] if len(first) == 1 or len({str(row[key]) for row in first}) > 1]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     for column in columns:
         table.add_column(column.replace("_", " "))
-    for row in shown:
+    for row in first:
         table.add_row(*(_cell(row[column]) for column in columns))
     return table
 

@@ -140,8 +140,8 @@ def apply(
         return print_json(facts | ({} if decided is None else {"decisions": _count(decided)}) | inputs.facts(q))
     typer.echo(f"{q.n:,} predictions calibrated by {visible(fitted_map.calibrator)}, written to {visible(str(out))}.")
     if decided is not None:
-        said = [f"{n:,} {'handed over' if c == '-1' else f'as {c}'}" for c, n in _count(decided).items()]
-        typer.echo(f"Decided: {', '.join(said)}.")
+        counts = [f"{n:,} {'handed over' if c == '-1' else f'as {c}'}" for c, n in _count(decided).items()]
+        typer.echo(f"Decided: {', '.join(counts)}.")
     inputs.show_notes(q)
 
 
@@ -185,16 +185,16 @@ def adapt(
         adapted = with_estimate(m, estimate)
     if out is not None:
         adapted.save(out)
-    told = adapted.parameters["base_rates"]
+    rates = adapted.parameters["base_rates"]
     if as_json:
-        return print_json({"calibrator": adapted.calibrator} | told | {"out": None if out is None else str(out)})
+        return print_json({"calibrator": adapted.calibrator} | rates | {"out": None if out is None else str(out)})
     if estimate is not None:
         tables.show(estimate.words)
         if m.k > 2:
             tables.show("", tables.base_rates(estimate))
     else:
-        tables.show(f"The map now gives probabilities for the base rates {told['to']} instead of {told['from']}.")
-    tables.show(f"Assumed: {told['assumed']}.")
+        tables.show(f"The map now gives probabilities for the base rates {rates['to']} instead of {rates['from']}.")
+    tables.show(f"Assumed: {rates['assumed']}.")
     if out is not None:
         typer.echo(f"\nWritten to {visible(str(out))}.")
 

@@ -63,14 +63,14 @@ def report(
         if any(is_state(file) for file in files):
             needs_rows = {"--fit-on": fit_on, "--cost": cost, "--with": calibrators}
             refuse_options([name for name, value in needs_rows.items() if value is not None])
-            result = _report_sums(files, settings, seed, command)
+            document = _report_sums(files, settings, seed, command)
         else:
             named = _name_files(files, names)
             plain = inputs if inputs.columns.group is None else inputs.with_group_column("none")
             models = {name: (plain if i else inputs).load(file) for i, (name, file) in enumerate(named.items())}
             fits = _fits(fit_on or [], list(named))
             others = {name: plain.load(file) for name, file in fits.items()}
-            result = build(
+            document = build(
                 models,
                 fit_on=others or None,
                 group_name=inputs.columns.group or "group",
@@ -88,15 +88,15 @@ def report(
             )
         if out is not None:
             step(f"writing {visible(out.name)}")
-            result.save(out)
+            document.save(out)
     if as_json:
-        return print_json(result.to_dict())
+        return print_json(document.to_dict())
     if out is None:
         from calibrant.reporting.terminal import render
 
-        return tables.show(render(result))
-    for m in result.models:
-        tables.show(f"{m.name}: {m.verdict.headline}" if len(result.models) > 1 else m.verdict.headline)
+        return tables.show(render(document))
+    for m in document.models:
+        tables.show(f"{m.name}: {m.verdict.headline}" if len(document.models) > 1 else m.verdict.headline)
     typer.echo(f"Written to {visible(str(out))}.")
 
 
@@ -117,18 +117,18 @@ def _report_sums(files: list[Path], settings: ReportSettings, seed: int, command
 
 def _name_files(files: list[Path], names: str | None) -> dict[str, Path]:
     """Each file by its name: as given, or the file's own."""
-    given = [visible(name) for name in ([f.stem for f in files] if names is None else names.split(","))]
-    given = [name.strip() for name in given]
-    if len(given) != len(files) or not all(given):
+    labels = [visible(name) for name in ([f.stem for f in files] if names is None else names.split(","))]
+    labels = [name.strip() for name in labels]
+    if len(labels) != len(files) or not all(labels):
         raise InputError(
             "--names", expected=f"{len(files)} names, one a file", got=f"'{names}'", fix="write --names CE,focal,ours"
         )
-    if len(set(given)) < len(given):
-        twice = next(name for name in given if given.count(name) > 1)
+    if len(set(labels)) < len(labels):
+        twice = next(name for name in labels if labels.count(name) > 1)
         raise InputError(
             "--names", expected="a name of its own for each file", got=f"'{twice}' twice", fix="add --names CE,focal"
         )
-    return dict(zip(given, files, strict=True))
+    return dict(zip(labels, files, strict=True))
 
 
 def _fits(files: list[Path], names: list[str]) -> dict[str, Path]:

@@ -74,7 +74,7 @@ def clamp(
         bar("passes (at most)", options.most_passes + 2, quiet=as_json) as step,
         _explain_interrupt("nothing was written"),
     ):
-        result = clamped_by(
+        clamped_run = clamped_by(
             run,
             options,
             images,
@@ -82,12 +82,12 @@ def clamp(
             device=device,
             on_pass=lambda _: step(1),
         )
-    exported = None if onnx is None else result.clamped.export_onnx(onnx)
-    result.save(out)
+    exported = None if onnx is None else clamped_run.clamped.export_onnx(onnx)
+    clamped_run.save(out)
     if as_json:
         facts = {"folder": str(out), "onnx": None if exported is None else str(exported.path)}
-        return print_json(facts | {"measures": result.measures, "report": asdict(result.clamped.report)})  # type: ignore[arg-type]
-    tell_clamp(result, out, onnx)
+        return print_json(facts | {"measures": clamped_run.measures, "report": asdict(clamped_run.clamped.report)})  # type: ignore[arg-type]
+    tell_clamp(clamped_run, out, onnx)
 
 
 @app.command()
@@ -123,7 +123,7 @@ def confidnet(
     most = epochs + (clone_epochs if stages == 2 else 0)
     continues = f"run the same command again to continue from the last epoch saved in {out}"
     with bar("epochs, at most", most, quiet=as_json) as step, _explain_interrupt(continues):
-        result = rescore_by_confidnet(
+        rescored = rescore_by_confidnet(
             run,
             options,
             out,
@@ -133,12 +133,12 @@ def confidnet(
             device=device,
             on_epoch=lambda _: step(1),
         )
-    facts = {name: result.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
-    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(result.fitted.facts["log"])}
+    facts = {name: rescored.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
+    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(rescored.fitted.facts["log"])}
     if as_json:
-        return print_json(facts | facts_of(result, out / "test.npz", "test"))
+        return print_json(facts | facts_of(rescored, out / "test.npz", "test"))
     typer.echo(describe_confidnet(facts))
-    show(result, out / "test.npz")
+    show(rescored, out / "test.npz")
 
 
 @app.command()
@@ -162,7 +162,7 @@ def trust_score(
     out = _out(out, run, "trust-score.npz")
     options = TrustScore(neighbour=neighbour, alpha=alpha)  # type: ignore[arg-type]  # it checks the word
     with needs_train():
-        result = rescore_by_trust_score(
+        rescored = rescore_by_trust_score(
             run,
             options,
             part=part,
@@ -172,17 +172,17 @@ def trust_score(
             device=device,
             bar=partial(bar, quiet=as_json),
         )
-    result.after.save(out)
-    slope, offset = result.fitted.slope, result.fitted.offset
+    rescored.after.save(out)
+    slope, offset = rescored.fitted.slope, rescored.fitted.offset
     if as_json:
         facts = {"probability": not raw, "neighbour": neighbour, "alpha": alpha, "slope": slope, "offset": offset}
-        return print_json(facts | facts_of(result, out, _name(run, part)))
-    typer.echo(f"TrustScore from {len(result.fitted.known):,} training rows, {neighbour} neighbours")
+        return print_json(facts | facts_of(rescored, out, _name(run, part)))
+    typer.echo(f"TrustScore from {len(rescored.fitted.known):,} training rows, {neighbour} neighbours")
     if raw:
         typer.echo("The score only ranks. It is not a probability: ECE and NLL mean nothing here.")
     else:
         typer.echo(f"confidence = sigmoid({slope:.3g} ln(score) {offset:+.3g}), from held-out rows")
-    show(result, out)
+    show(rescored, out)
 
 
 @app.command()
@@ -201,15 +201,15 @@ def density_ratio(
     from calibrant.rescoring.density_ratio import rescore_by_density_ratio
 
     out = _out(out, run, "density-ratio.npz")
-    options, shown = DensityRatio(neighbours=neighbours), partial(bar, quiet=as_json)
+    options, progress = DensityRatio(neighbours=neighbours), partial(bar, quiet=as_json)
     with needs_train():
-        result = rescore_by_density_ratio(run, options, part=part, fit=fit, device=device, bar=shown)
-    result.after.save(out)
+        rescored = rescore_by_density_ratio(run, options, part=part, fit=fit, device=device, bar=progress)
+    rescored.after.save(out)
     if as_json:
-        facts = {"neighbours": neighbours, "fitted_on": result.fitted.n}
-        return print_json(facts | facts_of(result, out, _name(run, part)))
-    typer.echo(f"Density ratio from {result.fitted.n:,} held-out rows, {neighbours} neighbours")
-    show(result, out)
+        facts = {"neighbours": neighbours, "fitted_on": rescored.fitted.n}
+        return print_json(facts | facts_of(rescored, out, _name(run, part)))
+    typer.echo(f"Density ratio from {rescored.fitted.n:,} held-out rows, {neighbours} neighbours")
+    show(rescored, out)
 
 
 def _out(out: Path | None, run: str | Path, name: str) -> Path:

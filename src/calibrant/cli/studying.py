@@ -231,13 +231,13 @@ def _run(study: "Study", on: str, sizes: dict[str, float], quiet: bool, *, retry
 
     error = Console(stderr=True)
     columns = (TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, TimeElapsedColumn(), console=error, transient=True, disable=quiet) as shown:
-        task = shown.add_task("", total=None)
+    with Progress(*columns, TimeElapsedColumn(), console=error, transient=True, disable=quiet) as progress:
+        task = progress.add_task("", total=None)
 
         def on_progress(p: "StudyProgress") -> None:
             left = "" if p.left is None else f"about {duration(p.left)} left"
             words = f"{p.failed} failed, {left}" if p.failed else left
-            shown.update(task, total=p.total, completed=p.done + p.failed + p.blocked, description=words)
+            progress.update(task, total=p.total, completed=p.done + p.failed + p.blocked, description=words)
 
         try:
             ended = study.run(on, **sizes, retry=retry, on_progress=on_progress)

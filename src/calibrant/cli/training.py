@@ -140,8 +140,8 @@ def gamma(
         return print_json({"file": str(out), "gamma": facts, **ahead})
     typer.echo(f"{'rows':8}{'n':>8}{'mean':>9}{'std':>9}{'least':>9}{'most':>9}")
     for name, row in facts.items():
-        shown = "".join(f"{row[what]:9.3f}" if row["n"] > 1 else f"{'-':>9}" for what in ("mean", "std", "min", "max"))
-        typer.echo(f"{name:8}{row['n']:8}{shown}")
+        cells = "".join(f"{row[what]:9.3f}" if row["n"] > 1 else f"{'-':>9}" for what in ("mean", "std", "min", "max"))
+        typer.echo(f"{name:8}{row['n']:8}{cells}")
     typer.echo(f"\n{_ahead(opened.log)}\nwritten to {out}")
 
 

@@ -92,13 +92,13 @@ def _begin(state: Path | None, options: dict[str, object]) -> cal.Watch:
     if state is None or not state.exists():
         return cal.Watch(**chosen)  # type: ignore[arg-type]
     saved = cal.Watch.load(state)
-    kept: dict[str, object] = {"tolerance": saved.tolerance, "alpha": saved.alpha, "mode": saved.mode}
-    kept["segments"] = saved.by_segment if saved.named is None else list(saved.named)
+    known: dict[str, object] = {"tolerance": saved.tolerance, "alpha": saved.alpha, "mode": saved.mode}
+    known["segments"] = saved.by_segment if saved.named is None else list(saved.named)
     chosen.setdefault("segments", False)
     for name, value in chosen.items():
-        if value != kept[name]:
+        if value != known[name]:
             fix = "leave the option out, or start with another state"
-            raise InputError(str(state), expected=f"{name} {kept[name]}, as it began with", got=str(value), fix=fix)
+            raise InputError(str(state), expected=f"{name} {known[name]}, as it began with", got=str(value), fix=fix)
     return saved
 
 

@@ -25,7 +25,7 @@ else:
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            kept = instance.__dict__
-            if self.attrname not in kept:
-                kept[self.attrname] = self.func(instance)
-            return kept[self.attrname]
+            values = instance.__dict__
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]

@@ -21,8 +21,8 @@ def plain(value: Any) -> Any:
     {'ece': None, 'bins': [1, 2]}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        shown = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
-        return {name: plain(getattr(value, name)) for name in shown}
+        names = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):

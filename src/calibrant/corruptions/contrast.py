@@ -22,6 +22,6 @@ class Contrast(Corruption):
     title: ClassVar[str] = "Contrast"
 
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
-        kept = self.pick(0.75, 0.5, 0.4, 0.3, 0.15)
+        share = self.pick(0.75, 0.5, 0.4, 0.3, 0.15)
         middle = x.mean(axis=(1, 2), keepdims=True)
-        return floats((x - middle) * kept + middle)
+        return floats((x - middle) * share + middle)

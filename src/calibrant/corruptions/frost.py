@@ -26,9 +26,9 @@ class Frost(Corruption):
     title: ClassVar[str] = "Frost"
 
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
-        kept, ice = self.pick((1.0, 0.2), (1.0, 0.3), (0.9, 0.45), (0.85, 0.55), (0.75, 0.65))
+        share, ice = self.pick((1.0, 0.2), (1.0, 0.3), (0.9, 0.45), (0.85, 0.55), (0.75, 0.65))
         tint = floats(TINT if x.shape[3] == 3 else [1.0])
-        return floats(kept * x + ice * _ice(x, rng)[..., None] * tint)
+        return floats(share * x + ice * _ice(x, rng)[..., None] * tint)
 
 
 def _ice(x: Pixels, rng: np.random.Generator) -> Pixels:

@@ -23,8 +23,8 @@ class Pixelate(Corruption):
     title: ClassVar[str] = "Pixelate"
 
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
-        kept = self.pick(0.95, 0.9, 0.85, 0.75, 0.65)
-        rows, columns = (_build_repeat(size, max(int(size * kept), 1)) for size in x.shape[1:3])
+        share = self.pick(0.95, 0.9, 0.85, 0.75, 0.65)
+        rows, columns = (_build_repeat(size, max(int(size * share), 1)) for size in x.shape[1:3])
         return stretch(x, rows, columns)
 
 

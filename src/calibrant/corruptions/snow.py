@@ -23,7 +23,7 @@ class Snow(Corruption):
     title: ClassVar[str] = "Snow"
 
     def change(self, x: Pixels, rng: np.random.Generator) -> Pixels:
-        density, spread, size, least, radius, sigma, kept = self.pick(
+        density, spread, size, least, radius, sigma, share = self.pick(
             (0.10, 0.2, 1.00, 0.60, 8, 3, 0.95),
             (0.10, 0.2, 1.00, 0.50, 10, 4, 0.90),
             (0.15, 0.3, 1.75, 0.55, 10, 4, 0.90),
@@ -36,4 +36,4 @@ class Snow(Corruption):
         flakes = np.clip(np.where(flakes < least, 0, flakes), 0, 1)
         flakes = streak(flakes, radius * scale, sigma * scale, rng.uniform(-135, -45, len(x)))
         pale = np.maximum(x, 1.5 * grey(x) + 0.5)
-        return floats(kept * x + (1 - kept) * pale + flakes + flakes[:, ::-1, ::-1])
+        return floats(share * x + (1 - share) * pale + flakes + flakes[:, ::-1, ::-1])

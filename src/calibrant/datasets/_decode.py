@@ -75,12 +75,12 @@ def decode_many(
 def picture_of(images: Sequence[Encoded], size: int, colour: Colour, fit: Fit) -> Picture:
     """What images of a set nobody has described become: judged by some of them."""
     step = max(1, len(images) // LOOKED_AT)
-    seen = [_size_and_mode(image) for image in images[::step]]
-    grey = colour == "grey" or (colour == "auto" and all(mode in GREY_MODES for _, mode in seen))
+    sizes = [_size_and_mode(image) for image in images[::step]]
+    grey = colour == "grey" or (colour == "auto" and all(mode in GREY_MODES for _, mode in sizes))
     channels = 1 if grey else 3
     if size:
         return Picture(size, size, channels, fit)
-    width, height = seen[0][0]
+    width, height = sizes[0][0]
     return Picture(height, width, channels)
 
 

@@ -75,8 +75,8 @@ def read_idx(file: Path, dimensions: int) -> Bytes:
         raise damage_error(file, f"an idx file of bytes in {dimensions} dimensions", "another start of the file")
     shape = tuple(int(size) for size in header[1:])
     if len(content) - start != np.prod(shape, dtype=np.int64):
-        shown = " x ".join(map(str, shape))
-        raise damage_error(file, f"{shown} bytes after its header", f"{len(content) - start}")
+        size = " x ".join(map(str, shape))
+        raise damage_error(file, f"{size} bytes after its header", f"{len(content) - start}")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 

@@ -162,9 +162,9 @@ def _class_names(file: Path, label: str) -> tuple[str, ...]:
 def _part_of(file: Path) -> str:
     """train, val or test, by the file's own name first, then by its folders."""
     for name in reversed(file.parts):
-        said = re.split(r"[^a-z]+", name.lower())
+        parts = re.split(r"[^a-z]+", name.lower())
         for part, words in WORDS.items():
-            if any(word in said for word in words):
+            if any(word in parts for word in words):
                 return part
     return ""
 

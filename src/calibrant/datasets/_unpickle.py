@@ -147,10 +147,10 @@ class _Reader:
         elif name == "STACK_GLOBAL":
             self.stack.append(self._look_up(*self._pop(2)))
         elif name == "REDUCE":
-            called, given = self._pop(2)
+            called, arguments = self._pop(2)
             if not isinstance(called, _Name):
                 raise self._refusal(f"a call of a {type(called).__name__}")
-            self.stack.append(self._build(called.text, given))
+            self.stack.append(self._build(called.text, arguments))
         elif name == "BUILD":
             state = self.stack.pop()
             self._fill(self.stack[-1], state)
@@ -162,28 +162,30 @@ class _Reader:
             raise self._refusal(f"{module}.{name}")
         return _Name(str(name))
 
-    def _build(self, name: str, given: tuple[Any, ...]) -> Any:
+    def _build(self, name: str, arguments: tuple[Any, ...]) -> Any:
         if name == "_reconstruct":
             return _Array()
         if name == "dtype":
-            return _Type(self._plain(np.dtype(_text(given[0]))))
+            return _Type(self._plain(np.dtype(_text(arguments[0]))))
         if name == "_frombuffer":
-            buffer, kind, shape, order = given
+            buffer, kind, shape, order = arguments
             return np.frombuffer(buffer, dtype=kind.dtype).reshape(shape, order=_text(order))
         if name == "scalar":
-            return np.frombuffer(_raw(given[1]), dtype=given[0].dtype)[0]
-        if name == "encode" and given[1:] in ((), ("latin1",), ("latin-1",)):
-            return given[0].encode("latin-1")
+            return np.frombuffer(_raw(arguments[1]), dtype=arguments[0].dtype)[0]
+        if name == "encode" and arguments[1:] in ((), ("latin1",), ("latin-1",)):
+            return arguments[0].encode("latin-1")
         if name == "OrderedDict":
-            return dict(*given)
+            return dict(*arguments)
         if name == "set":
-            return set(*given)
-        if name == "_load_from_bytes" and len(given) == 1 and isinstance(given[0], bytes):
-            return _Storage(given[0])
-        if name == "_rebuild_tensor_v2" and isinstance(given[0], _Storage):
-            return StoredTensor(given[0].content, int(given[1]), tuple(map(int, given[2])), tuple(map(int, given[3])))
-        if name in ("bytes", "bytearray") and all(isinstance(one, bytes) for one in given):
-            return b"".join(given)
+            return set(*arguments)
+        if name == "_load_from_bytes" and len(arguments) == 1 and isinstance(arguments[0], bytes):
+            return _Storage(arguments[0])
+        if name == "_rebuild_tensor_v2" and isinstance(arguments[0], _Storage):
+            return StoredTensor(
+                arguments[0].content, int(arguments[1]), tuple(map(int, arguments[2])), tuple(map(int, arguments[3]))
+            )
+        if name in ("bytes", "bytearray") and all(isinstance(one, bytes) for one in arguments):
+            return b"".join(arguments)
         raise self._refusal(f"a call of {name}")
 
     def _fill(self, target: object, state: Any) -> None:

@@ -89,10 +89,10 @@ def _by_cost(
     lines = cost_lines(rule, q, confidence)
     settings = {"fn": rule.fn, "fp": rule.fp, "abstain": rule.abstain, "confidence": confidence}
     settings |= {"wrong": rule.wrong} if rule.fn is None and rule.matrix is None else {}
-    given = {name: value for name, value in settings.items() if value is not None}
+    chosen = {name: value for name, value in settings.items() if value is not None}
     words = _cost_words(rule, lines, q, confidence)
     notes = _few_errors(rule, q)
-    return replace(decision, policy=rule.policy, settings=given, words=words, costs=lines, shares=shares, notes=notes)
+    return replace(decision, policy=rule.policy, settings=chosen, words=words, costs=lines, shares=shares, notes=notes)
 
 
 def _few_errors(rule: CostRule, q: Predictions) -> tuple[str, ...]:
@@ -168,11 +168,11 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
     score, otherwise = ("P(positive)", "leave the rest") if positive else ("a confidence", "hand over the rest")
     verb = "Call rows positive from" if positive else "Answer rows with"
     share = answered.errors / answered.n
-    result = f"{fmt.percent(1 - share)} of those positive" if positive else f"{fmt.percent(share)} of those wrong"
+    share_words = f"{fmt.percent(1 - share)} of those positive" if positive else f"{fmt.percent(share)} of those wrong"
     return (
         f"{verb} {score} of {100 * answered.threshold:.4g} % or more and {otherwise}: "
-        f"{fmt.percent(answered.share)} of these {fmt.count(answered.total, 'row')} are {called}, {result}. For new "
-        f"rows like these, {goal} is guaranteed with {fmt.level(confidence)} confidence."
+        f"{fmt.percent(answered.share)} of these {fmt.count(answered.total, 'row')} are {called}, {share_words}. For "
+        f"new rows like these, {goal} is guaranteed with {fmt.level(confidence)} confidence."
     )
 
 
@@ -183,19 +183,18 @@ def _answered(policy: Policy, q: Predictions, confidence: float) -> AnsweredSumm
 
     chosen = policy(q)
     positive = policy.acts == "positive"
-    kept, right = (chosen == 1, q.outcome) if positive else (chosen != HAND_OVER, q.correct)
-    share, total = q.mean(kept), q.curve.total
-    recall = q.mean(kept & right) / q.mean(right) if positive and right.any() else None
+    acted, right = (chosen == 1, q.outcome) if positive else (chosen != HAND_OVER, q.correct)
+    share, total = q.mean(acted), q.curve.total
+    recall = q.mean(acted & right) / q.mean(right) if positive and right.any() else None
     if not share:
         nan = float("nan")
         return AnsweredSummary(share=0.0, n=0.0, error=nan, low=nan, high=nan, recall=recall)
-    error = q.mean(kept & ~right) / share
+    error = q.mean(acted & ~right) / share
     rows = share * q.effective
-    if (
-        q.clusters is not None
-    ):  # as many independent rows as would know it as well; of no error, or errors only, clusters
-        apart = standard_error(q, np.where(kept, ~right - error, 0.0)) / share
-        rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[kept])))
+    if q.clusters is not None:
+        # As many independent rows as would know it as well; of no error, or errors only, as many as clusters.
+        apart = standard_error(q, np.where(acted, ~right - error, 0.0)) / share
+        rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[acted])))
     low, high = (float(end) for end in wilson(error, rows, confidence))
     return AnsweredSummary(share=share, n=share * total, error=error, low=low, high=high, recall=recall)
 
@@ -246,17 +245,17 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
     most = 1 - decision.settings["min_precision"] if decision.aim == "min_precision" else decision.settings["max_error"]
     if not answered.share:
         return Judgement(n=q.n, answered=answered, words=f"Of {fmt.count(q.n, 'held-out row')} none is answered.")
-    kept = answered.error <= most
-    outcome: Literal["kept", "open", "broken"] = "kept" if kept else "open" if answered.low <= most else "broken"
-    said = {"kept": "the bound is kept", "open": "above the bound, within noise", "broken": "THE BOUND IS BROKEN"}
-    called, result = ("called positive", "positive") if decision.aim == "min_precision" else ("answered", "wrong")
+    holds = answered.error <= most
+    outcome: Literal["kept", "open", "broken"] = "kept" if holds else "open" if answered.low <= most else "broken"
+    verdicts = {"kept": "the bound is kept", "open": "above the bound, within noise", "broken": "THE BOUND IS BROKEN"}
+    called, event = ("called positive", "positive") if decision.aim == "min_precision" else ("answered", "wrong")
     rate, low, high = answered.error, answered.low, answered.high
-    if result == "positive":
+    if event == "positive":
         rate, low, high = 1 - rate, 1 - high, 1 - low
     words = (
         f"Of {fmt.count(q.n, 'held-out row')} {fmt.percent(answered.share)} are {called}, and {fmt.percent(rate)} of "
-        f"those are {result} ({fmt.level(confidence)} interval {fmt.percent(low)} to {fmt.percent(high)}): "
-        f"{said[outcome]}."
+        f"those are {event} ({fmt.level(confidence)} interval {fmt.percent(low)} to {fmt.percent(high)}): "
+        f"{verdicts[outcome]}."
     )
     return Judgement(n=q.n, answered=answered, outcome=outcome, words=words)
 
@@ -273,8 +272,8 @@ def _rule_of(decision: Decision) -> CostRule:
 
 
 def _aim(cost: object, max_error: float | None, min_precision: float | None) -> tuple[Aim, float]:
-    given = {"cost": cost, "max_error": max_error, "min_precision": min_precision}
-    names = [name for name, value in given.items() if value is not None]
+    aims = {"cost": cost, "max_error": max_error, "min_precision": min_precision}
+    names = [name for name, value in aims.items() if value is not None]
     if len(names) != 1:
         raise InputError(
             "decide", expected=ONE_OF, got=fmt.list_words(names) if names else "none", fix=f"give {ONE_OF}"

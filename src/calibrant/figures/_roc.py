@@ -54,8 +54,12 @@ class ROCFigure(PredictionFigure):
         areas = {row["model"]: row[self.area[0]] for row in rows}
         known = [f"{name} {area:.4f}" for name, area in areas.items() if area is not None]
         unknown = [name for name, area in areas.items() if area is None]
-        said = f" Area under the curve: {join_clauses(known)}." if known else ""
-        return self.sentence + said + (f" Undefined for {join_clauses(unknown)}: {self.undefined}." if unknown else "")
+        area_words = f" Area under the curve: {join_clauses(known)}." if known else ""
+        return (
+            self.sentence
+            + area_words
+            + (f" Undefined for {join_clauses(unknown)}: {self.undefined}." if unknown else "")
+        )
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

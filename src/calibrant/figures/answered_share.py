@@ -53,27 +53,27 @@ class AnsweredShare(PredictionFigure):
             size, wrong = np.cumsum(hits + misses), np.cumsum(misses)
             for r in np.linspace(0, self.highest, POINTS + 1)[1:]:
                 error = round(float(r), 12)
-                seen = float(size[wrong <= error * size].max(initial=0.0) / curve.total)
+                without_guarantee = float(size[wrong <= error * size].max(initial=0.0) / curve.total)
                 answered = rows_to_answer(p, curve, error, self.confidence).share
-                rows.append({"model": name, "error": error, "answered": answered, "on_these_rows": seen})
+                rows.append({"model": name, "error": error, "answered": answered, "on_these_rows": without_guarantee})
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             some = [row for row in own if row["answered"] > 0]
             if not some:
-                said.append(f"{name}: none up to an error rate of {percent(own[-1]['error'])}")
+                sentences.append(f"{name}: none up to an error rate of {percent(own[-1]['error'])}")
                 continue
             at = min(some, key=lambda row: abs(row["error"] - 0.05))
-            said.append(
+            sentences.append(
                 f"{name} answers {percent(at['answered'])} at {percent(at['error'])} and none below "
                 f"{percent(some[0]['error'])}"
             )
         level = f"{100 * self.confidence:g} %"
-        drawn = f"Share of rows that can be answered against the error rate that is guaranteed with {level} confidence"
-        return f"{drawn}; dotted, on these very rows, without a guarantee. {join_clauses(said)}."
+        title = f"Share of rows that can be answered against the error rate that is guaranteed with {level} confidence"
+        return f"{title}; dotted, on these very rows, without a guarantee. {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -90,5 +90,5 @@ class AnsweredShare(PredictionFigure):
         )
         title = "share answered"
         lines = base.mark_line(style="curve", interpolate="step-after").encode(y=unit_y("answered", title))
-        seen = base.mark_line(style="noise").encode(y=unit_y("on_these_rows", title))
-        return dress(alt.layer(lines, seen).properties(width=WIDTH, height=200))
+        observed = base.mark_line(style="noise").encode(y=unit_y("on_these_rows", title))
+        return dress(alt.layer(lines, observed).properties(width=WIDTH, height=200))

@@ -48,13 +48,13 @@ class BeforeAfter(TableFigure):
         return some("before_after", rows)
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for measure in names_in(rows, "measure"):
             own = [row for row in rows if row["measure"] == measure]
             values = ", ".join(f"{row['model']} {significant(row['value'])}" for row in own)
             better = f" ({own[0]['better']} is better)" if own[0]["better"] else ""
-            said.append(f"{measure}{better}: {values}")
-        return f"Measures of {len(names_in(rows))} models, lines are intervals where known. {join_clauses(said)}."
+            sentences.append(f"{measure}{better}: {values}")
+        return f"Measures of {len(names_in(rows))} models, lines are intervals where known. {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         models, measures = names_in(rows), names_in(rows, "measure")

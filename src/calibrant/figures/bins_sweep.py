@@ -58,13 +58,13 @@ class BinsSweep(PredictionFigure):
 
     def words(self, rows: list[Row]) -> str:
         ece = {(row["model"], row["bins"]): row for row in rows if row["measure"] == "ECE"}
-        said = [
+        sentences = [
             f"{name} from {ece[name, COUNTS[0]]['value']:.4f} to {ece[name, COUNTS[-1]]['value']:.4f}, "
             f"where noise alone gives {ece[name, COUNTS[-1]]['noise']:.4f}"
             for name in names_in(rows)
         ]
-        drawn = f"ECE and MCE with {COUNTS[0]} to {COUNTS[-1]} equal-{self.scheme} bins"
-        return f"{drawn}; dotted, what a perfectly calibrated model would show. ECE goes for {join_clauses(said)}."
+        title = f"ECE and MCE with {COUNTS[0]} to {COUNTS[-1]} equal-{self.scheme} bins"
+        return f"{title}; dotted, what a perfectly calibrated model would show. ECE goes for {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

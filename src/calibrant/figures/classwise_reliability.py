@@ -78,13 +78,13 @@ class ClasswiseReliability(PredictionFigure):
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for name in names_in(rows):
             errors = {row["class"]: row["error"] for row in rows if row["model"] == name}
-            said.append(f"{name}: " + ", ".join(f"class {c} {error:.4f}" for c, error in errors.items()))
-        shown = len(names_in(rows, "class"))
-        drawn = f"Reliability of the {shown} worst classes" if shown > 1 else "Reliability of the worst class"
-        return f"{drawn} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {join_clauses(said)}."
+            sentences.append(f"{name}: " + ", ".join(f"class {c} {error:.4f}" for c, error in errors.items()))
+        count = len(names_in(rows, "class"))
+        title = f"Reliability of the {count} worst classes" if count > 1 else "Reliability of the worst class"
+        return f"{title} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, classes = names_in(rows), names_in(rows, "class")

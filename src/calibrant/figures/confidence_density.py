@@ -60,16 +60,16 @@ class ConfidenceDensity(PredictionFigure):
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said, words = [], terms_for(rows)
+        sentences, words = [], terms_for(rows)
         for name in names_in(rows):
             facts = {row["outcome"]: row for row in rows if row["model"] == name}
             each = [
                 f"{row['count']:,} {key} with mean {words.score} {percent(row['mean'])}" for key, row in facts.items()
             ]
             missing = [f"no {outcome} ones" for outcome in (words.outcome, words.miss) if outcome not in facts]
-            said.append(f"{name} has {' and '.join(each + missing)}.")
+            sentences.append(f"{name} has {' and '.join(each + missing)}.")
         what = "rows" if words.outcome == "positive" else "predictions"
-        return f"Densities of the {words.score} of {words.outcome} and {words.miss} {what}. {' '.join(said)}"
+        return f"Densities of the {words.score} of {words.outcome} and {words.miss} {what}. {' '.join(sentences)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, most = names_in(rows), max(row["density"] for row in rows)

@@ -70,19 +70,19 @@ class Corp(PredictionFigure):
     def words(self, rows: list[Row]) -> str:
         words = terms_for(rows)
         band = f"the band holds {level(self.level)} of calibrated scores at each place"
-        drawn = f"{sentence(words.rate)} against {words.score}, by isotonic regression; {band}"
-        said = []
+        title = f"{sentence(words.rate)} against {words.score}, by isotonic regression; {band}"
+        sentences = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             outside = sum(row["share"] for row in own if not row["low"] <= row["accuracy"] <= row["high"])
             parts = ", ".join(
                 f"{part} {own[0][part]:.4f}" for part in ("miscalibration", "discrimination", "uncertainty")
             )
-            said.append(
+            sentences.append(
                 f"{name}: outside the band for {whole_percent(outside)} of the rows; Brier score "
                 f"{own[0]['brier']:.4f} ({parts})."
             )
-        return f"{drawn}. {' '.join(said)}"
+        return f"{title}. {' '.join(sentences)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         panels = [

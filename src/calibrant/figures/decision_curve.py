@@ -60,13 +60,13 @@ class DecisionCurve(PredictionFigure):
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for name in names_in(rows):
             useful = [row["threshold"] for row in rows if row["model"] == name and row["low"] > max(row["all"], 0.0)]
             range_of = f"from a threshold of {percent(useful[0])} to {percent(useful[-1])}" if useful else "nowhere"
-            said.append(f"the interval of {name} lies above both {range_of}")
-        drawn = "Net benefit of acting on rows that reach a threshold, against the threshold, with 95 % intervals"
-        return f"{drawn}; dashed, acting on all and on none. Here {join_clauses(said)}."
+            sentences.append(f"the interval of {name} lies above both {range_of}")
+        title = "Net benefit of acting on rows that reach a threshold, against the threshold, with 95 % intervals"
+        return f"{title}; dashed, acting on all and on none. Here {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -103,7 +103,7 @@ class DecisionCurve(PredictionFigure):
                 if row[kind] >= -most / 4
             ]
         )
-        drawn = others.mark_line(style="diagonal").encode(
+        defaults = others.mark_line(style="diagonal").encode(
             x=alt.X("threshold:Q"), y=y("benefit"), detail=alt.Detail("kind:N")
         )
         crossing = min((row for row in first if row["all"] > 0), key=lambda row: row["all"], default=first[0])
@@ -117,4 +117,4 @@ class DecisionCurve(PredictionFigure):
             none.mark_text(align="right", baseline="top", dx=-4, dy=4, style="note"),
             on_all.mark_text(align="left", baseline="bottom", dx=4, dy=-4, style="note"),
         )
-        return dress(alt.layer(band, drawn, lines, *notes).properties(width=WIDTH, height=200))
+        return dress(alt.layer(band, defaults, lines, *notes).properties(width=WIDTH, height=200))

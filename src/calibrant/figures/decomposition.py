@@ -56,7 +56,7 @@ class Decomposition(TableFigure):
         return some("decomposition", rows)
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for score in names_in(rows, "score"):
             for model in names_in(rows):
                 own = [row for row in rows if (row["score"], row["model"]) == (score, model)]
@@ -68,8 +68,8 @@ class Decomposition(TableFigure):
                     if row["part"] == WHOLE
                 ]
                 if parts and total is not None:
-                    said.append(f"{model}, {score}: {parts} = {significant(total)}{''.join(whole)}.")
-        return f"Scores as sums of their parts; lower is better. {' '.join(said)}".rstrip()
+                    sentences.append(f"{model}, {score}: {parts} = {significant(total)}{''.join(whole)}.")
+        return f"Scores as sums of their parts; lower is better. {' '.join(sentences)}".rstrip()
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -82,8 +82,8 @@ def _panel(rows: list[Row], score: str) -> Any:
     import altair as alt
 
     models = names_in(rows)
-    given = [part for part in names_in(rows, "part") if part != WHOLE]
-    parts = sorted(given, key=FIRST.index) if set(given) <= set(FIRST) else given
+    names = [part for part in names_in(rows, "part") if part != WHOLE]
+    parts = sorted(names, key=FIRST.index) if set(names) <= set(FIRST) else names
     whole = [row for row in rows if row["part"] == WHOLE]
     title, width = (f"{score} (line: base rate alone)" if whole else score), WIDTH - 44
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("part:N"), alt.Tooltip("value:Q", format=".4f")]

@@ -61,15 +61,15 @@ class GammaSweep(TableFigure):
         for measure in measures:
             values = numbers(table[measure])
             for model in dict.fromkeys(models.tolist()):
-                seen = (models == model) & np.isfinite(gamma) & np.isfinite(values)
-                for at in np.unique(gamma[seen]):
-                    own = values[seen & (gamma == at)]
+                usable = (models == model) & np.isfinite(gamma) & np.isfinite(values)
+                for at in np.unique(gamma[usable]):
+                    own = values[usable & (gamma == at)]
                     known = {"model": model, "measure": measure, "gamma": float(at), "count": len(own)}
                     rows.append(known | {"value": float(own.mean()), "low": float(own.min()), "high": float(own.max())})
         return some("gamma_sweep", rows)
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for measure in names_in(rows, "measure"):
             for model in names_in(rows):
                 own = [row for row in rows if (row["measure"], row["model"]) == (measure, model)]
@@ -77,8 +77,10 @@ class GammaSweep(TableFigure):
                     continue
                 least = min(own, key=lambda row: row["value"])
                 several = f" of {model}" if len(names_in(rows)) > 1 else ""
-                said.append(f"{measure}{several} is lowest, {significant(least['value'])}, at gamma {least['gamma']:g}")
-        return f"Measures against gamma. In this sweep {join_clauses(said)}."
+                sentences.append(
+                    f"{measure}{several} is lowest, {significant(least['value'])}, at gamma {least['gamma']:g}"
+                )
+        return f"Measures against gamma. In this sweep {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, measures = names_in(rows), names_in(rows, "measure")

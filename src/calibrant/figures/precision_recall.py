@@ -47,9 +47,9 @@ class PrecisionRecall(PredictionFigure):
             if row["average_precision"] is not None
         ]
         unknown = [name for name, row in facts.items() if row["average_precision"] is None]
-        drawn = "Share of positives among the rows above a threshold (precision) against the share of positives found"
-        said = f" Average precision: {join_clauses(known)}." if known else ""
-        return f"{drawn}.{said}" + (
+        title = "Share of positives among the rows above a threshold (precision) against the share of positives found"
+        areas = f" Average precision: {join_clauses(known)}." if known else ""
+        return f"{title}.{areas}" + (
             f" Undefined for {join_clauses(unknown)}: all rows are of one kind." if unknown else ""
         )
 

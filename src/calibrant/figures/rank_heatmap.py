@@ -53,12 +53,12 @@ class RankHeatmap(TableFigure):
     def words(self, rows: list[Row]) -> str:
         pairs = [row for row in rows if row["x"] < row["y"] and row["value"] is not None]
         name = "Kendall's tau-b" if self.method == "kendall" else "Spearman's rho"
-        drawn = f"{name} between {len(names_in(rows, 'x'))} columns"
+        title = f"{name} between {len(names_in(rows, 'x'))} columns"
         if not pairs:
-            return f"{drawn}: no pair of different columns has one."
+            return f"{title}: no pair of different columns has one."
         low, high = (end(pairs, key=lambda row: row["value"]) for end in (min, max))
         return (
-            f"{drawn}: from {low['value']:.2f} ({low['x']} and {low['y']}) "
+            f"{title}: from {low['value']:.2f} ({low['x']} and {low['y']}) "
             f"to {high['value']:.2f} ({high['x']} and {high['y']})."
         )
 
@@ -84,7 +84,7 @@ class RankHeatmap(TableFigure):
         ]
         if len(names) <= NUMBERS_UP_TO:
             # Black letters on strong cells can be read in both themes.
-            said = base.encode(text=alt.Text("value:Q", format=".2f"))
-            layers.append(said.transform_filter("abs(datum.value) <= 0.75").mark_text(style="weak_value"))
-            layers.append(said.transform_filter("abs(datum.value) > 0.75").mark_text(style="strong_value"))
+            numbers = base.encode(text=alt.Text("value:Q", format=".2f"))
+            layers.append(numbers.transform_filter("abs(datum.value) <= 0.75").mark_text(style="weak_value"))
+            layers.append(numbers.transform_filter("abs(datum.value) > 0.75").mark_text(style="strong_value"))
         return dress(alt.layer(*layers).properties(width=side, height=side))

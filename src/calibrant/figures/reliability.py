@@ -75,12 +75,12 @@ class Reliability(PredictionFigure):
     def words(self, rows: list[Row]) -> str:
         kind = "equal-width" if self.scheme == "width" else "equal-mass"
         own, words = _only("bin", rows), terms_for(rows)
-        said = [_sentence(name, [row for row in own if row["model"] == name], words) for name in names_in(rows)]
+        sentences = [_sentence(name, [row for row in own if row["model"] == name], words) for name in names_in(rows)]
         bins = f"{self.bins} {kind} bins{' to begin with' if self.slider else ''}"
-        drawn = (
+        title = (
             f"{sentence(words.rate)} against {words.score} in {bins}; whiskers are Wilson {level(self.level)} intervals"
         )
-        return f"{drawn}. {' '.join(said)}"
+        return f"{title}. {' '.join(sentences)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -90,14 +90,14 @@ class Reliability(PredictionFigure):
         panels = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
-            kept = _only("cells", own)
+            cells = _only("cells", own)
             words, most = terms_for(rows), None if self.slider else max(row["share"] for row in rows)
-            base = bin_rows(kept[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
+            base = bin_rows(cells[0], self.scheme, self.level, words) if self.slider else chart_of(_only("bin", own))
             counts = self.scheme == "width" and self.scale == "linear"
             odds = logit_axes(_only("bin", rows), ("confidence", "accuracy")) if self.scale == "logit" else None
             panels.append(_panel(base, name, fade, words, most, counts=counts, odds=odds))
-        drawn = side_by_side(panels)
-        return dress(drawn.add_params(slider(_only("cells", rows), self.bins)) if self.slider else drawn)
+        chart = side_by_side(panels)
+        return dress(chart.add_params(slider(_only("cells", rows), self.bins)) if self.slider else chart)
 
     def _bins(self, name: str, curve: Curve, task: str) -> list[Row]:
         b, words = curve.bins(self.bins, self.scheme), terms_for([{"task": task}])
@@ -205,15 +205,15 @@ def _only(part: str, rows: list[Row]) -> list[Row]:
 
 def _sentence(name: str, rows: list[Row], words: Vocabulary) -> str:
     n = round(sum(row["count"] for row in rows))
-    said, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
+    score, right = (sum(row["share"] * row[of] for row in rows) for of in ("confidence", "accuracy"))
     ece = sum(row["share"] * abs(row["gap"]) for row in rows)
     sure = sum(row["share"] for row in rows if row["gap"] > 0)
     if words.outcome == "positive":
         return (
-            f"{name} gives {percent(said)} on average and {percent(right)} of {n:,} rows are positive, ECE {ece:.4f}; "
+            f"{name} gives {percent(score)} on average and {percent(right)} of {n:,} rows are positive, ECE {ece:.4f}; "
             f"{whole_percent(sure)} of its rows are in bins whose scores are too high."
         )
     return (
-        f"{name} says {percent(said)} on average and is right {percent(right)} of {n:,} times, ECE {ece:.4f}; "
+        f"{name} says {percent(score)} on average and is right {percent(right)} of {n:,} times, ECE {ece:.4f}; "
         f"{whole_percent(sure)} of its rows are in overconfident bins."
     )

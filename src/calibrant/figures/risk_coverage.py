@@ -44,19 +44,19 @@ class RiskCoverage(PredictionFigure):
         return [row for name, p in models.items() for row in _curve(name, p.top_label)]
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             at = min(own, key=lambda row: abs(row["coverage"] - self.coverage))
-            said.append(
+            sentences.append(
                 f"{name} errs in {percent(own[-1]['risk'])} of all rows and in {percent(at['risk'])} of the "
                 f"{whole_percent(at['coverage'])} "
                 f"it is most sure of (AURC {own[0]['aurc']:.4f})"
             )
-        drawn = (
+        title = (
             "Error rate among the most confident predictions, against their share; dotted, the best possible ranking"
         )
-        return f"{drawn}. {join_clauses(said)}."
+        return f"{title}. {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

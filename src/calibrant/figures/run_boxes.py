@@ -55,12 +55,12 @@ class RunBoxes(TableFigure):
         return some("run_boxes", rows)
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for measure in names_in(rows, "measure"):
             own = [row for row in rows if row["part"] == "box" and row["measure"] == measure]
             each = [f"{row['group']} {significant(row['median'])} ({row['count']} runs)" for row in own]
-            said.append(f"{measure}: {', '.join(each)}")
-        return f"Box plots over runs; medians of {join_clauses(said)}."
+            sentences.append(f"{measure}: {', '.join(each)}")
+        return f"Box plots over runs; medians of {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         measures, groups = names_in(rows, "measure"), names_in(rows, "group")

@@ -59,8 +59,8 @@ class SmoothReliability(PredictionFigure):
     def words(self, rows: list[Row]) -> str:
         words = terms_for(rows)
         band = f"with a {level(self.level)} bootstrap band"
-        drawn = f"{sentence(words.rate)} against {words.score}, both smoothed, {band}"
-        said = []
+        title = f"{sentence(words.rate)} against {words.score}, both smoothed, {band}"
+        sentences = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
             mass = sum(row["density"] for row in own)
@@ -68,8 +68,8 @@ class SmoothReliability(PredictionFigure):
             shy = sum(row["density"] for row in own if row["confidence"] < row["low"]) / mass
             below, above = whole_percent(sure), whole_percent(shy)
             where = f"the band lies below the diagonal for {below} of the rows and above it for {above}"
-            said.append(f"{name}: smooth calibration error {own[0]['smooth']:.4f}; {where}.")
-        return f"{drawn}. {' '.join(said)}"
+            sentences.append(f"{name}: smooth calibration error {own[0]['smooth']:.4f}; {where}.")
+        return f"{title}. {' '.join(sentences)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names = names_in(rows)

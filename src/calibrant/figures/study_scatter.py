@@ -51,22 +51,22 @@ class StudyScatter(TableFigure):
     def data(self, table: "pl.DataFrame") -> list[Row]:
         require("study_scatter", table, [c for c in (self.x, self.y, self.colour) if c], numeric=(self.x, self.y))
         x, y = numbers(table[self.x]), numbers(table[self.y])
-        kept = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-        tau, n = kendall(x[kept], y[kept]), len(kept)
+        index = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+        tau, n = kendall(x[index], y[index]), len(index)
         if n > self.most:
-            kept = np.sort(np.random.default_rng(self.seed).choice(kept, size=self.most, replace=False))
+            index = np.sort(np.random.default_rng(self.seed).choice(index, size=self.most, replace=False))
         shade = self._shade(table)
         known = {"tau": plain(tau), "rows": n}
-        rows = [{"x": float(x[i]), "y": float(y[i]), "colour": shade[i] if shade else None, **known} for i in kept]
+        rows = [{"x": float(x[i]), "y": float(y[i]), "colour": shade[i] if shade else None, **known} for i in index]
         return some("study_scatter", rows)
 
     def words(self, rows: list[Row]) -> str:
         n, tau = rows[0]["rows"], rows[0]["tau"]
-        drawn = f"Scatter of {self.y} against {self.x}, {n:,} rows" + (
+        title = f"Scatter of {self.y} against {self.x}, {n:,} rows" + (
             f" ({len(rows):,} drawn)" if len(rows) < n else ""
         )
-        said = "undefined, for one of them is constant" if tau is None else f"{tau:.2f}"
-        return f"{drawn}. Kendall's tau-b is {said}."
+        value = "undefined, for one of them is constant" if tau is None else f"{tau:.2f}"
+        return f"{title}. Kendall's tau-b is {value}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -73,14 +73,14 @@ class TrainingCurves(TableFigure):
         return some("training_curves", rows)
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for key in dict.fromkeys((row["measure"], row["split"], row["model"]) for row in rows):
             own = [row for row in rows if (row["measure"], row["split"], row["model"]) == key]
             several = f" of {key[2]}" if len(names_in(rows)) > 1 else ""
             name = " ".join(filter(None, (key[1], IN_WORDS.get(key[0], key[0]))))
-            said.append(f"{name}{several} {significant(own[0]['value'])} to {significant(own[-1]['value'])}")
+            sentences.append(f"{name}{several} {significant(own[0]['value'])} to {significant(own[-1]['value'])}")
         last = max((row["epoch"] for row in rows), default=0)
-        return f"Training curves to epoch {last:g}, first value to last: {join_clauses(said)}."
+        return f"Training curves to epoch {last:g}, first value to last: {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         measures, names = names_in(rows, "measure"), names_in(rows)

@@ -46,19 +46,19 @@ class WatchEvidence(TableFigure):
             own = np.flatnonzero((models == model) & known)
             own = own[np.argsort(place[own], kind="stable")]
             for i in own[thin(place[own])] if len(own) else ():
-                drawn = float(np.clip(value[i], LEAST, MOST * limit[i]))
-                rows.append({"model": model, "row": float(place[i]), "evidence": drawn, "limit": float(limit[i])})
+                evidence = float(np.clip(value[i], LEAST, MOST * limit[i]))
+                rows.append({"model": model, "row": float(place[i]), "evidence": evidence, "limit": float(limit[i])})
         return some("watch_evidence", rows)
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for model in names_in(rows):
             own = [row for row in rows if row["model"] == model]
             over = next((row for row in own if row["evidence"] >= row["limit"]), None)
             end = f"{model} {significant(own[-1]['evidence'])} of {significant(own[-1]['limit'])}"
-            said.append(end if over is None else f"{end}, over the limit by row {over['row']:,.0f}")
+            sentences.append(end if over is None else f"{end}, over the limit by row {over['row']:,.0f}")
         last = max((row["row"] for row in rows), default=0)
-        return f"Evidence after {last:,.0f} rows, of the limit of an alarm: {join_clauses(said)}."
+        return f"Evidence after {last:,.0f} rows, of the limit of an alarm: {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -73,14 +73,14 @@ class WorstClasses(PredictionFigure):
         return rows
 
     def words(self, rows: list[Row]) -> str:
-        said = []
+        sentences = []
         for name in names_in(rows):
             errors = {row["class"]: row["error"] for row in rows if row["model"] == name}
             first = max(errors, key=lambda c: errors[c])
-            said.append(f"for {name} class {first} has the largest error, {errors[first]:.4f}")
-        shown = len(names_in(rows, "class"))
-        drawn = f"Gap between probability and frequency by class and bin, for {shown} classes with the largest errors"
-        return f"{drawn}; bins of fewer than {self.few} rows are pale. Of these, {join_clauses(said)}."
+            sentences.append(f"for {name} class {first} has the largest error, {errors[first]:.4f}")
+        count = len(names_in(rows, "class"))
+        title = f"Gap between probability and frequency by class and bin, for {count} classes with the largest errors"
+        return f"{title}; bins of fewer than {self.few} rows are pale. Of these, {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, most = names_in(rows), max(row["error"] for row in rows)

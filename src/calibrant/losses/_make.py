@@ -77,8 +77,8 @@ class Sum(Loss):
             loss.start_epoch(epoch)
 
     def extra_repr(self) -> str:
-        shown = [f"{'' if w == 1 and i == 0 else f'{w:g}*'}{p.extra_repr()}" for i, (w, p) in enumerate(self._terms())]
-        return " + ".join(shown)
+        terms = [f"{'' if w == 1 and i == 0 else f'{w:g}*'}{p.extra_repr()}" for i, (w, p) in enumerate(self._terms())]
+        return " + ".join(terms)
 
     def _terms(self) -> list[tuple[float, Loss]]:
         return list(zip(self.weights, self.losses, strict=True))

@@ -35,10 +35,10 @@ class LabelSmoothing(ClosedLoss):
         return self._mix(logits.log_softmax(1), labels[:, None]).squeeze(1).neg()
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        log_probs, true, given = logits.log_softmax(1), labels.unsqueeze(1), self._uniform_share(logits)
+        log_probs, true, uniform = logits.log_softmax(1), labels.unsqueeze(1), self._uniform_share(logits)
         gains = self._mix(log_probs, true)
-        slopes = log_probs.exp_().sub_(given / logits.shape[1])
-        slopes.scatter_add_(1, true, torch.full_like(gains, given - 1.0))
+        slopes = log_probs.exp_().sub_(uniform / logits.shape[1])
+        slopes.scatter_add_(1, true, torch.full_like(gains, uniform - 1.0))
         return gains.sum().mul_(-share), slopes.mul_(share)
 
     def _mix(self, log_probs: Tensor, true: Tensor) -> Tensor:

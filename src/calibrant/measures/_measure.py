@@ -125,16 +125,16 @@ class Measure:
         """The value that is best, where neither low nor high values are."""
         return IDEALS.get(self.direction)
 
-    def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+    def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
         """The same from the measure on resampled rows, by the basic bootstrap.
 
         Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
         is ruled out only if models that are calibrated by construction rarely reach the value.
         """
         value = self(p)
-        interval = basic_interval(value, drawn, 1 - 2 * tail, self.bounds)
-        suspect = self.of_calibration and interval.low > 0 and np.mean(drawn) - value > SUSPECT_BIAS * value
-        if suspect and np.mean(self.under_calibration(p, len(drawn), seed) >= value) > tail:
+        interval = basic_interval(value, draws, 1 - 2 * tail, self.bounds)
+        suspect = self.of_calibration and interval.low > 0 and np.mean(draws) - value > SUSPECT_BIAS * value
+        if suspect and np.mean(self.under_calibration(p, len(draws), seed) >= value) > tail:
             return Interval(self.bounds[0], interval.high)
         return interval
 
@@ -154,6 +154,6 @@ def _draw_labels(p: Predictions, rng: np.random.Generator) -> Ints:
     labels = np.empty(p.n, dtype=np.int64)
     for rows, probs in p.prob_rows():
         cumulative = probs.cumsum(axis=1)
-        drawn = rng.random(len(probs)) * cumulative[:, -1]
-        labels[rows] = (cumulative < drawn[:, None]).sum(axis=1)
+        heights = rng.random(len(probs)) * cumulative[:, -1]
+        labels[rows] = (cumulative < heights[:, None]).sum(axis=1)
     return labels

@@ -67,10 +67,10 @@ class ClassMeasure(BinOptions):
         scale = self.cell_scale(bins)
         assert scale is not None
         row = np.broadcast_to(every[:, None], place.shape)
-        drawn = rows.gather_jointly([(row[used], place[used], off[used])], cells).noise[:draws]
+        noise = rows.gather_jointly([(row[used], place[used], off[used])], cells).noise[:draws]
         filled, scale = np.bincount(place[used], minlength=cells) > 0, np.broadcast_to(scale, cells)
         gaps = (bins.score_sum - bins.outcome_sum).ravel() * scale / bins.n
-        return LabelNoise(gaps[filled], (((expected - counts) / w.sum() + drawn) * scale)[:, filled])
+        return LabelNoise(gaps[filled], (((expected - counts) / w.sum() + noise) * scale)[:, filled])
 
     def of(self, bins: Bins) -> float:
         return self.of_classes(bins)
@@ -119,5 +119,5 @@ class ClassMeasure(BinOptions):
             residual = probs.copy()
             residual[np.arange(len(probs)), p.labels[rows]] -= 1.0
             unit = np.broadcast_to(np.arange(rows.start, rows.start + len(probs))[:, None], probs.shape)
-            kept = probs > self.above
-            yield unit[kept], (place + first)[kept], residual[kept]
+            keep = probs > self.above
+            yield unit[keep], (place + first)[keep], residual[keep]

@@ -36,7 +36,7 @@ class AveragePrecision(PositiveMeasure):
         blocks = [(positives[::-1], negatives[::-1]) for positives, negatives in curve.group_blocks()][::-1]
         return average_precision(blocks) if any(negatives.any() for _, negatives in blocks) else float("nan")
 
-    def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+    def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
         """Normal noise of the logit, as wide as the resamples show: few positives make their values skew.
 
         The basic bootstrap held the truth in 87 to 94 % of trials with 50 to 200 positives, this one in 92 to 98 %.
@@ -44,8 +44,8 @@ class AveragePrecision(PositiveMeasure):
         from scipy.special import expit, logit, stdtrit
 
         inside = 1 / (2 * p.n)  # the logit of 0 or 1 is infinite
-        value, draws = (logit(np.clip(v, inside, 1 - inside)) for v in (self(p), drawn[np.isfinite(drawn)]))
-        half = WIDER * -stdtrit(max(p.mean(p.outcome) * p.n - 1, 1), tail) * np.std(draws, ddof=1)
+        value, logits = (logit(np.clip(v, inside, 1 - inside)) for v in (self(p), draws[np.isfinite(draws)]))
+        half = WIDER * -stdtrit(max(p.mean(p.outcome) * p.n - 1, 1), tail) * np.std(logits, ddof=1)
         return Interval(float(expit(value - half)), float(expit(value + half)))
 
     @property

@@ -37,8 +37,8 @@ class FPR95(CurveMeasure):
         positives, negatives = curve.groups
         if positives.sum() == 0 or negatives.sum() == 0:
             return float("nan")
-        kept = np.cumsum(positives[::-1])
-        at = int(np.argmax(kept >= self.tpr * kept[-1] - 1e-9))  # 0.95 * 20 must count as 19
+        recalled = np.cumsum(positives[::-1])
+        at = int(np.argmax(recalled >= self.tpr * recalled[-1] - 1e-9))  # 0.95 * 20 must count as 19
         return float(np.cumsum(negatives[::-1])[at] / negatives.sum())
 
     @property

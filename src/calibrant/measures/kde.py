@@ -49,10 +49,10 @@ class KDE(CurveMeasure):
         none = np.zeros_like(f)
         f_right = _density(curve.scores[right], curve.weights[right], bandwidth, t) if right.any() else none
         rate = curve.outcome_sum[-1] / curve.total
-        seen = np.maximum(f, f_right) > 1e-6
+        dense = np.maximum(f, f_right) > 1e-6
         accuracy = np.minimum(np.divide(rate * f_right, f, out=np.ones_like(f), where=f > 0), 1.0)
-        gap = np.where(seen, np.abs(t - accuracy) ** self.norm * f, 0.0)
-        gap = gap[np.maximum.accumulate(np.where(seen, np.arange(POINTS), 0))]  # repeat the last seen value
+        gap = np.where(dense, np.abs(t - accuracy) ** self.norm * f, 0.0)
+        gap = gap[np.maximum.accumulate(np.where(dense, np.arange(POINTS), 0))]  # repeat the last seen value
         inside = (t >= 0) & (t <= 1)
         return float(np.trapezoid(gap[inside], dx=STEP) / np.trapezoid(f[inside], dx=STEP))
 

@@ -42,9 +42,9 @@ class NLL(RowMeasure):
         rows = np.clip(p.true_log_prob, lowest, 0.0)
         return np.negative(rows, out=rows)
 
-    def bootstrap(self, p: Predictions, drawn: Array, tail: float, seed: int) -> Interval:
+    def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
         """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""
-        plain, skewed = super().bootstrap(p, drawn, tail, seed), skewed_interval(p, self.rows(p), tail)
+        plain, skewed = super().bootstrap(p, draws, tail, seed), skewed_interval(p, self.rows(p), tail)
         return Interval(min(plain.low, skewed.low), max(plain.high, skewed.high))
 
     @property

@@ -43,5 +43,5 @@ class TACE(ACENixon):
 
     @property
     def definition(self) -> str:
-        kept = f"class-wise gap of probabilities above {self.threshold:g}"
-        return f"{kept}, {self.bins_in_words} per class, plain mean over classes and bins"
+        gap = f"class-wise gap of probabilities above {self.threshold:g}"
+        return f"{gap}, {self.bins_in_words} per class, plain mean over classes and bins"

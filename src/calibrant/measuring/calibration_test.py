@@ -264,7 +264,7 @@ def _draws(p: Predictions, curve: Curve, of: Callable[[Curve], float], count: in
     """The statistic of outcomes that are drawn row by row."""
     rng = np.random.default_rng(seed)
     draws = (curve.with_outcomes((rng.random(curve.n) < curve.scores).astype(np.float64)) for _ in range(count))
-    return np.array([of(drawn) for drawn in draws])
+    return np.array([of(sample) for sample in draws])
 
 
 def _clustered_draws(p: Predictions, curve: Curve, of: Callable[[Curve], float], count: int, seed: int) -> Array:

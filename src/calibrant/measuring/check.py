@@ -61,9 +61,9 @@ class Check(TableResult):
     @property
     def cells(self) -> tuple[str, ...]:
         """Cells of one row in a table of checks."""
-        result = {"kept": "holds", "open": "inconclusive", "broken": "violated"}[self.state]
+        state = {"kept": "holds", "open": "inconclusive", "broken": "violated"}[self.state]
         limit = {"max": "at most", "min": "at least", "worse": "worse by at most"}[self.side]
-        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", result
+        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", state
 
     def table(self) -> Table:
         return self.definition, ("measure", *self.HEAD), [(self.measure, *self.cells)]

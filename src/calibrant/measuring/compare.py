@@ -125,9 +125,9 @@ def compare(
     difference = (
         UNKNOWN if reason else find_difference(chosen, a, b, (1 - confidence) / 2, resamples, seed, progress, paired)
     )
-    result = compare_values(chosen, name, a, chosen(a), chosen(b), difference, confidence)
+    comparison = compare_values(chosen, name, a, chosen(a), chosen(b), difference, confidence)
     return replace(
-        result,
+        comparison,
         paired=paired,
         n_b=None if paired else b.n,
         only_in_a=rows.only_in_a,

@@ -48,12 +48,12 @@ def find_limits(
     resamples: int | None = None,
     seed: int = 0,
     progress: OnDone | None = None,
-    drawn: Array | None = None,
+    draws: Array | None = None,
     spread: Spread | None = None,
 ) -> Limits:
     """The limits by the best way this measure has at this n.
 
-    `drawn` are its values on resamples and `spread` is the noise of its residuals, if known already.
+    `draws` are its values on resamples and `spread` is the noise of its residuals, if known already.
     """
     value = m(p)
     if not np.isfinite(value):
@@ -62,7 +62,7 @@ def find_limits(
         return Limits(reason=reason)
     if m.of_ratio and value <= 0:
         return Limits(reason=ZERO_RATIO)
-    interval, how = _interval(m, p, value, tail, resamples, seed, progress, drawn, spread)
+    interval, how = _interval(m, p, value, tail, resamples, seed, progress, draws, spread)
     if outcomes_alike(p) and not m.fixed_maps:
         interval, how = widen(m, p, interval, tail, seed), f"{how}; widened by outcomes that these rows do not have"
     ends = np.clip((interval.low, interval.high), *m.bounds)
@@ -78,7 +78,7 @@ def _interval(
     resamples: int | None,
     seed: int,
     progress: OnDone | None,
-    drawn: Array | None,
+    draws: Array | None,
     spread: Spread | None,
 ) -> tuple[Interval, str]:
     """The interval, and how it was computed."""
@@ -96,13 +96,13 @@ def _interval(
     if in_parts(m, p, resamples):
         half = half_width(values_on_parts(m, p, seed, progress), tail)
         return Interval(value - half, value + half), f"spread over {PARTS} random parts of the rows"
-    if drawn is None:
+    if draws is None:
         size = affordable(m, p.n) if resamples is None else resamples
         if p.clusters is not None and isinstance(m, RowMeasure) and type(m).resample is RowMeasure.resample:
-            drawn = _means_of_clusters(m.rows(p), p.clusters, p.weights, size, seed, progress)
+            draws = _means_of_clusters(m.rows(p), p.clusters, p.weights, size, seed, progress)
         else:
-            drawn = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
-    return m.bootstrap(p, drawn, tail, seed), f"basic bootstrap, {len(drawn):,} resamples"
+            draws = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
+    return m.bootstrap(p, draws, tail, seed), f"basic bootstrap, {len(draws):,} resamples"
 
 
 def standard_error(influence: Array, p: Predictions) -> tuple[float, int]:

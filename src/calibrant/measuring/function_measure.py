@@ -49,5 +49,5 @@ class FunctionMeasure(Measure):
 
     @property
     def definition(self) -> str:
-        said = (self.function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-        return said or f"the function {self.name}"
+        summary = (self.function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+        return summary or f"the function {self.name}"

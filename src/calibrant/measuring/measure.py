@@ -101,7 +101,7 @@ def measure(
         limits = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
     if p.n > KEEP_ELEMENTS:
         p.release()
-    result = Measurement(
+    measurement = Measurement(
         measure=name,
         value=value,
         low=limits.low,
@@ -112,8 +112,8 @@ def measure(
         interval=limits.how,
         reason=limits.reason,
     )
-    warn_if_reversed(result)
-    return result
+    warn_if_reversed(measurement)
+    return measurement
 
 
 def measure_all(

@@ -40,8 +40,8 @@ class Draws:
                 if done < left[name]:
                     blocks[name].append(m.resample(p, counts[: left[name] - done]))
             done += len(counts)
-        drawn = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in blocks.items()}
-        return cls(p, seed, {name: m(p) for name, m in measures.items()}, drawn, spreads)
+        draws = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in blocks.items()}
+        return cls(p, seed, {name: m(p) for name, m in measures.items()}, draws, spreads)
 
     def first(self, measures: Sequence[str], resamples: int) -> "Draws":
         """Some measures on the first resamples."""

@@ -65,11 +65,11 @@ class Results:
         runs = sorted({len(cells[0].values) for cells in self.lines.values()})
         count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
         tests = sorted({cell.test for cells in self.lines.values() for cell in cells if cell.test})
-        said = f"Mean ± standard deviation over {count} run{'' if runs == [1] else 's'}."
+        text = f"Mean ± standard deviation over {count} run{'' if runs == [1] else 's'}."
         if not tests:
-            return f"{said} * is the best."
+            return f"{text} * is the best."
         how = f"{' or '.join(tests)}, Holm-corrected over the methods, level {self.alpha:g}"
-        return f"{said} * is the best, ~ is not significantly worse ({how})."
+        return f"{text} * is the best, ~ is not significantly worse ({how})."
 
     def text(self, form: str) -> str:
         """As "markdown", "latex" or "csv"."""

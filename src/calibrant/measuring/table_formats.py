@@ -40,10 +40,10 @@ def mark(cell: Cell, alpha: float) -> str:
 def markdown(results: Results) -> str:
     lines = [[results.by, *heads(results)], ["---", *["--:"] * len(results.measures)]]
     for group, cells in results.lines.items():
-        shown = [
+        texts = [
             f"**{number(c)}**" if c.best else f"{number(c)}{'~' if c.is_tied(results.alpha) else ''}" for c in cells
         ]
-        lines.append([visible(group).replace("|", "\\|"), *shown])
+        lines.append([visible(group).replace("|", "\\|"), *texts])
     note = results.note.replace("* is the best", "Bold is the best")
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + f"\n\n{note}\n"
 
@@ -54,11 +54,11 @@ def latex(results: Results) -> str:
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [" & ".join(_tex(head) for head in (results.by, *heads(results))) + r" \\", r"\midrule"]
     for group, cells in results.lines.items():
-        shown = []
+        texts = []
         for c in cells:
             text = number(c, plus=r" $\pm$ ")
-            shown.append(rf"\textbf{{{text}}}" if c.best else text + (r"$^\sim$" if c.is_tied(results.alpha) else ""))
-        lines.append(" & ".join([_tex(visible(group)), *shown]) + r" \\")
+            texts.append(rf"\textbf{{{text}}}" if c.best else text + (r"$^\sim$" if c.is_tied(results.alpha) else ""))
+        lines.append(" & ".join([_tex(visible(group)), *texts]) + r" \\")
     note = results.note.replace("* is the best", "Bold is the best").replace("±", "+-")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", f"% {note}"]) + "\n"
 
@@ -79,8 +79,8 @@ def html(results: Results) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in (results.by, *heads(results)))
     body = ""
     for group, cells in results.lines.items():
-        shown = "".join(f"<td>{'<b>' * c.best}{number(c)}{'</b>' * c.best}</td>" for c in cells)
-        body += f"<tr><th>{escape(visible(group))}</th>{shown}</tr>"
+        texts = "".join(f"<td>{'<b>' * c.best}{number(c)}{'</b>' * c.best}</td>" for c in cells)
+        body += f"<tr><th>{escape(visible(group))}</th>{texts}</tr>"
     note = results.note.replace("* is the best", "Bold is the best")
     return f"<table><caption>{escape(note)}</caption><tr>{head}</tr>{body}</table>"
 

@@ -101,9 +101,9 @@ def _call(maker: Callable[..., Any], place: str, options: dict[str, Any], classe
             raise InputError(f"argument of {place}", expected=listed, got=f"'{name}'", fix=fix)
     filled: dict[str, Any] = {}
     if not any(name in options for name in CLASSES):
-        taken = next((name for name in CLASSES if name in named), None)
+        argument = next((name for name in CLASSES if name in named), None)
         # torchvision and timm hand num_classes on without naming it.
-        filled = {taken: classes} if taken else {"num_classes": classes} if is_open else {}
+        filled = {argument: classes} if argument else {"num_classes": classes} if is_open else {}
     try:
         try:
             return maker(**filled, **options)

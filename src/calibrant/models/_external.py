@@ -60,9 +60,9 @@ def wrap(network: nn.Module, shape: Shape, what: str, head: str | None = None) -
             return network
         linear = {name: module for name, module in network.named_modules() if isinstance(module, nn.Linear)}
         with _watch(linear if head is None else {head: network.get_submodule(head)}) as passes:
-            result = _look(network, shape, what)
+            output = _look(network, shape, what)
         if head is None:
-            head = _last_layer(passes, result, shape, what)
+            head = _last_layer(passes, output, shape, what)
         else:
             _check_layer(passes, network.get_submodule(head), shape, f"{what}, head={head}")
     finally:
@@ -79,9 +79,9 @@ def _watch(layers: Mapping[str, nn.Module]) -> Iterator[list[Pass]]:
     """Fills with what goes into some layers and comes out, while the network works."""
     passes: list[Pass] = []
 
-    def note(name: str, _: nn.Module, inputs: tuple[Any, ...], result: Any) -> None:
-        if inputs and isinstance(result, Tensor) and result.ndim > 1:
-            passes.append((name, inputs[0].flatten(1), result.flatten(1)))
+    def note(name: str, _: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if inputs and isinstance(output, Tensor) and output.ndim > 1:
+            passes.append((name, inputs[0].flatten(1), output.flatten(1)))
 
     hooks = [layer.register_forward_hook(partial(note, name)) for name, layer in layers.items()]
     try:
@@ -104,11 +104,11 @@ def _look(network: nn.Module, shape: Shape, what: str) -> Any:
         raise InputError(what, expected=f"a network for images of {images}", got=first_line(error), fix=fix) from error
 
 
-def _last_layer(passes: list[Pass], result: Any, shape: Shape, what: str) -> str:
-    logits: Any = result.get("logits") if isinstance(result, Mapping) else getattr(result, "logits", result)
+def _last_layer(passes: list[Pass], output: Any, shape: Shape, what: str) -> str:
+    logits: Any = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", output)
     _check_logits(logits, shape, what)
-    for name, _, output in reversed(passes):
-        if output.shape == logits.shape and torch.equal(output, logits):
+    for name, _, layer_output in reversed(passes):
+        if layer_output.shape == logits.shape and torch.equal(layer_output, logits):
             return name
     raise InputError(
         what,

@@ -67,8 +67,8 @@ class ResidualNetwork(Network):
             outside = wider * 64 * 2**stage
             for i in range(blocks):
                 stride = 2 if stage and not i else 1
-                kept = stride == 1 and inside == outside
-                shortcut = nn.Identity() if kept else conv_bn(inside, outside, 1, stride=stride)
+                same_shape = stride == 1 and inside == outside
+                shortcut = nn.Identity() if same_shape else conv_bn(inside, outside, 1, stride=stride)
                 stages.append(Residual(block(inside, outside, stride), shortcut))
                 inside = outside
         self.blocks = nn.Sequential(*stages)

@@ -167,7 +167,7 @@ class Watch:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: whether there is an alarm, the alarms, and the evidence of every segment."""
-        result = {
+        state = {
             "alarm": bool(self.alarms),
             "sentence": str(self),
             "n": self.n,
@@ -180,7 +180,7 @@ class Watch:
                 for name, segment in self.segments.items()
             ],
         }
-        return dict(plain(result))
+        return dict(plain(state))
 
     def to_prometheus(self) -> str:
         """Rows, evidence, limit, alarm, mean score and mean outcome, of all rows and by segment, for Prometheus."""

@@ -162,5 +162,5 @@ def _figure(picture: Picture, name: str) -> dict[str, Any]:
     except InputError as error:  # for instance a column without a value
         return {"title": picture.title, "words": str(error), "svg": ""}
     words = picture.words or figure.words(rows)
-    drawn = pictures.inline(picture.figure, rows, words, name=name)
-    return {"title": picture.title, "words": words, "svg": Markup(drawn)}
+    svg = pictures.inline(picture.figure, rows, words, name=name)
+    return {"title": picture.title, "words": words, "svg": Markup(svg)}

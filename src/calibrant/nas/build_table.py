@@ -133,9 +133,9 @@ def scale_space(space: str, scale: str) -> spaces.Space:
 def train_job(space: spaces.Space, arch: str, data: str, scale: str, *, seed: int = 0, ood: Sequence[str] = ()) -> Job:
     """The training of one network at a scale: its options say everything that decides the row."""
     chosen = asdict(SCALES[scale])
-    shown = {key: value for key, value in chosen.items() if key != "spaces"} | {"attacks": list(chosen["attacks"])}
+    facts = {key: value for key, value in chosen.items() if key != "spaces"} | {"attacks": list(chosen["attacks"])}
     place = {"space": space.spec, "arch": arch, "data": data, "seed": seed * 1_000_000 + space.index(arch)}
-    return Job("nas_train", {**place, **shown, "ood": list(ood)})
+    return Job("nas_train", {**place, **facts, "ood": list(ood)})
 
 
 def measure_jobs(
@@ -151,8 +151,8 @@ def measure_jobs(
     if name in NATS_NORMALISED and "normalise" not in options:
         data = f"{name}:normalise=nats{',' if colon else ''}{options}"
     options_of_all = {"data": data, "epochs": epochs, "seed": seed, "space": space or first[1][0].space}
-    shown = {"test": 0, "spoilt": robust, "attacked": robust, "attacks": list(ATTACKS), "ood": list(ood_for(data))}
-    return [Job("nas_measure", {"file": str(file.resolve()), **options_of_all, **shown}) for file in files]
+    facts = {"test": 0, "spoilt": robust, "attacked": robust, "attacks": list(ATTACKS), "ood": list(ood_for(data))}
+    return [Job("nas_measure", {"file": str(file.resolve()), **options_of_all, **facts}) for file in files]
 
 
 def _readable(files: list[Path]) -> Iterator[tuple[Path, Any]]:

@@ -161,18 +161,18 @@ def _walk(
     search: Search, space: Space, known: _NetworkValues, budget: int, seed: int
 ) -> tuple[list[Trial], str | None]:
     """How far a search comes with the networks that are trained, and the first one that is not."""
-    seen: dict[str, float] = {}
+    values: dict[str, float] = {}
 
     def look_up(arch: str) -> float:
         if (value := known.value(arch)) is None:
             raise _UntrainedError(arch)
-        seen[arch] = value
+        values[arch] = value
         return value
 
     try:
         return search(_landscape(space), look_up, budget=budget, seed=seed), None
     except _UntrainedError as stop:
-        return [Trial(*one) for one in seen.items()], str(stop)
+        return [Trial(*one) for one in values.items()], str(stop)
 
 
 def _landscape(space: Space) -> Landscape:

@@ -141,10 +141,10 @@ def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
     here = set(table["arch"])
     sampled = all({space.find(arch), space.unique(arch)} & here for arch in space.extremes)
     certain = extremes if sampled else set[str]()  # a sample without extremes: all of it is random
-    drawn = pl.col("arch").is_in([arch for arch in space.uniques() if arch not in certain])
-    others = (len(space.uniques()) - len(certain)) / drawn.sum().over("data")
+    random = pl.col("arch").is_in([arch for arch in space.uniques() if arch not in certain])
+    others = (len(space.uniques()) - len(certain)) / random.sum().over("data")
     cells = pl.col("arch").replace_strict(known, default=1, return_dtype=pl.Float64)
-    return table.with_columns(copies=(cells * pl.when(drawn).then(others).otherwise(1.0)).round().cast(pl.Int64))
+    return table.with_columns(copies=(cells * pl.when(random).then(others).otherwise(1.0)).round().cast(pl.Int64))
 
 
 @cache

@@ -26,12 +26,12 @@ def cell_text(cell: str) -> str:
 
 
 def _edge_line(name: str, source: int, to: int) -> str:
-    drawn = [" "] * (STEP * NODES[-1] + 1)
+    line = [" "] * (STEP * NODES[-1] + 1)
     for node in NODES:
-        drawn[node * STEP] = "│"
+        line[node * STEP] = "│"
     inside = (to - source) * STEP - 2
-    drawn[source * STEP : to * STEP + 1] = f"├{f' {name} ':─^{inside}}▶┤"
-    return "".join(drawn)
+    line[source * STEP : to * STEP + 1] = f"├{f' {name} ':─^{inside}}▶┤"
+    return "".join(line)
 
 
 def size_text(channels: str) -> str:
@@ -72,5 +72,5 @@ def _arc(name: str, start: int, end: int) -> str:
     rise = {200: 0, 400: 110, 600: 220}[end - start]
     middle, top = (start + end) // 2, 232 - rise
     path = f"M{start + 13} 238 Q{middle} {232 - 2 * rise} {end - 13} 238"
-    shown = f'<path d="{path}" fill="none" stroke="{COLOURS[name]}" stroke-width="2" marker-end="url(#tip)"/>'
-    return f'{shown}\n<text x="{middle}" y="{top - 8}" text-anchor="middle" fill="{COLOURS[name]}">{name}</text>'
+    arc = f'<path d="{path}" fill="none" stroke="{COLOURS[name]}" stroke-width="2" marker-end="url(#tip)"/>'
+    return f'{arc}\n<text x="{middle}" y="{top - 8}" text-anchor="middle" fill="{COLOURS[name]}">{name}</text>'

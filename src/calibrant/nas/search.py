@@ -185,8 +185,8 @@ def draw_front(table: "pl.DataFrame", out: str | Path, *, space: str = "topology
     own = _both(table, space, data)
     on_front = set(pareto(own["accuracy"].to_list(), own["ece"].to_list()))
     named = ["Pareto front" if i in on_front else "other networks" for i in range(own.height)]
-    drawn = own.with_columns(pl.Series("network", named)).sort("network", descending=True)  # the front on top
-    draw(f"study_scatter:x=accuracy,y=ece,colour=network,most={max(own.height, 1)}", drawn, out)
+    rows = own.with_columns(pl.Series("network", named)).sort("network", descending=True)  # the front on top
+    draw(f"study_scatter:x=accuracy,y=ece,colour=network,most={max(own.height, 1)}", rows, out)
 
 
 def _both(table: "pl.DataFrame", space: str, data: str | None) -> "pl.DataFrame":
@@ -194,7 +194,7 @@ def _both(table: "pl.DataFrame", space: str, data: str | None) -> "pl.DataFrame"
 
     accuracy = look_up(table, goal="accuracy", space=space, data=data).values
     ece = look_up(table, goal="ece", space=space, data=data).values
-    kept = [arch for arch in accuracy if arch in ece]
+    shared = [arch for arch in accuracy if arch in ece]
     return pl.DataFrame(
-        {"arch": kept, "accuracy": [accuracy[arch] for arch in kept], "ece": [-ece[arch] for arch in kept]}
+        {"arch": shared, "accuracy": [accuracy[arch] for arch in shared], "ece": [-ece[arch] for arch in shared]}
     )

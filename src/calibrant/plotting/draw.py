@@ -120,13 +120,13 @@ def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> by
 
 def picture(chart: dict[str, Any]) -> str:
     """The chart as SVG that says what it shows."""
-    said = html.escape(chart["description"])
-    return to_svg(chart).replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
+    label = html.escape(chart["description"])
+    return to_svg(chart).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
-def _resize(drawn: str, scale: float) -> str:
+def _resize(svg: str, scale: float) -> str:
     """An SVG of another size: what it holds is in its view box."""
-    head, end, rest = drawn.partition(">")
+    head, end, rest = svg.partition(">")
     return re.sub(r' (width|height)="([\d.]+)"', lambda m: f' {m[1]}="{float(m[2]) * scale:g}"', head) + end + rest
 
 

@@ -44,9 +44,9 @@ class Plot:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """For notebooks: a picture that asks no network for anything, and its sentence."""
-        drawn = picture(spec(self.figure, self.rows, theme=self.theme))
-        shown = f"<figure>{drawn}<figcaption>{html.escape(self.words)}</figcaption></figure>"
-        return {"text/html": shown, "image/svg+xml": drawn, "text/plain": self.words}
+        svg = picture(spec(self.figure, self.rows, theme=self.theme))
+        figure = f"<figure>{svg}<figcaption>{html.escape(self.words)}</figcaption></figure>"
+        return {"text/html": figure, "image/svg+xml": svg, "text/plain": self.words}
 
 
 @overload

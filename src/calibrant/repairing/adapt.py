@@ -53,13 +53,13 @@ class BaseRates:
         text = f"The base rate changes from {rates}, estimated from {fmt.count(self.n, 'unlabelled row')}."
         if self.p_value is None:
             return f"{text} Whether this explains the scores was not tested: rows come in clusters."
-        told = f"largest gap {self.gap:.3f}, {fmt.chance(self.p_value)}"
+        gap = f"largest gap {self.gap:.3f}, {fmt.chance(self.p_value)}"
         if self.refuted:
             return (
-                f"{text} A change of the base rate does NOT explain these scores ({told}): more has changed, and a "
+                f"{text} A change of the base rate does NOT explain these scores ({gap}): more has changed, and a "
                 "base-rate correction is not enough. Label some of these rows and fit a new map."
             )
-        return f"{text} The scores are as a change of the base rate alone explains them ({told})."
+        return f"{text} The scores are as a change of the base rate alone explains them ({gap})."
 
     def to_dict(self) -> dict[str, Any]:
         return dict(plain(self)) | {"refuted": self.refuted}
@@ -102,12 +102,12 @@ def adapt(
 def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
     """The map with a step behind it that changes the base rates."""
     step = Linear(np.array(1.0), np.log(new) - np.log(old))
-    told = {"base_rates": {"from": old.tolist(), "to": new.tolist(), "assumed": ASSUMED, **more}}
+    facts = {"base_rates": {"from": old.tolist(), "to": new.tolist(), "assumed": ASSUMED, **more}}
 
     def adapted(one: Map) -> Map:
         name = f"{one.calibrator}+base_rate"
         return replace(
-            one, calibrator=name, steps=(*one.steps, step), parameters=one.parameters | told, keeps_argmax=False
+            one, calibrator=name, steps=(*one.steps, step), parameters=one.parameters | facts, keeps_argmax=False
         )
 
     groups = None if m.groups is None else {name: adapted(one) for name, one in m.groups.items()}
@@ -116,8 +116,8 @@ def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
 
 def with_estimate(m: Map, rates: BaseRates) -> Map:
     """The map for estimated base rates; its parameters hold the interval and the test."""
-    told = {name: value for name, value in rates.to_dict().items() if name not in ("old", "new")}
-    return with_rates(m, np.array(rates.old), np.array(rates.new), **told)
+    facts = {name: value for name, value in rates.to_dict().items() if name not in ("old", "new")}
+    return with_rates(m, np.array(rates.old), np.array(rates.new), **facts)
 
 
 def base_rates(
@@ -149,8 +149,8 @@ def base_rates(
     gap = ScoreOrder(labelled, today).gap(mixture(p.labels, w, new), v)
     clustered = fit_on.clusters is not None or unlabelled.clusters is not None
 
-    def estimate(drawn: Array) -> Array:
-        return estimate_rates(labelled, old, drawn, start=new, tolerance=ROUGH)
+    def estimate(weights: Array) -> Array:
+        return estimate_rates(labelled, old, weights, start=new, tolerance=ROUGH)
 
     p_value = None if clustered else _p_value(p, new, estimate, gap, q.effective, resamples, seed)
     return BaseRates(
@@ -182,8 +182,8 @@ def _bootstrap(
     rows = (one for batch in other for one in batch)
     for batch in counts:
         for count in batch:
-            drawn = np.repeat(np.arange(fit_on.n), next(rows))
-            sample = fit_on.take(drawn)
+            index = np.repeat(np.arange(fit_on.n), next(rows))
+            sample = fit_on.take(index)
             if len(np.unique(sample.labels)) < m.k:  # a class is missing: nothing can be estimated
                 continue
             probs = q.probs if refit is None else refit(sample).apply(unlabelled).probs
@@ -210,8 +210,8 @@ def rates_explain(fit_on: Predictions, p: Predictions, *, resamples: int = RESAM
     labelled, new = fit_on.probs, _frequencies(p)
     gap = ScoreOrder(labelled, p.probs).gap(mixture(fit_on.labels, _shares(fit_on), new), _shares(p))
 
-    def count(drawn: Array) -> Array:
-        return np.asarray(np.bincount(fit_on.labels, drawn, fit_on.k), dtype=np.float64)
+    def count(weights: Array) -> Array:
+        return np.asarray(np.bincount(fit_on.labels, weights, fit_on.k), dtype=np.float64)
 
     return _p_value(fit_on, new, count, gap, p.effective, resamples, seed)
 
@@ -236,21 +236,21 @@ def _p_value(
 
 def check_rates(name: str, rates: npt.ArrayLike | None, k: int) -> Array:
     """Base rates of all classes: one number is that of the positive class of two."""
-    given = np.asarray(rates, dtype=np.float64)
-    if given.ndim == 0 and k == 2:
-        given = np.array([1 - float(given), float(given)])
-    if given.shape != (k,):
-        got = "one number" if given.ndim == 0 else f"{given.size} of them"
+    values = np.asarray(rates, dtype=np.float64)
+    if values.ndim == 0 and k == 2:
+        values = np.array([1 - float(values), float(values)])
+    if values.shape != (k,):
+        got = "one number" if values.ndim == 0 else f"{values.size} of them"
         expected = "the rate of the positive class, or two" if k == 2 else f"{k} base rates, one for each class"
         raise InputError(name, expected=expected, got=got, fix="give them in the order of the classes")
-    outside = ~((given > 0) & (given < 1))
+    outside = ~((values > 0) & (values < 1))
     if outside.any():
         expected, fix = "base rates strictly between 0 and 1", "use shares: 0.02 for 2 %"
-        raise InputError(name, expected=expected, got=f"{given[outside][-1]:g}", fix=fix)
-    if abs(given.sum() - 1) > 1e-6:
-        got, fix = f"a sum of {given.sum():g}", "give the rates of all classes"
+        raise InputError(name, expected=expected, got=f"{values[outside][-1]:g}", fix=fix)
+    if abs(values.sum() - 1) > 1e-6:
+        got, fix = f"a sum of {values.sum():g}", "give the rates of all classes"
         raise InputError(name, expected="base rates that sum to one", got=got, fix=fix)
-    return np.asarray(given / given.sum())
+    return np.asarray(values / values.sum())
 
 
 def _check_task(m: Map) -> None:

@@ -250,9 +250,9 @@ def _candidates(judged: Sequence[CandidateLosses], resamples: int, seed: int) ->
     n = len(gains)
     w = np.ones(n) if judged[0].weights is None else judged[0].weights
     resamples_of = resample_counts(n, resamples, seed, judged[0].clusters)
-    drawn = np.concatenate([(counts * w) @ gains / (counts @ w)[:, None] for counts in resamples_of])
+    resampled = np.concatenate([(counts * w) @ gains / (counts @ w)[:, None] for counts in resamples_of])
     candidates = []
-    for one, gain, draws in zip(judged, gains.T, drawn.T, strict=True):
+    for one, gain, draws in zip(judged, gains.T, resampled.T, strict=True):
         difference = _mean(gain, judged[0].weights)
         span = basic_interval(difference, draws, CONFIDENCE)
         sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high

@@ -47,10 +47,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.cv = cv
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> "CalibratedClassifier":
-        X, given = indexable(X, y)  # X is Any: also data frames and sparse matrices, which are no ArrayLike
-        if given is None:
+        X, labels = indexable(X, y)  # X is Any: also data frames and sparse matrices, which are no ArrayLike
+        if labels is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        targets = column_or_1d(given, warn=True)
+        targets = column_or_1d(labels, warn=True)
         assert_all_finite(targets, input_name="y")
         check_classification_targets(targets)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)

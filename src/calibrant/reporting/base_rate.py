@@ -32,13 +32,15 @@ def base_rate_notes(p: Predictions, fit_on: Predictions | None, seed: int = 0) -
     p_value = rates_explain(fit_on, p, resamples=RESAMPLES, seed=seed)
     chance_of_gap = fmt.chance(p_value)
     if p_value >= LEVEL:
-        told = f"The base rate alone explains how the scores differ ({chance_of_gap}): calibrant adapt corrects it"
+        explanation = (
+            f"The base rate alone explains how the scores differ ({chance_of_gap}): calibrant adapt corrects it"
+        )
     else:
-        told = (
+        explanation = (
             f"The base rate alone does not explain how the scores differ ({chance_of_gap}): more has changed, and "
             "calibrant adapt is not enough"
         )
-    return (f"Other base rates: {changed} ({fmt.chance(chance)}). {told}.",)
+    return (f"Other base rates: {changed} ({fmt.chance(chance)}). {explanation}.",)
 
 
 def _rates(p: Predictions) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":

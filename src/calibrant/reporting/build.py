@@ -176,14 +176,14 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     ece, seed = options.ece, options.seed
     costs = None if options.rule is None else CostTable(options.rule)
     options.on_step(name)
-    drawn = Draws.of(p, {spec: _resamples(p, spec, options) for spec in contents_by_task.specs(p.task, ece)}, seed)
-    numbers = _numbers(p, drawn, seed)
+    draws = Draws.of(p, {spec: _resamples(p, spec, options) for spec in contents_by_task.specs(p.task, ece)}, seed)
+    numbers = _numbers(p, draws, seed)
     trials = try_all(
         p,
         fit_on,
         options.calibrators,
         ece=ece,
-        before=drawn,
+        before=draws,
         keep_argmax=options.keep_argmax,
         resamples=options.resamples or _affordable(p, RESAMPLES),
         seed=seed,
@@ -221,16 +221,16 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     return model, trials
 
 
-def _numbers(p: Predictions, drawn: Draws, seed: int) -> tuple[Number, ...]:
+def _numbers(p: Predictions, draws: Draws, seed: int) -> tuple[Number, ...]:
     """Every measure as `measure` computes it, and what it means."""
     numbers, tail = [], (1 - CONFIDENCE) / 2
-    for spec, value in drawn.values.items():
-        chosen, draws = make(spec), drawn.draws[spec]
+    for spec, value in draws.values.items():
+        chosen, own = make(spec), draws.draws[spec]
         low = high = None
-        if len(draws) or spec in drawn.spreads:
+        if len(own) or spec in draws.spreads:
             # Of classes, noise is the same for one model and for pairs: that of the pairs is known.
-            known = drawn.spreads.get(spec) if isinstance(chosen, ClassMeasure) else None
-            limits = find_limits(chosen, p, tail=tail, seed=seed, drawn=draws, spread=known)
+            known = draws.spreads.get(spec) if isinstance(chosen, ClassMeasure) else None
+            limits = find_limits(chosen, p, tail=tail, seed=seed, draws=own, spread=known)
             low, high = limits.low, limits.high
         mass = spec.endswith("scheme=mass")
         numbers.append(

@@ -43,8 +43,8 @@ def figures(task: Task, *, costs: bool = False) -> tuple[str, ...]:
 
 def notes(p: Predictions) -> tuple[str, ...]:
     """What the rows are, and what they leave open."""
-    said = (_balance(p), _missing(p), *p.row_data.notes, _weights(p), _clusters(p), _left_out_words(p))
-    return tuple(note for note in said if note)
+    sentences = (_balance(p), _missing(p), *p.row_data.notes, _weights(p), _clusters(p), _left_out_words(p))
+    return tuple(note for note in sentences if note)
 
 
 def _balance(p: Predictions) -> str:

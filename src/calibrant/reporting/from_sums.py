@@ -200,10 +200,10 @@ def _reliability(a: Accumulator) -> FigureData:
     mean = np.divide(score, count, out=edges[1:].copy(), where=count > 0)
     mean = np.clip(mean, np.nextafter(edges[:-1], 1), edges[1:])  # a sum of many may stray over an edge
     weights = np.concatenate([hits, count - hits])
-    kept = weights > 0
-    rows = np.tile(mean, 2)[kept], np.repeat([1, 0], len(mean))[kept]
+    filled = weights > 0
+    rows = np.tile(mean, 2)[filled], np.repeat([1, 0], len(mean))[filled]
     make_rows = Predictions.binary if a.task == "binary" else Predictions.from_confidence
     figure = CATALOGUE.make(f"reliability:bins={len(mean)}")
     assert isinstance(figure, PredictionFigure)
-    data = figure.data({"all rows": make_rows(*rows, weights=weights[kept])})
+    data = figure.data({"all rows": make_rows(*rows, weights=weights[filled])})
     return FigureData(f"reliability:bins={len(mean)}", figure.title, figure.words(data), data)

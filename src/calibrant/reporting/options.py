@@ -98,12 +98,12 @@ def check_models(models: Predictions | Mapping[str, Predictions]) -> tuple[dict[
     """Models by name, on the rows that all of them have and in the same order; and what was left out, in words."""
     if not isinstance(models, Mapping):
         check_predictions(models)
-    given = {"model": models} if isinstance(models, Predictions) else dict(models)
-    for p in given.values():
+    by_name = {"model": models} if isinstance(models, Predictions) else dict(models)
+    for p in by_name.values():
         check_predictions(p)
-    if not given:
+    if not by_name:
         raise InputError("report", expected="predictions of at least one model", got="none", fix="give some")
-    named = {visible(name): p for name, p in given.items()}
+    named = {visible(name): p for name, p in by_name.items()}
     first_name, first = next(iter(named.items()))
     others = list(named.items())[1:]
     for name, p in others:

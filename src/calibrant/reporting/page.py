@@ -82,14 +82,14 @@ def page_data(r: Report) -> dict[str, Any]:
     models, notes = [], []
     for m in r.models:
         packed = _pack_trials(m, BUDGET // len(r.models))
-        kept = [t for t in m.trials if t.calibrator in packed]
-        if left_out := [label(t.calibrator) for t in m.trials if t.curve is not None and t not in kept]:
+        packable = [t for t in m.trials if t.calibrator in packed]
+        if left_out := [label(t.calibrator) for t in m.trials if t.curve is not None and t not in packable]:
             notes.append(f"{m.name}: {fmt.list_words(left_out)} left out of the diagram, to keep this file small.")
         trials = [
             {"label": label(t.calibrator), "learned": t.learned, "atoms": packed[t.calibrator], "numbers": _ready(t, m)}
-            for t in kept
+            for t in packable
         ]
-        best = next((i for i, t in enumerate(kept) if t.calibrator == m.best), 0)
+        best = next((i for i, t in enumerate(packable) if t.calibrator == m.best), 0)
         curve = m.trials[0].curve
         weights = {"unit": 1, "effective": 1} if curve is None else {"unit": unit(curve), "effective": curve.effective}
         models.append({"name": m.name, "trials": trials, "best": best, **weights})

@@ -60,12 +60,12 @@ def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
 
 def svgs(figures: Sequence[FigureData]) -> list[Future[str]]:
     """Figures of the report as inline SVG to come: one is drawn while the next is described, the last ones later."""
-    engine, drawn = ThreadPoolExecutor(1), []
+    engine, jobs = ThreadPoolExecutor(1), []
     for figure in figures:
         chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
-        drawn.append(engine.submit(_draw, chart, figure.words, name))
+        jobs.append(engine.submit(_draw, chart, figure.words, name))
     engine.shutdown(wait=False)
-    return drawn
+    return jobs
 
 
 def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:
@@ -91,11 +91,11 @@ def _thin(rows: list[Row]) -> list[Row]:
     curves: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         curves.setdefault(tuple(v for v in row.values() if isinstance(v, str)), []).append(row)
-    kept = []
+    points = []
     for curve in curves.values():
         step = -(-len(curve) // MOST_POINTS)
-        kept += curve[:-1:step] + curve[-1:]
-    return kept
+        points += curve[:-1:step] + curve[-1:]
+    return points
 
 
 def _name_colours(text: str) -> str:

@@ -52,9 +52,9 @@ def measurements(rows: Sequence["Measurement"], confidence: float, *, said_below
         better = BETTER[make(m.measure).direction]
         numbers = f"{m.measure:{width}}{number(m.value):11}{bracket(m.low, m.high):20}{better}"
         text.append(f"{numbers.rstrip()}\n", style="not bold")
-        said = m.definition.removesuffix(said_below)
-        said += f"; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else ""
-        lines = wrap(said, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
+        definition = m.definition.removesuffix(said_below)
+        definition += f"; interval by {m.interval}" if m.interval and m.n >= MANY_ROWS else ""
+        lines = wrap(definition, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
         text.append("\n".join([*lines, ""]), style="not bold dim")
     text.rstrip()
     return text
@@ -67,8 +67,8 @@ def calibration_tests(rows: Sequence["CalibrationTest"]) -> Text:
     for test in rows:
         _, observed, _, upper, freedom, chance = test.cells
         text.append(f"{test.test:{width}}{observed:11}{upper:13}{freedom:4}{chance}".rstrip() + "\n", style="not bold")
-        said = f"p by {test.method}; blind to {test.blind_to}"
-        lines = wrap(said, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
+        method = f"p by {test.method}; blind to {test.blind_to}"
+        lines = wrap(method, max(console().width - 2, 20), initial_indent="  ", subsequent_indent="  ")
         text.append("\n".join([*lines, ""]), style="not bold dim")
     text.rstrip()
     return text
@@ -162,8 +162,8 @@ def methods(results: "Results") -> Table:
 
     table = table_of(visible(results.by), "runs", *heads(results))
     for group, cells in results.lines.items():
-        shown = [f"{cell_number(cell)} {mark(cell, results.alpha)}".rstrip() for cell in cells]
-        table.add_row(visible(group), str(len(cells[0].values)), *shown)
+        texts = [f"{cell_number(cell)} {mark(cell, results.alpha)}".rstrip() for cell in cells]
+        table.add_row(visible(group), str(len(cells[0].values)), *texts)
     return table
 
 
@@ -225,8 +225,8 @@ def describe_map(m: "Map") -> str:
     elif "T_low" in p:
         words = f"T = {p['T']:g}, the end of the range"
     else:
-        shown = [f"{k} = {v:.4g}" for k, v in p.items() if isinstance(v, float) and abs(v) < float("inf")]
-        words = ", ".join(shown) or f"{len(m.steps)} steps"
+        numbers = [f"{k} = {v:.4g}" for k, v in p.items() if isinstance(v, float) and abs(v) < float("inf")]
+        words = ", ".join(numbers) or f"{len(m.steps)} steps"
     proof = "" if m.fit.gradient is None else f" (largest gradient entry {m.fit.gradient:.1e})"
     keeps = "Cannot change a prediction." if m.keeps_argmax else "May change predictions."
     return f"{m.calibrator}: {words}. {m.fit.diagnosis[0].upper()}{m.fit.diagnosis[1:]}{proof}. {keeps}"
@@ -260,9 +260,9 @@ def costs(lines: Sequence["CostLine"], confidence: float) -> Table:
     table = table_of("decision", *some, "expected", "cost", f"{level(confidence)} interval")
     for line in lines:
         threshold = "" if line.threshold is None else f"{100 * line.threshold:.3g} %"
-        shown = (percent(line.acted), percent(line.handed_over)) if over else (threshold, percent(line.acted))
+        cells = (percent(line.acted), percent(line.handed_over)) if over else (threshold, percent(line.acted))
         ends = bracket(line.low, line.high)
-        table.add_row(visible(line.label), *shown, number(line.expected), number(line.cost), ends)
+        table.add_row(visible(line.label), *cells, number(line.expected), number(line.cost), ends)
     return table
 
 

@@ -194,5 +194,5 @@ def _words(text: str) -> Text:
 
 
 def _wrap(text: str) -> str:
-    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")  # a number and its unit on one line
-    return fill(kept, max(console().width, 20), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}%", " %")
+    unbroken = text.replace(" %", "\N{NO-BREAK SPACE}%")  # a number and its unit on one line
+    return fill(unbroken, max(console().width, 20), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}%", " %")

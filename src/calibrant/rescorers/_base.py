@@ -141,8 +141,8 @@ def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]
     except (ValueError, KeyError) as error:
         raise wrong("something else") from error
     if not isinstance(facts, dict) or facts.get("calibrant") != kind or facts.get("version") != 1:
-        said = facts if isinstance(facts, dict) else {}
-        raise wrong(f"{said.get('calibrant')}, version {said.get('version')}")
+        known = facts if isinstance(facts, dict) else {}
+        raise wrong(f"{known.get('calibrant')}, version {known.get('version')}")
     return arrays, facts
 
 

@@ -36,10 +36,10 @@ def held_out_losses(
     labels: list[Ints] = []
     for left_out in np.array_split(order, folds):
         others = Passes(passes.network, rows.take(np.setdiff1d(order, left_out)), lambda _: passes.count_one())
-        seen = [others.look(point.delta, rows.take(left_out)) for point in fits(others, lams)]
-        labels.append(seen[0].labels)
-        for kept, look in zip(logits, seen, strict=True):
-            kept.append(look.logits)
+        looks = [others.look(point.delta, rows.take(left_out)) for point in fits(others, lams)]
+        labels.append(looks[0].labels)
+        for parts, look in zip(logits, looks, strict=True):
+            parts.append(look.logits)
     zero = _judge(gamma, None, passes.zero.logits, passes.zero.labels)
     every = np.concatenate(labels)
     return [zero, *(_judge(gamma, lam, np.concatenate(z), every) for lam, z in zip(lams, logits, strict=True))]

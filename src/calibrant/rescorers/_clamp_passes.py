@@ -54,22 +54,24 @@ class Passes:
 
     def look(self, delta: Tensor, at: Loader | None = None) -> PerturbedOutput:
         """Forward only: one pass, over other rows where they are given. Logits may be infinite or NaN."""
-        held = delta.to(self.device, self.dtype)
+        perturbation = delta.to(self.device, self.dtype)
         logits, labels = [], []
         with torch.no_grad():
             for x, y in _pieces(self.batches(at)):
-                logits.append(wide(self.network(x + held)).cpu())
+                logits.append(wide(self.network(x + perturbation)).cpu())
                 labels.append(y.cpu())
-        return PerturbedOutput(held.cpu().double(), torch.cat(logits).double().numpy(), torch.cat(labels).numpy())
+        return PerturbedOutput(
+            perturbation.cpu().double(), torch.cat(logits).double().numpy(), torch.cat(labels).numpy()
+        )
 
     def gradient(self, delta: Tensor, of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """Forward and backward: one pass. The gradient by delta of the mean over rows of `of(logits, labels)` (B,)."""
-        held = delta.to(self.device, self.dtype, copy=True).requires_grad_()
+        perturbation = delta.to(self.device, self.dtype, copy=True).requires_grad_()
         total, n = torch.zeros(self.shape, dtype=torch.float64), 0
         for x, y in _pieces(self.batches()):
             with torch.enable_grad():
-                value = of(wide(self.network(x + held)), y).sum()
-            (part,) = torch.autograd.grad(value, held)
+                value = of(wide(self.network(x + perturbation)), y).sum()
+            (part,) = torch.autograd.grad(value, perturbation)
             total += part.cpu().double()
             n += len(y)
         return total / n
@@ -111,9 +113,9 @@ class Passes:
         look = PerturbedOutput(
             self.low.new_zeros(self.shape), torch.cat(logits).double().numpy(), torch.cat(labels).numpy()
         )
-        seen = np.unique(look.labels)
-        if len(seen) < 2:
-            got = f"only class {seen[0]} in {len(look.labels)} rows"
+        classes = np.unique(look.labels)
+        if len(classes) < 2:
+            got = f"only class {classes[0]} in {len(look.labels)} rows"
             raise InputError("labels", expected="at least two classes", got=got, fix="calibrate on rows of every class")
         return look
 

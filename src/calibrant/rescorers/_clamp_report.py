@@ -88,11 +88,10 @@ class ClampComparison:
 
     @property
     def words(self) -> str:
-        said = "it helped" if self.helped else "it did harm" if self.low > 0 else "no difference can be told"
+        result = "it helped" if self.helped else "it did harm" if self.low > 0 else "inconclusive"
         numbers = f"NLL {self.nll:.4f}, plain temperature scaling {self.nll_temperature:.4f}"
-        return (
-            f"On {self.n:,} rows that no fit has seen: {numbers} (change {self.low:+.4f} to {self.high:+.4f}): {said}."
-        )
+        change = f"change {self.low:+.4f} to {self.high:+.4f}"
+        return f"On {self.n:,} rows that no fit has seen: {numbers} ({change}): {result}."
 
 
 def judge(passes: "Passes", point: Point, held_out: Loader) -> ClampComparison:
@@ -166,18 +165,18 @@ def diagnosis(options: "NeuralClamping", row: ClampRow, fit: "ClampFit") -> str:
     other = "temperature alone" if options.what != "delta" else "the uncalibrated network"
     better = "fit by lbfgs, or for longer" if options.by == "sgd" else "fit by lbfgs"
     if options.what == "T":
-        said = "Temperature alone, as asked."
+        text = "Temperature alone, as asked."
     elif fit.held_out and not row.delta_norm:
-        said = f"On rows left out of its fit no perturbation beats {other}. This is {other}."
+        text = f"On rows left out of its fit no perturbation beats {other}. This is {other}."
     elif gain > 0 and row.delta_norm > 0:
-        said = f"The perturbation lowers the objective by {percent(gain, 2)} beyond {other}."
+        text = f"The perturbation lowers the objective by {percent(gain, 2)} beyond {other}."
     elif gain < 0:
-        said = f"{sentence(other)} has a lower objective, by {percent(-gain, 2)}: {better}."
+        text = f"{sentence(other)} has a lower objective, by {percent(-gain, 2)}: {better}."
     else:
-        said = f"The perturbation brings nothing: this is {other}."
+        text = f"The perturbation brings nothing: this is {other}."
     if not LOW * 1.001 < fit.point.T < HIGH * 0.999:
-        said += f" T is at the end of its range, {LOW} to {HIGH:g}: these rows do not tell one."
-    return f"{said} The fit ended: {row.stopped}." if row.stopped else said
+        text += f" T is at the end of its range, {LOW} to {HIGH:g}: these rows do not tell one."
+    return f"{text} The fit ended: {row.stopped}." if row.stopped else text
 
 
 def predict_rows(point: Point) -> Predictions:

@@ -44,7 +44,7 @@ class Fitting:
         self.file = None if file is None else Path(file)
         self.dropouts = [m for m in network.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.p > 0]
         self.keeps = not augmented and not self.dropouts  # the same features in every epoch
-        self.kept: Rows | None = None
+        self.cached_rows: Rows | None = None
         self.val = self.rows(val_loader, "the images that select")
         wrong = int((self.val.logits.argmax(1) != self.val.labels).sum())
         self.by = "aupr_error" if LEAST_ERRORS <= wrong < len(self.val.labels) else "loss"
@@ -100,14 +100,14 @@ class Fitting:
 
     def train_head(self, epoch: int) -> float:
         """One epoch of the head on features of frozen layers, in a new order."""
-        rows = self.kept or self.learning_rows(epoch)
+        rows = self.cached_rows or self.learning_rows(epoch)
         if self.keeps:
-            self.kept = rows
+            self.cached_rows = rows
         n, total = len(rows.targets), 0.0
         order = np.random.default_rng([self.options.seed, epoch]).permutation(n)
         for start in range(0, n, self.options.batch):
-            taken = torch.from_numpy(order[start : start + self.options.batch]).to(rows.targets.device)
-            total += self.step(rows.features[taken], rows.targets[taken], rows.weights[taken]) * len(taken)
+            index = torch.from_numpy(order[start : start + self.options.batch]).to(rows.targets.device)
+            total += self.step(rows.features[index], rows.targets[index], rows.weights[index]) * len(index)
         return total / n
 
     def learning_rows(self, epoch: int) -> Rows:
@@ -215,10 +215,10 @@ class Fitting:
 
     def resume(self, file: Path) -> None:
         facts = {"options": asdict(self.options), "images": self.images_hash, "network": self.network_hash}
-        kept = load_fit(file, "a ConfidNet", facts, LATER)
-        if kept.state.stage == 2:
+        saved = load_fit(file, "a ConfidNet", facts, LATER)
+        if saved.state.stage == 2:
             self.begin_clone()
-        self.state = kept.state
-        self.put(kept.now)
-        self.best = {n: t.to(self.val.features.device) for n, t in kept.best.items()}
-        kept.put_optimizer(self.optimizer)
+        self.state = saved.state
+        self.put(saved.now)
+        self.best = {n: t.to(self.val.features.device) for n, t in saved.best.items()}
+        saved.put_optimizer(self.optimizer)

@@ -112,9 +112,9 @@ class NeuralClamping(Rescorer):
             passes = Passes(network, loader, on_pass)
             fits = list(Search(self, passes, feasible(self, passes)).fits())
             best = choose_fit(fits)
-            told = report(self, passes, fits, best, held_out)
+            summary = report(self, passes, fits, best, held_out)
         delta = best.point.delta.to(passes.device, passes.dtype)
-        clamped = ClampedNetwork(network, delta, best.point.T, report=told)
+        clamped = ClampedNetwork(network, delta, best.point.T, report=summary)
         return clamped if self.keep == "both" else clamped.only(self.keep)
 
     def rescore(self, run: TrainedRun) -> Predictions:

@@ -156,13 +156,13 @@ class FittedConfidNet(nn.Module):
 
     def confidence(self, loader: Loader) -> Array:
         """Confidences (n,) of the images of a loader, in its order."""
-        return np.concatenate([seen.confidence.cpu().double().numpy() for seen, _ in self._all(loader)])
+        return np.concatenate([output.confidence.cpu().double().numpy() for output, _ in self._all(loader)])
 
     def predict(self, loader: Loader) -> Predictions:
         """The classifier's predictions, with its logits' other classes rescaled around the new confidence."""
         parts = [
-            (seen.logits.cpu(), seen.features.cpu(), labels.cpu(), seen.confidence.cpu().double())
-            for seen, labels in self._all(loader)
+            (output.logits.cpu(), output.features.cpu(), labels.cpu(), output.confidence.cpu().double())
+            for output, labels in self._all(loader)
         ]
         logits, features, labels, q = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
         return Predictions.from_logits(logits, labels, features=features, allow_few_rows=True).with_confidence(q)
@@ -206,11 +206,11 @@ class FittedConfidNet(nn.Module):
     def _all(self, loader: Loader) -> "Iterator[tuple[BatchOutput, Tensor]]":
         with torch.no_grad():
             for x, labels in pairs(loader, self.network):
-                seen = self._look(x)
-                if not seen.confidence.isfinite().all():
+                output = self._look(x)
+                if not output.confidence.isfinite().all():
                     got, fix = "others", "fit again: the weights are damaged, or too large for these features"
                     raise InputError("ConfidNet", expected="confidences that are numbers", got=got, fix=fix)
-                yield seen, labels
+                yield output, labels
 
     def _look(self, x: Tensor) -> "BatchOutput":
         with freeze(self.network):

@@ -103,8 +103,8 @@ class FittedDensityRatio:
     def save(self, path: str | Path) -> None:
         """To one .npz file, whole or not at all."""
         arrays = {name: getattr(self, name) for name in ("known", "right", "wrong", "widths")}
-        seen = None if self.fingerprint is None else self.fingerprint.to_dict()
-        save_arrays(path, "DensityRatio", arrays, {"neighbours": self.neighbours, "fingerprint": seen})
+        fingerprint = None if self.fingerprint is None else self.fingerprint.to_dict()
+        save_arrays(path, "DensityRatio", arrays, {"neighbours": self.neighbours, "fingerprint": fingerprint})
 
     @classmethod
     def load(cls, path: str | Path) -> "FittedDensityRatio":
@@ -113,15 +113,15 @@ class FittedDensityRatio:
             neighbours = read_typed(facts, "neighbours", int)
             pair = (None, 2)
             check_arrays(arrays, {"known": (None, None), "right": pair, "wrong": pair, "widths": (2, 2)})
-            given = {name: array.astype(np.float64) for name, array in arrays.items()}
-            points = np.concatenate([given["right"], given["wrong"]])
-            if not 1 <= neighbours <= len(given["known"]):
-                raise ValueError(f"{neighbours} neighbours among {len(given['known'])} rows")
-            if given["widths"].min() < NARROWEST * FAINTEST / 100 or given["widths"].max() > 2:
+            floats = {name: array.astype(np.float64) for name, array in arrays.items()}
+            points = np.concatenate([floats["right"], floats["wrong"]])
+            if not 1 <= neighbours <= len(floats["known"]):
+                raise ValueError(f"{neighbours} neighbours among {len(floats['known'])} rows")
+            if floats["widths"].min() < NARROWEST * FAINTEST / 100 or floats["widths"].max() > 2:
                 raise ValueError("its widths are too small or too large for numbers from 0 to 1")
             if points.min() < 0 or points.max() > 1:
                 raise ValueError("its points are not pairs of numbers from 0 to 1")
-            return cls(neighbours=neighbours, **given, fingerprint=Fingerprint.from_dict(facts["fingerprint"]))
+            return cls(neighbours=neighbours, **floats, fingerprint=Fingerprint.from_dict(facts["fingerprint"]))
 
 
 def proximity(features: Floats, known: Floats, neighbours: int = 10, *, among_known: bool = False) -> Array:

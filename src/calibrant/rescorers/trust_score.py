@@ -71,10 +71,10 @@ class TrustScore(Rescorer):
         """Keep the features (n, d) of labelled training images, the densest of each class."""
         x = matrix(features, "TrustScore")
         y = _whole(labels, len(x), "labels")
-        kept = np.concatenate([self._dense(x, np.flatnonzero(y == c), int(c)) for c in np.unique(y)])
+        dense = np.concatenate([self._dense(x, np.flatnonzero(y == c), int(c)) for c in np.unique(y)])
         if len(np.unique(y)) < 2:
             raise InputError("TrustScore", expected="training rows of two classes", got="one", fix="give all of them")
-        return FittedTrustScore(options=self, known=x[kept], labels=y[kept])
+        return FittedTrustScore(options=self, known=x[dense], labels=y[dense])
 
     def rescore(self, run: TrainedRun) -> Predictions:
         known = run.predictions("train")
@@ -125,10 +125,10 @@ class FittedTrustScore:
         its own and of another class alike.
         """
         x = matrix(features, "TrustScore", self.known.shape[1])
-        given = _whole(predicted, len(x), "predicted")
+        classes = _whole(predicted, len(x), "predicted")
         scores = np.empty(len(x))
         for rows in pieces(len(x), CHUNK_ROWS):
-            scores[rows] = self._ratio(x[rows], given[rows])
+            scores[rows] = self._ratio(x[rows], classes[rows])
             if on_rows is not None:
                 on_rows(rows.stop - rows.start)
         return scores
@@ -198,10 +198,10 @@ class FittedTrustScore:
     def _trees(self) -> dict[int, Any]:
         return {int(c): _tree(self.known[self.labels == c]) for c in np.unique(self.labels)}
 
-    def _ratio(self, x: Array, given: Ints) -> Array:
+    def _ratio(self, x: Array, classes: Ints) -> Array:
         ranks = [self.options.rank]
         to = np.column_stack([tree.query(x, k=ranks, workers=threads())[0][:, 0] for tree in self._trees.values()])
-        own = np.array(list(self._trees)) == given[:, None]  # (n, classes); no column for an unknown class
+        own = np.array(list(self._trees)) == classes[:, None]  # (n, classes); no column for an unknown class
         to_own = np.where(own, to, np.inf).min(axis=1)
         to_other = np.where(own, np.inf, to).min(axis=1)
         return np.asarray(to_other / (to_own + TINY))

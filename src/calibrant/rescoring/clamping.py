@@ -119,7 +119,7 @@ def _other(spec: str, images: Images, weights: Path | None, device: "torch.devic
     if weights is not None:
         checkpoint.put(network, checkpoint.load_weights(weights), str(weights))
     like = datasets.make(images.data, images.root)
-    mean, std = (_spread(*given, channels) for given in ((images.mean, like.mean), (images.std, like.std)))
+    mean, std = (_spread(*pair, channels) for pair in ((images.mean, like.mean), (images.std, like.std)))
     pixels = Pixels(mean, std, device)
     judged = {
         "val": Batches(part=chosen, size=images.batch, pixels=pixels),
@@ -128,9 +128,9 @@ def _other(spec: str, images: Images, weights: Path | None, device: "torch.devic
     return _Subject(network.to(device).eval(), (pixels.mean, pixels.std), judged["val"], judged)
 
 
-def _spread(given: tuple[float, ...], usual: tuple[float, ...], channels: int) -> tuple[float, ...]:
+def _spread(chosen: tuple[float, ...], usual: tuple[float, ...], channels: int) -> tuple[float, ...]:
     """One number a channel: those given, or those of the data set."""
-    numbers = given or usual
+    numbers = chosen or usual
     if len(numbers) not in (1, channels):
         expected, got = f"one number or {channels}, one a channel", str(len(numbers))
         raise InputError("--mean and --std", expected=expected, got=got, fix="give one a channel")

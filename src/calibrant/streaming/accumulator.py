@@ -274,10 +274,10 @@ class Accumulator(TableResult):
             middle = (np.arange(HISTOGRAM) + 0.5) / HISTOGRAM
             zeros, scores = count - ones, np.divide(score, count, out=middle, where=count > 0)
         weights = np.concatenate([ones, zeros])
-        kept = weights > 0
-        rows = np.concatenate([scores, scores])[kept], np.repeat([1, 0], len(scores))[kept]
+        filled = weights > 0
+        rows = np.concatenate([scores, scores])[filled], np.repeat([1, 0], len(scores))[filled]
         build = Predictions.binary if self.task == "binary" else Predictions.from_confidence
-        return build(*rows, weights=weights[kept])
+        return build(*rows, weights=weights[filled])
 
     def to_prometheus(self) -> str:
         """Every measure in the text format of Prometheus."""

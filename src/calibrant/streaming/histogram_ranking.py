@@ -67,5 +67,5 @@ def _curve(ones: Array, zeros: Array, shift: int) -> WeightedCurve:
     rank = np.argsort(place, kind="stable")
     score = (place + 1) / (n + 1) if shift else np.tile(fine_scores(), 2)
     weights, which = np.concatenate([ones, zeros])[rank], np.concatenate([np.ones(n), np.zeros(n)])[rank]
-    kept = weights > 0
-    return WeightedCurve(score[rank][kept], which[kept], np.arange(int(kept.sum())), weights[kept])
+    filled = weights > 0
+    return WeightedCurve(score[rank][filled], which[filled], np.arange(int(filled.sum())), weights[filled])

@@ -96,16 +96,16 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
 def check_data(plan: Plan, done: set[str]) -> None:
     """Refuse a plan whose data are not there or do not fit, before anything runs; the error says what to download."""
     recipes: dict[str, Recipe] = {}
-    shown: dict[str, set[str]] = {}  # other sets that networks of these data are shown
+    shifts: dict[str, set[str]] = {}  # other sets that networks of these data are shown
     for cell in cells_of(plan):
         open_jobs = [job for job in cell.jobs if job.key not in done]
         if any(job.kind != "judge" for job in open_jobs):
             recipes[str(cell.recipe.data)] = cell.recipe
         sets = {job.options["set"] for job in open_jobs if job.kind == "shift"}
-        shown.setdefault(str(cell.recipe.data), set()).update(s for s in sets if not s.startswith("corrupt "))
+        shifts.setdefault(str(cell.recipe.data), set()).update(s for s in sets if not s.startswith("corrupt "))
     for key, recipe in recipes.items():
         shape = _shape(load_splits(recipe))
-        for name in sorted(shown[key]):
+        for name in sorted(shifts[key]):
             try:
                 fitting(part_of_data(name, "", "test"), shape, name)
             except InputError as error:

@@ -188,8 +188,8 @@ def _rescored_half(trained: Job, half: Job, spec: str, seed: int) -> tuple[Job, 
         return once, _half(once, seed)
     if "train" not in parts:
         return (Job("rescore", {"rescorer": spec}, (half,)),)
-    seen = Job("predict", {"part": "train"}, (trained,))
-    return seen, Job("rescore", {"rescorer": spec}, (half, seen))
+    predicted = Job("predict", {"part": "train"}, (trained,))
+    return predicted, Job("rescore", {"rescorer": spec}, (half, predicted))
 
 
 def _fill(spec: str, place: dict[str, Label]) -> str:

@@ -43,7 +43,7 @@ class PageFigure:
 
 def drawings(study: Study, rows: list[Row]) -> list[PageFigure]:
     """All figures of the plan for which there are rows or files."""
-    return [drawn for figure in study.plan.figure for drawn in _of_places(study, figure, rows)]
+    return [one for figure in study.plan.figure for one in _of_places(study, figure, rows)]
 
 
 def _of_places(study: Study, figure: Drawing, rows: list[Row]) -> Iterator[PageFigure]:
@@ -54,12 +54,12 @@ def _of_places(study: Study, figure: Drawing, rows: list[Row]) -> Iterator[PageF
         where = dict(zip(axes, place, strict=True))
         title = f"{figure.title}: {', '.join(map(str, place))}"
         if figure.over == "reliability":
-            drawn = _reliability(study, figure, where, title)
+            chart = _reliability(study, figure, where, title)
         else:
             own = [r for r in rows if all(r[axis] == value for axis, value in where.items())]
-            drawn = _curves(title, figure, _values(study, figure, own))
-        if drawn.lines:
-            yield drawn
+            chart = _curves(title, figure, _values(study, figure, own))
+        if chart.lines:
+            yield chart
 
 
 def _values(study: Study, figure: Drawing, rows: list[Row]) -> dict[str, dict[str, list[float]]]:

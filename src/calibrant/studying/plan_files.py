@@ -26,10 +26,10 @@ def plan_table(file: Path, scale: str) -> Table:
     if scale != "paper" and scale not in presets.values and scale not in (of_recipe := _recipe_scales(table)):
         raise unknown_name("scale", scale, dict.fromkeys(["paper", *presets.values, *of_recipe]))
     chosen = presets.at(scale) if scale in presets.values else Table()
-    kept = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
-    if isinstance(kept.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
-        kept["after"] = {key: v for key, v in kept["after"].items() if key not in chosen.at("after").values}
-    merged = chosen.over(Table({**kept, "scale": scale}, table.places))
+    own = {key: value for key, value in table.values.items() if key not in REPLACED or key not in chosen.values}
+    if isinstance(own.get("after"), Mapping):  # its lists and tables are replaced one by one, never joined
+        own["after"] = {key: v for key, v in own["after"].items() if key not in chosen.at("after").values}
+    merged = chosen.over(Table({**own, "scale": scale}, table.places))
     return Table({**merged.values, "methods": _with_recipes(merged.values.get("methods"))}, merged.places)
 
 
@@ -55,10 +55,10 @@ def _with_recipes(methods: Any) -> Any:
             complete[name] = keys
             continue
         recipe = Table({key: value for key, value in keys.items() if key not in own})
-        kept = {key: value for key, value in keys.items() if key in own}
-        if recipe.values and isinstance(kept.get("recipe", {}), Mapping):
-            kept["recipe"] = recipe.over(Table(kept.get("recipe", {}))).values
-        complete[name] = kept
+        method = {key: value for key, value in keys.items() if key in own}
+        if recipe.values and isinstance(method.get("recipe", {}), Mapping):
+            method["recipe"] = recipe.over(Table(method.get("recipe", {}))).values
+        complete[name] = method
     return complete
 
 

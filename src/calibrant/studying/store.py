@@ -67,14 +67,14 @@ class Store:
         tables += [_table(lately, self.folder / "journal")] if lately else []
         if not tables:
             return pl.DataFrame({"job": []}, schema={"job": pl.String})
-        kept, seen = [], set[str]()
+        parts, seen = [], set[str]()
         for table in tables:  # a job that is in a part and in a journal is the same job
             new = set(table["job"].unique()) - seen
             new = new if wanted is None else new & wanted
-            kept.append(table.filter(pl.col("job").is_in(list(new))))
+            parts.append(table.filter(pl.col("job").is_in(list(new))))
             seen |= new
         try:
-            return pl.concat(kept, how="diagonal_relaxed")
+            return pl.concat(parts, how="diagonal_relaxed")
         except pl.exceptions.PolarsError as error:
             raise _damage_error(self.folder / "rows" / kind, "parts that do not fit together", error) from error
 

@@ -126,8 +126,8 @@ class Study:
             check_measure("measure", measure, self.plan.after.measures)
             rows = rows.filter(pl.col("measure") == measure)
         _check_columns(by, rows)
-        kept = dict.fromkeys([*by, *(key for key in ("seed", "measure", "set") if key in rows.columns), "value"])
-        return rows.select(*kept) if by else rows
+        columns = dict.fromkeys([*by, *(key for key in ("seed", "measure", "set") if key in rows.columns), "value"])
+        return rows.select(*columns) if by else rows
 
     def table(self, measure: str, by: tuple[str, ...] = ("entry", "data"), where: str = "") -> "pl.DataFrame":
         """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""

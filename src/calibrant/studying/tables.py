@@ -126,14 +126,14 @@ def _text(table: "pl.DataFrame") -> str:
     """Columns side by side. Where they are too wide, what all rows share is said above, and long words are cut."""
     widths = _widths(table)
     shared = [name for name in table.columns if table[name].n_unique() == 1] if _width(widths) > WIDTH else []
-    kept = table.drop(shared)
-    widths = _narrow(_widths(kept))
+    rest = table.drop(shared)
+    widths = _narrow(_widths(rest))
     lines = [
         "  ".join(_cut(c, w).ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-        for row in [kept.columns, *_rows(kept)]
+        for row in [rest.columns, *_rows(rest)]
     ]
-    said = [wrap(f"{name}: {_cell(table[name][0])}") for name in shared if _cell(table[name][0])]
-    return "\n".join([*said, *([""] if said else []), *lines])
+    notes = [wrap(f"{name}: {_cell(table[name][0])}") for name in shared if _cell(table[name][0])]
+    return "\n".join([*notes, *([""] if notes else []), *lines])
 
 
 def _widths(table: "pl.DataFrame") -> list[int]:

@@ -70,9 +70,9 @@ class Batches:
             return originals.cut(mine[i], random_windows(len(mine[i]), self.generator(epoch, start + i, stream=1)))
 
         left = data if originals is None else replace(data, augment="flip")
-        for step, (taken, images) in enumerate(zip(mine, self._gather(len(mine), read), strict=True), start):
+        for step, (rows, images) in enumerate(zip(mine, self._gather(len(mine), read), strict=True), start):
             x = augment(images.to(self.pixels.device), left, self.generator(epoch, step))
-            yield self.pixels(x), *self._labels(taken)
+            yield self.pixels(x), *self._labels(rows)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return self.in_order()
@@ -88,17 +88,19 @@ class Batches:
 
     def in_order(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Images as they are, labels and row numbers, in the order of the part."""
-        rows = np.split(np.arange(len(self.part)), np.arange(self.size, len(self.part), self.size))
-        for taken, images in zip(rows, self._gather(len(rows), lambda i: self.part.images[rows[i]]), strict=True):
-            yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
+        batches = np.split(np.arange(len(self.part)), np.arange(self.size, len(self.part), self.size))
+        for rows, images in zip(
+            batches, self._gather(len(batches), lambda i: self.part.images[batches[i]]), strict=True
+        ):
+            yield self.pixels(images.to(self.pixels.device)), *self._labels(rows)
 
     def endless(self, start: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Images as they are, from step `start` of an endless row of passes, each in another random order."""
         passes, step = divmod(start, self.steps())
         while True:
-            for taken in self._shares(passes, step):
-                images = torch.from_numpy(np.ascontiguousarray(self.part.images[taken]))
-                yield self.pixels(images.to(self.pixels.device)), *self._labels(taken)
+            for rows in self._shares(passes, step):
+                images = torch.from_numpy(np.ascontiguousarray(self.part.images[rows]))
+                yield self.pixels(images.to(self.pixels.device)), *self._labels(rows)
             passes, step = passes + 1, 0
 
     def generator(self, epoch: int, step: int, stream: int = 0) -> torch.Generator:

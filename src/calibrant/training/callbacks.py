@@ -64,14 +64,16 @@ def lightning_callback(
                 module.log_dict({f"val_{name}": value for name, value in collector.measure().items()})
 
         def on_save_checkpoint(self, trainer: Any, *_: Any) -> None:
-            kept = trainer.checkpoint_callback
+            checkpoint = trainer.checkpoint_callback
             best = (
-                ("", None) if getattr(kept, "monitor", None) is None else (kept.best_model_path, kept.best_model_score)
+                ("", None)
+                if getattr(checkpoint, "monitor", None) is None
+                else (checkpoint.best_model_path, checkpoint.best_model_score)
             )
             if best != self.best:  # these weights are the best now
-                self.best, seen = best, self.validated == trainer.global_step
-                self.best_map = collector.fit_map() if seen else None
-                self.best_measured = collector.measure() if seen else None
+                self.best, measured = best, self.validated == trainer.global_step
+                self.best_map = collector.fit_map() if measured else None
+                self.best_measured = collector.measure() if measured else None
 
         def on_fit_end(self, trainer: Any, module: Any) -> None:
             self.map = collector.fit_map()
@@ -227,17 +229,17 @@ class Collector:
         self.logits: list[Any] = []
         self.labels: list[Any] = []
         self.texts: list[Any] = []  # of tokens: the number of their text
-        self.seen = 0
+        self.count = 0
 
     def add(self, logits: npt.ArrayLike, labels: npt.ArrayLike) -> None:
         """Logits (n, classes), (n,) or (n, 1) of binary predictions, or (n, tokens, classes), and their labels."""
         scores, classes = _plain(logits), _plain(labels)
         if scores.ndim == 3:
-            kept = classes != IGNORED
-            texts = np.broadcast_to(self.seen + np.arange(len(scores))[:, None], kept.shape)
-            self.seen += len(scores)
-            scores, classes = scores[kept], classes[kept]
-            self.texts.append(texts[kept])
+            keep = classes != IGNORED
+            texts = np.broadcast_to(self.count + np.arange(len(scores))[:, None], keep.shape)
+            self.count += len(scores)
+            scores, classes = scores[keep], classes[keep]
+            self.texts.append(texts[keep])
         self.logits.append(scores.reshape(len(scores), -1))
         self.labels.append(classes.reshape(-1))
 

@@ -62,34 +62,34 @@ def collect(
     if probs and logits:
         raise InputError("collect", expected="probs=True or logits=True", got="both", fix="leave one out")
     entries = _Entries(inputs, labels, clusters)
-    seen = _RowColumns()
+    columns = _RowColumns()
     if loader is None:
         parts = [_rows(*_trainer_output(network), axis, ignore, 0)]
     else:
         where = _device(network, device)
         head = None if features is None else layer(network, features, "collect", option="features")
-        parts = list(_all_rows(network, _with_progress(loader, progress), axis, ignore, where, entries, head, seen))
+        parts = list(_all_rows(network, _with_progress(loader, progress), axis, ignore, where, entries, head, columns))
     if not parts:
         fix = "give a loader that has some, and that has not been used up"
         raise InputError("loader", expected="at least one batch", got="none", fix=fix)
-    scores, given, items = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
-    if not len(given):
+    scores, truth, items = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+    if not len(truth):
         raise InputError("labels", expected="rows that are not ignored", got="none", fix="check the labels to ignore")
     check_finite(scores, items)
     if axis is not None and features is not None:
         raise InputError("features", expected="one row for each input", got=f"axis={axis}", fix="leave out features")
     several = axis is not None and 1 < len(np.unique(items)) < len(items)
     extras: dict[str, Any] = {"clusters": items if several else None}
-    if seen.clusters:
-        extras["clusters"] = np.concatenate(seen.clusters)[items]
-    if seen.features:
-        extras["features"] = np.concatenate(seen.features)[items]
+    if columns.clusters:
+        extras["clusters"] = np.concatenate(columns.clusters)[items]
+    if columns.features:
+        extras["features"] = np.concatenate(columns.features)[items]
     if not probs and not logits:
         _check_logits(scores)
     if scores.shape[1] == 1:
-        return Predictions.binary(scores[:, 0], given, logits=not probs, **extras)
+        return Predictions.binary(scores[:, 0], truth, logits=not probs, **extras)
     make = Predictions.from_probs if probs else Predictions.from_logits
-    return make(scores, given, **extras, classes=classes, allow_few_rows=True)
+    return make(scores, truth, **extras, classes=classes, allow_few_rows=True)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _all_rows(
     device: Any,
     entries: _Entries,
     head: torch.nn.Module | None,
-    seen: _RowColumns,
+    columns: _RowColumns,
 ) -> Iterator[Rows]:
     start = 0
     listener: AbstractContextManager[list[Tensor]] = nullcontext([]) if head is None else listening(head)
@@ -141,9 +141,9 @@ def _all_rows(
             yield _rows(scores, torch.as_tensor(labels), axis, ignore, start)
             start += len(scores)
             if clusters is not None:
-                seen.clusters.append(np.asarray(clusters))
+                columns.clusters.append(np.asarray(clusters))
             if heard:
-                seen.features.append(heard[0].flatten(1).float().cpu().numpy())
+                columns.features.append(heard[0].flatten(1).float().cpu().numpy())
 
 
 def _call(network: Any, inputs: Mapping[str, Any]) -> Any:
@@ -205,13 +205,13 @@ def _rows(scores: Tensor, labels: Tensor, axis: int | None, ignore: "Ignore", st
     if labels.shape != scores.shape[:-1]:
         expected = f"shape {tuple(scores.shape[:-1])}, that of the logits without the classes"
         raise InputError("labels", expected=expected, got=f"shape {tuple(labels.shape)}", fix="give one label per row")
-    flat, given = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1).cpu()
-    kept = ~torch.isin(given, torch.as_tensor(np.atleast_1d(np.asarray(ignore, dtype=np.int64))).to(given.dtype))
-    wide = flat.detach()[kept.to(flat.device)].cpu()
+    flat, truth = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1).cpu()
+    keep = ~torch.isin(truth, torch.as_tensor(np.atleast_1d(np.asarray(ignore, dtype=np.int64))).to(truth.dtype))
+    wide = flat.detach()[keep.to(flat.device)].cpu()
     return (
         (wide.float() if wide.dtype in (torch.float16, torch.bfloat16) else wide),
-        given[kept],
-        items.reshape(-1)[kept],
+        truth[keep],
+        items.reshape(-1)[keep],
     )
 
 

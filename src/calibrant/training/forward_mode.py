@@ -24,54 +24,54 @@ LayerOutputs = list[
 
 
 class OutputRecorder(TorchFunctionMode):
-    """Keeps what the layers of a network give while it is called."""
+    """Records the outputs of the layers of a network while it is called."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: LayerOutputs = []
+        self.outputs: LayerOutputs = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         if func in LINEAR:
-            self.kept.append((out.detach(), out._version))
+            self.outputs.append((out.detach(), out._version))
         return out
 
 
 class OutputReplay(TorchFunctionMode):
-    """Gives back what was kept; gradients flow as if it had been computed."""
+    """Gives back what was recorded; gradients flow as if it had been computed."""
 
-    def __init__(self, kept: LayerOutputs) -> None:
+    def __init__(self, outputs: LayerOutputs) -> None:
         super().__init__()
-        self.kept = iter(kept)
+        self.outputs = iter(outputs)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kept = _next(self.kept, func, args, kwargs)
-        return func(*args, **(kwargs or {})) if kept is None else self.put(kept, func, *args)
+        output = _next(self.outputs, func, args, kwargs)
+        return func(*args, **(kwargs or {})) if output is None else self.put(output, func, *args)
 
-    def put(self, kept: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any = None, *rest: Any) -> Any:
-        return _LinearReplay.apply(kept, func, x, weight, bias, *rest)  # type: ignore[no-untyped-call]
+    def put(self, output: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any = None, *rest: Any) -> Any:
+        return _LinearReplay.apply(output, func, x, weight, bias, *rest)  # type: ignore[no-untyped-call]
 
 
 class _SlopeReplay(OutputReplay):
-    """In forward mode: values as they were kept, slopes by the rule of a product."""
+    """In forward mode: values as they were recorded, slopes by the rule of a product."""
 
-    def put(self, kept: Tensor, func: Any, x: Any, weight: Any, bias: Any = None, *rest: Any) -> Any:
+    def put(self, output: Tensor, func: Any, x: Any, weight: Any, bias: Any = None, *rest: Any) -> Any:
         x, weight, bias = (forward_ad.unpack_dual(t) if t is not None else (None, None) for t in (x, weight, bias))
         slopes = [func(x[1], weight[0], None, *rest)] if x[1] is not None else []
         if weight[1] is not None or bias[1] is not None:
             turn = torch.zeros_like(weight[0]) if weight[1] is None else weight[1]
             slopes += [func(x[0], turn, bias[1], *rest)]
         if not slopes:
-            return kept
-        return forward_ad.make_dual(kept, slopes[0].add_(slopes[1]) if len(slopes) > 1 else slopes[0])
+            return output
+        return forward_ad.make_dual(output, slopes[0].add_(slopes[1]) if len(slopes) > 1 else slopes[0])
 
 
 class _LinearReplay(autograd.Function):
     @staticmethod
-    def forward(ctx: Any, kept: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Tensor:
+    def forward(ctx: Any, output: Tensor, func: Any, x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.func, ctx.bias, ctx.rest = func, bias is not None, rest
-        return kept.detach()
+        return output.detach()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -92,11 +92,11 @@ def slope_along(
     call: Callable[[dict[str, Tensor]], Tensor],
     weights: Mapping[str, Tensor],
     v: Mapping[str, Tensor],
-    kept: LayerOutputs,
+    outputs: LayerOutputs,
 ) -> Tensor:
-    """d/de call(weights + e v) at e = 0; `kept` is what an `OutputRecorder` call with these weights kept, or empty."""
+    """d/de call(weights + e v) at e = 0; `outputs` are what an `OutputRecorder` has of a call with them, or empty."""
     _load()
-    with torch.no_grad(), forward_ad.dual_level(), _SlopeReplay(kept):
+    with torch.no_grad(), forward_ad.dual_level(), _SlopeReplay(outputs):
         dual = {name: forward_ad.make_dual(weight, v[name]) for name, weight in weights.items()}
         slope: Tensor | None = forward_ad.unpack_dual(call(dual)).tangent
     if slope is None:
@@ -112,9 +112,9 @@ def _load() -> None:
         forward_ad.make_dual(torch.ones(1), torch.ones(1))
 
 
-def _next(kept: Iterator[tuple[Tensor, int]], func: Any, args: Any, kwargs: Any) -> Tensor | None:
+def _next(outputs: Iterator[tuple[Tensor, int]], func: Any, args: Any, kwargs: Any) -> Tensor | None:
     """What the layer gave, unless it was changed since, has another precision, or is called in an unusual way."""
-    value, version = next(kept, (None, 0)) if func in LINEAR else (None, 0)
+    value, version = next(outputs, (None, 0)) if func in LINEAR else (None, 0)
     if value is None or kwargs or any(isinstance(arg, str) for arg in args):
         return None
     return value if value._version == version and value.dtype == args[1].dtype else None

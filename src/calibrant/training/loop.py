@@ -245,10 +245,10 @@ def _write_predictions(run: Run, splits: Splits, fabric: Any) -> None:
 
 
 def _divergence_error(value: float, epoch: int, step: int, run: Run) -> InputError:
-    kept = f"the last good state is in {run.last}" if run.last.exists() else "no epoch was finished"
+    note = f"the last good state is in {run.last}" if run.last.exists() else "no epoch was finished"
     return InputError(
         "loss",
         expected="a finite number",
-        got=f"{value} in epoch {epoch + 1}, step {step + 1} ({kept})",
+        got=f"{value} in epoch {epoch + 1}, step {step + 1} ({note})",
         fix="lower optimizer.lr, set optimizer.clip_norm, or use another seed, with a new --out",
     )

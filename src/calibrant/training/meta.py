@@ -97,54 +97,54 @@ class MetaStep:
         x, meta_x = x.to(kind), meta_x.to(kind)
         seed = int(torch.randint(2**62, ()))  # dropout must fall on the same units when the batch is looked at again
         batch = _Batch(x=x, labels=labels, meta_x=meta_x, meta_labels=meta_labels, lr=lr, seed=seed)
-        slopes, objectives, seen = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
+        slopes, objectives, output = self._by_jvp(batch) if self.by == "jvp" else self._by_double_backward(batch)
         for parameter, slope in zip(self.learned.parameters(), slopes, strict=True):
             parameter.grad = self._average(slope)
         self.optimizer.step()
         self.learned.settle()
         self.learned.requires_grad_(False)  # the network's own step does not move it
         head = dict(self.head.named_parameters())
-        loss = self.learned.loss(seen.logits, labels, seen.features, head, self.reduction)
+        loss = self.learned.loss(output.logits, labels, output.features, head, self.reduction)
         self.learned.requires_grad_(True)
-        return MetaStepResult(loss, seen.logits, seen.features, *objectives)
+        return MetaStepResult(loss, output.logits, output.features, *objectives)
 
     # -- the gradient of the objective with respect to what is learned -----------------------------
 
     def _by_jvp(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_NetworkOutput"]:
         full, remembered = self.lookahead == "full", OutputRecorder()
         with remembered if full else nullcontext():
-            seen = self._look(batch, count=not full)
+            output = self._look(batch, count=not full)
         weights = self._looking_ahead()
-        moved, rate = self._ahead(batch, seen, weights)
+        moved, rate = self._ahead(batch, output, weights)
         ahead = {name: w.detach().requires_grad_() for name, w in moved.items()}
         if full:
-            del seen  # the graph of the training batch goes before that of the meta batch comes
+            del output  # the graph of the training batch goes before that of the meta batch comes
         objective, before = self._held_out_objective(batch, ahead)
         v = dict(zip(ahead, map(self._average, _slopes(objective, ahead.values())), strict=True))
         weights = {name: w.detach() for name, w in weights.items()}
         # In full precision: forward mode and autocast do not go together.
         if full:
-            with OutputReplay(remembered.kept):
-                seen = self._look(batch, count=True)
+            with OutputReplay(remembered.outputs):
+                output = self._look(batch, count=True)
             torch.manual_seed(batch.seed)
-            along = slope_along(lambda w: self._call(w, batch.x), weights, v, remembered.kept)  # (B, k)
+            along = slope_along(lambda w: self._call(w, batch.x), weights, v, remembered.outputs)  # (B, k)
         else:
-            along = slope_along(lambda w: functional_call(self.head, w, (seen.features,)), weights, v, [])
+            along = slope_along(lambda w: functional_call(self.head, w, (output.features,)), weights, v, [])
         # The slope of the training loss along v, as a function of what is learned.
         head = {name: w.requires_grad_() for name, w in self._of_head(weights).items()}
-        logits = seen.logits.detach().requires_grad_()
-        loss = self.learned.loss(logits, batch.labels, seen.features, head, self.reduction)
+        logits = output.logits.detach().requires_grad_()
+        loss = self.learned.loss(logits, batch.labels, output.features, head, self.reduction)
         slopes = torch.autograd.grad(loss, [logits, *head.values()], create_graph=True, materialize_grads=True)
         along_v = [along.to(logits.dtype), *self._of_head(v).values()]
         slope = torch.stack([(slope * a).sum() for slope, a in zip(slopes, along_v, strict=True)]).sum()
-        return _slopes(-rate * slope, self.learned.parameters()), (objective.detach(), before), seen
+        return _slopes(-rate * slope, self.learned.parameters()), (objective.detach(), before), output
 
     def _by_double_backward(self, batch: "_Batch") -> tuple[list[Tensor], "_Objectives", "_NetworkOutput"]:
-        seen = self._look(batch, count=True)
-        ahead, _ = self._ahead(batch, seen, self._looking_ahead(), second_order=True)
+        output = self._look(batch, count=True)
+        ahead, _ = self._ahead(batch, output, self._looking_ahead(), second_order=True)
         objective, before = self._held_out_objective(batch, ahead)
         slopes = _slopes(objective, self.learned.parameters(), keep=True)
-        return slopes, (objective.detach(), before), seen
+        return slopes, (objective.detach(), before), output
 
     def _look(self, batch: "_Batch", *, count: bool) -> "_NetworkOutput":
         """The network on the training batch; batch norm counts it, or not."""
@@ -160,14 +160,14 @@ class MetaStep:
         return {name: w.detach().requires_grad_() for name, w in self.head.named_parameters()}
 
     def _ahead(
-        self, batch: "_Batch", seen: "_NetworkOutput", weights: Weights, second_order: bool = False
+        self, batch: "_Batch", output: "_NetworkOutput", weights: Weights, second_order: bool = False
     ) -> tuple[Weights, Tensor | float]:
         """Where one step takes them, without momentum and weight decay; and the rate of that step, clipping counted."""
-        logits = seen.logits
+        logits = output.logits
         if self.lookahead == "head":
             with self._autocast():
-                logits = functional_call(self.head, weights, (seen.features,))
-        loss = self.learned.loss(logits, batch.labels, seen.features, self._of_head(weights), self.reduction)
+                logits = functional_call(self.head, weights, (output.features,))
+        loss = self.learned.loss(logits, batch.labels, output.features, self._of_head(weights), self.reduction)
         gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=second_order)
         slopes = [self._average(slope) for slope in gradients]
         rate: Tensor | float = batch.lr

@@ -37,12 +37,12 @@ def predict(
     seed: int = 0,
 ) -> Predictions:
     """What the network says of every image, attacked if so asked, in the order of the part; it is left as it was."""
-    change, seen = None, pixels
+    change, inputs = None, pixels
     if attack is not None:
         change = _attack(network, pixels, attack, seed)
-        seen = replace(pixels, mean=(0.0,), std=(1.0,))  # attacks look at images before normalisation
+        inputs = replace(pixels, mean=(0.0,), std=(1.0,))  # attacks look at images before normalisation
     logits, inner = _outputs(
-        network, Batches(part=part, size=batch, pixels=seen), precision or nullcontext(), on_batch, change
+        network, Batches(part=part, size=batch, pixels=inputs), precision or nullcontext(), on_batch, change
     )
     check_finite(logits, np.arange(len(logits)))
     return Predictions.from_logits(

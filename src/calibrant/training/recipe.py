@@ -170,10 +170,10 @@ def read_recipe(recipe: str | Path | ConfigSource, changes: Iterable[str] = ()) 
     if "choices" in table.values:
         raise ask_for_choices(table, source.file.stem)
     asked = read_changes(Recipe, changes)
-    result = recipe_of(table, asked, asked.values.get("scale", "paper"))
-    from_file = {key: spec for key, spec in name_entries(result).items() if tuple(key.split(".")) not in asked.places}
+    whole = recipe_of(table, asked, asked.values.get("scale", "paper"))
+    from_file = {key: spec for key, spec in name_entries(whole).items() if tuple(key.split(".")) not in asked.places}
     code_trust.check(source.file, table.values, from_file)
-    return result
+    return whole
 
 
 def name_entries(recipe: Recipe) -> dict[str, str]:

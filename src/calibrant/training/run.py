@@ -119,8 +119,8 @@ class Run:
         with torch.no_grad():
             gamma = learned(torch.tensor(p.features)).numpy()
         ids = {} if p.ids is None else {"id": p.ids}
-        seen = {"label": p.labels, "predicted": p.predicted, "correct": p.correct, "confidence": p.confidence}
-        return pl.DataFrame({**ids, **seen, "gamma": gamma})
+        columns = {"label": p.labels, "predicted": p.predicted, "correct": p.correct, "confidence": p.confidence}
+        return pl.DataFrame({**ids, **columns, "gamma": gamma})
 
     def begin(self) -> None:
         """An empty folder: what an earlier training left is removed, its state first, so that it cannot go on."""
@@ -181,10 +181,10 @@ def open_run(folder: str | Path) -> Run:
         raise InputError(str(folder), expected="the folder of a run", got="no run.json in it", fix=fix)
     values = read_json(file, expected="a run.json", fix="train again")
     with whole(str(file), fix="train again"):
-        version, kept = values["version"], {key: values[key] for key in _FACTS}
+        version, known = values["version"], {key: values[key] for key in _FACTS}
     if version != 1:
         raise InputError(str(file), expected="version 1", got=show_value(version), fix="use a newer calibrant")
-    facts = build_facts(_Facts, Table(kept, {(): str(file)}))
+    facts = build_facts(_Facts, Table(known, {(): str(file)}))
     code_trust.check(file, values, name_entries(facts.recipe))
     return Run(folder=folder, **{key: getattr(facts, key) for key in _FACTS})
 

@@ -84,6 +84,6 @@ def _same_recipe(run: Run, saved: dict[str, Any]) -> None:
     now, then = flat(run.recipe.to_dict()), flat(Recipe.from_dict(saved).to_dict())  # with keys that came later
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key) and key != "title")
     if changed:
-        shown = ", ".join(f"{key} = {then.get(key)!r} then, {now.get(key)!r} now" for key in changed[:3])
+        differences = ", ".join(f"{key} = {then.get(key)!r} then, {now.get(key)!r} now" for key in changed[:3])
         fix = "choose another --out, or --restart to start over"
-        raise InputError(str(run.folder), expected="the recipe its training began with", got=shown, fix=fix)
+        raise InputError(str(run.folder), expected="the recipe its training began with", got=differences, fix=fix)

@@ -43,8 +43,8 @@ class ClassCurves:
     def above(self, threshold: float) -> Iterator["ClassCurves"]:
         """Of each class alone, the probabilities above a threshold."""
         for scores, positives in zip(self.scores, self.positives, strict=True):
-            kept = scores[scores.searchsorted(threshold, side="right") :]
-            yield ClassCurves(kept[None], [positives[positives.searchsorted(threshold, side="right") :]])
+            top = scores[scores.searchsorted(threshold, side="right") :]
+            yield ClassCurves(top[None], [positives[positives.searchsorted(threshold, side="right") :]])
 
     def bins(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"

@@ -262,8 +262,8 @@ class _ResampledCurve(Curve):
     @cached_property
     def groups(self) -> tuple[Array, Array]:
         positives, negatives = next(self.group_blocks())
-        kept = np.flatnonzero(positives + negatives)
-        return positives[kept], negatives[kept]
+        filled = np.flatnonzero(positives + negatives)
+        return positives[filled], negatives[filled]
 
     def group_blocks(self) -> Iterator[tuple[Array, Array]]:
         """Groups that the resample does not have are among them, empty."""

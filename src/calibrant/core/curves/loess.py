@@ -51,14 +51,14 @@ def loess_gaps(curve: Curve, span: float) -> Array:
     >>> loess_gaps(Curve.sort(np.array([0.2, 0.2, 0.5, 0.5]), np.array([0.0, 1, 1, 1])), 0.75).round(6)
     array([0.3, 0.3, 0.5, 0.5])
     """
-    kept = _KEPT.setdefault(curve, {})
-    if span not in kept:
+    cache = _KEPT.setdefault(curve, {})
+    if span not in cache:
         points = gather_points(curve, DIRECT, CELLS)
         direct = len(points.at) == len(curve.group_ends)
         at = points.at if direct else np.concatenate([curve.scores[:1], points.at, curve.scores[-1:]])
         gaps = _fit(points, at, neighbourhoods(curve, at, span))
-        kept[span] = gaps[points.point_of] if direct else np.interp(curve.scores, at, gaps)
-    return kept[span]
+        cache[span] = gaps[points.point_of] if direct else np.interp(curve.scores, at, gaps)
+    return cache[span]
 
 
 def gather_points(curve: Curve, most: int, cells: int) -> Points:

@@ -25,14 +25,14 @@ def average_precision(groups: Iterable[tuple[Array, Array]]) -> float:
 
     From positives and negatives in each group, descending, in one block or several.
     """
-    area, found, others = 0.0, 0.0, 0.0
+    area, wanted, others = 0.0, 0.0, 0.0
     for positives, negatives in groups:
-        hits, misses = found + np.cumsum(positives), others + np.cumsum(negatives)
+        hits, misses = wanted + np.cumsum(positives), others + np.cumsum(negatives)
         covered = hits + misses
         precision = np.divide(hits, covered, out=np.zeros_like(hits), where=covered > 0)  # weights may underflow to 0
         area += float(positives @ precision)
-        found, others = float(hits[-1]), float(misses[-1])
-    return area / found if found else float("nan")
+        wanted, others = float(hits[-1]), float(misses[-1])
+    return area / wanted if wanted else float("nan")
 
 
 def area_under_risk(positives: Array, negatives: Array) -> float:

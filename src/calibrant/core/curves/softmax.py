@@ -25,13 +25,13 @@ class Scan(NamedTuple):
     high: float
 
 
-def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, probs: Array | None = None) -> Top:
-    """One pass over the rows, `chunk` at a time; `given` are predictions that are not the class of the largest score.
+def top_of(values: Floats, are_logits: bool, chosen: Ints | None, chunk: int, probs: Array | None = None) -> Top:
+    """One pass over the rows, `chunk` at a time; `chosen` are predictions that are not the class of the largest score.
 
     Probabilities go into `probs` when it is given: measures of all classes then need no second pass.
     """
     if are_logits and native.is_available():
-        return scan_logits(values, given, probs).top
+        return scan_logits(values, chosen, probs).top
     n = len(values)
     confidence, predicted = np.empty(n), np.empty(n, dtype=np.int64)
     largest, total = np.empty(n), np.ones(n)
@@ -41,16 +41,16 @@ def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, pro
         top = block.argmax(axis=1)
         most = block[np.arange(len(top)), top]
         largest[rows] = most
-        if given is not None:
-            top = given[rows]
+        if chosen is not None:
+            top = chosen[rows]
         predicted[rows] = top
         if not are_logits:
-            confidence[rows] = most if given is None else block[np.arange(len(top)), top]
+            confidence[rows] = most if chosen is None else block[np.arange(len(top)), top]
             return
         with np.errstate(over="ignore"):  # logits of 1e308: a difference of -inf is a probability of 0
             e = np.subtract(block, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
         np.exp(e, out=e).sum(axis=1, out=total[rows])
-        of_top = 1.0 if given is None else e[np.arange(len(top)), top]
+        of_top = 1.0 if chosen is None else e[np.arange(len(top)), top]
         np.divide(of_top, total[rows], out=confidence[rows])
         if probs is not None:
             e /= total[rows, None]
@@ -60,7 +60,7 @@ def top_of(values: Floats, are_logits: bool, given: Ints | None, chunk: int, pro
     return Top(confidence, predicted, largest, total)
 
 
-def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None = None) -> Scan:
+def scan_logits(values: Floats, chosen: Ints | None = None, probs: Array | None = None) -> Scan:
     """The compiled pass, which also says whether the logits are valid."""
     n = len(values)
     top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n))
@@ -70,7 +70,7 @@ def scan_logits(values: Floats, given: Ints | None = None, probs: Array | None =
         ranges.append(
             native.softmax_rows(
                 values[rows],
-                None if given is None else given[rows],
+                None if chosen is None else chosen[rows],
                 top.part(rows),
                 None if probs is None else probs[rows],
             )

@@ -75,15 +75,15 @@ class WeightedCurve(Curve):
 
     def repeat(self, counts: Ints) -> "WeightedCurve":
         w = counts[self.order] * self.weights
-        kept = w > 0
-        return WeightedCurve(self.scores[kept], self.outcomes[kept], np.arange(int(kept.sum())), w[kept])
+        keep = w > 0
+        return WeightedCurve(self.scores[keep], self.outcomes[keep], np.arange(int(keep.sum())), w[keep])
 
     def with_outcomes(self, outcomes: Array) -> "WeightedCurve":
         return replace(self, outcomes=outcomes)
 
     def above(self, threshold: float) -> "WeightedCurve":
-        kept = self.scores > threshold
-        return WeightedCurve(self.scores[kept], self.outcomes[kept], self.order[kept], self.weights[kept])
+        keep = self.scores > threshold
+        return WeightedCurve(self.scores[keep], self.outcomes[keep], self.order[keep], self.weights[keep])
 
     def bins(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"

@@ -211,8 +211,10 @@ def _column(
 
 def missing_from(name: str, what: str, names: Sequence[str]) -> InputError:
     """The error for an array or a column that is missing, with the names of those present."""
-    shown = ", ".join(name[:40] for name in names[:8]) + (", ..." if len(names) > 8 else "")
-    return InputError(name, expected=what, got=f"only {shown or 'nothing'}", fix="rename or add it, or say which it is")
+    listed = ", ".join(name[:40] for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    return InputError(
+        name, expected=what, got=f"only {listed or 'nothing'}", fix="rename or add it, or say which it is"
+    )
 
 
 def is_numbered(column: str, stem: str) -> bool:

@@ -56,21 +56,21 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
             fix="let the scorer write the confidence into its metadata, or run with --logprobs",
         )
     missing = apply_policy(str(file), "confidence", int(gaps.sum()), len(gaps), columns.missing)
-    kept = [answer for answer in answers if answer.confidence is not None or columns.missing != "drop"]
+    stated = [answer for answer in answers if answer.confidence is not None or columns.missing != "drop"]
     arrays: dict[str, Any] = {
-        "confidence": np.array([answer.confidence or 0.0 for answer in kept]),
-        "labels": np.array([0 if answer.confidence is None else answer.grade for answer in kept]),
-        "ids": np.array([answer.id for answer in kept]),
+        "confidence": np.array([answer.confidence or 0.0 for answer in stated]),
+        "labels": np.array([0 if answer.confidence is None else answer.grade for answer in stated]),
+        "ids": np.array([answer.id for answer in stated]),
     }
-    if len({answer.epoch for answer in kept}) > 1:
+    if len({answer.epoch for answer in stated}) > 1:
         arrays["clusters"] = arrays["ids"]
-        arrays["ids"] = np.array([f"{answer.id}, epoch {answer.epoch}" for answer in kept])
+        arrays["ids"] = np.array([f"{answer.id}, epoch {answer.epoch}" for answer in stated])
     for array, name in (("groups", columns.group), ("clusters", columns.cluster)):
         if name is not None:
             arrays.pop(array, None)
         if name not in (None, "none"):
-            arrays[array] = np.array([getattr(answer, array.removesuffix("s")) for answer in kept])
-    notes = (FROM_LOGPROBS,) if any(answer.from_tokens for answer in kept) else ()
+            arrays[array] = np.array([getattr(answer, array.removesuffix("s")) for answer in stated])
+    notes = (FROM_LOGPROBS,) if any(answer.from_tokens for answer in stated) else ()
     roles = ColumnRoles("confidence", columns.confidence or DEFAULT_FIELD, {})
     return build_table(str(file), arrays, roles, columns, missing=missing, notes=notes, rows_known=True)
 

@@ -80,13 +80,13 @@ def jsonl_blocks(
     for number, record in json_objects(file, growing):
         if names is not None and len(names) < MOST_COLUMNS:
             names.update(dict.fromkeys(record))
-        kept = {name: value for name, value in record.items() if wanted(name)}
-        columns.update(dict.fromkeys(kept))
+        fields = {name: value for name, value in record.items() if wanted(name)}
+        columns.update(dict.fromkeys(fields))
         if len(columns) > MOST_COLUMNS:
             fix = "put the scores of a row into one list"
             raise InputError(str(file), expected=f"at most {MOST_COLUMNS:,} names", got="more", fix=fix)
-        block.append((number, kept))
-        filled += len(kept)
+        block.append((number, fields))
+        filled += len(fields)
         cells = len(block) * (len(columns) + 1)
         if len(block) >= rows or cells > BATCH_CELLS or cells > SPARSE_CELLS + 8 * filled:
             yield _frame(file, block, columns, kinds)

@@ -48,12 +48,12 @@ class NpzArchive:
 
     def shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """The shape and the type of every array, by its header."""
-        result = {}
+        shapes = {}
         for name, info in self._members.items():
             with self.archive.open(info) as stream:
                 shape, dtype = _header(stream)
-            result[name] = shape, str(dtype)
-        return result
+            shapes[name] = shape, str(dtype)
+        return shapes
 
     @property
     def _members(self) -> dict[str, zipfile.ZipInfo]:

@@ -30,10 +30,10 @@ def preview(path: str | Path, rows: int = 5) -> Preview:
             lines = [(_cell(name), " x ".join(map(str, shape)), kind) for name, (shape, kind) in shapes.items()]
             return Preview(tuple(shapes), ("array", "shape", "type"), tuple(lines[:MOST_COLUMNS]))
         names = column_names(file)
-        shown = names[:MOST_COLUMNS]
-        first = next(table_batches(file, rows, lambda name: name in shown), None)
+        columns = names[:MOST_COLUMNS]
+        first = next(table_batches(file, rows, lambda name: name in columns), None)
     cells = () if first is None else tuple(tuple(map(_cell, row)) for row in first.rows())
-    head = shown if first is None else first.columns
+    head = columns if first is None else first.columns
     return Preview(tuple(names), tuple(map(_cell, head)), cells)
 
 

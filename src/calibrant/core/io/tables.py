@@ -97,7 +97,7 @@ def readable(file: Path) -> Iterator[None]:
 def _quiet() -> Iterator[None]:
     """Hold back the output to stderr, and drop it on an error: on a damaged file Polars prints pages of Rust."""
     try:
-        kept = os.dup(2)
+        stderr = os.dup(2)
     except OSError:  # there is none
         yield
         return
@@ -106,8 +106,8 @@ def _quiet() -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr, 2)
+            os.close(stderr)
         output.seek(0)
         if text := output.read():
             os.write(2, text)

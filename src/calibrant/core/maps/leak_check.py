@@ -59,8 +59,8 @@ class Fingerprint:
         hashes, counts = np.unique(rows[_zero_bits(rows, likely)], return_counts=True)
         if likely and len(hashes) <= KEPT:  # many rows are alike
             hashes, counts = np.unique(rows, return_counts=True)
-        level, kept = _first(hashes, KEPT)
-        return cls(p.n, level, hashes[:kept], counts[:kept], None if p.ids is None else Names.of(p.ids, rows))
+        level, count = _first(hashes, KEPT)
+        return cls(p.n, level, hashes[:count], counts[:count], None if p.ids is None else Names.of(p.ids, rows))
 
     def share_seen(self, p: Predictions) -> float:
         """About which share of these rows is among the fingerprinted ones; 0 below 2 %, or if chance explains it."""
@@ -125,8 +125,8 @@ class Names:
     @classmethod
     def of(cls, ids: npt.NDArray[Any], rows: Hashes, level: int | None = None) -> "Names":
         hashes, first = np.unique(_hash_ids(ids), return_index=True)
-        level, kept = _first(hashes, KEPT_IDS) if level is None else (level, int(_zero_bits(hashes, level).sum()))
-        return cls(level, hashes[:kept], rows[first[:kept]])
+        level, count = _first(hashes, KEPT_IDS) if level is None else (level, int(_zero_bits(hashes, level).sum()))
+        return cls(level, hashes[:count], rows[first[:count]])
 
     def share_of(self, ids: npt.NDArray[Any], rows: Hashes) -> float:
         """The share of these named rows that are the same under the same name.

@@ -216,9 +216,9 @@ class Map:
         return f"<table><caption>Map: {escape(self.calibrator)}, {of}</caption>{cells}</table>"
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))
+        numbers = ", ".join(f"{k}={v:.4g}" for k, v in self.parameters.items() if isinstance(v, float))
         of = f"k={self.k}" if self.task == "multiclass" else self.task
-        return f"Map({self.calibrator}, {of}{', ' + shown if shown else ''}, {self.fit.diagnosis})"
+        return f"Map({self.calibrator}, {of}{', ' + numbers if numbers else ''}, {self.fit.diagnosis})"
 
 
 def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:

@@ -61,7 +61,7 @@ class RowData:
         return {name: array for name, array in named.items() if array is not None}
 
     def take(self, rows: Ints) -> "RowData":
-        taken: dict[str, Any] = {name: array[rows] for name, array in self.arrays().items()}
+        arrays: dict[str, Any] = {name: array[rows] for name, array in self.arrays().items()}
         if self.clusters is not None:  # numbered without gaps
-            taken["clusters"] = np.unique(taken["clusters"], return_inverse=True)[1]
-        return replace(self, **taken)
+            arrays["clusters"] = np.unique(arrays["clusters"], return_inverse=True)[1]
+        return replace(self, **arrays)

@@ -216,20 +216,20 @@ def check_weights(weights: npt.ArrayLike, n: int) -> Array | None:
     if values.shape != (n,):
         raise InputError("weights", expected=f"shape ({n},)", got=f"shape {values.shape}", fix="give one per row")
     check_finite("weights", values[:, None], "replace or drop these rows")
-    given = values.astype(np.float64)
-    if given.min() < 0:
-        row = int(given.argmin())
-        got = f"{given[row]:g} in row {row}"
+    w = values.astype(np.float64)
+    if w.min() < 0:
+        row = int(w.argmin())
+        got = f"{w[row]:g} in row {row}"
         raise InputError("weights", expected="0 or more", got=got, fix="drop rows that must not count, or weigh them 0")
-    if given.max() == 0:
+    if w.max() == 0:
         raise InputError(
             "weights", expected="at least one above 0", got="all 0", fix="leave them out to weigh all alike"
         )
-    if given.min() == given.max():
+    if w.min() == w.max():
         return None
-    if np.all(given == np.floor(given)) and given.max() < MOST_COUNT:
-        return np.asarray(given / np.gcd.reduce(given.astype(np.int64)))
-    return np.asarray(given / given.mean())
+    if np.all(w == np.floor(w)) and w.max() < MOST_COUNT:
+        return np.asarray(w / np.gcd.reduce(w.astype(np.int64)))
+    return np.asarray(w / w.mean())
 
 
 def check_seen(seen: npt.ArrayLike) -> float:

@@ -30,20 +30,20 @@ def resample_counts(n: int, resamples: int, seed: int, clusters: Ints | None = N
     rng = np.random.default_rng(seed)
     units = n if clusters is None else int(clusters.max()) + 1
     batch = max(1, BATCH_ELEMENTS // n)
-    kept = _kept_counts(units, resamples, seed) if units * resamples <= KEPT_ELEMENTS else None
+    known = _draw_all_counts(units, resamples, seed) if units * resamples <= KEPT_ELEMENTS else None
     for start in range(0, resamples, batch):
         size = min(batch, resamples - start)
-        counts = _draw_counts(rng, units, size) if kept is None else kept[start : start + size].astype(np.int64)
+        counts = _draw_counts(rng, units, size) if known is None else known[start : start + size].astype(np.int64)
         yield counts if clusters is None else counts[:, clusters]
 
 
 @lru_cache(maxsize=1)
-def _kept_counts(units: int, resamples: int, seed: int) -> npt.NDArray[np.uint16]:
+def _draw_all_counts(units: int, resamples: int, seed: int) -> npt.NDArray[np.uint16]:
     """All resamples of few rows: one measure after the other asks for the same ones."""
-    rng, kept = np.random.default_rng(seed), np.empty((resamples, units), dtype=np.uint16)
+    rng, counts = np.random.default_rng(seed), np.empty((resamples, units), dtype=np.uint16)
     for i in range(resamples):
-        kept[i] = _draw_counts(rng, units, 1)[0]
-    return kept
+        counts[i] = _draw_counts(rng, units, 1)[0]
+    return counts
 
 
 def _draw_counts(rng: np.random.Generator, units: int, size: int) -> Ints:

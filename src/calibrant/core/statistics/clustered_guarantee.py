@@ -62,14 +62,14 @@ def answered_clusters(curve: Curve, cluster: Ints | None, most_errors: float, co
                 break
             best = min(best, evidence.first(row))
     weight, errors = curve.weight_sum[-1] - curve.weight_sum[best], evidence.errors[best:].sum()
-    found = best < curve.n
+    possible = best < curve.n
     return AnsweredRows(
-        threshold=float(curve.scores[evidence.last_tie(best)]) if found else None,
+        threshold=float(curve.scores[evidence.last_tie(best)]) if possible else None,
         n=float(weight),
         errors=float(errors),
         total=curve.n,
         share=float(weight / curve.total),
-        rows_needed=curve.n if found else evidence.rows_needed(starts, alpha),
+        rows_needed=curve.n if possible else evidence.rows_needed(starts, alpha),
     )
 
 

@@ -33,9 +33,9 @@ class ClusteredOutcomes:
         """The correlation at which drawn residuals agree within clusters as much as the observed ones, and a margin."""
         unit = weights / np.sqrt(np.maximum(scores * (1 - scores), 1e-12))
 
-        def agreement(drawn: Array) -> Array:
+        def agreement(samples: Array) -> Array:
             """Sum of the products of all pairs of residuals within clusters, of each row of outcomes (b, n)."""
-            residuals = (drawn - scores) * unit
+            residuals = (samples - scores) * unit
             sums = np.stack([np.bincount(clusters, one) for one in residuals])
             return np.asarray((sums**2).sum(axis=1) - (residuals**2).sum(axis=1))
 

@@ -51,14 +51,14 @@ def consistency_band(
     """
     rng, points = np.random.default_rng(seed), gather_points(curve, BAND_POINTS, BAND_POINTS // 2)
     starts = np.append(0, points.ends[:-1])
-    drawn = None
+    samples = None
     if clusters is not None:
-        drawn = ClusteredOutcomes.estimate(curve.scores, curve.outcomes, clusters, curve.weights, rng).draws(
+        samples = ClusteredOutcomes.estimate(curve.scores, curve.outcomes, clusters, curve.weights, rng).draws(
             resamples, rng
         )
     fits = np.empty((resamples, len(at)))
     for i in range(resamples):
-        outcomes = (rng.random(curve.n) < curve.scores) if drawn is None else next(drawn)
+        outcomes = (rng.random(curve.n) < curve.scores) if samples is None else next(samples)
         means = np.add.reduceat(outcomes * curve.weights, starts) / points.weight
         fits[i] = np.interp(at, *fit_isotonic(points.at, means, points.weight))
     low, high = np.quantile(fits, [(1 - level) / 2, (1 + level) / 2], axis=0)

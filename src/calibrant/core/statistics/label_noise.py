@@ -52,7 +52,7 @@ class LabelNoise:
         few = np.copysign(out, self.gaps)
         return self.gaps / (self.value or 1.0), few / (float(out.sum()) or 1.0)
 
-    def shown(self, errors: Array, direction: Array) -> Array:
+    def expected_values(self, errors: Array, direction: Array) -> Array:
         """The value that each true error in this direction would show, (errors, draws)."""
         known = np.linspace(0.0, float(errors[-1]), GRID)
         values = np.stack([np.abs(error * direction + self.noise).sum(axis=1) for error in known])
@@ -80,15 +80,15 @@ class ErrorPairs:
         from scipy.special import ndtr, ndtri
 
         errors = np.linspace(0.0, REACH * max(a.value, b.value), FINE)
-        shown_a, shown_b = (np.concatenate([m.shown(errors, d) for d in m.directions]) for m in (a, b))
+        values_a, values_b = (np.concatenate([m.expected_values(errors, d) for d in m.directions]) for m in (a, b))
         errors, widest = np.tile(errors, 2), -float(ndtri(NUISANCE / 2))
-        kept_a, kept_b = _plausible(a.value, shown_a, widest), _plausible(b.value, shown_b, widest)
-        difference = shown_b[None, kept_b] - shown_a[kept_a, None]
+        index_a, index_b = _plausible(a.value, values_a, widest), _plausible(b.value, values_b, widest)
+        difference = values_b[None, index_b] - values_a[index_a, None]
         off = np.abs(b.value - a.value - difference.mean(axis=2))
         spread = difference.std(axis=2, ddof=1)
         distance = np.divide(off, spread, out=np.where(off > 0, np.inf, 0.0), where=spread > 0)
         chance = np.minimum(2 * ndtr(-distance) + 2 * NUISANCE, 1.0)
-        return cls(errors[kept_a], errors[kept_b], np.asarray(chance))
+        return cls(errors[index_a], errors[index_b], np.asarray(chance))
 
     @property
     def p_value(self) -> float:
@@ -109,8 +109,8 @@ def correct_probs(p: Predictions) -> Array:
     probs = np.concatenate([block for _, block in q.prob_rows()])
     w = np.ones(p.n) if p.weights is None else np.asarray(p.weights, dtype=np.float64)
     w = w * (p.n / w.sum())
-    seen, expected = np.bincount(p.labels, w, minlength=p.k), w @ probs
-    probs *= (seen + PRIOR_ROWS) / (expected + PRIOR_ROWS)
+    observed, expected = np.bincount(p.labels, w, minlength=p.k), w @ probs
+    probs *= (observed + PRIOR_ROWS) / (expected + PRIOR_ROWS)
     return np.asarray(probs / probs.sum(axis=1, keepdims=True))
 
 
@@ -126,8 +126,8 @@ def draw_labels(probs: Array, seed: int, draws: int = DRAWS) -> Ints:
     return np.asarray(np.minimum(labels, probs.shape[1] - 1).T)
 
 
-def _plausible(value: float, shown: Array, widest: float) -> Ints:
+def _plausible(value: float, values: Array, widest: float) -> Ints:
     """Which true errors could have shown this value; the nearest alone where none could."""
-    off, spread = np.abs(value - shown.mean(axis=1)), shown.std(axis=1, ddof=1)
-    kept = np.flatnonzero(off <= widest * spread)
-    return kept if len(kept) else np.array([int(off.argmin())])
+    off, spread = np.abs(value - values.mean(axis=1)), values.std(axis=1, ddof=1)
+    index = np.flatnonzero(off <= widest * spread)
+    return index if len(index) else np.array([int(off.argmin())])

@@ -41,11 +41,11 @@ def mean_of_levels(p: Predictions, rows: Array, possible: Array, level: float = 
     mean = float(values @ share)
     unseen = np.setdiff1d(possible, values)  # of these together no row was seen, so the dearest stands for all
     ends = [unseen.min(initial=values[usual]), unseen.max(initial=values[usual])]
-    kept = np.arange(len(values)) != usual
-    cost = np.append(values[kept], ends) - values[usual]
-    share = np.append(share[kept], [0.0, 0.0])
+    others = np.arange(len(values)) != usual
+    cost = np.append(values[others], ends) - values[usual]
+    share = np.append(share[others], [0.0, 0.0])
     units = p.effective if p.clusters is None else _worth(p.clusters, level) * len(np.unique(p.clusters))
-    below, above = clopper_pearson(share, np.append(count[kept], [units, units]), level)
+    below, above = clopper_pearson(share, np.append(count[others], [units, units]), level)
     low, high = cost * below, cost * above
     apart = np.sqrt(share / (1 - share))
     together = -np.outer(apart, apart) * np.outer(np.sign(cost), np.sign(cost))  # shares crowd each other out

@@ -78,8 +78,8 @@ class Sampling:
         if self.paired or self.clusters is not None:
             parts = pieces(len(row), BLOCK)
             return self.gather_jointly(((row[part], bin_of[part], residual[part]) for part in parts), bins)
-        kept = bin_of >= 0
-        row, bin_of, residual = row[kept], bin_of[kept], residual[kept]
+        inside = bin_of >= 0
+        row, bin_of, residual = row[inside], bin_of[inside], residual[inside]
         w = self._weights[row]
 
         def sums(values: Array) -> Array:
@@ -94,8 +94,8 @@ class Sampling:
         """The same for rows that all count alike, some at a time."""
         first, second = np.zeros(bins), np.zeros(bins)
         for part in pieces(len(bin_of), BLOCK):
-            kept = bin_of[part] >= 0
-            b, r = bin_of[part][kept], residual[part][kept]
+            inside = bin_of[part] >= 0
+            b, r = bin_of[part][inside], residual[part][inside]
             first += np.bincount(b, r, minlength=bins)
             second += np.bincount(b, r**2, minlength=bins)
         value = first / self.n
@@ -114,9 +114,9 @@ class Sampling:
         group = group if self.clusters is None else group[self.clusters]
         sums = np.zeros(groups * bins)
         for row, bin_of, residual in blocks:
-            kept = np.flatnonzero(bin_of >= 0)
-            weighted = residual[kept] if self.weights is None else self._weights[row[kept]] * residual[kept]
-            np.add.at(sums, group[row[kept]].astype(np.int64) * bins + bin_of[kept], weighted)
+            inside = np.flatnonzero(bin_of >= 0)
+            weighted = residual[inside] if self.weights is None else self._weights[row[inside]] * residual[inside]
+            np.add.at(sums, group[row[inside]].astype(np.int64) * bins + bin_of[inside], weighted)
         each, size = sums.reshape(groups, bins), np.bincount(group, self.weights, groups).astype(np.float64)
         total = size.sum()
         value = each.sum(axis=0) / total
@@ -200,9 +200,9 @@ def of_norm(field: NoisyValues, value: float | None = None) -> Spread:
         inside = along**2 - floor**2 + error**2
         return np.where(inside > 0, error + along - np.sqrt(np.maximum(inside, 0.0)), error)
 
-    seen, preferred = off(field.value), off(_noisiest(field.noise))
-    wider = min(seen, preferred, key=lambda draws: float(np.quantile(draws, 0.025)))
-    return Spread(error, wider, seen, floor)
+    observed, preferred = off(field.value), off(_noisiest(field.noise))
+    wider = min(observed, preferred, key=lambda draws: float(np.quantile(draws, 0.025)))
+    return Spread(error, wider, observed, floor)
 
 
 def of_largest(field: NoisyValues, *, unequal: bool = False) -> Spread:

@@ -60,23 +60,23 @@ def find_temperature(p: Predictions) -> Temperature:
     near = 0.0
     if p.n > 4 * SAMPLE:  # cheap steps first, on a few rows and in float32: the end does not depend on them
         few = _scores_of(p.take(np.linspace(0, p.n - 1, SAMPLE).astype(np.int64)))
-        found = None if few.worst >= 0 else _solve(few, near, np.float32, SAMPLE_STEP)
-        near = near if found is None else found.s
+        optimum = None if few.worst >= 0 else _solve(few, near, np.float32, SAMPLE_STEP)
+        near = near if optimum is None else optimum.s
     if not native.is_available():  # whose passes take as long in float64
-        found = _solve(scores, near, np.float32, ROUGH_STEP)
-        near = near if found is None else found.s
-    found = _solve(scores, near, np.float64, SMALL_STEP)
-    if found is None:
+        optimum = _solve(scores, near, np.float32, ROUGH_STEP)
+        near = near if optimum is None else optimum.s
+    optimum = _solve(scores, near, np.float64, SMALL_STEP)
+    if optimum is None:
         return _without_optimum("anti-informative")
-    T = float(np.exp(-found.s))
-    curvature = found.curvature
+    T = float(np.exp(-optimum.s))
+    curvature = optimum.curvature
     if curvature <= 0:
         stderr = np.inf
     elif p.clusters is None:
         stderr = float(T / np.sqrt(p.effective * curvature))
     else:
-        stderr = T * _cluster_error(scores.gradients(found.s), p) / curvature
-    return Temperature(T, stderr, min(found.gradient, sys.float_info.max), "converged")
+        stderr = T * _cluster_error(scores.gradients(optimum.s), p) / curvature
+    return Temperature(T, stderr, min(optimum.gradient, sys.float_info.max), "converged")
 
 
 def _without_optimum(diagnosis: Diagnosis) -> Temperature:

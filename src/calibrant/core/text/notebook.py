@@ -14,13 +14,13 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     >>> html_table("", ["measure", "value"], [["ece<1>", "0.07"]])
     '<table><tr><th>measure</th><th>value</th></tr><tr><th>ece&lt;1&gt;</th><td>0.07</td></tr></table>'
     """
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    heading = f"<caption>{escape(caption)}</caption>" if caption else ""
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(
         f"<tr><th>{escape(first)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
         for first, *cells in rows
     )
-    return f"<table>{said}<tr>{names}</tr>{body}</table>"
+    return f"<table>{heading}<tr>{names}</tr>{body}</table>"
 
 
 def text_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -109,12 +109,12 @@ def apart(values: Sequence[float], digits: int, *, sign: bool = False) -> list[s
     (['-0.12000', '-0.00004'], ['+0.0000', '+0.0000'])
     """
     finest = [round(value, MOST_DIGITS) for value in values]  # noise of the last bits is no difference
-    kept, plus = [value if fine else 0.0 for value, fine in zip(values, finest, strict=True)], "+" if sign else ""
+    rounded, plus = [value if fine else 0.0 for value, fine in zip(values, finest, strict=True)], "+" if sign else ""
     while True:
-        shown = [f"{value:{plus}.{digits}f}" for value in kept]
-        hidden = sign and any(fine and not float(text) for fine, text in zip(finest, shown, strict=True))
-        if (len(set(shown)) >= len(set(finest)) and not hidden) or digits >= MOST_DIGITS:
-            return shown
+        texts = [f"{value:{plus}.{digits}f}" for value in rounded]
+        hidden = sign and any(fine and not float(text) for fine, text in zip(finest, texts, strict=True))
+        if (len(set(texts)) >= len(set(finest)) and not hidden) or digits >= MOST_DIGITS:
+            return texts
         digits += 1
 
 
@@ -164,8 +164,8 @@ def chance(p: float) -> str:
     >>> chance(0.000999), chance(0.032)
     ('p < 0.001', 'p = 0.032')
     """
-    shown = p_value(p)
-    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def count(number: int, what: str = "", many: str | None = None) -> str:
@@ -192,10 +192,10 @@ def list_words(names: Sequence[str], most: int = 4) -> str:
     >>> list_words(["a"]), list_words(["a", "b"]), list_words(["a", "b", "c", "d", "e"], most=3)
     ('a', 'a and b', 'a, b, c and 2 more')
     """
-    shown = list(names)
-    if len(shown) > most:
-        shown = [*shown[:most], f"{len(names) - most} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    listed = list(names)
+    if len(listed) > most:
+        listed = [*listed[:most], f"{len(names) - most} more"]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
 
 
 def join_clauses(parts: Sequence[str], most: int = 8) -> str:

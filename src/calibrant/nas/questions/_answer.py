@@ -92,8 +92,8 @@ class Answer:
     @property
     def verdict(self) -> Verdict:
         """Agrees with the published answer only if every main claim holds."""
-        said = {claim.verdict for claim in self.claims if claim.main}
-        return "differs" if "differs" in said else "agrees" if said == {"agrees"} else "inconclusive"
+        verdicts = {claim.verdict for claim in self.claims if claim.main}
+        return "differs" if "differs" in verdicts else "agrees" if verdicts == {"agrees"} else "inconclusive"
 
 
 def format_value(n: Number) -> str:

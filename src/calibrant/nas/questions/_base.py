@@ -63,10 +63,10 @@ class Question:
         import polars as pl
 
         self.check(table)
-        kept = table.select(*KEYS, *self.needs, *(name for name in (*self.wants, COPIES) if name in table.columns))
-        kept = kept.with_columns(pl.lit(None).alias(name) for name in self.wants if name not in table.columns)
-        kept = kept.with_columns(pl.col(*self.needs, *self.wants).cast(pl.Float64))
-        n = Networks(kept, self)
+        columns = table.select(*KEYS, *self.needs, *(name for name in (*self.wants, COPIES) if name in table.columns))
+        columns = columns.with_columns(pl.lit(None).alias(name) for name in self.wants if name not in table.columns)
+        columns = columns.with_columns(pl.col(*self.needs, *self.wants).cast(pl.Float64))
+        n = Networks(columns, self)
         claims, numbers, pictures = self.study(n)
         return Answer(
             question=self.name,

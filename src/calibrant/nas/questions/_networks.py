@@ -45,17 +45,19 @@ class Networks:
         """The rows with a number in each of these columns, and resamples of them."""
         q = self.question
         values = {column: frame[column].to_numpy().astype(np.float64) for column in columns}
-        kept = np.all([np.isfinite(v) for v in values.values()], axis=0)
-        return NetworkResamples({c: v[kept] for c, v in values.items()}, int(kept.sum()), q.resamples, q.most, q.seed)
+        complete = np.all([np.isfinite(v) for v in values.values()], axis=0)
+        return NetworkResamples(
+            {c: v[complete] for c, v in values.items()}, int(complete.sum()), q.resamples, q.most, q.seed
+        )
 
     def populations(self, spaces: tuple[str, ...]) -> list[Population]:
-        result = []
+        populations = []
         for space in spaces:
             for data in self.data(space):
                 rows = int(((self.table["space"] == space) & (self.table["data"] == data)).sum())
                 unique = self.of(space, data)
-                result.append(Population(space, data, rows, unique.height, int(unique["constant"].sum() or 0)))
-        return result
+                populations.append(Population(space, data, rows, unique.height, int(unique["constant"].sum() or 0)))
+        return populations
 
 
 def plain(data: str) -> str:

@@ -47,9 +47,9 @@ class Accuracy(Question):
                 r = n.resample(frame, ("accuracy", ECE))
                 numbers.append(number("tau of accuracy and ECE", f"{data}, {where}", r.n, r.tau("accuracy", ECE)))
                 colour = ",colour=auc_cifar10c" if frame["auc_cifar10c"].is_not_null().any() else ""
-                drawn = frame.select(*self.needs, *self.wants)
+                columns = frame.select(*self.needs, *self.wants)
                 pictures.append(
-                    Picture(f"{data}, {where}", f"study_scatter:most=600,x=accuracy,y={ECE}{colour}", drawn)
+                    Picture(f"{data}, {where}", f"study_scatter:most=600,x=accuracy,y={ECE}{colour}", columns)
                 )
             r = n.resample(n.of("topology", data, unique=False), ("accuracy", ECE))
             e = r.value_of_tau("accuracy", ECE)

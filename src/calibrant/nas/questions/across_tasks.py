@@ -47,8 +47,10 @@ class AcrossTasks(Question):
             every = _taus(n, joined, data, "unique topologies", ALL)
             copies = _taus(n, _join(n, data, unique=False), data, "all with copies", {}, intervals=False)
             names = {_name(d, column): f"{short(column)} {d}" for d in data for column in COLUMNS}
-            drawn = top.select(names.keys()).rename(names)
-            pictures = [Picture(f"The {top.height} most accurate topologies", "rank_heatmap", drawn)] * (len(data) < 6)
+            columns = top.select(names.keys()).rename(names)
+            pictures = [Picture(f"The {top.height} most accurate topologies", "rank_heatmap", columns)] * (
+                len(data) < 6
+            )
         claims = [
             judge(
                 "the calibration of an accurate architecture does not carry over to another data set", best, below=LIKE

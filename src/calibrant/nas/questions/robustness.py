@@ -69,13 +69,13 @@ class Robustness(Question):
                 first[order].append(mean)
                 numbers += [*robust, *(_tau(n, head, q, where) for q in (*CALIBRATION, *OUTSIDE))]
                 pictures += _pictures(ranked, data, order)
-        told = {order: [x for x in each if x.networks] for order, each in first.items()}
+        known = {order: [x for x in each if x.networks] for order, each in first.items()}
         says = "ECE is the higher, the higher the robust accuracy, among the {} accurate networks"
         claims = [
-            judge(says.format("most"), told["most"], above=0.3),
+            judge(says.format("most"), known["most"], above=0.3),
             judge("corruption accuracy follows ECE over all networks", corrupted, above=0.05),
             judge("out-of-distribution AUROC says little about ECE over all networks", outside, below=0.2, above=-0.2),
-            judge(says.format("least"), told["least"], above=0.3, main=False),
+            judge(says.format("least"), known["least"], above=0.3, main=False),
         ]
         numbers = [x for x in numbers if x.networks]
         return claims, first["most"] + first["least"] + numbers, pictures
@@ -111,7 +111,7 @@ def _pictures(ranked: "pl.DataFrame", data: str, order: str) -> list[Picture]:
     """tau against N, in two pictures that have colours enough."""
     import polars as pl
 
-    drawn = []
+    pictures = []
     for kind, columns in (("robust accuracies", (*ATTACKED, *CORRUPTED)), ("other columns", (*CALIBRATION, *OUTSIDE))):
         rows: list[dict[str, Any]] = []
         for size in _sizes(ranked.height):
@@ -124,5 +124,5 @@ def _pictures(ranked: "pl.DataFrame", data: str, order: str) -> list[Picture]:
         if table["tau"].is_finite().any():
             words = f"Kendall's tau-b of ECE with {kind} over the N {order} accurate topologies on {data}."
             title = f"The N {order} accurate on {data}: {kind}"
-            drawn.append(Picture(title, "study_scatter:most=600,x=N,y=tau,colour=column", table, words))
-    return drawn
+            pictures.append(Picture(title, "study_scatter:most=600,x=N,y=tau,colour=column", table, words))
+    return pictures

@@ -111,8 +111,8 @@ class Space:
             raise InputError("sample", expected=f"1 to {len(every)}", got=str(count), fix="ask for fewer networks")
         first = [self.find(arch) for arch in self.extremes][:count] if extremes else []
         rest = sorted(set(every) - {self.unique(arch) for arch in first}, key=self.index)
-        drawn = np.random.default_rng(seed).permutation(len(rest))[: count - len(first)]
-        return first + [rest[i] for i in drawn]
+        order = np.random.default_rng(seed).permutation(len(rest))[: count - len(first)]
+        return first + [rest[i] for i in order]
 
     def params(self, arch: str, *, classes: int = 10, channels: int = 3) -> int:
         """Trained numbers."""

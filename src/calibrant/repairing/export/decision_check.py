@@ -30,9 +30,9 @@ def trial_scores(m: Map) -> tuple[Floats, Predictions]:
     return probs, q
 
 
-def compare_decisions(d: Decision, p: Predictions, said: npt.ArrayLike, what: str) -> None:
+def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, what: str) -> None:
     """An error unless an export decides as the decision does, wherever rounding cannot matter."""
-    expected, got = d(p), np.asarray(said)
+    expected, got = d(p), np.asarray(decisions)
     steady = np.ones(p.n, dtype=bool)
     for by in (-MARGIN, MARGIN):
         steady &= _moved(d, p, by) == expected

@@ -86,15 +86,15 @@ def decision_to_onnx(d: Decision, path: str | Path) -> ExportedFile:
     nodes = decision_nodes(d, SCORES, PROBS_OUTPUT, DECISION)
     sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
     kinds = [(SCORES, types.FLOAT, sizes), (PROBS_OUTPUT, types.FLOAT, sizes), (DECISION, types.INT64, ["batch"])]
-    taken, *given_back = (helper.make_tensor_value_info(*kind) for kind in kinds)
-    model = _model(helper.make_graph(nodes.nodes, "calibrant", [taken], given_back, nodes.constants))
+    graph_input, *graph_outputs = (helper.make_tensor_value_info(*kind) for kind in kinds)
+    model = _model(helper.make_graph(nodes.nodes, "calibrant", [graph_input], graph_outputs, nodes.constants))
     _describe(model, m)
-    told = {name: value for name, value in d.to_dict().items() if name in ("aim", "words", "policy", "settings")}
-    model.metadata_props.add(key="calibrant.decision", value=json.dumps(told))
+    facts = {name: value for name, value in d.to_dict().items() if name in ("aim", "words", "policy", "settings")}
+    model.metadata_props.add(key="calibrant.decision", value=json.dumps(facts))
     scores, p = trial_scores(m)
-    probs, said = _run(model, {SCORES: scores}, PROBS_OUTPUT, DECISION)
+    probs, decisions = _run(model, {SCORES: scores}, PROBS_OUTPUT, DECISION)
     largest, rows = compare_outputs(m, p, np.reshape(probs, (p.n, -1)), "onnx")
-    compare_decisions(d, p, said, "onnx")
+    compare_decisions(d, p, decisions, "onnx")
     data = model.SerializeToString()
     onnx.checker.check_model(data)
     write_whole(path, lambda stream: stream.write(data))
@@ -147,8 +147,8 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
     _check_scores(m, values, f"{file}, output {old.name}", scores)
     are_probs = scores == "probs"
     both = has_one_score(m) and values.ndim == 2 and values.shape[1] == 2
-    name, taken, copy = PROBS_OUTPUT if are_probs else OUTPUT, _names(model.graph), 1
-    while any(one.startswith(_prefix(copy)) for one in taken) or _number_name(name, copy) in taken:
+    name, used, copy = PROBS_OUTPUT if are_probs else OUTPUT, _names(model.graph), 1
+    while any(one.startswith(_prefix(copy)) for one in used) or _number_name(name, copy) in used:
         copy += 1  # the classifier has a map already
     joint = _Joint(old=old.name, new=_number_name(name, copy), are_probs=are_probs, rank=values.ndim, both=both)
     nodes = nodes_of(m, _prefix(copy), joint.old, joint.new, are_probs=are_probs, rank=joint.rank, both=both)
@@ -288,10 +288,10 @@ def _type_words(output: Any) -> str:
 def _describe(model: Any, m: Map) -> None:
     """Say in the model which map it carries."""
     whole = m.to_dict()
-    told = {
+    facts = {
         key: whole[key] for key in ("calibrant_map", "calibrator", "k", "task", "parameters", "keeps_argmax", "fit")
     }
-    values = {"calibrant.map": json.dumps(told), "calibrant.version": version("calibrant")}
+    values = {"calibrant.map": json.dumps(facts), "calibrant.version": version("calibrant")}
     for old in [one for one in model.metadata_props if one.key in values]:
         model.metadata_props.remove(old)
     for key, value in values.items():

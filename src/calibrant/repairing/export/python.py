@@ -55,10 +55,10 @@ def _try_rows(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]
         return p, [[calibrate(s)] for s in p.probs[:, 1].tolist()]
     if m.task != "choice":
         return p, [calibrate(row) for row in logits.tolist()]
-    said = np.zeros(logits.shape)
+    outputs = np.zeros(logits.shape)
     for row, options in enumerate(np.isfinite(logits)):
-        said[row, options] = calibrate(logits[row, options].tolist())
-    return p, said
+        outputs[row, options] = calibrate(logits[row, options].tolist())
+    return p, outputs
 
 
 def decision_to_python(d: Decision, path: str | Path) -> ExportedFile:
@@ -68,16 +68,16 @@ def decision_to_python(d: Decision, path: str | Path) -> ExportedFile:
     room: dict[str, Any] = {"__name__": "calibrant_snippet"}
     exec(compile(text, str(path), "exec"), room)  # our own text, as above
     logits = trial_logits(d.map)[:: max(1, 240 * d.map.k**2 // TRIAL_WORK)]
-    said: list[int] = []
+    decisions: list[int] = []
 
     def calibrate(row: Any) -> Any:
         calibrated, decision = room["decide"](row)
-        said.append(decision)
+        decisions.append(decision)
         return calibrated
 
     p, probs = _try_rows(d.map, calibrate, logits)
     differences = compare_outputs(d.map, p, probs, "python")
-    compare_decisions(d, p, said, "python")
+    compare_decisions(d, p, decisions, "python")
     write_whole(path, lambda stream: stream.write(text.encode()))
     return ExportedFile(Path(path), "python", *differences)
 
@@ -135,10 +135,10 @@ def _decide_lines(m: Map, policy: Policy) -> str:
         ]
     else:
         costs = [] if policy.matrix is None else policy.matrix.T.tolist()
-        said = "    s = calibrate(score)" if has_one_score(m) else "    probs = calibrate(logits)"
+        line = "    s = calibrate(score)" if has_one_score(m) else "    probs = calibrate(logits)"
         lines += [
             '    """The calibrated probabilities, and the class of least expected cost or -1 for handing over."""',
-            said,
+            line,
             *(["    probs = [1 - s, s]"] if has_one_score(m) else []),
             f"    costs = [sum(c * v for c, v in zip(row, probs)) for row in {_literal(costs, 4)}]",
             "    least = costs.index(min(costs))",

@@ -138,12 +138,12 @@ def _compare(
                 for f, s in zip(families, starts[:-1], strict=True)
             ]
         )
-        kept = np.isfinite(each)
-        if kept.any():
+        complete = np.isfinite(each)
+        if complete.any():
             weights = np.concatenate(
-                [np.array(f.weights) * (k / kept.sum()) for f, k in zip(families, kept, strict=True)]
+                [np.array(f.weights) * (k / complete.sum()) for f, k in zip(families, complete, strict=True)]
             )
-            effects.append((measure, contrast(noise[measure], weights, confidence=settings.level), each[kept]))
+            effects.append((measure, contrast(noise[measure], weights, confidence=settings.level), each[complete]))
     return tuple(effects)
 
 
@@ -180,11 +180,11 @@ def _by_confidence(
                 if measure == "accuracy":  # the same answers
                     continue
                 old, new = noise[a][measure], noise[b][measure]
-                kept = np.flatnonzero(np.isfinite(old.value) & np.isfinite(new.value))
-                if len(kept):
-                    both = joined_noise(old.at(kept), new.at(kept))
-                    weights = np.repeat([-1.0, 1.0], len(kept)) / len(kept)
-                    each = new.value[kept] - old.value[kept]
+                complete = np.flatnonzero(np.isfinite(old.value) & np.isfinite(new.value))
+                if len(complete):
+                    both = joined_noise(old.at(complete), new.at(complete))
+                    weights = np.repeat([-1.0, 1.0], len(complete)) / len(complete)
+                    each = new.value[complete] - old.value[complete]
                     effects.append((measure, contrast(both, weights, confidence=settings.level), each))
             how = (
                 f"{b} minus {a}, mean over {len(able)} models that have all of {', '.join(columns)}, on common answers"

@@ -308,7 +308,7 @@ def _reason(counts: ConfidenceCounts, used: int) -> str | None:
 def _notes(column: str, models: Sequence[str], counts: Sequence[ConfidenceCounts]) -> list[str]:
     """What was strange in one column of confidences, counted."""
     rows = sum(one.rows for one in counts)
-    said = []
+    notes = []
     for what, number in (
         ("have no confidence", [one.missing for one in counts]),
         ("have a confidence above 1", [one.above for one in counts]),
@@ -317,15 +317,15 @@ def _notes(column: str, models: Sequence[str], counts: Sequence[ConfidenceCounts
         if sum(number):
             some = [i for i in np.argsort(number)[::-1] if number[i]]
             most = fmt.list_words([f"{models[i]} {number[i]:,}" for i in some], most=3)
-            said.append(f"{column}: {sum(number):,} of {rows:,} answers {what} ({most}).")
+            notes.append(f"{column}: {sum(number):,} of {rows:,} answers {what} ({most}).")
     if silent := [models[i] for i, one in enumerate(counts) if not one.used]:
-        said.append(f"{column}: not ranked, because no answer has a confidence: {fmt.list_words(silent, most=12)}.")
+        notes.append(f"{column}: not ranked, because no answer has a confidence: {fmt.list_words(silent, most=12)}.")
     if few := [one.distinct for one in counts if 0 < one.distinct < FEW_VALUES]:
-        said.append(
+        notes.append(
             f"{column}: {fmt.count(len(few), 'model')} of {len(models)} use fewer than {FEW_VALUES} different values "
             f"(median {int(np.median(few))}): a step of one value can move a share answered by much."
         )
-    return said
+    return notes
 
 
 def _definitions(settings: BoardSettings) -> Mapping[str, str]:

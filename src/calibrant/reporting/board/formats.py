@@ -113,8 +113,8 @@ def _groups(board: Board) -> list[str]:
 def _transfers(board: Board) -> list[str]:
     if not board.transfers:
         return []
-    said = [f"- {say.transfer_sentence(one, board.group_column or 'group')}" for one in board.transfers]
-    return ["## Does a repair carry over?", "\n".join(said)]
+    lines = [f"- {say.transfer_sentence(one, board.group_column or 'group')}" for one in board.transfers]
+    return ["## Does a repair carry over?", "\n".join(lines)]
 
 
 def _ranks(s: Score) -> str:

@@ -51,12 +51,12 @@ def headline(board: Board) -> str:
     top = best[0].scores["before"]["ece"]
     alike = [m for m in best[1:] if m.scores["before"]["ece"].group == top.group]
     whom = f", and {fmt.count(len(alike), 'model')} cannot be told apart from it" if alike else ""
-    said = f"Of {len(best)} models {best[0].name} is calibrated best: it is off by {value('ece', top.value)} on average"
+    text = f"Of {len(best)} models {best[0].name} is calibrated best: it is off by {value('ece', top.value)} on average"
     counted = _counted(best[0])
     if counted >= MOST_COUNTED:
-        return f"{said}{whom}."
+        return f"{text}{whom}."
     others = [m for m in best if _counted(m) >= MOST_COUNTED]
-    left = f"{said}{whom}, but only {fmt.percent(counted, 0)} of its answers have a confidence."
+    left = f"{text}{whom}, but only {fmt.percent(counted, 0)} of its answers have a confidence."
     if not others:
         return left
     other = value("ece", others[0].scores["before"]["ece"].value)
@@ -75,24 +75,24 @@ def lead(board: Board) -> list[str]:
     ranked = first.ordered("ece")
     if not ranked:
         return []
-    said = [_sure(ranked, first.confidence)]
+    sentences = [_sure(ranked, first.confidence)]
     for measure in ("auroc_correct", "accuracy"):
         order = first.ordered("auroc_correct" if measure == "auroc_correct" else "accuracy")
         if order:
             score = order[0].scores["before"]["auroc_correct" if measure == "auroc_correct" else "accuracy"]
             what = "ranks right answers above wrong ones best" if measure == "auroc_correct" else "is right most often"
-            said.append(f"{order[0].name} {what} ({title_of(measure, board)} {value(measure, score.value)}).")
+            sentences.append(f"{order[0].name} {what} ({title_of(measure, board)} {value(measure, score.value)}).")
     changes = [(m.scores["after"]["ece"].value, m.change) for m in ranked if m.change is not None]
     if changes:
         better = sum(one.high < 0 for _, one in changes)
         after = float(np.mean([v for v, _ in changes]))
         before = after - float(np.mean([one.value for _, one in changes]))
-        said.append(
+        sentences.append(
             f"A repair fitted on half of the questions ({board.settings.calibrator}) takes the mean ECE on the other "
             f"half from {value('ece', before)} to {value('ece', after)}, and lowers it beyond noise for {better} of "
             f"{len(changes)} models."
         )
-    return said
+    return sentences
 
 
 def _sure(ranked: Sequence[BoardModel], confidence: str) -> str:
