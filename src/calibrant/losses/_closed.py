@@ -20,7 +20,7 @@ class ClosedLoss(RowLoss):
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         """The sum of the losses, each times `share`, and its derivatives with respect to the logits, (B, k)."""
-        raise TypeError(f"{type(self).__name__} does not say its derivatives: define closed")
+        raise TypeError(f"{type(self).__name__} does not say its derivatives: define closed_form")
 
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
         if self.reduction == "none" or not _plain_backward(logits):

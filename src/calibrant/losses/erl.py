@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from calibrant.core.torch.short_steps import LN2, number, to_bits
 from calibrant.losses._base import require
 from calibrant.losses._closed import ClosedLoss
 from calibrant.losses._soft import entropy
@@ -37,10 +38,11 @@ class ERL(ClosedLoss):
         return cross_entropy(logits, labels, reduction="none") - self.beta * entropy(logits)
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
-        probs, log_p = log_probs.exp(), log_probs.gather(1, true)
-        parts = log_probs.mul_(probs)
-        order = parts.sum(1, keepdim=True)  # minus the entropy
-        slopes = torch.add(probs, parts, alpha=self.beta).addcmul_(probs, order, value=-self.beta)
-        total = torch.sub(log_p, order, alpha=self.beta).sum().mul_(-share)
-        return total, slopes.scatter_add_(1, true, torch.full_like(order, -1.0)).mul_(share)
+        """With h minus the entropy: beta h - ln p, and p (1 - beta h + beta ln p) - onehot."""
+        bits, true, dtype = to_bits(logits.log_softmax(1)), labels.unsqueeze(1), logits.dtype
+        slope = share * self.beta * LN2  # by a bit
+        probs, bit = bits.exp2(), bits.gather(1, true)
+        order = (probs * bits).sum(1, keepdim=True)  # h, in bits
+        slopes = torch.sub(number(share, dtype), order, alpha=slope).add(bits, alpha=slope).mul_(probs)
+        total = bit.sub_(order, alpha=self.beta).sum().mul_(number(-share * LN2, dtype))
+        return total, slopes.scatter_(1, true, -share, reduce="add")

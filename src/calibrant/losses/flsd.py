@@ -9,6 +9,7 @@ from torch import Tensor
 
 from calibrant.core.errors import InputError
 from calibrant.core.torch.focal import focal_closed, focal_rows
+from calibrant.core.torch.short_steps import number
 from calibrant.losses._base import require
 from calibrant.losses._closed import ClosedLoss
 
@@ -36,22 +37,17 @@ class FLSD(ClosedLoss):
         require(self.low >= 0, "FLSD.low", expected="0 or more", got=self.low)
         require(self.high >= 0, "FLSD.high", expected="0 or more", got=self.high)
         require(0 < self.switch < 1, "FLSD.switch", expected="between 0 and 1", got=self.switch)
-        self.usual = torch.tensor(self.high, dtype=torch.float32)  # kept: making it takes longer than using it
 
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
-        log_p = logits.detach().log_softmax(1).gather(1, labels[:, None])
-        return focal_rows(logits, labels, self._gamma(log_p).squeeze(1))
+        below = logits.detach().log_softmax(1).gather(1, labels[:, None]).squeeze(1) < math.log(self.switch)
+        return focal_rows(logits, labels, self.high + (self.low - self.high) * below.to(logits.dtype))
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        log_probs, true = logits.log_softmax(1), labels.unsqueeze(1)
+        log_probs, true, dtype = logits.log_softmax(1), labels.unsqueeze(1), logits.dtype
         log_p = log_probs.gather(1, true)
-        return focal_closed(log_probs, log_p, true, self._gamma(log_p), share)
-
-    def _gamma(self, log_p: Tensor) -> Tensor:
-        below = log_p < math.log(self.switch)
-        if log_p.dtype != torch.float32:
-            return below.to(log_p.dtype).mul_(self.low - self.high).add_(self.high)
-        return torch.add(self.usual, below, alpha=self.low - self.high)
+        below = log_p < number(math.log(self.switch), dtype)
+        gamma = torch.where(below, number(self.low, dtype), number(self.high, dtype))
+        return focal_closed(log_probs, log_p, true, gamma, share)
 
 
 def best_gamma(p: float) -> float:

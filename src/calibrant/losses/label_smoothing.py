@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from calibrant.core.torch.short_steps import number, through_log_softmax
 from calibrant.losses._base import require
 from calibrant.losses._closed import ClosedLoss
 
@@ -36,10 +37,10 @@ class LabelSmoothing(ClosedLoss):
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs, true, uniform = logits.log_softmax(1), labels.unsqueeze(1), self._uniform_share(logits)
+        each = share * uniform / logits.shape[1]
+        truth = torch.full_like(log_probs, -each).scatter_(1, true, share * (uniform - 1.0) - each)
         gains = self._mix(log_probs, true)
-        slopes = log_probs.exp_().sub_(uniform / logits.shape[1])
-        slopes.scatter_add_(1, true, torch.full_like(gains, uniform - 1.0))
-        return gains.sum().mul_(-share), slopes.mul_(share)
+        return gains.sum().mul_(number(-share, logits.dtype)), through_log_softmax(truth, log_probs)
 
     def _mix(self, log_probs: Tensor, true: Tensor) -> Tensor:
         return torch.lerp(log_probs.gather(1, true), log_probs.mean(1, keepdim=True), self._uniform_share(log_probs))

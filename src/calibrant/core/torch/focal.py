@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from calibrant.core.torch.short_steps import number, to_bits
+
 
 def focal_rows(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:
     """Focal losses (B,) of logits (B, k); gamma is a number, or a tensor that broadcasts with (B,).
@@ -17,17 +19,18 @@ def focal_rows(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:
 def focal_closed(
     log_probs: Tensor, log_p: Tensor, true: Tensor, gamma: float | Tensor, share: float
 ) -> tuple[Tensor, Tensor]:
-    """What `ClosedLoss.closed` takes: g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p; uses log_probs up.
+    """What `ClosedLoss.closed_form` gives: g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p; uses log_probs up.
 
     Few steps, because each takes longer than its arithmetic.
     """
-    off = torch.expm1(log_p)  # p - 1
-    doubt = torch.rsub(off, 1e-30)  # u, and something to divide by
-    power = (doubt**gamma).mul_(share)
+    dtype, off = log_p.dtype, torch.expm1(log_p)  # p - 1
+    doubt = number(1e-30, dtype) - off  # u, and something to divide by
+    power = (doubt**gamma).mul_(number(share, dtype))
     gain = power * log_p
-    bend = torch.addcmul(gain, gain, off)  # gain times p
+    total = gain.sum().neg_()
+    bend = gain.addcmul_(gain, off)  # gain times p
     if isinstance(gamma, Tensor):
-        g = torch.addcmul(power, bend.div_(doubt), gamma, value=-1)
+        g = power.addcmul_(bend.div_(doubt), gamma, value=-1)
     else:
-        g = torch.addcdiv(power, bend, doubt, value=-gamma)
-    return gain.sum().neg_(), log_probs.exp_().scatter_(1, true, off).mul_(g)
+        g = power.addcdiv_(bend, doubt, value=-gamma)
+    return total, to_bits(log_probs).exp2_().scatter_(1, true, off).mul_(g)
