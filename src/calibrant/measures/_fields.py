@@ -14,14 +14,13 @@ def narrow_cells(curve: Curve, rows: Sampling) -> tuple[Array, Array, NoisyValue
     cell = np.minimum((curve.scores * CELLS).astype(np.int16), np.int16(CELLS - 1))
     share = np.bincount(cell, curve.weights, CELLS) / curve.total
     middles = (np.arange(CELLS) + 0.5) / CELLS
-    return middles, share, rows.gather(lambda: curve.order, cell, curve.scores - curve.outcomes, CELLS)
+    return middles, share, rows.gather(lambda: curve.order, cell, curve.residuals, CELLS)
 
 
 def running(curve: Curve, rows: Sampling) -> NoisyValues:
     """The running sum of residuals at up to CELLS places, equally many rows apart."""
     cells = min(CELLS, curve.n)
-    cell, residual = cells_of_equal_size(curve.n, cells), curve.scores - curve.outcomes
-    sums = rows.gather(lambda: curve.order, cell, residual, cells)
+    sums = rows.gather(lambda: curve.order, cells_of_equal_size(curve.n, cells), curve.residuals, cells)
     return NoisyValues(np.cumsum(sums.value), np.cumsum(sums.noise, axis=1))
 
 

@@ -5,12 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, Closed, Curve, MassRule, Scheme, check_bins
+from calibrant.core.curves.curve import BLOCK, LONG, Bins, Closed, Curve, MassRule, Scheme, check_bins
 from calibrant.core.curves.weighted import WeightedCurves
+from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread
+from calibrant.core.statistics.residual_noise import Entries, NoisyValues, Sampling, Spread
 from calibrant.measures._measure import Measure, Streams, Unit
 from calibrant.measures._of_curve import CurveMeasure
 
@@ -72,7 +73,11 @@ class BinnedMeasure(CurveMeasure, BinOptions):
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         curve = self.curve(p)
         bins = self.make_bins(curve)
-        sums = rows.gather(lambda: curve.order, self._bin_of(curve), curve.scores - curve.outcomes, self.bins)
+        starts = self._starts(curve) if rows.joint and curve.n >= LONG and p.weights is None else None
+        if starts is None:
+            sums = rows.gather(lambda: curve.order, self._bin_of(curve), curve.residuals, self.bins)
+        else:  # without the order of the rows, which takes much time and memory where they are many
+            sums = rows.gather_jointly((self._entries(p, part, starts) for part in pieces(p.n, BLOCK)), self.bins)
         return self.spread_of(bins, NoisyValues((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise))
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
@@ -91,5 +96,15 @@ class BinnedMeasure(CurveMeasure, BinOptions):
 
         return np.array([self.of(resample(c)) for c in counts])
 
-    def _bin_of(self, curve: Curve) -> Ints:
+    def _starts(self, curve: Curve) -> Array | None:
+        return curve.bin_starts(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)
+
+    def _entries(self, p: Predictions, rows: slice, starts: Array) -> Entries:
+        """Row, bin and residual of some rows, in their own order."""
+        scores, outcomes = self.scores(p.part(rows))
+        bin_of = np.searchsorted(starts, scores, side="right") - 1
+        bin_of[bin_of == self.bins] = -1
+        return np.arange(rows.start, rows.stop), bin_of, scores - outcomes
+
+    def _bin_of(self, curve: Curve) -> Integers:
         return curve.bin_of(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.curve import Curve, Outcomes
 from calibrant.core.predictions import Predictions
 from calibrant.measures._measure import Measure
 
@@ -45,6 +45,10 @@ class CurveMeasure(OfCurve):
 
     def curve(self, p: Predictions) -> Curve:
         return p.top_label if self.scope == "top" else p.curve
+
+    def scores(self, p: Predictions) -> tuple[Array, Outcomes]:
+        """Scores and outcomes of the curve, in the order of the rows."""
+        return (p.confidence, p.correct) if self.scope == "top" else (p.score, p.outcome)
 
     def definition_for(self, p: Predictions) -> str:
         if self.scope == "top" or p.task != "binary":

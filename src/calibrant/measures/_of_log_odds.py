@@ -38,7 +38,7 @@ class LogOddsMeasure(CurveMeasure):
     def influence(self, p: Predictions) -> Array:
         """In the order of the rows, which need not be sorted for it."""
         fit, influence = self._fit(self.curve(p)), np.empty(p.n)
-        scores, outcomes = (p.confidence, p.correct) if self.scope == "top" else (p.score, p.outcome)
+        scores, outcomes = self.scores(p)
         for part in pieces(p.n, BLOCK):
             weights = np.ones(len(scores[part])) if p.weights is None else p.weights[part]
             influence[part] = fit.influence(log_odds(scores[part]), outcomes[part], weights, self.coefficient)

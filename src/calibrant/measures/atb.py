@@ -44,7 +44,7 @@ class ATB(CurveMeasure):
         curve = self.curve(p)
         cells = min(CELLS, curve.n)
         cell = cells_of_equal_size(curve.n, cells)
-        sums = rows.gather(lambda: curve.order, cell, curve.scores - curve.outcomes, cells)
+        sums = rows.gather(lambda: curve.order, cell, curve.residuals, cells)
         ends = curve.scores[np.searchsorted(cell, np.arange(cells, dtype=cell.dtype), side="right") - 1]
         root = np.sqrt(np.diff(ends, prepend=0.0, append=1.0))  # of the thresholds at which each running sum holds
         below = NoisyValues(

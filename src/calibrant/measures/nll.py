@@ -44,7 +44,7 @@ class NLL(RowMeasure):
 
     def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
         """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""
-        plain, skewed = super().bootstrap(p, draws, tail, seed), skewed_interval(p, self.rows(p), tail)
+        plain, skewed = super().bootstrap(p, draws, tail, seed), skewed_interval(p, self.numbers(p), tail)
         return Interval(min(plain.low, skewed.low), max(plain.high, skewed.high))
 
     @property

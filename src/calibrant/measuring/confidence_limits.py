@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.curve import LONG, Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -99,7 +99,7 @@ def _interval(
     if draws is None:
         size = affordable(m, p.n) if resamples is None else resamples
         if p.clusters is not None and isinstance(m, RowMeasure) and type(m).resample is RowMeasure.resample:
-            draws = _means_of_clusters(m.rows(p), p.clusters, p.weights, size, seed, progress)
+            draws = _means_of_clusters(m.numbers(p), p.clusters, p.weights, size, seed, progress)
         else:
             draws = draw(lambda counts: m.resample(p, counts), p.n, size, seed, progress, p.clusters)
     return m.bootstrap(p, draws, tail, seed), f"basic bootstrap, {len(draws):,} resamples"
@@ -175,10 +175,11 @@ def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | No
     part_of = np.empty(units, dtype=np.int16)
     for i, part in enumerate(np.array_split(np.random.default_rng(seed).permutation(units), PARTS)):
         part_of[part] = i
+    del part  # which holds all of the permutation
     if p.clusters is not None:
         part_of = part_of[p.clusters]
     if isinstance(m, RowMeasure) and type(m).__call__ is RowMeasure.__call__:
-        values = _means_of_parts(m.rows(p), part_of, p.weights)
+        values = _means_of_parts(m.numbers(p), part_of, p.weights)
     elif isinstance(m, OfCurve) and type(m).__call__ is OfCurve.__call__ and p.weights is None and p.n < LONG:
         values = _curves_of_parts(m, m.curve(p), part_of)
     else:
@@ -189,7 +190,7 @@ def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | No
 
 
 def _means_of_clusters(
-    rows: Array, clusters: Ints, weights: Array | None, resamples: int, seed: int, progress: OnDone | None
+    rows: Array, clusters: Integers, weights: Array | None, resamples: int, seed: int, progress: OnDone | None
 ) -> Array:
     """Means on resampled clusters, from one sum for each of them."""
     above, below = np.bincount(clusters, rows if weights is None else weights * rows), np.bincount(clusters, weights)

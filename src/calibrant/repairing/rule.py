@@ -25,7 +25,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers
 from calibrant.core.cached_property import cached_property
 from calibrant.core.json import NOT_IN_JSON
 from calibrant.core.statistics.bootstrap import basic_interval, p_value, resample_counts
@@ -59,7 +59,7 @@ class CandidateLosses:
     keeps_argmax: bool
     fits_positives: bool = False  # of binary predictions: the mean of P(positive) is fitted too
     weights: Array | None = None  # (n,) how many rows each is worth
-    clusters: Ints | None = None  # (n,) 0, 1, ...: rows that came together
+    clusters: Integers | None = None  # (n,) 0, 1, ...: rows that came together
     certain: bool = False  # of binary predictions: some scores are 0 or 1, so that one error costs without bound
     without_logit: bool = False  # takes scores as they are: those of 0 and 1 have no logit
     outcomes: Outcomes = "differ"

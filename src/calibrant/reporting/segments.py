@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
@@ -117,7 +117,7 @@ def _rows_of_clusters(p: Predictions, rows: float) -> float:
     return rows * alone / together if together > alone > 0 else rows
 
 
-def chance_of_gap(score: Array, hit: Array, weights: Array | None = None, clusters: Ints | None = None) -> float:
+def chance_of_gap(score: Array, hit: Array, weights: Array | None = None, clusters: Integers | None = None) -> float:
     """How often a calibrated model would be off by this much here: normal, with a correction for counts.
 
     Rows that came together may be right and wrong together: then the spread of whole clusters is asked.

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.errors import InputError
 
@@ -97,9 +97,14 @@ class Curve:
     @classmethod
     def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
         if len(scores) and scores.min() >= 0 and scores.max() <= 1 and _are_events(outcomes):
-            return cls(*_sort_pairs(scores, outcomes), partial(_order_of_pairs, scores, outcomes))
+            return cls.sort_pairs(partial(pair_up, scores, outcomes))
         order = np.argsort(scores)
         return cls(scores[order], outcomes[order].astype(np.float64), order)
+
+    @classmethod
+    def sort_pairs(cls, pairs: Callable[[], npt.NDArray[np.uint64]]) -> "Curve":
+        """From a new array of pairs (`pair_up`) at every call: a second one tells the order, if that is needed."""
+        return cls(*_sort_in_place(pairs()), lambda: np.argsort(pairs()))
 
     @cached_property
     def order(self) -> Ints:
@@ -215,23 +220,48 @@ class Curve:
             outcomes = np.diff(self._outcomes_below(cuts))
         return Bins(sizes, scores, outcomes, self.n)
 
+    def residuals(self, rows: slice) -> Array:
+        """Score minus outcome of some sorted samples."""
+        return self.scores[rows] - self.outcomes[rows]
+
     def bin_of(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> Ints:
+    ) -> Integers:
         """The bin of each sorted sample; -1 where it is in none."""
         cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
-        numbers = np.full(self.n, -1)
+        numbers: Integers = np.full(self.n, -1, dtype=np.int32) if self.n >= LONG else np.full(self.n, -1)
         for i, (start, stop) in enumerate(pairwise(cuts)):
             numbers[start:stop] = i
         return numbers
+
+    def bin_starts(
+        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
+    ) -> Array | None:
+        """The least score of each bin, and of what lies above the last; None where equal scores are in several bins.
+
+        >>> curve = Curve.sort(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]))
+        >>> curve.bin_starts(3, "mass"), curve.bin_starts(2)
+        (array([0.6, 0.7, 0.9, inf]), array([0.6, 0.6, inf]))
+        """
+        cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
+        inner = cuts[(cuts > 0) & (cuts < self.n)]
+        if np.any(self.scores[inner - 1] == self.scores[inner]):
+            return None
+        return np.asarray(np.where(cuts < self.n, self.scores[np.minimum(cuts, self.n - 1)], np.inf))
 
     def _outcomes_below(self, cuts: Ints) -> Array:
         """Outcomes among the first `cut` samples; a group of ties split by a cut shares its outcomes evenly."""
         last = self.scores[np.maximum(cuts - 1, 0)]  # of the sample before each cut: the group that it may split
         low, high = np.searchsorted(self.scores, last, side="left"), np.searchsorted(self.scores, last, side="right")
         inside = np.where(cuts > 0, (cuts - low) / (high - low), 0.0)
-        below, outcomes = self.outcome_sum[low], self.outcome_sum[high]
+        below, outcomes = self._outcomes_of_first(low), self._outcomes_of_first(high)
         return np.asarray(below + inside * (outcomes - below))
+
+    def _outcomes_of_first(self, samples: Ints) -> Array:
+        """Of the first so many samples, in ascending numbers; of long curves without running sums of all."""
+        if self.n < LONG:
+            return np.asarray(self.outcome_sum[samples])
+        return np.cumsum([float(self.outcomes[a:b].sum()) for a, b in pairwise([0, *samples])])
 
 
 class _ResampledCurve(Curve):
@@ -285,7 +315,7 @@ def _are_events(outcomes: Outcomes) -> bool:
     return outcomes.dtype == np.bool_ or bool(np.all((outcomes == 0) | (outcomes == 1)))
 
 
-def _pairs(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
+def pair_up(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
     """One integer for each score in [0, 1] and its outcome, in order: such scores leave the first bits free."""
     pairs = (scores + 0.0).view(np.uint64)  # + 0: there are two zeros
     pairs <<= np.uint64(1)
@@ -293,9 +323,8 @@ def _pairs(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
     return pairs
 
 
-def _sort_pairs(scores: Array, outcomes: Outcomes) -> tuple[Array, Array]:
+def _sort_in_place(pairs: npt.NDArray[np.uint64]) -> tuple[Array, Array]:
     """Scores in ascending order with their outcomes, of many rows in one byte each: no sort of row numbers."""
-    pairs = _pairs(scores, outcomes)
     pairs.sort()
     if len(pairs) < LONG:
         return (pairs >> np.uint64(1)).view(np.float64), (pairs & np.uint64(1)).astype(np.float64)
@@ -305,10 +334,6 @@ def _sort_pairs(scores: Array, outcomes: Outcomes) -> tuple[Array, Array]:
         ordered[part] = pairs[part] & np.uint64(1)
     pairs >>= np.uint64(1)
     return pairs.view(np.float64), ordered  # type: ignore[return-value]  # whole numbers do as well
-
-
-def _order_of_pairs(scores: Array, outcomes: Outcomes) -> Ints:
-    return np.argsort(_pairs(scores, outcomes))
 
 
 def check_bins(count: int, classes: int = 1) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.curve import (
     Bins,
@@ -96,7 +96,7 @@ class WeightedCurve(Curve):
 
     def bin_of(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> Ints:
+    ) -> Integers:
         """The bin of each sorted sample (of its middle, where an edge splits it); -1 where it is in none."""
         if scheme == "mass" and mass_rule == "sort":
             middle = self.weight_sum[:-1] + self.weights / 2

@@ -1,6 +1,6 @@
 """Predictions: the scores of a classifier and the true labels, validated once, never changed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -8,11 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Ints, lock
+from calibrant.core.arrays import Array, Floats, Integers, Ints, lock
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, Closed, Curve
+from calibrant.core.curves.curve import LONG, Bins, Closed, Curve, Outcomes, pair_up
 from calibrant.core.curves.native import Top
 from calibrant.core.curves.softmax import curves_of, entropy_of, share_out, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
@@ -24,8 +24,8 @@ from calibrant.core.io.missing import MissingCount, MissingPolicy
 from calibrant.core.io.save import save_predictions
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.keywords import spell_out_keywords
-from calibrant.core.parallel import pieces
-from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS, PROBABILITY_FLOOR
+from calibrant.core.parallel import pieces, run_pieces
+from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS, PART_ROWS, PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import hold, without_absent
 from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, Task
 from calibrant.core.predictions.rows import row_numbers, split_rows
@@ -56,7 +56,7 @@ class Predictions:
     score_type: ScoreType
     row_data: RowData
     _score_only: Array | None  # (n,) where rows have one score, the probability of their event; `values` is derived
-    _given_labels: Ints | npt.NDArray[np.bool_] | None  # labels, or outcomes beside _score_only; None without labels
+    _given_labels: Integers | npt.NDArray[np.bool_] | None  # or outcomes beside _score_only; None without labels
 
     @classmethod
     @spell_out_keywords()
@@ -224,7 +224,7 @@ class Predictions:
     def __init__(
         self,
         values: Floats,
-        labels: Ints | npt.NDArray[np.bool_] | None,
+        labels: Integers | npt.NDArray[np.bool_] | None,
         score_type: ScoreType,
         row_data: RowData | None = None,
         top: Top | None = None,
@@ -272,6 +272,26 @@ class Predictions:
         values = self.values if self._score_only is None else self._score_only
         labels = None if self._given_labels is None else self._given_labels[rows]
         return Predictions(values[rows], labels, self.score_type, self.row_data.take(rows))
+
+    def part(self, rows: slice) -> "Predictions":
+        """Rows that follow each other, without a copy; clusters keep their numbers."""
+        values = self.values if self._score_only is None else self._score_only
+        labels = None if self._given_labels is None else self._given_labels[rows]
+        return Predictions(values[rows], labels, self.score_type, self.row_data.part(rows))
+
+    def by_parts(
+        self, of: Callable[["Predictions"], npt.NDArray[Any]], dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[Any]:
+        """One number per row; of very many rows part by part, so that nothing but the result is as long as they are."""
+        if self.n < LONG:
+            return of(self)
+        numbers = np.empty(self.n, dtype=dtype)
+
+        def work(rows: slice) -> None:
+            numbers[rows] = of(self.part(rows))
+
+        run_pieces(work, pieces(self.n, PART_ROWS), self.n * self.k)
+        return numbers
 
     def split(self, fraction: float = 0.5, *, seed: int = 0) -> tuple["Predictions", "Predictions"]:
         """Two disjoint random parts, the first holding `fraction` of the rows."""
@@ -326,7 +346,7 @@ class Predictions:
         return self.row_data.weights
 
     @property
-    def clusters(self) -> Ints | None:
+    def clusters(self) -> Integers | None:
         return self.row_data.shared_clusters
 
     @property
@@ -374,7 +394,7 @@ class Predictions:
         return lock(self._known_labels.astype(np.int64, copy=False))
 
     @property
-    def _known_labels(self) -> Ints | npt.NDArray[np.bool_]:
+    def _known_labels(self) -> Integers | npt.NDArray[np.bool_]:
         if self._given_labels is None:
             raise InputError(
                 "predictions",
@@ -414,19 +434,26 @@ class Predictions:
         """Whether the row is positive (binary predictions), or predicted right (all others)."""
         if self.row_data.task != "binary":
             return self.correct
-        return lock(self.labels == 1) if self._score_only is None else lock(self._known_labels.astype(bool, copy=False))
+        labels = self._known_labels
+        return lock(labels == 1) if self._score_only is None else lock(labels.astype(bool, copy=False))
 
     @cached_property
     def curve(self) -> Curve:
         """Score against outcome, sorted once: the input of binned, kernel and ranking measures."""
         if self.row_data.task != "binary":
             return self.top_label
-        return sort_curve(self.score, self.outcome, self.row_data.weights)
+        return self._sort_curve(lambda p: (p.score, p.outcome))
 
     @cached_property
     def top_label(self) -> Curve:
         """Confidence against correctness, sorted once."""
-        return sort_curve(self.confidence, self.correct, self.row_data.weights)
+        return self._sort_curve(lambda p: (p.confidence, p.correct))
+
+    def _sort_curve(self, pairs: Callable[["Predictions"], tuple[Array, Outcomes]]) -> Curve:
+        if self.n < LONG or self.row_data.weights is not None:
+            return sort_curve(*pairs(self), self.row_data.weights)
+        rows = self.part(slice(None))  # which keeps nothing of what is computed here
+        return Curve.sort_pairs(lambda: rows.by_parts(lambda p: pair_up(*pairs(p)), np.uint64))
 
     @cached_property
     def _event_prob(self) -> Array:
@@ -435,7 +462,7 @@ class Predictions:
             return self._score_only
         if self.score_type == "probs":
             return self.values[:, 1].astype(np.float64)
-        return np.exp(self.values[:, 1] - self._top.largest) / self._top.total
+        return self.by_parts(lambda p: np.exp(p.values[:, 1] - p._top.largest) / p._top.total)
 
     def mean(self, rows: npt.ArrayLike) -> float:
         """Mean of one number per row, by the rows' weights."""
@@ -464,24 +491,22 @@ class Predictions:
 
     @cached_property
     def confidence(self) -> Array:
-        return (
-            self._score_only
-            if self._score_only is not None and self.row_data.task == "confidence"
-            else self._top.confidence
-        )
+        if self._score_only is not None and self.row_data.task == "confidence":
+            return self._score_only
+        return lock(self.by_parts(lambda p: p._top.confidence))
 
     @cached_property
     def predicted(self) -> Ints:
         """The class of the largest score (the lowest index wins a tie), unless the rows carry another prediction."""
-        return self._top.predicted
+        return lock(self.by_parts(lambda p: p._top.predicted, np.int64))
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
         if self._score_only is not None and self.row_data.task == "confidence":
             return lock(self._known_labels.astype(bool, copy=False))
-        if self._score_only is not None and self._carried is None:
+        if self._score_only is not None and self.row_data.predicted is None:
             return lock((self._score_only > 1 - self._score_only) == self._known_labels)
-        return lock(self.predicted == self.labels)
+        return lock(self.by_parts(lambda p: p.predicted == p._known_labels, np.bool_))
 
     @property
     def largest_logit(self) -> Floats:
@@ -513,10 +538,13 @@ class Predictions:
     def true_log_prob(self) -> Array:
         """Its logarithm, without a floor when it comes from logits."""
         if self.score_type == "logits":
-            with np.errstate(over="ignore"):
-                return lock(self._at_label - self._top.largest - np.log(self._top.total))
+            return lock(self.by_parts(Predictions._true_log_softmax))
         logs = np.maximum(self._at_label, PROBABILITY_FLOOR)
         return lock(np.log(logs, out=logs))
+
+    def _true_log_softmax(self) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(self._at_label - self._top.largest - np.log(self._top.total))
 
     @property
     def squared_probs_sum(self) -> Array:

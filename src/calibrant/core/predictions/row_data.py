@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict, cast
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.arrays import Array, Floats, Integers, Ints
 from calibrant.core.io.missing import MissingCount
 
 Task = Literal["multiclass", "binary", "confidence", "choice"]
@@ -43,7 +43,7 @@ class RowData:
     seen: float = 0.0  # share of these rows that the map which produced them was fitted on
     weights: Array | None = None  # (n,) counts of rows, or shares whose mean is one
     unit: float = 1.0  # the user's weight that became a weight of one: batches of a stream need the same unit
-    clusters: Ints | None = None  # 0, 1, ...: rows of one cluster depend on each other
+    clusters: Integers | None = None  # 0, 1, ...: rows of one cluster depend on each other
     task: Task = "multiclass"
     exists: npt.NDArray[np.bool_] | None = None  # (n, k) the options that each row has, where rows differ
     classes: tuple[str, ...] = ()  # names of the classes, where they have any
@@ -51,7 +51,7 @@ class RowData:
     notes: tuple[str, ...] = ()  # how a file was read, for readers of the numbers
 
     @property
-    def shared_clusters(self) -> Ints | None:
+    def shared_clusters(self) -> Integers | None:
         """The clusters, unless each has one row: such rows are as independent as rows without clusters."""
         single = self.clusters is not None and len(self.clusters) > 0 and self.clusters.max() + 1 == len(self.clusters)
         return None if single else self.clusters
@@ -59,6 +59,10 @@ class RowData:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         named = {name: getattr(self, name) for name in ARRAYS}
         return {name: array for name, array in named.items() if array is not None}
+
+    def part(self, rows: slice) -> "RowData":
+        """Of rows that follow each other; clusters keep their numbers."""
+        return replace(self, **{name: array[rows] for name, array in self.arrays().items()})  # type: ignore[arg-type]
 
     def take(self, rows: Ints) -> "RowData":
         arrays: dict[str, Any] = {name: array[rows] for name, array in self.arrays().items()}

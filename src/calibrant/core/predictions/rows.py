@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Ints
+from calibrant.core.arrays import Integers, Ints
 from calibrant.core.errors import InputError
 
 
@@ -18,7 +18,7 @@ def row_numbers(index: npt.ArrayLike, n: int) -> Ints:
     return rows
 
 
-def split_rows(n: int, fraction: float, seed: int, clusters: Ints | None) -> tuple[Ints, Ints]:
+def split_rows(n: int, fraction: float, seed: int, clusters: Integers | None) -> tuple[Ints, Ints]:
     """Two disjoint random parts of n rows, the first holding `fraction` of them, each in order."""
     first = round(n * fraction)
     if not 0 < first < n:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Ints
+from calibrant.core.arrays import Array, Floats, Integers, Ints
 from calibrant.core.curves import native
+from calibrant.core.curves.curve import LONG
 from calibrant.core.curves.native import Top
 from calibrant.core.curves.softmax import Scan, scan_logits
 from calibrant.core.errors import InputError, ProbabilitiesAsLogitsWarning, unknown_name
@@ -41,7 +42,7 @@ class PredictionArrays(NamedTuple):
     """Valid arrays, in the order in which `Predictions` takes them."""
 
     values: Floats
-    labels: Ints | npt.NDArray[np.bool_] | None
+    labels: Integers | npt.NDArray[np.bool_] | None
     score_type: ScoreType
     row_data: RowData
     top: Top | None = None
@@ -98,9 +99,15 @@ def from_scores(
             ProbabilitiesAsLogitsWarning,
             stacklevel=4,
         )
-    valid = None if truth is None else check_labels(truth, *checked.shape)
+    narrow = None if truth is None else _narrow(check_labels(truth, *checked.shape), checked.shape[1])
     row_data = replace(check_row_data(len(checked), rows), classes=names)
-    return PredictionArrays(checked, valid, score_type, row_data, None if scan is None else scan.top)
+    top = None if scan is None or len(checked) >= LONG else scan.top
+    return PredictionArrays(checked, narrow, score_type, row_data, top)
+
+
+def _narrow(labels: Ints, k: int) -> Integers:
+    """Labels of very many rows in as few bytes as k classes need."""
+    return labels if len(labels) < LONG else labels.astype(np.min_scalar_type(k - 1))
 
 
 def _scan(score_type: ScoreType, values: Values, options: Values | None) -> Scan | None:
@@ -337,7 +344,7 @@ def _flat_rows(rows: Rows, places: tuple[int, ...]) -> Rows:
 
     rows = map_rows(rows, flat)
     if "clusters" not in rows and len(places) > 1 and 1 < places[0] < n:
-        rows["clusters"] = np.repeat(np.arange(places[0]), n // places[0])
+        rows["clusters"] = np.repeat(np.arange(places[0], dtype=np.int32), n // places[0])
     return rows
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Ints, is_text
+from calibrant.core.arrays import Array, Floats, Integers, Ints, is_text
+from calibrant.core.curves.curve import LONG
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions.logit_range import hold
@@ -198,11 +199,12 @@ def check_row_data(n: int, rows: Rows) -> RowData:
     )
 
 
-def _number_clusters(names: npt.NDArray[Any]) -> Ints:
+def _number_clusters(names: npt.NDArray[Any]) -> Integers:
     """Clusters as 0, 1, ... without gaps; numbers in ascending order, as those of pixels are, need no sorting."""
     if names.dtype.kind in "iu" and len(names) and np.all(names[1:] >= names[:-1]):
-        clusters = np.zeros(len(names), dtype=np.int64)
-        np.cumsum(names[1:] != names[:-1], out=clusters[1:])
+        few = len(names) < LONG
+        clusters: Integers = np.zeros(len(names), dtype=np.int64) if few else np.zeros(len(names), dtype=np.int32)
+        np.cumsum(names[1:] != names[:-1], dtype=clusters.dtype, out=clusters[1:])
         return clusters
     return np.unique(names, return_inverse=True)[1]
 

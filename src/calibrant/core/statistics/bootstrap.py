@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.errors import InputError
 
 BATCH_ELEMENTS = 1 << 22  # counts held at a time
@@ -22,7 +22,7 @@ class Interval:
     high: float
 
 
-def resample_counts(n: int, resamples: int, seed: int, clusters: Ints | None = None) -> Iterator[Ints]:
+def resample_counts(n: int, resamples: int, seed: int, clusters: Integers | None = None) -> Iterator[Ints]:
     """How often each of n rows occurs in each resample, in batches (b, n); the same for the same seed.
 
     Rows of one cluster (0, 1, ... of each row) come together.
@@ -56,7 +56,7 @@ def draw(
     resamples: int,
     seed: int,
     progress: OnDone | None = None,
-    clusters: Ints | None = None,
+    clusters: Integers | None = None,
 ) -> Array:
     """The measure on every resample."""
     draws = []

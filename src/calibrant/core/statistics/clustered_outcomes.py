@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers
 
 GRID = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 0.97, 1.0])  # correlations that are tried
 TRIES = 30  # sets of outcomes at each of them
@@ -23,12 +23,12 @@ class ClusteredOutcomes:
     """Scores with their clusters (0, 1, ...) and weights, and the correlation that outcomes are drawn with."""
 
     scores: Array  # (n,)
-    clusters: Ints  # (n,)
+    clusters: Integers  # (n,)
     correlation: float
 
     @classmethod
     def estimate(
-        cls, scores: Array, outcomes: Array, clusters: Ints, weights: Array, rng: np.random.Generator
+        cls, scores: Array, outcomes: Array, clusters: Integers, weights: Array, rng: np.random.Generator
     ) -> "ClusteredOutcomes":
         """The correlation at which drawn residuals agree within clusters as much as the observed ones, and a margin."""
         unit = weights / np.sqrt(np.maximum(scores * (1 - scores), 1e-12))

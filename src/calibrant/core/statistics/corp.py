@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.loess import gather_points
 from calibrant.core.statistics.clustered_outcomes import ClusteredOutcomes
@@ -43,7 +43,7 @@ def corp_terms(curve: Curve, kind: Score = "brier") -> CorpTerms:
 
 
 def consistency_band(
-    curve: Curve, at: Array, *, level: float, resamples: int, seed: int, clusters: Ints | None = None
+    curve: Curve, at: Array, *, level: float, resamples: int, seed: int, clusters: Integers | None = None
 ) -> tuple[Array, Array]:
     """Where the isotonic fit of calibrated scores lies, pointwise: outcomes are drawn from the scores and fitted again.
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.isotonic import fit_isotonic
@@ -62,7 +62,7 @@ def folds_by_confidence(p: Predictions, folds: int) -> Ints:
     return assign_folds(order[np.lexsort((shuffled, confidence[order]))], p.clusters, folds)
 
 
-def assign_folds(order: Ints, clusters: Ints | None, folds: int) -> Ints:
+def assign_folds(order: Ints, clusters: Integers | None, folds: int) -> Ints:
     """The fold of each row when rows are assigned in turn in this order, those of a cluster with the first of them.
 
     >>> assign_folds(np.array([3, 1, 0, 2]), np.array([0, 1, 0, 2]), 2)  # clusters 2, 1 and 0 in turn

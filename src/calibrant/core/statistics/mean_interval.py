@@ -35,9 +35,11 @@ def skewed_interval(p: Predictions, rows: Array, tail: float) -> Interval:
     >>> round(found.low, 3), round(found.high, 3)
     (-0.244, 3.046)
     """
-    w = np.ones(p.n) if p.weights is None else p.weights
     mean = p.mean(rows)
-    apart = w * (rows - mean) / w.sum()
+    apart = rows - mean  # and in place from here on: rows may be many
+    if p.weights is not None:
+        apart *= p.weights
+    apart /= p.n if p.weights is None else p.weights.sum()
     apart = apart if p.clusters is None else np.bincount(p.clusters, apart).astype(np.float64)
     error = float(np.sqrt((apart**2).sum() * len(apart) / (len(apart) - 1)))
     if error == 0:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
 
@@ -93,7 +93,7 @@ def _shares(p: Predictions, at: Ints, levels: int, level: float) -> tuple[Array,
     return share, fewer * np.minimum(count, float(p.n))
 
 
-def _worth(clusters: Ints, level: float) -> float:
+def _worth(clusters: Integers, level: float) -> float:
     """What few clusters leave of the effective number of rows: their variance is itself an estimate."""
     from scipy.special import stdtrit
 

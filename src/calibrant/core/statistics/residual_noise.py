@@ -62,40 +62,49 @@ class Sampling:
     draws: int = 1000
     seed: int = 0
     weights: Array | None = None
-    clusters: Ints | None = None
+    clusters: Integers | None = None
     paired: bool = False
     calibrated: bool = False
 
-    def gather(self, row: Ints | Callable[[], Ints], bin_of: Integers, residual: Array, bins: int) -> NoisyValues:
+    @property
+    def joint(self) -> bool:
+        """Whether rows share their noise, with each other or with those of another model."""
+        return self.paired or self.clusters is not None
+
+    def gather(
+        self, row: Ints | Callable[[], Ints], bin_of: Integers, residual: Array | Callable[[slice], Array], bins: int
+    ) -> NoisyValues:
         """Weighted sum of the residuals in each bin, over the sum of weights; a row in bin -1 is in none.
 
         Each row stands in one bin, which makes bins independent to first order: their noise needs no resampled rows.
-        `row` may be how to find the rows, which is needed only where they differ in weight or share their noise.
+        `row` may be how to find the rows, which is needed only where they differ in weight or share their noise;
+        `residual` may be how to find those of some samples.
         """
-        if not self.paired and self.clusters is None and self.weights is None:
-            return self._gather_alike(bin_of, residual, bins)
+        residuals = residual if callable(residual) else residual.__getitem__
+        if not self.joint and self.weights is None:
+            return self._gather_alike(bin_of, residuals, bins)
         row = row() if callable(row) else row
-        if self.paired or self.clusters is not None:
+        if self.joint:
             parts = pieces(len(row), BLOCK)
-            return self.gather_jointly(((row[part], bin_of[part], residual[part]) for part in parts), bins)
+            return self.gather_jointly(((row[part], bin_of[part], residuals(part)) for part in parts), bins)
         inside = bin_of >= 0
-        row, bin_of, residual = row[inside], bin_of[inside], residual[inside]
+        row, bin_of, off = row[inside], bin_of[inside], residuals(slice(None))[inside]
         w = self._weights[row]
 
         def sums(values: Array) -> Array:
             return np.bincount(bin_of, values, minlength=bins).astype(np.float64)
 
         total, square = self._weights.sum(), float(self._weights @ self._weights)
-        value = sums(w * residual) / total
-        squares = sums((w * residual) ** 2) - 2 * value * sums(w**2 * residual) + value**2 * square
+        value = sums(w * off) / total
+        squares = sums((w * off) ** 2) - 2 * value * sums(w**2 * off) + value**2 * square
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / total)
 
-    def _gather_alike(self, bin_of: Integers, residual: Array, bins: int) -> NoisyValues:
+    def _gather_alike(self, bin_of: Integers, residuals: Callable[[slice], Array], bins: int) -> NoisyValues:
         """The same for rows that all count alike, some at a time."""
         first, second = np.zeros(bins), np.zeros(bins)
         for part in pieces(len(bin_of), BLOCK):
             inside = bin_of[part] >= 0
-            b, r = bin_of[part][inside], residual[part][inside]
+            b, r = bin_of[part][inside], residuals(part)[inside]
             first += np.bincount(b, r, minlength=bins)
             second += np.bincount(b, r**2, minlength=bins)
         value = first / self.n
@@ -117,13 +126,22 @@ class Sampling:
             inside = np.flatnonzero(bin_of >= 0)
             weighted = residual[inside] if self.weights is None else self._weights[row[inside]] * residual[inside]
             np.add.at(sums, group[row[inside]].astype(np.int64) * bins + bin_of[inside], weighted)
-        each, size = sums.reshape(groups, bins), np.bincount(group, self.weights, groups).astype(np.float64)
+        each, size = sums.reshape(groups, bins), self._group_sizes(group, groups)
         total = size.sum()
         value = each.sum(axis=0) / total
         if self.calibrated:
             return NoisyValues(value, weights @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
         each = (each - size[:, None] * value) / total * np.sqrt(groups / max(groups - 1, 1))
         return NoisyValues(value, weights @ each)
+
+    def _group_sizes(self, group: Integers, groups: int) -> Array:
+        """The weight of the rows in each group; without weights some rows at a time."""
+        if self.weights is not None:
+            return np.bincount(group, self.weights, groups).astype(np.float64)
+        sizes = np.zeros(groups)
+        for part in pieces(len(group), BLOCK):
+            sizes += np.bincount(group[part], minlength=groups)
+        return sizes
 
     def independent(self, value: Array, error: Array) -> NoisyValues:
         """Normal noise of these standard errors."""
