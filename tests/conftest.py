@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 from real_data import ABSENT, FOLDER, real_data
-from synthetic import DATA, drawn, rounded
+from synthetic import DATA, draw_rows, rounded
 
 from calibrant.core.predictions import Predictions
 from calibrant.data import DEMO_TEST
@@ -49,7 +49,7 @@ def make_data():
 @pytest.fixture
 def p():
     """A plain data set: 120 rows, 4 classes, overconfident."""
-    return Predictions.from_logits(*drawn(120, 4, seed=12, sharpness=2.0))
+    return Predictions.from_logits(*draw_rows(120, 4, seed=12, sharpness=2.0))
 
 
 @pytest.fixture
@@ -62,6 +62,16 @@ def tied():
 def real_file(request):
     """Predictions of real networks: those that come with calibrant and, in `make slow`, files beside the repository."""
     return request.param
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Threads of torch that wait for each other cost minutes on a busy machine."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

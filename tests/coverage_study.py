@@ -34,7 +34,7 @@ MISSING = "-"  # not measured yet
 REFERENCE = 500_000  # rows of the set that stands for infinitely many
 
 
-def drawn(kind, n, seed, k=5):
+def draw_rows(kind, n, seed, k=5):
     """Logits, and the true probability of every class (n, k)."""
     rng = np.random.default_rng(seed)
     logits = 2 * rng.normal(size=(n, k))
@@ -57,12 +57,12 @@ def labelled(logits, true, seed):
 
 def sets(kind, n, count, k=5):
     for seed in range(count):
-        yield labelled(*drawn(kind, n, seed, k), seed)
+        yield labelled(*draw_rows(kind, n, seed, k), seed)
 
 
 @lru_cache(maxsize=1)
 def _reference(kind, k):
-    logits, true = drawn(kind, REFERENCE, 2**31, k)
+    logits, true = draw_rows(kind, REFERENCE, 2**31, k)
     return labelled(logits, true, 2**31), true
 
 
@@ -100,29 +100,29 @@ def _truth(m, kind):
     return truth(m, kind)
 
 
-def coverage(found, kind, n, count):
+def coverage(measures, kind, n, count):
     """The share of sets whose interval holds the truth, of each of the measures, all on the same sets and resamples."""
-    held = dict.fromkeys(found, 0)
+    covered = dict.fromkeys(measures, 0)
     for seed, p in enumerate(sets(kind, n, count)):
-        drawn = _resampled([m for m in found if not _of_known_noise(m)], p, seed)
-        for m in found:
-            ends = find_limits(m, p, tail=0.025, resamples=RESAMPLES, seed=seed, draws=drawn.get(m))
-            held[m] += ends.low <= _truth(m, kind) + 1e-9 and _truth(m, kind) <= ends.high + 1e-9
-    return {m: times / count for m, times in held.items()}
+        draws = _resampled([m for m in measures if not _of_known_noise(m)], p, seed)
+        for m in measures:
+            ends = find_limits(m, p, tail=0.025, resamples=RESAMPLES, seed=seed, draws=draws.get(m))
+            covered[m] += ends.low <= _truth(m, kind) + 1e-9 and _truth(m, kind) <= ends.high + 1e-9
+    return {m: times / count for m, times in covered.items()}
 
 
-def _resampled(found, p, seed):
+def _resampled(measures, p, seed):
     """Every measure on the same resamples; measures of the curve read the same resampled curves."""
     counts = np.concatenate(list(resample_counts(p.n, RESAMPLES, seed)))
-    of_curve = [m for m in found if type(m).resample is CurveMeasure.resample]
+    of_curve = [m for m in measures if type(m).resample is CurveMeasure.resample]
     values = [[m.on(curve) for m in of_curve] for curve in map(p.curve.repeat, counts)]
-    own = {m: m.resample(p, counts) for m in found if m not in of_curve}
+    own = {m: m.resample(p, counts) for m in measures if m not in of_curve}
     return own | dict(zip(of_curve, np.array(values).T, strict=True))
 
 
 @cache
 def _of_known_noise(m):
-    p = labelled(*drawn("calibrated", 100, 0), 0)
+    p = labelled(*draw_rows("calibrated", 100, 0), 0)
     return m.spread(p, sampling(p, 0)) is not None or m.influence(p) is not None
 
 

@@ -23,7 +23,7 @@ from calibrant import datasets
 WNIDS = ("n01443537", "n01629819", "n01641577")
 
 
-def drawn(n, k, height, width, channels, seed):
+def draw_images(n, k, height, width, channels, seed):
     """Random images, and labels in which every class occurs."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % k)
@@ -55,7 +55,7 @@ def planes(images):
 def fashion_mnist(folder):
     expected = {}
     for part, stem, n in (("train", "train", 20), ("test", "t10k", 10)):
-        images, labels = expected[part] = drawn(n, 10, 28, 28, 1, n)
+        images, labels = expected[part] = draw_images(n, 10, 28, 28, 1, n)
         content = struct.pack(">IIII", 0x803, n, 28, 28) + images.tobytes()
         (folder / f"{stem}-images-idx3-ubyte.gz").write_bytes(gzip.compress(content))
         (folder / f"{stem}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, n) + bytes(labels.tolist()))
@@ -63,7 +63,7 @@ def fashion_mnist(folder):
 
 
 def cifar10(folder, form="binary"):
-    expected = {"train": drawn(50, 10, 32, 32, 3, 1), "test": drawn(10, 10, 32, 32, 3, 2)}
+    expected = {"train": draw_images(50, 10, 32, 32, 3, 1), "test": draw_images(10, 10, 32, 32, 3, 2)}
     if form == "parquet":
         return write_parquet(folder, expected, "img", "label")
     inside = folder / {"binary": "cifar-10-batches-bin", "python": "cifar-10-batches-py"}[form]
@@ -82,7 +82,7 @@ def cifar10(folder, form="binary"):
 
 
 def cifar100(folder, form="python"):
-    expected = {"train": drawn(200, 100, 32, 32, 3, 1), "test": drawn(100, 100, 32, 32, 3, 2)}
+    expected = {"train": draw_images(200, 100, 32, 32, 3, 1), "test": draw_images(100, 100, 32, 32, 3, 2)}
     if form == "parquet":
         return write_parquet(folder, expected, "img", "fine_label", coarse_label=3)
     for part, (images, labels) in expected.items():
@@ -100,20 +100,20 @@ def cifar100(folder, form="python"):
 
 
 def cifar10_1(folder):
-    images, labels = drawn(20, 10, 32, 32, 3, 4)
+    images, labels = draw_images(20, 10, 32, 32, 3, 4)
     np.save(folder / "cifar10.1_v6_data.npy", images)
     np.save(folder / "cifar10.1_v6_labels.npy", labels.astype(np.int32))
     return {"test": (images, labels)}
 
 
 def cifar10_2(folder):
-    images, labels = drawn(20, 10, 32, 32, 3, 5)
+    images, labels = draw_images(20, 10, 32, 32, 3, 5)
     np.savez(folder / "cifar102_test.npz", images=images, labels=labels)
     return {"test": (images, labels)}
 
 
 def cifar10_c(folder):
-    images, labels = drawn(50, 10, 32, 32, 3, 6)
+    images, labels = draw_images(50, 10, 32, 32, 3, 6)
     labels[:] = np.tile(np.arange(10), 5)
     np.save(folder / "gaussian_noise.npy", images)
     np.save(folder / "labels.npy", labels.astype(np.uint8))
@@ -121,14 +121,14 @@ def cifar10_c(folder):
 
 
 def svhn(folder):
-    images, labels = drawn(20, 10, 32, 32, 3, 7)
+    images, labels = draw_images(20, 10, 32, 32, 3, 7)
     y = np.where(labels == 0, 10, labels).astype(np.uint8)[:, None]
     savemat(folder / "test_32x32.mat", {"X": images.transpose(1, 2, 3, 0), "y": y}, do_compression=True)
     return {"test": (images, labels)}
 
 
 def medmnist(folder, name="pathmnist", k=9, channels=3):
-    expected = {part: drawn(2 * k, k, 28, 28, channels, i) for i, part in enumerate(("train", "val", "test"))}
+    expected = {part: draw_images(2 * k, k, 28, 28, channels, i) for i, part in enumerate(("train", "val", "test"))}
     arrays = {}
     for part, (images, labels) in expected.items():
         arrays[f"{part}_images"] = images[..., 0] if channels == 1 else images
@@ -146,7 +146,7 @@ def imagenet16_120(folder):
     for part, names in (("train", [f"train_data_batch_{i}" for i in range(1, 11)]), ("test", ["val_data"])):
         kept = []
         for i, name in enumerate(names):
-            images, labels = drawn(150, 150, 16, 16, 3, i)
+            images, labels = draw_images(150, 150, 16, 16, 3, i)
             batch = {"data": planes(images), "labels": (labels + 1).tolist(), "mean": np.ones(768)}
             (folder / name).write_bytes(pickle.dumps(batch, protocol=2 if i % 2 else 4))
             kept.append((images[labels < 120], labels[labels < 120]))
@@ -193,9 +193,9 @@ def imagenet_v2(folder):
 
 def folder(root):
     expected = {
-        "train": drawn(12, 3, 20, 30, 3, 1),
-        "val": drawn(6, 3, 20, 30, 3, 2),
-        "test": drawn(6, 3, 20, 30, 3, 3),
+        "train": draw_images(12, 3, 20, 30, 3, 1),
+        "val": draw_images(6, 3, 20, 30, 3, 2),
+        "test": draw_images(6, 3, 20, 30, 3, 3),
     }
     for part, (images, labels) in list(expected.items()):
         order = np.argsort(labels, kind="stable")
@@ -209,7 +209,7 @@ def folder(root):
 
 def hf(root):
     (root / "data").mkdir()
-    expected = {"train": drawn(24, 3, 12, 14, 3, 1), "test": drawn(9, 3, 12, 14, 3, 2)}
+    expected = {"train": draw_images(24, 3, 12, 14, 3, 1), "test": draw_images(9, 3, 12, 14, 3, 2)}
     return write_parquet(root / "data", expected, "image", "label", classes=("cat", "dog", "fox"), shards=2)
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from synthetic import drawn
+from synthetic import draw_rows
 
 from calibrant import calibrators, fit
 from calibrant.core.maps.map import Map
@@ -61,7 +61,7 @@ def map_of(name):
     if name in HAND_BUILT:
         return HAND_BUILT[name]
     k = 2 if "+" not in name and calibrators.find(name).binary else K
-    return fit(Predictions.from_logits(*drawn(300, k, seed=1, sharpness=2.0)), name)
+    return fit(Predictions.from_logits(*draw_rows(300, k, seed=1, sharpness=2.0)), name)
 
 
 ONE_SCORE = (
@@ -90,7 +90,7 @@ BY_TASK = [
 @cache
 def map_of_task(task, name):
     """The named calibrator fitted on 300 rows of another task than scores of all classes."""
-    logits, labels = drawn(300, K, seed=1, sharpness=2.0)
+    logits, labels = draw_rows(300, K, seed=1, sharpness=2.0)
     if task == "choice":
         exists = np.random.default_rng(0).random((300, K)) < 0.7
         exists[np.arange(300), labels] = exists[:, 0] = exists[:, 1] = True
@@ -115,7 +115,7 @@ def shaped_rows(m, seed=5):
 
 
 def group_map():
-    logits, labels = drawn(300, K, seed=2)
+    logits, labels = draw_rows(300, K, seed=2)
     groups = np.array(["a", "b"])[np.arange(300) % 2]
     return fit(Predictions.from_logits(logits, labels, groups=groups), "temperature", by_group=True)
 

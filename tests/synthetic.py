@@ -7,7 +7,7 @@ from calibrant.measures import find
 from calibrant.measures._positive import PositiveMeasure
 
 
-def drawn(n, k, *, seed, sharpness=1.0):
+def draw_rows(n, k, *, seed, sharpness=1.0):
     """Random logits and labels drawn from their softmax: calibrated when sharpness is 1, overconfident above."""
     rng = np.random.default_rng(seed)
     logits = 2 * rng.normal(size=(n, k))
@@ -28,7 +28,7 @@ def saturated(n, k, *, seed):
 
 
 def one_answer(right):
-    logits, _ = drawn(40, 4, seed=7)
+    logits, _ = draw_rows(40, 4, seed=7)
     top = logits.argmax(axis=1)
     return Predictions.from_logits(logits, top if right else (top + 1) % 4)
 
@@ -51,7 +51,7 @@ def two_classes(p):
 
 
 def absent_class():
-    logits, labels = drawn(60, 5, seed=8)
+    logits, labels = draw_rows(60, 5, seed=8)
     return Predictions.from_logits(logits, np.minimum(labels, 3))
 
 
@@ -62,11 +62,11 @@ def equal_confidence():
 
 
 DATA = {
-    "two classes": lambda: Predictions.from_logits(*drawn(60, 2, seed=1)),
-    "three classes": lambda: Predictions.from_logits(*drawn(90, 3, seed=2)),
-    "ten classes": lambda: Predictions.from_logits(*drawn(60, 10, seed=3)),
-    "overconfident": lambda: Predictions.from_logits(*drawn(75, 4, seed=4, sharpness=3.0)),
-    "underconfident": lambda: Predictions.from_logits(*drawn(75, 4, seed=5, sharpness=0.2)),
+    "two classes": lambda: Predictions.from_logits(*draw_rows(60, 2, seed=1)),
+    "three classes": lambda: Predictions.from_logits(*draw_rows(90, 3, seed=2)),
+    "ten classes": lambda: Predictions.from_logits(*draw_rows(60, 10, seed=3)),
+    "overconfident": lambda: Predictions.from_logits(*draw_rows(75, 4, seed=4, sharpness=3.0)),
+    "underconfident": lambda: Predictions.from_logits(*draw_rows(75, 4, seed=5, sharpness=0.2)),
     "ties on edges": lambda: Predictions.from_probs(*rounded(61, 3, seed=6)),
     "ties of two classes": lambda: Predictions.from_probs(*rounded(50, 2, seed=16, step=10)),
     "saturated": lambda: Predictions.from_logits(*saturated(40, 4, seed=10)),
@@ -74,7 +74,7 @@ DATA = {
     "all wrong": lambda: one_answer(right=False),
     "absent class": absent_class,
     "equal confidence": equal_confidence,
-    "fewer rows than bins": lambda: Predictions.from_logits(*drawn(7, 3, seed=11)),
+    "fewer rows than bins": lambda: Predictions.from_logits(*draw_rows(7, 3, seed=11)),
     "certain and right": lambda: Predictions.from_probs(np.eye(3), [0, 1, 2]),
     "certain and wrong": lambda: Predictions.from_probs(np.eye(3), [1, 2, 0]),
 }

@@ -79,7 +79,7 @@ def test_an_unknown_topic_lists_the_right_ones(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("found", "at", "line"),
+    ("value", "at", "line"),
     [
         (18.0, "most", "- it: **met**: 18x of at most 25x"),
         (31.0, "most", "- it: **NOT met**: 31x of at most 25x"),
@@ -89,11 +89,11 @@ def test_an_unknown_topic_lists_the_right_ones(monkeypatch, capsys):
         (None, "least", "- it: not judged"),
     ],
 )
-def test_a_verdict_comes_from_the_numbers(found, at, line, monkeypatch):
+def test_a_verdict_comes_from_the_numbers(value, at, line, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks._page import Target
 
-    assert Target("it", found, at, 25.0).line == line
+    assert Target("it", value, at, 25.0).line == line
 
 
 def test_best_of_rounds_counts_and_a_failing_peer_is_a_result(monkeypatch):

@@ -293,8 +293,8 @@ def test_the_state_of_an_accumulator_is_documented(p):
 
 def test_the_structure_page_shows_the_tree_that_is_there():
     tree = runpy.run_path(str(DOCS / "tree.py"))
-    shown = tree["PAGE"].read_text().partition(tree["BEGIN"])[2].partition(tree["END"])[0]
-    assert shown.strip() == tree["tree"]().strip(), "run python docs/tree.py"
+    page_tree = tree["PAGE"].read_text().partition(tree["BEGIN"])[2].partition(tree["END"])[0]
+    assert page_tree.strip() == tree["tree"]().strip(), "run python docs/tree.py"
     for name in re.findall(r"`(_?\w+\.py)`", (DOCS / "structure.md").read_text()):
         assert [*(ROOT / "src" / "calibrant").rglob(name)], f"docs/structure.md speaks of {name}, which is not there"
 

@@ -29,7 +29,7 @@ def new():
 
 
 @pytest.fixture
-def made(new, tmp_path):
+def measure_file(new, tmp_path):
     return new.make("measure", "bold_claims", root=tmp_path)
 
 
@@ -38,22 +38,22 @@ def repairer(new, tmp_path):
     return new.make("calibrator", "mean_match", root=tmp_path)
 
 
-def test_only_the_file_is_written(made, tmp_path):
-    assert made == tmp_path / "src" / "calibrant" / "measures" / "bold_claims.py"
-    assert [f for f in tmp_path.rglob("*") if f.is_file()] == [made]
-    assert "class BoldClaims(RowMeasure)" in made.read_text()
-    assert "$" not in made.read_text()
+def test_only_the_file_is_written(measure_file, tmp_path):
+    assert measure_file == tmp_path / "src" / "calibrant" / "measures" / "bold_claims.py"
+    assert [f for f in tmp_path.rglob("*") if f.is_file()] == [measure_file]
+    assert "class BoldClaims(RowMeasure)" in measure_file.read_text()
+    assert "$" not in measure_file.read_text()
 
 
-def test_the_template_is_a_working_measure(made, p):
-    m = cal.measures.make(f"{made}:form=squared")
+def test_the_template_is_a_working_measure(measure_file, p):
+    m = cal.measures.make(f"{measure_file}:form=squared")
     assert type(m).title == "Bold claims"
     assert m(p) == pytest.approx(((p.confidence - p.correct) ** 2).mean())
     measured = cal.measure(p, m, resamples=50)
     assert measured.low <= measured.value <= measured.high
     assert measured.definition == "mean of the squared distance between confidence and correctness"
     with pytest.raises(InputError, match="expected one of absolute, squared, got 'cubed'"):
-        cal.measures.make(f"{made}:form=cubed")
+        cal.measures.make(f"{measure_file}:form=cubed")
 
 
 def test_every_kind_says_how_to_try_it(new):
@@ -176,11 +176,11 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(new, tmp_path):
         new.make("mesure", "foo", root=tmp_path)
 
 
-def test_a_file_that_exists_is_kept(new, made, tmp_path):
-    made.write_text("mine")
+def test_a_file_that_exists_is_kept(new, measure_file, tmp_path):
+    measure_file.write_text("mine")
     with pytest.raises(InputError, match="a name that is free, got 'bold_claims'"):
         new.make("measure", "bold_claims", root=tmp_path)
-    assert made.read_text() == "mine"
+    assert measure_file.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_mistakes_end_with_one_line(new, arguments, says, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["new.py", *arguments])
     with pytest.raises(SystemExit) as end:
         new.main()
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert end.value.code == 2
-    assert told.startswith(says)
-    assert told.count("\n") == 1
+    assert message.startswith(says)
+    assert message.count("\n") == 1
 
 
 def test_the_template_of_a_loss_is_a_working_loss(new, tmp_path):

@@ -90,7 +90,7 @@ def run(folder, code):
 
 def test_measures_calibrators_and_figures(folder):
     """Listed with their facts, measured, streamed, explained, printed, fitted, reported, drawn; without torch."""
-    told = run(
+    output = run(
         folder,
         "facts = {e['name']: e for e in json.loads(command('list', 'measures', '--json'))}['surprise']\n"
         "p, val, test = (cal.Predictions.load(f'{name}.npz') for name in ('p', 'val', 'test'))\n"
@@ -111,7 +111,7 @@ def test_measures_calibrators_and_figures(folder):
         "verdict = r.to_dict()['models'][0]['verdict']['text']\n"
         "print(json.dumps([facts, both, again, words, table, listed, trials, verdict, 'torch' in sys.modules]))\n",
     )
-    facts, both, again, words, table, listed, trials, verdict, torch = told
+    facts, both, again, words, table, listed, trials, verdict, torch = output
     assert (facts["unit"], facts["streams"], facts["meaning"]) == ("percent", "rows", "How often it is sure and wrong.")
     assert both[0][0] == pytest.approx(both[0][1])
     assert both[1][0] == pytest.approx(both[1][1], abs=0.02)  # from a histogram
@@ -128,7 +128,7 @@ def test_networks_and_studies(folder):
     """A plan with a data set, network, loss, corruption, calibrator, rescorer and measures of the package."""
     pytest.importorskip("torch")
     (folder / "plan.toml").write_text(PLAN)
-    told = run(
+    output = run(
         folder,
         f"entries = {ENTRIES!r}\n"
         "listed = {room: name in [e['name'] for e in json.loads(command('list', room, '--json'))]"
@@ -148,7 +148,7 @@ def test_networks_and_studies(folder):
         "print(json.dumps([listed, [ended.done, ended.failed, study.status().failures], rows, greeting, answer,"
         " [one['search'] for one in found['results']]]))\n",
     )
-    listed, ended, rows, greeting, answer, searches = told
+    listed, ended, rows, greeting, answer, searches = output
     assert all(listed.values()), listed
     assert ended[1] == 0, ended
     assert {(calibrator, rescorer) for _, calibrator, rescorer, _, _ in rows} >= {

@@ -106,8 +106,8 @@ def test_a_test_that_needs_an_extra_skips_itself(file, needy):
     for node in ast.parse(text).body:
         for module in imported(node):
             extra = needy.get(module, module.partition(".")[0])
-            told = extra not in REFUSED or node.lineno > skips.get(extra, node.lineno)
-            assert told, f"line {node.lineno} needs pytest.importorskip({extra!r}) above it"
+            declared = extra not in REFUSED or node.lineno > skips.get(extra, node.lineno)
+            assert declared, f"line {node.lineno} needs pytest.importorskip({extra!r}) above it"
 
 
 def imported(node):

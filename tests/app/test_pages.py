@@ -251,12 +251,12 @@ def test_random_rows(compute):
     assert stats.kstest(normal, "norm").pvalue > 0.01
     assert abs(np.corrcoef(uniform[:-1], uniform[1:])[0, 1]) < 0.04
     for shape, law in (("even", stats.beta(1, 1)), ("sure", stats.beta(4, 1))):
-        drawn = compute(
+        values = compute(
             "(() => { const r = c.sampleRows(a[0], x => x * x, 5000, c.random(4));"
             " return [Array.from(r.scores), Array.from(r.outcomes)]; })()",
             shape,
         )
-        score, outcome = (np.array(part) for part in drawn)
+        score, outcome = (np.array(part) for part in values)
         assert (np.diff(score) >= 0).all()
         assert stats.kstest(score, law.cdf).pvalue > 0.01
         residual = outcome - score**2
@@ -274,10 +274,10 @@ def percent(tab, name):
 
 
 def test_the_pictures_have_the_published_numbers(visit):
-    tab, shown = visit("understand"), embedded("understand", "pictures")
+    tab, pictures = visit("understand"), embedded("understand", "pictures")
     for place, (ece, auroc) in enumerate(PUBLISHED):
         tab.check(f"[name=picture][value='{place}']", force=True)
-        one = shown[place]
+        one = pictures[place]
         count = round(1000 * one["accuracy"])
         parts = [
             betaincinv(one["concentration"] * mean, one["concentration"] * (1 - mean), (np.arange(m) + 0.5) / m)
@@ -327,15 +327,15 @@ def test_more_rows_less_noise(visit):
     tab = visit("understand")
     tab.check("[name=preset][value=calibrated]", force=True)
     tab.focus("#n")
-    shown = []
+    spans = []
     for key, n in (("Home", 50), ("End", 20000)):
         tab.keyboard.press(key)
         tab.wait_for_selector(f"#samples[data-rows='{n}']")  # they are drawn in slices
-        shown.append((tab.inner_text("#n-shown"), tab.text_content("#chance")))
-    assert [rows for rows, _ in shown] == ["50", "20,000"]
-    assert float(shown[0][1].split()[0]) > 10 * float(shown[1][1].split()[0])
-    held = int(re.search(r"in (\d+) of 100\.", tab.inner_text("#samples-say"))[1])
-    assert held >= 85  # of a nominal 95
+        spans.append((tab.inner_text("#n-shown"), tab.text_content("#chance")))
+    assert [rows for rows, _ in spans] == ["50", "20,000"]
+    assert float(spans[0][1].split()[0]) > 10 * float(spans[1][1].split()[0])
+    covered = int(re.search(r"in (\d+) of 100\.", tab.inner_text("#samples-say"))[1])
+    assert covered >= 85  # of a nominal 95
     tab.keyboard.press("Home")
     before = tab.inner_text("#sample-ece"), tab.inner_text("#sample-interval")
     tab.click("#again")
@@ -372,10 +372,10 @@ def test_temperature_of_the_network_is_that_of_the_library(visit):
 # -- quiz ---------------------------------------------------------------------------------------------
 
 
-def play(tab, said):
+def play(tab, confidences):
     """Ten answers from the keyboard alone, always the first class; the confidences in per cent."""
     tab.focus("[name=answer] >> nth=0")
-    for level in said:
+    for level in confidences:
         tab.keyboard.press("Space")
         tab.keyboard.press("Tab")
         tab.keyboard.press("Space")
@@ -386,19 +386,19 @@ def play(tab, said):
 
 
 def test_the_quiz_by_keyboard(visit):
-    tab, said = visit("quiz"), [50, 60, 70, 80, 90, 100, 100, 90, 80, 70]
+    tab, confidences = visit("quiz"), [50, 60, 70, 80, 90, 100, 100, 90, 80, 70]
     assert tab.is_disabled("#next")
-    answers = play(tab, said)
+    answers = play(tab, confidences)
     assert len(answers) == 10
     assert tab.evaluate("document.activeElement.id") == "verdict"
     right = np.array(["you: right" in answer[1] for answer in answers])
-    p = cal.Predictions.from_confidence(np.array(said) / 100, right, allow_few_rows=True)
+    p = cal.Predictions.from_confidence(np.array(confidences) / 100, right, allow_few_rows=True)
     head = tab.inner_text("#verdict")
-    assert head.startswith(f"You say {np.mean(said):.1f}\u00a0%, are right {100 * right.mean():.1f}\u00a0%")
+    assert head.startswith(f"You say {np.mean(confidences):.1f}\u00a0%, are right {100 * right.mean():.1f}\u00a0%")
     cells = tab.locator("#scores tr").first.inner_text().split("\t")
     assert float(cells[4].split("\u00a0")[0]) == pytest.approx(100 * make("ece:bins=10")(p), abs=0.0501)
     kept = json.loads(tab.evaluate("localStorage.getItem('calibrant-quiz')"))
-    assert [answer["said"] for answer in kept] == [level / 100 for level in said]
+    assert [answer["said"] for answer in kept] == [level / 100 for level in confidences]
     with tab.expect_download() as download:
         tab.click("#save")
     picture = Path(download.value.path()).read_bytes()
@@ -406,7 +406,7 @@ def test_the_quiz_by_keyboard(visit):
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", picture[16:24]) == (1200, 630)
     tab.reload()
-    play(tab, said)
+    play(tab, confidences)
     assert tab.inner_text("#your-count") == "20 answers"
     kept = json.loads(tab.evaluate("localStorage.getItem('calibrant-quiz')"))
     assert len({answer["question"] for answer in kept}) == 20  # none twice while there are others
@@ -540,8 +540,8 @@ def test_a_click_draws_the_cell(visit, table):
         paths = re.findall(r'<path d="(M\d+ 238[^"]+)"', cell_svg(one["arch"]))
         assert tab.evaluate("[...document.querySelectorAll('#cell path.edge')].map(p => p.getAttribute('d'))") == paths
         assert tab.inner_text("#network-command") == f"calibrant nas show {one['config']}"
-        shown = tab.inner_text("#network-numbers").replace("\u00a0", " ").split("\n")
-        assert float(shown[1].split()[0]) == pytest.approx(100 * one["accuracy"], abs=0.00501)
+        numbers = tab.inner_text("#network-numbers").replace("\u00a0", " ").split("\n")
+        assert float(numbers[1].split()[0]) == pytest.approx(100 * one["accuracy"], abs=0.00501)
 
 
 def test_networks_from_the_keyboard(visit, table):

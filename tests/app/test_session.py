@@ -68,8 +68,8 @@ def test_only_so_many_tabs_are_kept(sessions, monkeypatch):
 
 
 def test_a_look_that_was_overtaken_is_not_shown(tmp_path):
-    session, shown = Session(folder=tmp_path), []
+    session, order = Session(folder=tmp_path), []
     for asked in (10.0, 12.5, 11.0, 12.5, 13, None, "x", float("nan")):
         with session.turn(asked) as is_newest:
-            shown.append(is_newest)
-    assert shown == [True, True, False, True, True, False, False, False]
+            order.append(is_newest)
+    assert order == [True, True, False, True, True, False, False, False]

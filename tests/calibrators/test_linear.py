@@ -20,7 +20,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.cross_fit import folds_by_confidence
 
 
-def drawn(n, k, seed, *, sharpness=2.0, skew=0.6):
+def draw_rows(n, k, seed, *, sharpness=2.0, skew=0.6):
     """Overconfident logits whose classes also differ in scale and offset, so that every parameter has work to do."""
     rng = np.random.default_rng(seed)
     z = 1.2 * rng.normal(size=(n, k))
@@ -92,7 +92,7 @@ def last_linear(m):
 @pytest.mark.parametrize("size", SMALL)
 @pytest.mark.parametrize("name", ["vector", "matrix"])
 def test_unregularised_scaling_is_its_slow_twin(name, size):
-    p = drawn(*size)
+    p = draw_rows(*size)
     m = cal.fit(p, name)
     assert m.fit.converged, m.fit
     value, w, b = slow(p.logits, p.labels, name)
@@ -106,7 +106,7 @@ def test_unregularised_scaling_is_its_slow_twin(name, size):
 @pytest.mark.parametrize("size", SMALL)
 @pytest.mark.parametrize(("name", "shape"), [("svs", "vector"), ("sms", "matrix")])
 def test_structured_scaling_is_its_slow_twin(name, shape, size):
-    p = drawn(*size)
+    p = draw_rows(*size)
     u = structured_logits(p)
     m = cal.fit(p, name)
     assert m.fit.converged, m.fit
@@ -121,7 +121,7 @@ def test_structured_scaling_is_its_slow_twin(name, shape, size):
 @pytest.mark.parametrize("size", SMALL)
 @pytest.mark.parametrize("strength", [1e-2, 1.0, 1e4])
 def test_odir_objective_is_its_slow_twin(strength, size):
-    p, k = drawn(*size), size[1]
+    p, k = draw_rows(*size), size[1]
 
     def penalty(w, b):
         off = sum(w[i, j] ** 2 for i in range(k) for j in range(k) if i != j)
@@ -138,7 +138,7 @@ def test_odir_objective_is_its_slow_twin(strength, size):
 @pytest.mark.parametrize("select", ["cross_validation", "cal_ece"])
 @pytest.mark.parametrize("name", ["ms_odir", "dirichlet"])
 def test_strength_is_the_choice_of_a_plain_loop(name, select):
-    p = drawn(90, 3, 5)
+    p = draw_rows(90, 3, 5)
     z = p.logits if name == "ms_odir" else np.log(np.maximum(p.probs, 1e-12))
     fold = folds_by_confidence(Predictions.from_logits(z, p.labels), 5)
     scores = {}
@@ -163,7 +163,7 @@ def test_strength_is_the_choice_of_a_plain_loop(name, select):
 
 
 def test_the_grid_of_both_strengths_is_at_least_as_good():
-    p = drawn(60, 3, 6)
+    p = draw_rows(60, 3, 6)
     plain, grid = (cal.fit(p, f"ms_odir:grid={word}").parameters for word in ("false", "true"))
     assert grid["score"] <= plain["score"] + 1e-6  # fits end at a gradient of 1e-6
 
@@ -173,7 +173,7 @@ def test_the_grid_of_both_strengths_is_at_least_as_good():
 
 @pytest.mark.parametrize("penalty", [None, Ridge(0.02, 0.1, 0.02), Ridge(0.0, 1.0, 0.3)])
 def test_newton_and_lbfgs_agree(penalty, monkeypatch):
-    p = drawn(150, 4, 7)
+    p = draw_rows(150, 4, 7)
     first = fit_linear(p.logits, p.labels, "matrix", penalty=penalty)
     monkeypatch.setattr(_linear, "LARGEST", 0)
     second = fit_linear(p.logits, p.labels, "matrix", penalty=penalty)
@@ -191,7 +191,7 @@ def test_newton_and_lbfgs_agree(penalty, monkeypatch):
 def test_any_start_reaches_the_optimum(shape, penalty, solver, monkeypatch):
     if solver == "lbfgs":
         monkeypatch.setattr(_linear, "LARGEST", 0)
-    p, rng = drawn(150, 3, 8), np.random.default_rng(9)
+    p, rng = draw_rows(150, 3, 8), np.random.default_rng(9)
     best = fit_linear(p.logits, p.labels, shape, penalty=penalty)
     for scale in (0.1, 1.0, 5.0, 200.0):
         w, b = scale * rng.normal(size=(3,) if shape == "vector" else (3, 3)), scale * rng.normal(size=3)
@@ -202,7 +202,7 @@ def test_any_start_reaches_the_optimum(shape, penalty, solver, monkeypatch):
 
 @pytest.mark.parametrize("name", ["vector", "matrix", "svs", "sms", "ms_odir", "dirichlet"])
 def test_convergence_is_proved_by_the_gradient(name):
-    p = drawn(200, 4, 10)
+    p = draw_rows(200, 4, 10)
     m = cal.fit(p, name)
     assert m.fit.converged
     assert m.fit.gradient < GRADIENT_ENOUGH
@@ -211,7 +211,7 @@ def test_convergence_is_proved_by_the_gradient(name):
 
 def test_a_fit_that_stops_early_says_so(monkeypatch):
     monkeypatch.setattr(_linear, "LARGEST", 0)
-    m = cal.fit(drawn(200, 4, 10), "matrix:iterations=1")
+    m = cal.fit(draw_rows(200, 4, 10), "matrix:iterations=1")
     assert not m.fit.converged
     assert m.fit.gradient > GRADIENT_ENOUGH
     assert re.match(r"stopped after [12] steps, largest gradient entry", m.fit.diagnosis)
@@ -222,7 +222,7 @@ LINEAR = ["vector", "matrix", "svs", "sms", "ms_odir", "dirichlet"]
 
 def missing_class():
     """Overconfident rows of five classes, of which class 3 has none to fit on, and held-out rows of all of them."""
-    p = drawn(1200, 5, 11)
+    p = draw_rows(1200, 5, 11)
     p = Predictions.from_logits(2.5 * p.logits, p.labels)
     return p.take(np.flatnonzero(p.labels[:600] != 3)), p.take(np.arange(600, 1200))
 
@@ -259,7 +259,7 @@ def test_an_absent_class_moves_like_the_mean_of_the_others(name):
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_labels_of_one_class_leave_nothing_to_fit(name):
-    p = drawn(50, 3, 2)
+    p = draw_rows(50, 3, 2)
     m = cal.fit(Predictions.from_logits(p.logits, np.ones(50, dtype=int)), name)
     w, b = last_linear(m)
     assert "all labels are class 1: there is nothing to fit" in m.fit.diagnosis
@@ -278,7 +278,7 @@ def test_structured_scaling_is_that_of_probmetrics(name, peer):
         warnings.simplefilter("ignore")
         from probmetrics.calibrators import logistic
 
-        p = drawn(200, 3, 12)
+        p = draw_rows(200, 3, 12)
         theirs = getattr(logistic, peer)()
         theirs.fit(p.probs, p.labels)
         probs = theirs.predict_proba(p.probs)
@@ -292,7 +292,7 @@ def test_structured_scaling_is_that_of_probmetrics(name, peer):
 
 def test_matrix_scaling_is_scikit_learns_unpenalised_regression():
     linear_model = pytest.importorskip("sklearn.linear_model")
-    p = drawn(200, 3, 13)
+    p = draw_rows(200, 3, 13)
     theirs = linear_model.LogisticRegression(C=np.inf, tol=1e-10, max_iter=5000).fit(p.logits, p.labels)
     m = cal.fit(p, "matrix")
     np.testing.assert_allclose(m.apply(p).probs, theirs.predict_proba(p.logits), atol=1e-4)
@@ -305,7 +305,7 @@ def test_temperature_is_scikit_learns():
     scaler = getattr(calibration, "_TemperatureScaling", None)
     if scaler is None:
         pytest.skip("this scikit-learn has no temperature scaling")
-    p = drawn(300, 4, 14)
+    p = draw_rows(300, 4, 14)
     theirs = scaler().fit(p.logits, p.labels)
     assert cal.fit(p, "temperature").parameters["T"] == pytest.approx(1 / theirs.beta_, rel=1e-3)
 
@@ -357,7 +357,7 @@ def test_named_diagnoses_instead_of_absurd_numbers(logits, labels, diagnosis, T,
 @pytest.mark.parametrize("seed", [16, 17])
 @pytest.mark.parametrize("bins", [5, 15])
 def test_temperature_by_ece_is_a_plain_loop(seed, bins):
-    p = drawn(60, 3, seed)
+    p = draw_rows(60, 3, seed)
     grid = 0.25 + 0.05 * np.arange(56)
     eces = []
     for T in grid:
@@ -391,7 +391,7 @@ def simplex(parts):
 @pytest.mark.parametrize("loss", ["brier", "nll"])
 @pytest.mark.parametrize(("seed", "sharpness"), [(18, 0.5), (19, 2.0), (20, 6.0)])
 def test_ets_weights_beat_a_grid_on_the_simplex(loss, seed, sharpness):
-    p = drawn(150, 3, seed, sharpness=sharpness)
+    p = draw_rows(150, 3, seed, sharpness=sharpness)
     m = cal.fit(p, f"ets:loss={loss}")
     T, weights = m.parameters["T"], np.array(m.parameters["weights"])
     assert (weights >= 0).all()
@@ -410,7 +410,7 @@ def test_ets_weights_beat_a_grid_on_the_simplex(loss, seed, sharpness):
 
 @pytest.mark.parametrize("seed", [18, 19])
 def test_ets_temperature_beats_a_grid(seed):
-    p = drawn(150, 3, seed)
+    p = draw_rows(150, 3, seed)
     hot = np.eye(3)[p.labels]
 
     def brier(T):
@@ -422,7 +422,7 @@ def test_ets_temperature_beats_a_grid(seed):
 def test_ets_with_all_weight_on_the_first_is_temperature_scaling():
     from calibrant.core.maps.steps import Mix
 
-    p = drawn(50, 4, 21)
+    p = draw_rows(50, 4, 21)
     for T in (0.3, 1.0, 4.0):
         plain = make(f"fixed_temperature:T={T}").fit(p).apply(p)
         mixed = Mix(T, np.array([1.0, 0.0, 0.0]))(p)
@@ -432,7 +432,7 @@ def test_ets_with_all_weight_on_the_first_is_temperature_scaling():
 
 @pytest.mark.parametrize("name", ["vector", "matrix"])
 def test_a_thousand_plain_steps_stop_short_and_say_so(name):
-    p = drawn(200, 4, 10)
+    p = draw_rows(200, 4, 10)
     early, best = cal.fit(p, f"{name}:solver=gd1000"), cal.fit(p, name)
     w, b = (np.ones(4) if name == "vector" else np.eye(4)), np.zeros(4)
     for _ in range(1000):

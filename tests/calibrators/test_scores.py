@@ -39,7 +39,7 @@ SPECS = [*TOP, *OVR, "platt:scope=ovr", "platt:scope=ovr,smooth=true", "irm"]
 FITTED_BY_NEWTON = ("platt", "beta", "scaling_binning")
 
 
-def drawn(n, k, seed, *, sharpness=2.0):
+def draw_rows(n, k, seed, *, sharpness=2.0):
     rng = np.random.default_rng(seed)
     z = 2 * rng.normal(size=(n, k))
     return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=(n, k))).argmax(axis=1))
@@ -70,9 +70,9 @@ def wavy(n, seed):
 
 
 CASES = {
-    "60 rows": lambda: drawn(60, 3, 1),
-    "two classes": lambda: drawn(75, 2, 2),
-    "40 rows, 5 classes": lambda: drawn(40, 5, 3, sharpness=0.5),
+    "60 rows": lambda: draw_rows(60, 3, 1),
+    "two classes": lambda: draw_rows(75, 2, 2),
+    "40 rows, 5 classes": lambda: draw_rows(40, 5, 3, sharpness=0.5),
     "ties": lambda: tied(64, 3, 4),
     "coarse ties": lambda: tied(90, 4, 5, step=6),
     "surer is wronger": lambda: falling(50, 6),
@@ -123,7 +123,7 @@ def test_one_against_the_rest_is_its_slow_twin(spec, case):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_platt_of_every_class_is_its_slow_twin(seed):
-    p, q = drawn(80, 3, seed), drawn(50, 3, seed + 10)
+    p, q = draw_rows(80, 3, seed), draw_rows(50, 3, seed + 10)
     values = [slow.platt_of_logits(p.logits[:, c], (p.labels == c).astype(float), q.logits[:, c]) for c in range(p.k)]
     expected = np.transpose(values / np.sum(values, axis=0))
     np.testing.assert_allclose(make("platt:scope=ovr").fit(p).apply(q).probs, expected, atol=1e-7)
@@ -160,7 +160,7 @@ def test_venn_abers_on_small_sets_with_ties(seed):
 
 def test_isotonic_is_scikit_learns():
     sklearn = pytest.importorskip("sklearn.isotonic")
-    for p in (drawn(500, 4, 1), tied(400, 3, 2)):
+    for p in (draw_rows(500, 4, 1), tied(400, 3, 2)):
         q = others(p)
         peer = sklearn.IsotonicRegression(out_of_bounds="clip").fit(p.confidence, p.correct.astype(float))
         ours = make("isotonic").fit(p).apply(q).confidence
@@ -169,7 +169,7 @@ def test_isotonic_is_scikit_learns():
 
 def test_platt_is_scikit_learns_unpenalised_regression():
     linear = pytest.importorskip("sklearn.linear_model")
-    p = drawn(500, 4, 3)
+    p = draw_rows(500, 4, 3)
     peer = linear.LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(
         slow.logit(p.confidence)[:, None], p.correct
     )
@@ -180,7 +180,7 @@ def test_platt_is_scikit_learns_unpenalised_regression():
 
 def test_beta_is_scikit_learns_unpenalised_regression():
     linear = pytest.importorskip("sklearn.linear_model")
-    p = drawn(2000, 3, 8)
+    p = draw_rows(2000, 3, 8)
     s = np.clip(p.confidence, 1e-6, 1 - 1e-6)
     features = np.column_stack([np.log(s), -np.log1p(-s)])
     peer = linear.LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(features, p.correct)
@@ -192,7 +192,7 @@ def test_beta_is_scikit_learns_unpenalised_regression():
 
 def test_histogram_is_that_of_verified_calibration():
     peer = pytest.importorskip("calibration.utils")
-    for p in (drawn(503, 4, 4), tied(200, 3, 5)):
+    for p in (draw_rows(503, 4, 4), tied(200, 3, 5)):
         q = others(p)
         bins = peer.get_equal_bins(p.confidence.tolist(), num_bins=15)
         theirs = peer.get_histogram_calibrator(p.confidence.tolist(), p.correct.tolist(), bins)(q.confidence)
@@ -202,7 +202,7 @@ def test_histogram_is_that_of_verified_calibration():
 def test_scaling_binning_is_that_of_verified_calibration():
     """Its Platt is penalised a little and stops early, so its bins are taken on our values."""
     peer = pytest.importorskip("calibration.utils")
-    p = drawn(503, 4, 6)
+    p = draw_rows(503, 4, 6)
     values = make("platt").fit(p).apply(p).confidence
     theirs = peer.get_discrete_calibrator(values, peer.get_equal_bins(values.tolist(), num_bins=15))(values)
     np.testing.assert_allclose(make("scaling_binning").fit(p).apply(p).confidence, theirs, atol=1e-9)
@@ -212,12 +212,12 @@ def test_scaling_binning_is_that_of_verified_calibration():
 
 
 def absent(n=60):
-    p = drawn(n, 4, 1)
+    p = draw_rows(n, 4, 1)
     return Predictions.from_logits(p.values, np.minimum(p.labels, 2))
 
 
 def answered(*, right):
-    p = drawn(40, 3, 2)
+    p = draw_rows(40, 3, 2)
     return Predictions.from_logits(p.values, p.predicted if right else (p.predicted + 1) % 3)
 
 
@@ -228,7 +228,7 @@ def huge():
 
 HARD = {
     "absent class": absent,
-    "one class": lambda: Predictions.from_logits(drawn(30, 3, 4).values, np.ones(30, dtype=int)),
+    "one class": lambda: Predictions.from_logits(draw_rows(30, 3, 4).values, np.ones(30, dtype=int)),
     "all correct": lambda: answered(right=True),
     "all wrong": lambda: answered(right=False),
     "constant scores": lambda: Predictions.from_probs([[0.5, 0.3, 0.2]] * 20, [0, 0, 1, 2] * 5),
@@ -236,7 +236,7 @@ HARD = {
     "constant and all correct": lambda: Predictions.from_probs([[0.7, 0.3]] * 10, [0] * 10),
     "two rows": lambda: Predictions.from_probs([[0.9, 0.1], [0.4, 0.6]], [0, 0]),
     "two equal rows": lambda: Predictions.from_probs([[0.9, 0.1]] * 2, [0, 1]),
-    "fewer rows than bins": lambda: drawn(7, 3, 5),
+    "fewer rows than bins": lambda: draw_rows(7, 3, 5),
     "huge logits": huge,
     "enormous logits": lambda: Predictions.from_logits(huge().values * 1e300, huge().labels),
     "separated": lambda: Predictions.from_probs(
@@ -244,7 +244,9 @@ HARD = {
     ),
     "certain and wrong": lambda: Predictions.from_probs(np.eye(3), [1, 2, 0]),
     "certain and right": lambda: Predictions.from_probs(np.eye(3), [0, 1, 2]),
-    "float32": lambda: Predictions.from_logits(drawn(50, 3, 6).values.astype(np.float32), drawn(50, 3, 6).labels),
+    "float32": lambda: Predictions.from_logits(
+        draw_rows(50, 3, 6).values.astype(np.float32), draw_rows(50, 3, 6).labels
+    ),
 }
 
 
@@ -272,7 +274,7 @@ def test_hard_rows_give_a_map_of_probabilities_and_a_word(spec, case):
 def test_one_answer_gives_laplaces_rule(spec, case, expected):
     fitted = make(spec).fit(HARD[case]())
     assert not fitted.fit.converged
-    np.testing.assert_allclose(fitted.apply(drawn(20, 3, 9)).confidence, expected, atol=1e-9)
+    np.testing.assert_allclose(fitted.apply(draw_rows(20, 3, 9)).confidence, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("spec", ["platt", "beta", "isotonic", "histogram", "centred_isotonic"])
@@ -297,11 +299,11 @@ def test_options_out_of_range_are_refused(spec):
 def test_promises_follow_the_scope():
     assert make("platt").keeps_argmax
     assert not make("platt:scope=ovr").keeps_argmax
-    assert not make("platt:scope=ovr").fit(drawn(60, 3, 1)).keeps_argmax
+    assert not make("platt:scope=ovr").fit(draw_rows(60, 3, 1)).keeps_argmax
     assert [make(s).complexity for s in ("platt", "platt:scope=ovr", "bbq", "bbq:scope=ovr")] == [1, 2, 3, 3]
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_two_rows_a_class(spec):
-    p = drawn(300, 150, 1)
+    p = draw_rows(300, 150, 1)
     assert np.isfinite(make(spec).fit(p).apply(p).probs).all()

@@ -358,13 +358,13 @@ def shaped(task, seed):
 def test_every_shape_is_fitted_applied_and_exported(task, tmp_path):
     shaped(task, 1).save(tmp_path / "val.npz")
     shaped(task, 2).save(tmp_path / "test.npz")
-    told = json.loads(
+    output = json.loads(
         run(
             "fit", "val.npz", "--with", "isotonic", "--test", "test.npz", "--out", "m.json", "--json", cwd=tmp_path
         ).stdout
     )
-    assert [row["measure"] for row in told["measures"]] == measures_for(shaped(task, 1))
-    assert told["keeps_argmax"] == (task != "binary")
+    assert [row["measure"] for row in output["measures"]] == measures_for(shaped(task, 1))
+    assert output["keeps_argmax"] == (task != "binary")
     run("apply", "m.json", "test.npz", "--out", "out.npz", cwd=tmp_path)
     out, expected = cal.Predictions.load(tmp_path / "out.npz"), cal.load_map(tmp_path / "m.json")(shaped(task, 2))
     assert out.task == task

@@ -39,28 +39,28 @@ def test_decide_by_cost_and_apply_it(folder, tmp_path, monkeypatch):
     out = narrow(run("decide", *args, "-o", "d.json").stdout)
     for words in ("P(positive) of 1.96 % or more", "best in hindsight", "always act", "On 3,000 held-out rows"):
         assert words in out
-    said = run("apply", tmp_path / "d.json", "today.csv", "-o", tmp_path / "t.csv", cwd=folder).stdout
+    output = run("apply", tmp_path / "d.json", "today.csv", "-o", tmp_path / "t.csv", cwd=folder).stdout
     scored, d = pl.read_csv(tmp_path / "t.csv"), cal.load_decision(tmp_path / "d.json")
     today = pl.read_csv(folder / "today.csv")
     assert scored.columns == ["score", "city", "calibrated", "decision"]
     assert scored["city"].to_list() == today["city"].to_list()
     assert scored["decision"].to_list() == d(today["score"]).tolist()
-    assert f"{(scored['decision'] == 1).sum()} as 1" in said
-    told = json.loads(
+    assert f"{(scored['decision'] == 1).sum()} as 1" in output
+    facts = json.loads(
         run("apply", tmp_path / "d.json", "today.csv", "-o", tmp_path / "t.csv", "--json", cwd=folder).stdout
     )
-    assert sum(told["decisions"].values()) == told["n"] == 50
+    assert sum(facts["decisions"].values()) == facts["n"] == 50
 
 
 def test_decide_with_a_guarantee_in_json(folder):
     args = ("decide", "val.csv", "--max-error", "0.05", "--confidence", "0.9", "--test", "test.csv", "--json")
-    told = json.loads(run(*args, cwd=folder).stdout)
-    assert told["settings"] == {"max_error": 0.05, "confidence": 0.9}
-    assert told["possible"]
-    assert told["test"]["outcome"] == "kept"
-    assert {"map", "fingerprint"}.isdisjoint(told)
+    facts = json.loads(run(*args, cwd=folder).stdout)
+    assert facts["settings"] == {"max_error": 0.05, "confidence": 0.9}
+    assert facts["possible"]
+    assert facts["test"]["outcome"] == "kept"
+    assert {"map", "fingerprint"}.isdisjoint(facts)
     d = cal.decide(cal.Predictions.load(folder / "val.csv"), max_error=0.05, confidence=0.9)
-    assert told["policy"]["threshold"] == d.threshold
+    assert facts["policy"]["threshold"] == d.threshold
 
 
 def test_what_is_not_possible_ends_with_1_and_writes_nothing(folder, tmp_path):

@@ -17,7 +17,7 @@ def tiny(tmp_path, monkeypatch):
 
     read = recipe.read_recipe
     few = ["epochs=1", "data.limit=300", "data.test_limit=200"]
-    monkeypatch.setattr(recipe, "read_recipe", lambda found, changes=(): read(found, [*changes, *few]))
+    monkeypatch.setattr(recipe, "read_recipe", lambda source, changes=(): read(source, [*changes, *few]))
     return tmp_path
 
 

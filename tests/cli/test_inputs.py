@@ -40,68 +40,68 @@ MEASURED = ["-m", "ece", "-m", "brier", "-m", "gap", "--resamples", 0, "--json"]
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_two_classes_by_their_columns(folder, suffix):
-    told = ["--score-column", "p", "--label-column", "y", "--positive", "yes"]
-    result = values(run("measure", folder / f"t.{suffix}", *told, *MEASURED))
+    options = ["--score-column", "p", "--label-column", "y", "--positive", "yes"]
+    result = values(run("measure", folder / f"t.{suffix}", *options, *MEASURED))
     t = pl.read_parquet(folder / "t.parquet")
     assert result[2] == pytest.approx(t["p"].mean() - t["right"].mean())
-    told = ["--score-column", "z", "--override", "logit_score=true", "--label-column", "right"]
-    assert values(run("measure", folder / f"t.{suffix}", *told, *MEASURED)) == pytest.approx(result)
+    options = ["--score-column", "z", "--override", "logit_score=true", "--label-column", "right"]
+    assert values(run("measure", folder / f"t.{suffix}", *options, *MEASURED)) == pytest.approx(result)
     streamed = run(
-        "measure", folder / f"t.{suffix}", *told, "--stream", "--override", "batch_rows=30", "-m", "gap", "--json"
+        "measure", folder / f"t.{suffix}", *options, "--stream", "--override", "batch_rows=30", "-m", "gap", "--json"
     )
     assert values(streamed) == pytest.approx(result[2:])
 
 
 def test_weights_clusters_and_ids(folder):
-    told = ["--score-column", "p", "--label-column", "right", "--weight-column", "w"]
+    options = ["--score-column", "p", "--label-column", "right", "--weight-column", "w"]
     t = pl.read_parquet(folder / "t.parquet")
     gap = np.average(t["p"] - t["right"], weights=t["w"])
-    assert values(run("measure", folder / "t.csv", *told, *MEASURED))[2] == pytest.approx(gap)
-    run("measure", folder / "t.csv", *told, "--cluster-column", "site", *MEASURED)
+    assert values(run("measure", folder / "t.csv", *options, *MEASURED))[2] == pytest.approx(gap)
+    run("measure", folder / "t.csv", *options, "--cluster-column", "site", *MEASURED)
 
 
 def test_missing_confidences_are_said(folder):
-    told = [folder / "t.jsonl", "--confidence-column", "stated", "--correct-column", "right"]
-    refused = run("measure", *told, code=2)
+    options = [folder / "t.jsonl", "--confidence-column", "stated", "--correct-column", "right"]
+    refused = run("measure", *options, code=2)
     assert "a confidence in every row, got none in 10 of 80 rows (12.5 %)" in refused.stderr
-    said = run("measure", *told, "--missing", "drop", "-m", "gap", "--resamples", 0)
-    assert "10 of 80 rows (12.5 %) have no confidence and were left out." in " ".join(said.stdout.split())
-    wrong = json.loads(run("measure", *told, "--missing", "count_as_wrong", *MEASURED).stdout)
+    output = run("measure", *options, "--missing", "drop", "-m", "gap", "--resamples", 0)
+    assert "10 of 80 rows (12.5 %) have no confidence and were left out." in " ".join(output.stdout.split())
+    wrong = json.loads(run("measure", *options, "--missing", "count_as_wrong", *MEASURED).stdout)
     assert wrong[0]["n"] == 80
     assert wrong[0]["missing"] == {"rows": 10, "of": 80, "share": 0.125, "policy": "count_as_wrong"}
     streamed = run(
-        "measure", *told, "--missing", "drop", "--stream", "--override", "batch_rows=7", "-m", "gap", "--json"
+        "measure", *options, "--missing", "drop", "--stream", "--override", "batch_rows=7", "-m", "gap", "--json"
     )
     assert json.loads(streamed.stdout)[0]["missing"]["rows"] == 10
     assert json.loads(streamed.stdout)[0]["n"] == 70
 
 
 def test_every_command_reads_the_same_columns(folder):
-    told = ["--confidence-column", "stated", "--correct-column", "right", "--missing", "drop"]
+    options = ["--confidence-column", "stated", "--correct-column", "right", "--missing", "drop"]
     file = folder / "t.csv"
     fast = ["--resamples", 5]
-    run("compare", file, file, *told, "-m", "ece", *fast)
-    run("check", file, *told, "--max", "ece=0.9", *fast)
-    run("plot", "reliability", file, *told)
-    run("fit", file, *told, "--with", "platt", "--out", folder / "map.json", *fast)
-    run("apply", folder / "map.json", file, *told, "--out", folder / "q.jsonl")
+    run("compare", file, file, *options, "-m", "ece", *fast)
+    run("check", file, *options, "--max", "ece=0.9", *fast)
+    run("plot", "reliability", file, *options)
+    run("fit", file, *options, "--with", "platt", "--out", folder / "map.json", *fast)
+    run("apply", folder / "map.json", file, *options, "--out", folder / "q.jsonl")
     assert Predictions.load(folder / "q.jsonl").task == "confidence"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_the_options(command):
-    shown = run(command, "--help").stdout
+    help_text = run(command, "--help").stdout
     for option in ("--score-column", "--confidence-column", "--missing", "--classes", "--override"):
-        assert option in shown
+        assert option in help_text
 
 
 def test_text_labels(tmp_path):
     pl.DataFrame(
         {"kind": ["dog", "cat", "dog", "cat"], "prob_0": [0.2, 0.8, 0.4, 0.4], "prob_1": [0.8, 0.2, 0.6, 0.6]}
     ).write_csv(tmp_path / "t.csv")
-    told = ["--label-column", "kind", "-m", "accuracy", "--resamples", 0, "--json"]
-    assert values(run("measure", tmp_path / "t.csv", *told, "--classes", "cat,dog")) == [0.75]
-    assert "--classes" in run("measure", tmp_path / "t.csv", *told, code=2).stderr
+    options = ["--label-column", "kind", "-m", "accuracy", "--resamples", 0, "--json"]
+    assert values(run("measure", tmp_path / "t.csv", *options, "--classes", "cat,dog")) == [0.75]
+    assert "--classes" in run("measure", tmp_path / "t.csv", *options, code=2).stderr
 
 
 REFUSED = {
@@ -128,8 +128,8 @@ REFUSED = {
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_refusals_are_one_sentence(folder, what, suffix):
-    told, says = REFUSED[what]
-    done = run("measure", folder / f"t.{suffix}", *told, code=2)
+    options, says = REFUSED[what]
+    done = run("measure", folder / f"t.{suffix}", *options, code=2)
     assert len(done.stderr.splitlines()) == 1
     assert re.search(says, done.stderr), done.stderr
 
@@ -188,8 +188,8 @@ def test_a_folder_of_logs_has_a_report(logs):
 
 
 def test_how_a_file_was_read_is_said_once_below_the_table(logs):
-    told = " ".join(run("measure", "demo.json", "-m", "ece", "-m", "nll", "-m", "brier", cwd=logs).stdout.split())
-    assert told.lower().count("from the log-probabilities of tokens") == 1
+    text = " ".join(run("measure", "demo.json", "-m", "ece", "-m", "nll", "-m", "brier", cwd=logs).stdout.split())
+    assert text.lower().count("from the log-probabilities of tokens") == 1
 
 
 def test_other_json_is_not_called_a_state(tmp_path):

@@ -214,9 +214,9 @@ def test_rows_without_a_label_are_dropped_or_wait(tmp_path):
     rows, file, state = frame(1000, seed=1), tmp_path / "day.csv", tmp_path / "watch.json"
     late = pl.when(pl.int_range(pl.len()).is_in([600, 700, 800])).then(None).otherwise(pl.col("correct"))
     rows.with_columns(late.alias("correct")).write_csv(file)
-    said = run("watch", file, code=2).stderr
-    assert "column correct: expected a label in every row, got none in row 601" in said
-    assert "--missing-label drop" in said
+    message = run("watch", file, code=2).stderr
+    assert "column correct: expected a label in every row, got none in row 601" in message
+    assert "--missing-label drop" in message
     out = " ".join(run("watch", file, "--missing-label", "drop").stdout.split())
     assert "No alarm after 997 rows" in out
     assert "3 of 1,000 rows have no label and were left out." in out
@@ -354,8 +354,8 @@ def test_figures_of_states(tmp_path):
     watch.save(tmp_path / "w.json")
     out = run("plot", "watch_evidence", tmp_path / "w.json").stdout
     assert "Evidence after 500 rows" in " ".join(out.split())
-    drawn = cal.plot("watch_evidence", watch)
-    assert {row["model"] for row in drawn.rows} == {"all rows", "a", "b"}
+    plot = cal.plot("watch_evidence", watch)
+    assert {row["model"] for row in plot.rows} == {"all rows", "a", "b"}
     with pytest.raises(cal.InputError, match="update the watch first"):
         cal.plot("watch_evidence", cal.Watch())
 

@@ -1,13 +1,13 @@
 """One list of promises, run over every calibrator in the catalogue."""
 
 import dataclasses
-import inspect
 import json
 import math
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
+from entry_docstrings import check_docstring
 
 import calibrant as cal
 from calibrant.calibrators import Calibrator, find, make, names
@@ -24,7 +24,7 @@ RAW_SIGMOIDS = "platt:scope=ovr"  # of single logits: they do not hold the softm
 SHARPNESS = 2.5
 
 
-def drawn(n, k, seed, *, sharpness=1.0, scale=1.5):
+def draw_rows(n, k, seed, *, sharpness=1.0, scale=1.5):
     """Logits and labels drawn from their softmax: calibrated when sharpness is 1, overconfident above."""
     rng = np.random.default_rng(seed)
     z = scale * rng.normal(size=(n, k))
@@ -49,7 +49,7 @@ def last(spec):
 
 
 def data(spec, n=300, seed=0, *, sharpness=SHARPNESS):
-    return Predictions.from_logits(*drawn(n, classes(spec), seed, sharpness=sharpness))
+    return Predictions.from_logits(*draw_rows(n, classes(spec), seed, sharpness=sharpness))
 
 
 def brier_rows(p):
@@ -95,13 +95,7 @@ def test_titles_are_unique_and_the_issue_is_there():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_docstring_has_a_summary_a_caution_and_an_example(name):
-    doc = inspect.cleandoc(find(name).__dict__["__doc__"])
-    summary, caution, example = doc.split("\n\n", 2)
-    assert summary.endswith((".", ")."))
-    assert caution.endswith(".")
-    assert not caution.startswith(">>>")
-    assert example.startswith(">>>")
-    assert inspect.getmodule(find(name)).__doc__
+    check_docstring(find(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,7 +150,7 @@ def test_wrong_values_are_refused(name):
 @pytest.mark.parametrize("name", [name for name in NAMES if find(name).binary])
 def test_two_classes_only_is_said(name):
     with pytest.raises(InputError, match="two classes"):
-        fit(Predictions.from_logits(*drawn(30, 3, 0)), name)
+        fit(Predictions.from_logits(*draw_rows(30, 3, 0)), name)
 
 
 # -- the fit --------------------------------------------------------------------------------------
@@ -239,7 +233,7 @@ def test_keeps_predictions_if_it_says_so(spec, rows):
         "ties": Predictions.from_logits(ties.astype(np.float64), p.labels),
         "saturated": Predictions.from_logits(1e4 * np.sign(ties), p.labels),
         "float32 ties": Predictions.from_logits((ties * 0.1).astype(np.float32), p.labels),
-        "other rows": Predictions.from_logits(*drawn(200, k, 9, sharpness=30.0)),
+        "other rows": Predictions.from_logits(*draw_rows(200, k, 9, sharpness=30.0)),
     }[rows]
     for learnt_on in (p, q):
         out = fit(learnt_on, spec).apply(q)
@@ -290,7 +284,7 @@ def test_takes_probabilities_and_single_precision(spec):
 
 
 def hard(name, k):
-    z, y = drawn(40, k, 10)
+    z, y = draw_rows(40, k, 10)
     top = z.argmax(axis=1)
     cases = {
         "missing class": (z, np.minimum(y, k - 2)),
@@ -340,7 +334,7 @@ def test_hard_rows_give_a_valid_map(spec, case):
     if not fitted_map.fit.converged:
         assert fitted_map.fit.diagnosis != "converged"
     again = Map.from_dict(json.loads(fitted_map.to_json()))
-    for q in (p, Predictions.from_logits(*drawn(50, k, 11)), hard("huge logits", k)):
+    for q in (p, Predictions.from_logits(*draw_rows(50, k, 11)), hard("huge logits", k)):
         assert is_valid(again.apply(q))
         assert again.apply(q).predicted.shape == (q.n,)
         if fitted_map.keeps_argmax:
@@ -349,7 +343,7 @@ def test_hard_rows_give_a_valid_map(spec, case):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_no_map_is_made_from_nan(bad):
-    z, y = drawn(20, 3, 0)
+    z, y = draw_rows(20, 3, 0)
     z[3, 1] = bad
     with pytest.raises(InputError, match="finite numbers"):
         fit(Predictions.from_logits(z, y))

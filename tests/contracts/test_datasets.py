@@ -1,12 +1,12 @@
 """One list of promises, run over every data set in the catalogue, on small files in the published formats."""
 
 import dataclasses
-import inspect
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 from dataset_files import EMBEDDED, WRITERS, write
+from entry_docstrings import check_docstring
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
@@ -76,11 +76,7 @@ def test_a_shifted_set_is_a_test_set_with_the_normalisation_of_its_original(name
 
 @pytest.mark.parametrize("name", NAMES)
 def test_docstring_has_a_summary_and_a_caution(name):
-    summary, caution, *_ = inspect.cleandoc(find(name).__dict__["__doc__"]).split("\n\n", 2)
-    assert summary.endswith(".")
-    assert caution.endswith(".")
-    assert not caution.startswith(">>>")
-    assert inspect.getmodule(find(name)).__doc__
+    check_docstring(find(name), example=False)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -143,10 +139,10 @@ def test_reads_what_was_written(some_set):
             assert images is None or np.array_equal(everything, images)
         some = np.array([n - 1, 0, 1])
         assert np.array_equal(loaded.images[some], everything[some])
-        taken = loaded.take(some).take(np.array([1, 0]))
-        assert np.array_equal(taken.images[np.array([1])], everything[[n - 1]])
-        assert np.array_equal(taken.ids, loaded.ids[[0, n - 1]])
-        assert np.array_equal(taken.labels, loaded.labels[[0, n - 1]])
+        subset = loaded.take(some).take(np.array([1, 0]))
+        assert np.array_equal(subset.images[np.array([1])], everything[[n - 1]])
+        assert np.array_equal(subset.ids, loaded.ids[[0, n - 1]])
+        assert np.array_equal(subset.labels, loaded.labels[[0, n - 1]])
 
 
 def test_a_second_load_is_the_same(some_set):
@@ -193,10 +189,10 @@ def test_a_missing_set_says_what_is_missing_where_and_where_to_get_it(name, tmp_
     root = tmp_path / "nothing" / "here"
     with pytest.raises(InputError) as caught:
         make(f"{name}:root={root}").load("test")
-    told = str(caught.value)
-    assert str(root) in told
-    assert "root=" in told
-    assert find(name).source in told or name == "hf"
+    message = str(caught.value)
+    assert str(root) in message
+    assert "root=" in message
+    assert find(name).source in message or name == "hf"
     root.mkdir(parents=True)
     with pytest.raises(InputError, match="an empty folder"):
         make(f"{name}:root={root}").load("test")
@@ -220,7 +216,7 @@ def test_what_comes_with_a_package_has_no_root(name):
 def test_a_damaged_file_is_said_to_be_damaged(name, damage, tmp_path):
     write(name, tmp_path)
     files = sorted(file for file in tmp_path.rglob("*") if file.is_file())
-    quiet, told = 0, []
+    quiet, messages = 0, []
     for file in files[:: max(1, len(files) // 8)]:
         whole = file.read_bytes()
         rng = np.random.default_rng(len(whole))
@@ -242,9 +238,9 @@ def test_a_damaged_file_is_said_to_be_damaged(name, damage, tmp_path):
             loaded.images[np.arange(len(loaded))]
             quiet += 1
         except InputError as error:
-            told.append(str(error))
+            messages.append(str(error))
         file.write_bytes(whole)
-    assert all("expected" in text for text in told)
+    assert all("expected" in text for text in messages)
     # an image or a note without its last byte can still be read whole
     of_images = ("tiny_imagenet", "imagenet", "imagenet_v2", "folder")
     assert quiet == 0 or (damage == "one byte short" and name in of_images)

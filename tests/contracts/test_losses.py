@@ -1,11 +1,11 @@
 """One list of promises, run over every loss in the catalogue."""
 
-import inspect
 import math
 import pickle
 
 import numpy as np
 import pytest
+from entry_docstrings import check_docstring
 
 pytest.importorskip("torch")
 import torch
@@ -52,7 +52,7 @@ def call(loss, z, y):
     return loss(z, y, torch.arange(len(y)))
 
 
-def drawn(b=B, k=K, seed=0, scale=1.5, dtype=torch.float64):
+def draw_batch(b=B, k=K, seed=0, scale=1.5, dtype=torch.float64):
     rng = np.random.default_rng(seed)
     return torch.tensor(scale * rng.normal(size=(b, k)), dtype=dtype), torch.tensor(rng.integers(0, k, size=b))
 
@@ -79,12 +79,7 @@ def test_titles_are_unique_and_the_specification_is_there():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_docstring_has_a_summary_a_caution_and_an_example(name):
-    summary, caution, example = inspect.cleandoc(find(name).__dict__["__doc__"]).split("\n\n", 2)
-    assert summary.endswith(".")
-    assert caution.endswith(".")
-    assert not caution.startswith(">>>")
-    assert example.startswith(">>>")
-    assert inspect.getmodule(find(name)).__doc__
+    check_docstring(find(name))
 
 
 @pytest.mark.parametrize("name", TERMS)
@@ -98,13 +93,13 @@ def test_spec_makes_it_again(spec):
     loss = CATALOGUE.make(spec)
     assert spec_of(CATALOGUE.make(spec_of(loss))) == spec_of(loss)
     assert spec_of(loss) in repr(loss)
-    z, y = drawn()
+    z, y = draw_batch()
     assert call(loss_of(spec_of(loss)), z, y).item() == call(loss_of(spec), z, y).item()
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_survives_a_pickle(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     loss = loss_of(spec)
     assert call(pickle.loads(pickle.dumps(loss)), z, y).item() == call(loss, z, y).item()
 
@@ -115,7 +110,7 @@ def test_survives_a_pickle(spec):
 def extremes(dtype):
     """Batches of logits that are large, saturated, equal, and mixed with ordinary ones."""
     eye = torch.eye(K, dtype=dtype)
-    ordinary, _ = drawn(K, K, seed=5, dtype=dtype)
+    ordinary, _ = draw_batch(K, K, seed=5, dtype=dtype)
     yield from (size * torch.sign(ordinary) for size in (100, 1e4))
     yield from (size * eye for size in (20, 40, 100, 1e4))  # p of one class goes to 1
     yield from (-size * eye for size in (20, 100, 1e4))  # p of one class goes to 0
@@ -157,7 +152,7 @@ def test_second_derivatives_finite_however_large_the_logits(spec, dtype):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_float32_is_close_to_float64(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     assert call(loss_of(spec), z.float(), y).item() == pytest.approx(
         call(loss_of(spec), z, y).item(), rel=1e-4, abs=1e-5
     )
@@ -165,7 +160,7 @@ def test_float32_is_close_to_float64(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_constant_added_to_a_row_changes_nothing(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     shift = torch.linspace(-50, 50, B, dtype=z.dtype)[:, None]
     same = math.isclose(call(loss_of(spec), z, y).item(), call(loss_of(spec), z + shift, y).item(), abs_tol=1e-9)
     assert same != loss_of(spec).sees_constants
@@ -173,7 +168,7 @@ def test_a_constant_added_to_a_row_changes_nothing(spec):
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if not CATALOGUE.make(spec).sees_order])
 def test_the_order_of_samples_and_of_classes_changes_nothing(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     rows, columns = torch.randperm(B, generator=torch.Generator().manual_seed(0)), torch.tensor([2, 0, 3, 1])
     value = call(loss_of(spec), z, y).item()
     assert call(loss_of(spec), z[rows], y[rows]).item() == pytest.approx(value, rel=1e-9, abs=1e-12)
@@ -183,20 +178,20 @@ def test_the_order_of_samples_and_of_classes_changes_nothing(spec):
 @pytest.mark.parametrize("spec", SPECS)
 def test_not_below_zero(spec):
     for seed in range(5):
-        value = call(loss_of(spec), *drawn(seed=seed, scale=3)).item()
+        value = call(loss_of(spec), *draw_batch(seed=seed, scale=3)).item()
         assert value >= 0 or loss_of(spec).may_be_negative
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.int64])
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_of_any_whole_type(name, dtype):
-    z, y = drawn()
+    z, y = draw_batch()
     assert call(loss_of(name), z, y.to(dtype)).item() == call(loss_of(name), z, y).item()
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_inputs_stay_as_they_were(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     z.requires_grad_()
     kept, labels = z.detach().clone(), y.clone()
     call(loss_of(spec).train(), z, y).backward()
@@ -210,7 +205,7 @@ def test_inputs_stay_as_they_were(spec):
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.partition(":")[0] in ROWS])
 def test_reductions_agree(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     z.requires_grad_()
     none, mean, total = (call(loss_of(spec, reduction=reduction), z, y) for reduction in ("none", "mean", "sum"))
     assert none.shape == (B,)
@@ -224,7 +219,7 @@ def test_reductions_agree(spec):
 
 @pytest.mark.parametrize("name", TERMS)
 def test_reductions_of_a_term(name):
-    z, y = drawn()
+    z, y = draw_batch()
     mean, total = (call(loss_of(name, reduction=reduction), z, y).item() for reduction in ("mean", "sum"))
     assert total == pytest.approx(B * mean, rel=1e-12)
     with pytest.raises(InputError, match="no value per row"):
@@ -233,7 +228,7 @@ def test_reductions_of_a_term(name):
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.partition(":")[0] in ROWS])
 def test_rows_do_not_know_each_other(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     rows = call(loss_of(spec, reduction="none"), z, y)
     for i in range(B):
         assert call(loss_of(spec), z[i : i + 1], y[i : i + 1]).item() == pytest.approx(rows[i].item(), rel=1e-12)
@@ -241,7 +236,7 @@ def test_rows_do_not_know_each_other(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_batch_of_one(spec):
-    z, y = drawn(b=1)
+    z, y = draw_batch(b=1)
     z.requires_grad_()
     value = call(loss_of(spec, samples=1), z, y)
     (grad,) = torch.autograd.grad(value, z)
@@ -254,7 +249,7 @@ def test_a_batch_of_one(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_two_classes(spec):
-    z, y = drawn(k=2)
+    z, y = draw_batch(k=2)
     if spec in NAMES and find(spec).least_classes > 2:
         with pytest.raises(InputError, match="three classes or more"):
             call(loss_of(spec), z, y)
@@ -267,14 +262,14 @@ def test_two_classes(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_gradient_is_that_of_finite_differences(spec):
-    z, y = drawn(b=5, k=4, seed=2)
+    z, y = draw_batch(b=5, k=4, seed=2)
     loss = loss_of(GENTLE.get(spec, spec), samples=5)
     assert gradcheck(lambda logits: call(loss, logits, y), (z.requires_grad_(),))
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_gradient_is_the_same_on_the_way_to_a_second_one(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     z.requires_grad_()
     value = call(loss_of(spec), z, y)
     (plain,) = torch.autograd.grad(value, z, retain_graph=True)
@@ -288,14 +283,14 @@ SMOOTH = ("focal", "focal:gamma=0.5", "focal:gamma=1", "focal:gamma=0", "flsd", 
 @pytest.mark.parametrize("spec", [*SMOOTH, "cpc", "brier", "ce", "dual_focal", "margin", "mmce", "mixup:base=focal"])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_second_derivative_is_that_of_finite_differences(spec, reduction):
-    z, y = drawn(b=3, k=4, seed=2)
+    z, y = draw_batch(b=3, k=4, seed=2)
     loss = loss_of(spec, samples=3, reduction=reduction)
     assert gradgradcheck(lambda logits: call(loss, logits, y), (z.requires_grad_(),))
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_factor_goes_through(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     z.requires_grad_()
     (once,) = torch.autograd.grad(call(loss_of(spec), z, y), z)
     (thrice,) = torch.autograd.grad(3 * call(loss_of(spec), z, y), z)
@@ -305,7 +300,7 @@ def test_a_factor_goes_through(spec):
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own, when it first does this
 @pytest.mark.parametrize("spec", SPECS)
 def test_forward_mode_agrees_with_backward(spec):
-    z, y = drawn(b=5)
+    z, y = draw_batch(b=5)
     loss = loss_of(spec, samples=5)
     direction = torch.ones_like(z).cumsum(1).sin()
     _, slope = torch.func.jvp(lambda logits: call(loss, logits, y), (z,), (direction,))
@@ -315,7 +310,7 @@ def test_forward_mode_agrees_with_backward(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_functional_gradient_agrees(spec):
-    z, y = drawn(b=5)
+    z, y = draw_batch(b=5)
     loss = loss_of(spec, samples=5)
     values = torch.func.grad(lambda logits: call(loss, logits, y))(z)
     leaf = z.clone().requires_grad_()
@@ -328,7 +323,7 @@ def test_functional_gradient_agrees(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_half_precision_and_autocast_give_float32(spec):
-    z, y = drawn(dtype=torch.float32)
+    z, y = draw_batch(dtype=torch.float32)
     layer = torch.nn.Linear(K, K)
     with torch.no_grad():
         layer.weight.copy_(torch.eye(K) * 30)
@@ -347,7 +342,7 @@ def test_half_precision_and_autocast_give_float32(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_falls_under_gradient_descent(spec):
-    z, y = drawn(b=32, seed=1)
+    z, y = draw_batch(b=32, seed=1)
     loss = loss_of(spec, samples=32)
     z.requires_grad_()
     first = call(loss, z, y)
@@ -364,13 +359,13 @@ def test_falls_under_gradient_descent(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_same_batch_gives_the_same_number(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     assert call(loss_of(spec), z, y).item() == call(loss_of(spec), z.clone(), y.clone()).item()
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_memory_layout_does_not_matter(spec):
-    z, y = drawn()
+    z, y = draw_batch()
     wide = torch.cat([z, z], 1)[:, :K]  # not contiguous
     turned = z.T.contiguous().T
     value = call(loss_of(spec), z, y).item()

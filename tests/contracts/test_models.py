@@ -2,11 +2,11 @@
 
 import copy
 import dataclasses
-import inspect
 import math
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from entry_docstrings import check_docstring
 
 pytest.importorskip("torch")
 import torch
@@ -45,20 +45,14 @@ CLASSES = 3
 quiet = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Threads that wait for each other cost minutes on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def size_of(spec):
     return 64 if "stem=imagenet" in spec else 24 if spec.startswith("vgg") else 16
 
 
-def made(spec, *, channels=3, seed=0):
+def build_network(spec, *, channels=3, seed=0):
     torch.manual_seed(seed)
     return make(spec).build(Shape(CLASSES, channels, size_of(spec)))
 
@@ -89,13 +83,7 @@ def test_titles_are_unique_and_the_families_are_there():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_docstring_has_a_summary_a_caution_and_an_example(name):
-    doc = inspect.cleandoc(find(name).__dict__["__doc__"])
-    summary, caution, example = doc.split("\n\n", 2)
-    assert summary.endswith(".")
-    assert caution.endswith(".")
-    assert not caution.startswith(">>>")
-    assert example.startswith(">>>")
-    assert inspect.getmodule(find(name)).__doc__
+    check_docstring(find(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,7 +128,7 @@ def test_unknown_options_and_wrong_values_are_refused(name):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_head_turns_features_into_logits(spec):
-    network, x = made(spec).eval(), images(spec)
+    network, x = build_network(spec).eval(), images(spec)
     with torch.no_grad():
         features, logits = network.features(x), network(x)
         assert isinstance(network, Network)
@@ -156,7 +144,7 @@ def test_head_turns_features_into_logits(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_weight_learns(spec):
-    network, x = made(spec), images(spec, 6)
+    network, x = build_network(spec), images(spec, 6)
     assert network.training
     loss = torch.nn.functional.cross_entropy(network(x), torch.tensor([0, 1, 2, 0, 1, 2]))
     loss.backward()
@@ -170,7 +158,7 @@ def test_every_weight_learns(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_same_seed_same_weights_and_weights_travel(spec):
-    one, again, other = made(spec), made(spec), made(spec, seed=5)
+    one, again, other = build_network(spec), build_network(spec), build_network(spec, seed=5)
     assert same(one, again)
     assert not same(one, other)
     other.load_state_dict(one.state_dict())
@@ -199,7 +187,7 @@ def test_clothes_of_28_pixels(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_channels_last_and_half_precision(name):
     spec = SMALL.get(name, name)
-    network, x = made(spec).eval(), images(spec)
+    network, x = build_network(spec).eval(), images(spec)
     with torch.no_grad():
         plain = network(x)
         assert torch.allclose(network.to(memory_format=torch.channels_last)(x), plain, atol=1e-4)
@@ -214,12 +202,12 @@ def test_no_image_is_changed(name):
     spec = SMALL.get(name, name)
     x = images(spec)
     kept = x.clone()
-    made(spec)(x)
+    build_network(spec)(x)
     assert torch.equal(x, kept)
 
 
 def test_count_is_of_what_is_trained():
-    assert count(made("resnet8")) == sum(p.numel() for p in made("resnet8").parameters())
+    assert count(build_network("resnet8")) == sum(p.numel() for p in build_network("resnet8").parameters())
 
 
 # -- forward-mode derivatives ---------------------------------------------------------------------
@@ -227,13 +215,13 @@ def test_count_is_of_what_is_trained():
 
 def as_function(spec, training):
     """The network as a function of its weights, the weights, and a change of all; dropout off."""
-    network, x = made(spec).double(), images(spec).double()
+    network, x = build_network(spec).double(), images(spec).double()
     for module in network.train(training).modules():
         if isinstance(module, torch.nn.Dropout):
             module.eval()
     weights = {name: p.detach() for name, p in network.named_parameters()}
-    drawn = torch.Generator().manual_seed(3)
-    change = {name: w.abs().mean() * torch.randn(w.shape, generator=drawn).double() for name, w in weights.items()}
+    generator = torch.Generator().manual_seed(3)
+    change = {name: w.abs().mean() * torch.randn(w.shape, generator=generator).double() for name, w in weights.items()}
     buffers = {name: b.clone() for name, b in network.named_buffers()}
 
     def logits(at):

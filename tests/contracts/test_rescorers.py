@@ -25,6 +25,5 @@ def test_it_says_what_it_is(name):
     entry = CATALOGUE.make(name)
     assert entry.title
     assert entry.reference
-    assert entry.looks_at in ("inputs", "features")
     assert ">>>" in inspect.getsource(inspect.getmodule(type(entry)))
     assert "fit" in vars(type(entry))

@@ -113,12 +113,12 @@ def threads_of_a_child(_):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize(("told", "expected"), [(None, 1), ("4", 4)])
-def test_worker_processes_use_one_unless_told(monkeypatch, told, expected):
-    if told:
-        monkeypatch.setenv("CALIBRANT_THREADS", told)
+@pytest.mark.parametrize(("setting", "expected"), [(None, 1), ("4", 4)])
+def test_worker_processes_use_one_unless_told(monkeypatch, setting, expected):
+    if setting:
+        monkeypatch.setenv("CALIBRANT_THREADS", setting)
     with multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn").Pool(1) as pool:
-        assert pool.map(threads_of_a_child, [0]) == [(expected, told)]
+        assert pool.map(threads_of_a_child, [0]) == [(expected, setting)]
 
 
 # -- work spread over them ------------------------------------------------------------------------

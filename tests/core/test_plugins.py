@@ -75,7 +75,7 @@ def run(site, code):
 
 
 def test_a_plugged_entry_is_found_by_its_name(site):
-    told = run(
+    output = run(
         site,
         "p = cal.Predictions.from_confidence([0.95, 0.99, 0.5], [0, 1, 1])\n"
         "print(round(cal.measure(p, 'surprise:above=0.8', resamples=0).value, 4))\n"
@@ -86,29 +86,29 @@ def test_a_plugged_entry_is_found_by_its_name(site):
         "print(cal.fit(q, 'halved')(q).logits.tolist())\n"
         "try:\n    cal.measures.make('broken')\nexcept cal.InputError as error:\n    print(error)\n",
     )
-    assert told[:4] == ["0.3333", "True Expected calibration error", "surprise:above=0.5", "[[1.0, 0.0], [0.0, 2.0]]"]
-    assert told[4].startswith("measure broken: expected surprising.nowhere to load, got ModuleNotFoundError")
+    assert output[:4] == ["0.3333", "True Expected calibration error", "surprise:above=0.5", "[[1.0, 0.0], [0.0, 2.0]]"]
+    assert output[4].startswith("measure broken: expected surprising.nowhere to load, got ModuleNotFoundError")
 
 
 def test_a_loss_needs_no_more_than_logits_and_labels(site):
     pytest.importorskip("torch")
-    told = run(
+    output = run(
         site,
         "import torch\nfrom calibrant import losses\n"
         "z, y = torch.ones(2, 3), torch.zeros(2, dtype=torch.long)\n"
         "print(losses.make('plain')(z, y).item(), losses.make('plain')(z, y, torch.arange(2)).item())\n"
         "print(round(losses.make('ce + 0.5*plain')(z, y).item(), 4))\n",
     )
-    assert told == ["1.0 1.0", "1.5986"]
+    assert output == ["1.0 1.0", "1.5986"]
 
 
 def test_a_broken_package_is_named_and_the_others_are_listed(site):
-    told = run(
+    output = run(
         site,
         "from typer.testing import CliRunner\nfrom calibrant.cli import app\n"
         "ended = CliRunner().invoke(app, ['list', 'measures'])\n"
         "print(ended.exit_code, 'surprise' in ended.stdout, 'ece' in ended.stdout)\n"
         "print(ended.stderr.split(chr(10))[0])\n",
     )
-    assert told[0] == "0 True True"
-    assert told[1].startswith("warning: left out: measure broken: expected surprising.nowhere to load")
+    assert output[0] == "0 True True"
+    assert output[1].startswith("warning: left out: measure broken: expected surprising.nowhere to load")

@@ -15,7 +15,7 @@ from calibrant.datasets import _decoded_images, _image_cache, make, progress_to
 @pytest.fixture
 def stored(root):
     """A data set of Parquet files, and what its training part holds."""
-    images, labels = dataset_files.drawn(600, 3, 8, 8, 3, 0)
+    images, labels = dataset_files.draw_images(600, 3, 8, 8, 3, 0)
     dataset_files.write_parquet(root, {"train": (images, labels)}, "image", "label")
     return make(f"hf:root={root}"), images
 
@@ -75,11 +75,11 @@ def test_other_options_have_a_cache_of_their_own(stored, root, cache):
 
 
 def test_progress_is_told_while_decoding(stored):
-    told = []
-    with progress_to(lambda done, total: told.append((done, total))):
+    counts = []
+    with progress_to(lambda done, total: counts.append((done, total))):
         images_in(stored[0])
         images_in(stored[0])
-    assert told == [(256, 600), (512, 600), (600, 600)]
+    assert counts == [(256, 600), (512, 600), (600, 600)]
 
 
 def test_an_image_that_cannot_be_decoded_leaves_nothing_behind(root, cache):
@@ -111,7 +111,7 @@ def test_processes_may_decode_at_the_same_time(stored, root, cache):
         f"p = make('hf:root={root}').load('train'); print(int(p.images[np.arange(600)].sum()))"
     )
     running = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)]
-    told = [int(process.communicate(timeout=60)[0]) for process in running]
-    assert told == [int(images.sum())] * 3
+    counts = [int(process.communicate(timeout=60)[0]) for process in running]
+    assert counts == [int(images.sum())] * 3
     (file,) = cache.iterdir()
     assert np.array_equal(np.load(file), images)

@@ -6,14 +6,14 @@ import dataset_files
 import numpy as np
 import polars as pl
 import pytest
-from dataset_files import drawn, encoded, write_parquet
+from dataset_files import draw_images, encoded, write_parquet
 
 from calibrant.core.errors import InputError
 from calibrant.datasets import make
 
 
 def small(part="train"):
-    return {part: drawn(6, 3, 5, 5, 3, 0)}
+    return {part: draw_images(6, 3, 5, 5, 3, 0)}
 
 
 def test_class_names_come_from_the_note_in_the_file(root):
@@ -22,20 +22,20 @@ def test_class_names_come_from_the_note_in_the_file(root):
 
 
 def test_without_names_classes_are_numbers_and_training_counts_them(root):
-    write_parquet(root, small() | {"test": drawn(4, 2, 5, 5, 3, 1)}, "image", "label")
+    write_parquet(root, small() | {"test": draw_images(4, 2, 5, 5, 3, 1)}, "image", "label")
     test = make(f"hf:root={root}").load("test")
     assert test.classes == ("0", "1", "2")
     assert set(test.labels) == {0, 1}
 
 
 def test_more_classes_than_in_training_are_refused(root):
-    write_parquet(root, small() | {"test": drawn(4, 4, 5, 5, 3, 1)}, "image", "label")
+    write_parquet(root, small() | {"test": draw_images(4, 4, 5, 5, 3, 1)}, "image", "label")
     with pytest.raises(InputError, match=r"labels in 0..2, got 3"):
         make(f"hf:root={root}").load("test")
 
 
 def test_plain_bytes_and_grey_images(root):
-    expected = write_parquet(root, {"train": drawn(6, 3, 5, 7, 1, 0)}, "picture", "digit", plain=True)
+    expected = write_parquet(root, {"train": draw_images(6, 3, 5, 7, 1, 0)}, "picture", "digit", plain=True)
     loaded = make(f"hf:root={root}").load("train")
     assert np.array_equal(loaded.images[np.arange(6)], expected["train"][0])
     assert loaded.images.shape == (6, 5, 7, 1)
@@ -100,7 +100,7 @@ def test_no_images_at_all(root):
 
 
 @pytest.mark.parametrize(
-    ("images", "labels", "told"),
+    ("images", "labels", "message"),
     [
         (
             [None, encoded(np.zeros((4, 4, 3), dtype=np.uint8))],
@@ -114,10 +114,10 @@ def test_no_images_at_all(root):
         ([], [], "at least one image"),
     ],
 )
-def test_wrong_rows(root, images, labels, told):
+def test_wrong_rows(root, images, labels, message):
     columns = {"image": pl.Series(images, dtype=pl.Binary), "label": pl.Series(labels, dtype=pl.Int64)}
     pl.DataFrame(columns).write_parquet(root / "train.parquet")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         make(f"hf:root={root}").load("train")
 
 

@@ -7,7 +7,7 @@ import struct
 import dataset_files
 import numpy as np
 import pytest
-from dataset_files import drawn, encoded, photograph, planes
+from dataset_files import draw_images, encoded, photograph, planes
 from real_data import FOLDER, needs_real_data
 
 from calibrant.core.errors import InputError
@@ -114,7 +114,7 @@ def test_a_missing_batch_is_named(root):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"data": np.zeros((10, 3071), dtype=np.uint8)}, r"shape \(n, 3072\)"),
         ({"data": np.zeros((10, 3072))}, "type uint8"),
@@ -126,11 +126,11 @@ def test_a_missing_batch_is_named(root):
         ({"labels": [0] * 10}, "images of every class"),
     ],
 )
-def test_a_pickled_batch_with_wrong_contents(root, change, told):
-    images, labels = drawn(10, 10, 32, 32, 3, 0)
+def test_a_pickled_batch_with_wrong_contents(root, change, message):
+    images, labels = draw_images(10, 10, 32, 32, 3, 0)
     batch = {"data": planes(images), "labels": labels.tolist()} | change
     (root / "test_batch").write_bytes(pickle.dumps(batch))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         make(f"cifar10:root={root},complete=false").load("test")
 
 

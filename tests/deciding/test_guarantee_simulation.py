@@ -145,8 +145,8 @@ def test_the_guarantee_of_clusters_fails_at_most_as_often_as_it_may(kind, cluste
         failed += fails(result.threshold)
         naive += fails(answered_rows(curve, r, 1 - DELTA).threshold)
         shares.append(result.share)
-    said = f"failed {failed / SETS:.3f}, answered {np.mean(shares):.3f}; as independent rows failed {naive / SETS:.3f}"
-    print(f"\n{kind} {clusters} x {size} agree={agree} r={r}: {said}")
+    line = f"failed {failed / SETS:.3f}, answered {np.mean(shares):.3f}; as independent rows failed {naive / SETS:.3f}"
+    print(f"\n{kind} {clusters} x {size} agree={agree} r={r}: {line}")
     assert failed / SETS <= DELTA
 
 
@@ -176,7 +176,7 @@ def test_the_interval_of_the_cost_holds_the_true_cost(rate, n, cost, data):
 
     big = Predictions.binary(draw(np.random.default_rng(3), 2_000_000)[0], None)
     truth = rule.expected(big, rule.policy(big)).mean()
-    held, few = 0, 0.0
+    covered, few = 0, 0.0
     for _ in range(SETS):
         s, y = draw(rng, n)
         more = {"clusters": np.arange(n) // 10} if data == "clusters" else {}
@@ -184,7 +184,7 @@ def test_the_interval_of_the_cost_holds_the_true_cost(rate, n, cost, data):
         p = Predictions.binary(s, y, **more)
         chosen = rule.policy(p)
         line = mean_cost(rule, p, chosen)
-        held += line.low <= truth <= line.high
+        covered += line.low <= truth <= line.high
         few += ((chosen == 0) & (y == 1)).sum() / SETS
-    print(f"\ncost rate={rate} n={n} {cost} {data}: misses {few:.2f}, held {held / SETS:.3f}")
-    assert held / SETS >= 0.93
+    print(f"\ncost rate={rate} n={n} {cost} {data}: misses {few:.2f}, held {covered / SETS:.3f}")
+    assert covered / SETS >= 0.93

@@ -22,8 +22,8 @@ def test_a_threshold_by_cost_is_as_cheap_as_one_that_was_tuned():
     x = rng.normal(size=(6000, 4))
     y = (rng.random(6000) < 1 / (1 + np.exp(-(x @ [1.5, -1, 0.5, 0] - 2.5)))).astype(int)
 
-    def gain(truth, said):
-        return -(20 * ((truth == 1) & (said == 0)).sum() + ((truth == 0) & (said == 1)).sum())
+    def gain(truth, positive):
+        return -(20 * ((truth == 1) & (positive == 0)).sum() + ((truth == 0) & (positive == 1)).sum())
 
     train, test = slice(0, 3000), slice(3000, 6000)
     tuned = selection.TunedThresholdClassifierCV(

@@ -40,10 +40,10 @@ def test_every_figure_is_drawn_or_refused_in_one_sentence(name, task):
         with pytest.raises(InputError, match="expected scores of"):
             compute(name, p)
         return
-    drawn = json.dumps(spec(name, compute(name, p)))
+    chart = json.dumps(spec(name, compute(name, p)))
     if name in OF_EVENTS[:3]:
-        assert ("P(positive)" in drawn) == (task == "binary")
-        assert ("share of positives" in drawn or "of positive and negative rows" in drawn) == (task == "binary")
+        assert ("P(positive)" in chart) == (task == "binary")
+        assert ("share of positives" in chart or "of positive and negative rows" in chart) == (task == "binary")
 
 
 def test_binary_diagrams_show_the_positive_class():
@@ -107,7 +107,7 @@ def test_models_of_two_shapes_are_refused():
 def test_panels_have_equal_axes(name):
     s, y, _ = rows()
     p = cal.Predictions.from_confidence(s, y)
-    drawn = json.dumps(spec(name, compute(name, {"sharp": p.with_temperature(0.3), "flat": p.with_temperature(3.0)})))
+    chart = json.dumps(spec(name, compute(name, {"sharp": p.with_temperature(0.3), "flat": p.with_temperature(3.0)})))
     entry = make(name).data({"sharp": p.with_temperature(0.3), "flat": p.with_temperature(3.0)})
     most = max(row["share" if name == "reliability" else "density"] for row in entry)
-    assert drawn.count(f'"domain": [0, {most}]') == 2
+    assert chart.count(f'"domain": [0, {most}]') == 2

@@ -34,11 +34,11 @@ def ended(look: Callable[[], object]) -> str:
     try:
         look()
     except InputError as error:
-        said = str(error)
+        message = str(error)
     else:
         return "right"
-    assert "\n" not in said, said
-    assert "To fix it: " in said, said
+    assert "\n" not in message, message
+    assert "To fix it: " in message, message
     return "refused"
 
 

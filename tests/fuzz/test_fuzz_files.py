@@ -21,13 +21,13 @@ def tried(read):
 def open_one(rng, folder, *, suffix):
     """Whole, and where the format allows it in batches: both end the same way."""
     file, expected = hostile_file(suffix, rng, folder)
-    p, said = tried(lambda: load_predictions(file, allow_few_rows=True))
-    assert "\n" not in said
+    p, message = tried(lambda: load_predictions(file, allow_few_rows=True))
+    assert "\n" not in message
     if suffix != ".npz":
         batches, _ = tried(lambda: list(read_batches(file, 7)))
         assert None in (p, batches) or sum(b.n for b in batches) == p.n
     if p is None:
-        assert expected is None, said
+        assert expected is None, message
         return "refused"
     assert is_valid(p)
     assert expected is None or same(expected, p)

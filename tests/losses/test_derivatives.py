@@ -18,7 +18,7 @@ CLOSED = [name for name in names() if issubclass(CATALOGUE.find(name), ClosedLos
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 
 
-def drawn(b=6, k=4, seed=0, dtype=torch.float64):
+def draw_batch(b=6, k=4, seed=0, dtype=torch.float64):
     rng = np.random.default_rng(seed)
     return torch.tensor(2 * rng.normal(size=(b, k)), dtype=dtype), torch.tensor(rng.integers(0, k, size=b))
 
@@ -29,7 +29,7 @@ def drawn(b=6, k=4, seed=0, dtype=torch.float64):
 @pytest.mark.parametrize("gamma", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("each", [True, False])
 def test_twice_in_logits_and_gamma(gamma, each):
-    z, y = drawn()
+    z, y = draw_batch()
     gammas = torch.full((6,) if each else (), gamma, dtype=torch.float64).requires_grad_()
     inputs = (z.requires_grad_(), gammas)
     assert gradcheck(lambda a, b: focal_rows(a, y, b), inputs, check_forward_ad=True)
@@ -38,7 +38,7 @@ def test_twice_in_logits_and_gamma(gamma, each):
 
 @pytest.mark.parametrize("gamma", [0.5, 3.0])
 def test_derivative_in_gamma_by_its_formula(gamma):
-    z, y = drawn()
+    z, y = draw_batch()
     gammas = torch.full((6,), gamma, dtype=torch.float64, requires_grad=True)
     (slope,) = torch.autograd.grad(focal_rows(z, y, gammas).sum(), gammas)
     log_p = z.log_softmax(1).gather(1, y[:, None])[:, 0]
@@ -52,7 +52,7 @@ def test_mixed_derivative_by_its_formula_forwards_and_backwards(gamma):
 
     docs/methods/meta.md#the-hypergradient
     """
-    z, y = drawn()
+    z, y = draw_batch()
     direction = torch.ones_like(z).cumsum(1).sin()
     gammas = torch.full((6,), gamma, dtype=torch.float64)
 
@@ -91,7 +91,7 @@ def test_finite_twice_however_sure(dtype, gamma, size):
 @pytest.mark.parametrize("name", CLOSED)
 def test_second_derivatives_agree_in_every_way(name):
     """Slopes in closed form are numbers: any way to differentiate them again must leave the closed form."""
-    z, y = drawn(b=3)
+    z, y = draw_batch(b=3)
     loss = CATALOGUE.make(name)
     direction = torch.ones_like(z).cumsum(0).cos()
     leaf = z.clone().requires_grad_()
@@ -109,7 +109,7 @@ def test_second_derivatives_agree_in_every_way(name):
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_a_graph_can_be_walked_twice(name):
-    z, y = drawn()
+    z, y = draw_batch()
     value = CATALOGUE.make(name)(z.requires_grad_(), y)
     once, again = (torch.autograd.grad(value, z, retain_graph=True)[0] for _ in range(2))
     assert torch.equal(once, again)
@@ -117,7 +117,7 @@ def test_a_graph_can_be_walked_twice(name):
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_pairs_of_classes_in_chunks(monkeypatch, reduction):
-    z, y = drawn(b=5, k=9)
+    z, y = draw_batch(b=5, k=9)
     loss = CATALOGUE.make(f"cpc:reduction={reduction}")
     results = []
     for chunk in (1 << 22, 5 * 8 * 3, 1):
@@ -154,7 +154,7 @@ def test_nothing_is_made_on_another_device_and_nothing_waits(name):
 
 @pytest.mark.parametrize(("b", "k"), [(2, 2), (7, 3), (40, 10)])
 def test_a_measure_with_one_bin_is_a_term(b, k):
-    z, y = drawn(b, k)
+    z, y = draw_batch(b, k)
     p = Predictions.from_logits(z.numpy(), y.numpy(), allow_few_rows=True)
     twins = {"mdca": "classwise:bins=1", "dca": "ece:bins=1", "soft_binned_ece:bins=1,p=1": "ece:bins=1"}
     for loss, measure in twins.items():
@@ -164,7 +164,7 @@ def test_a_measure_with_one_bin_is_a_term(b, k):
 
 
 def test_whole_numbers_as_options_are_real_numbers():
-    z, y = drawn()
+    z, y = draw_batch()
     steps = CATALOGUE.find("flsc")(first=5, second=2.5)
     steps.start(samples=6, epochs=350)
     steps.start_epoch(100)

@@ -48,8 +48,8 @@ def settings_of(name):
     """The default, then those listed above; of a loss that is not listed, another value of each option of its twin."""
     if name in OPTIONS:
         return OPTIONS[name]
-    cls, taken = CATALOGUE.find(name), inspect.signature(twin_of(name)).parameters
-    options = [option for option in options_of(cls) if option in taken]
+    cls, parameters = CATALOGUE.find(name), inspect.signature(twin_of(name)).parameters
+    options = [option for option in options_of(cls) if option in parameters]
     return [{}, *({option: value} for option in options for value in values_of(cls, option)[1:])]
 
 
@@ -58,7 +58,7 @@ CASES = [(name, options) for name in TWINS for options in settings_of(name)]
 IDS = [f"{name}:{','.join(f'{key}={value}' for key, value in options.items())}" for name, options in CASES]
 
 
-def drawn(b, k, seed, scale=2.0):
+def draw_batch(b, k, seed, scale=2.0):
     rng = np.random.default_rng(seed)
     z = scale * rng.normal(size=(b, k))
     return torch.tensor(z), torch.tensor((z + 2 * rng.gumbel(size=(b, k))).argmax(axis=1))
@@ -79,7 +79,7 @@ def test_same_as_the_slow_twin(name, options):
         if k == 2 and needs_three(name, options):
             continue
         for seed in range(3):
-            z, y = drawn(b, k, seed=100 * b + 10 * k + seed)
+            z, y = draw_batch(b, k, seed=100 * b + 10 * k + seed)
             loss = CATALOGUE.find(name)(**options)
             expected = twin_of(name)(z, y, **options)
             if isinstance(loss, Term):
@@ -94,14 +94,14 @@ def test_same_as_the_slow_twin(name, options):
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("b", "k"), SIZES)
 def test_gradient_of_focal_by_its_formula(gamma, b, k):
-    z, y = drawn(b, k, seed=b + k)
+    z, y = draw_batch(b, k, seed=b + k)
     CATALOGUE.find("focal")(gamma=gamma, reduction="sum")(z.requires_grad_(), y).backward()
     np.testing.assert_allclose(z.grad, slow_losses.focal_gradient(z.detach(), y, gamma), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("epoch", "epochs"), [(0, 350), (99, 350), (100, 350), (249, 350), (250, 350), (2, 7), (4, 6)])
 def test_flsc_follows_its_schedule(epoch, epochs):
-    z, y = drawn(7, 3, seed=epoch)
+    z, y = draw_batch(7, 3, seed=epoch)
     loss = CATALOGUE.find("flsc")()
     loss.start(samples=7, epochs=epochs)
     loss.start_epoch(epoch)
@@ -110,8 +110,8 @@ def test_flsc_follows_its_schedule(epoch, epochs):
 
 @pytest.mark.parametrize(("b", "k"), SIZES)
 def test_avuc_after_an_epoch(b, k):
-    z, y = drawn(b, k, seed=b * k)
-    again, labels = drawn(b, k, seed=b * k + 1)
+    z, y = draw_batch(b, k, seed=b * k)
+    again, labels = draw_batch(b, k, seed=b * k + 1)
     loss = CATALOGUE.find("avuc")()
     loss.start(samples=b, epochs=2)
     loss.start_epoch(0)
@@ -135,7 +135,7 @@ def test_crl_over_epochs(score, b, k):
         loss.start_epoch(epoch)
         order = rng.permutation(samples)
         for ids in (order[:b], order[b:]):  # the whole epoch, so that the least count moves
-            z, y = drawn(len(ids), k, seed=int(rng.integers(1000)))
+            z, y = draw_batch(len(ids), k, seed=int(rng.integers(1000)))
             expected = slow_losses.crl(z, y, counts, epoch, ids.tolist(), score)
             values.append(loss(z, y, torch.tensor(ids)).item())
             assert values[-1] == pytest.approx(expected, rel=1e-6, abs=1e-7)  # counts are kept in float32
@@ -148,7 +148,7 @@ def test_crl_over_epochs(score, b, k):
 
 @pytest.mark.parametrize(("b", "k"), SIZES)
 def test_mixup_is_a_blend_of_cross_entropies(b, k):
-    z, y = drawn(b, k, seed=b)
+    z, y = draw_batch(b, k, seed=b)
     partners = y.roll(1)
     rows = CATALOGUE.find("mixup")(reduction="none")(z, Pairs(y, partners, 0.3))
     assert rows.tolist() == pytest.approx(slow_losses.mixup(z, y, partners, 0.3), rel=1e-9)
@@ -168,7 +168,7 @@ MEASURES = {  # loss: measure
 
 @pytest.mark.parametrize(("b", "k"), SIZES)
 def test_same_as_the_measures(b, k):
-    z, y = drawn(b, k, seed=b + 20 * k)
+    z, y = draw_batch(b, k, seed=b + 20 * k)
     p = Predictions.from_logits(z.numpy(), y.numpy(), allow_few_rows=True)
     for loss, measure in MEASURES.items():
         assert CATALOGUE.make(loss)(z, y).item() == pytest.approx(make_measure(measure)(p), rel=1e-9, abs=1e-9), loss

@@ -62,8 +62,8 @@ def test_a_term_alone_gets_its_partner_and_its_weight(name, z, y):
 
 
 def test_partners_and_weights_of_the_papers():
-    said = {name: (CATALOGUE.find(name).partner, CATALOGUE.find(name).weight) for name in ("mdca", "avuc", "crl")}
-    assert said == {"mdca": ("focal:gamma=1", 1.0), "avuc": ("ce", 3.0), "crl": ("ce", 1.0)}
+    facts = {name: (CATALOGUE.find(name).partner, CATALOGUE.find(name).weight) for name in ("mdca", "avuc", "crl")}
+    assert facts == {"mdca": ("focal:gamma=1", 1.0), "avuc": ("ce", 3.0), "crl": ("ce", 1.0)}
     assert CATALOGUE.find("mmce_weighted").weight == 2.0
     assert CATALOGUE.find("dece").weight == 0.5
 

@@ -70,12 +70,12 @@ def test_nearly_every_measure_has_a_slow_twin():
 @pytest.mark.parametrize("name", TWINS)
 def test_agrees_on_every_data_set(make_data, name):
     """Every value of every option meets every data set and every value of every other option."""
-    taken = [option for option in options_of(find(name)) if option in inspect.signature(twin_of(name)).parameters]
-    factors = {option: VALUES.get(option) or values_of(find(name), option) for option in taken}
+    known = [option for option in options_of(find(name)) if option in inspect.signature(twin_of(name)).parameters]
+    factors = {option: VALUES.get(option) or values_of(find(name), option) for option in known}
     cases = pairwise(data=list(DATA), **factors) if factors else [{"data": data} for data in DATA]
     wrong = []
     for case in cases:
-        options = {option: case[option] for option in taken}
+        options = {option: case[option] for option in known}
         p = suited(make(name), make_data(case["data"]))
         if nothing_left(p, name, options):
             continue

@@ -138,8 +138,8 @@ def test_the_interval_is_about_that_of_the_bootstrap(name):
     p, m = clinical_rows(), cal.measure(clinical_rows(), name)
     rng = np.random.default_rng(0)
     counts = rng.multinomial(N, np.full(N, 1 / N), size=2000)
-    drawn = make(name).resample(p, counts)
-    assert (m.high - m.low) / (2 * 1.972) == pytest.approx(np.nanstd(drawn), rel=0.12)
+    draws = make(name).resample(p, counts)
+    assert (m.high - m.low) / (2 * 1.972) == pytest.approx(np.nanstd(draws), rel=0.12)
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -85,5 +85,5 @@ def test_probcal(s, y):
 def test_isotonic_regression_of_scikit_learn(s, y):
     isotonic = pytest.importorskip("sklearn.isotonic").IsotonicRegression().fit(s, y)
     rows = cal.figures.make("corp:resamples=20").data({"m": cal.Predictions.binary(s, y)})
-    drawn = isotonic.predict([row["confidence"] for row in rows])
-    assert [row["accuracy"] for row in rows] == pytest.approx(drawn, abs=1e-9)
+    expected = isotonic.predict([row["confidence"] for row in rows])
+    assert [row["accuracy"] for row in rows] == pytest.approx(expected, abs=1e-9)

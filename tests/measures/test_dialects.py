@@ -51,7 +51,7 @@ def agree(spec, p, bins):
     assert ours == pytest.approx(PEERS[spec](p, bins), abs=tolerance(dialect, p))
 
 
-def drawn(n, k, *, seed, sharpness=1.5):
+def draw_rows(n, k, *, seed, sharpness=1.5):
     """Overconfident logits: labels drawn from the softmax before it was sharpened. Every class occurs."""
     rng = np.random.default_rng(seed)
     logits = 2 * rng.normal(size=(n, k))
@@ -88,7 +88,7 @@ def test_every_name_has_a_rule_and_a_peer():
 @pytest.mark.parametrize("spec", PEERS)
 @pytest.mark.parametrize("bins", [1, 7, 10, 15, 100])
 def test_random_predictions(spec, bins):
-    agree(spec, drawn(1000, 10, seed=bins), bins)
+    agree(spec, draw_rows(1000, 10, seed=bins), bins)
 
 
 @pytest.mark.parametrize("spec", PEERS)
@@ -201,7 +201,7 @@ def test_logits_inside_zero_and_one_are_taken_for_probabilities():
 
 def test_one_rounding_over_one_turns_probabilities_into_logits():
     torch, tm = peer_module("torch"), peer_module("torchmetrics.functional.classification")
-    p = drawn(1000, 10, seed=5)
+    p = draw_rows(1000, 10, seed=5)
     probs = p.probs.astype(np.float32)
     probs[0] = 0
     probs[0, p.predicted[0]] = np.nextafter(np.float32(1), np.float32(2))
@@ -293,7 +293,7 @@ def test_uncertainty_calibration_marginal(part):
 def test_uncertainty_calibration_ties():
     """Chunks that share a value: ours keeps an empty bin where theirs removes a double edge."""
     uc = peer_module("calibration")
-    p = EXAMPLE["rounded"](drawn(500, 10, seed=2), 1)
+    p = EXAMPLE["rounded"](draw_rows(500, 10, seed=2), 1)
     assert make("ece:scheme=mass,mass_rule=midpoint")(p) == pytest.approx(uc.get_ece_em(p.probs, p.labels), abs=1e-12)
 
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from synthetic import drawn
+from synthetic import draw_rows
 
 import calibrant as cal
 from calibrant.core.errors import InputError, ReversedScoresWarning
@@ -59,7 +59,7 @@ def test_one_kind_of_rows_has_no_ranking(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_other_shapes_are_refused(name):
     others = (
-        cal.Predictions.from_logits(*drawn(20, 3, seed=0)),
+        cal.Predictions.from_logits(*draw_rows(20, 3, seed=0)),
         cal.Predictions.from_confidence([0.9, 0.4], [1, 0]),
         cal.Predictions.from_logits([[1.0, 0.0, -np.inf], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], [0, 2, 0]),
     )
@@ -71,7 +71,7 @@ def test_other_shapes_are_refused(name):
 
 def test_standard_measures_follow_the_shape():
     s, y = scores()
-    assert standard(cal.Predictions.from_logits(*drawn(20, 3, seed=0))) == STANDARD
+    assert standard(cal.Predictions.from_logits(*draw_rows(20, 3, seed=0))) == STANDARD
     for p in (cal.Predictions.binary(s, y), cal.Predictions.from_confidence(s, y)):
         names = [m.measure for m in cal.measure_all(p, resamples=20)]
         assert names == list(standard(p))

@@ -53,13 +53,13 @@ def test_a_calibrated_model_that_was_never_wrong_is_not_called_miscalibrated():
 
 
 def test_rare_errors_lie_inside_the_interval():
-    rng, held = np.random.default_rng(0), 0
+    rng, covered = np.random.default_rng(0), 0
     for _ in range(200):
         confidence = rng.uniform(0.9, 1.0, 30)
         p = Predictions.from_confidence(confidence, rng.random(30) < confidence)
         measurement = cal.measure(p, "gap", resamples=200)
-        held += measurement.low <= 0.0 <= measurement.high
-    assert held >= 180  # 21 % of these samples have no error; the bootstrap alone held 0 in 170 of 200
+        covered += measurement.low <= 0.0 <= measurement.high
+    assert covered >= 180  # 21 % of these samples have no error; the bootstrap alone held 0 in 170 of 200
 
 
 def test_other_outcomes_keep_scores_and_weights():

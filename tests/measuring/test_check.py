@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from synthetic import drawn
+from synthetic import draw_rows
 
 import calibrant as cal
 from calibrant.core.errors import InputError
@@ -10,7 +10,7 @@ from calibrant.core.errors import InputError
 
 @pytest.fixture(scope="module")
 def p():
-    return cal.Predictions.from_logits(*drawn(2000, 5, seed=0, sharpness=2.0))
+    return cal.Predictions.from_logits(*draw_rows(2000, 5, seed=0, sharpness=2.0))
 
 
 def test_a_check_is_false_when_its_limit_is_broken(p):

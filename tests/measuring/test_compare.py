@@ -31,11 +31,11 @@ def test_the_difference_of_gaps_is_that_of_their_distances_from_zero():
 
 
 def test_the_interval_of_the_distances_holds_the_truth():
-    held = 0
+    covered = 0
     for seed in range(100):
         c = cal.compare(*with_gaps(-0.03, 0.05, seed), "gap", resamples=200)
-        held += c.low <= 0.02 <= c.high
-    assert held >= 89
+        covered += c.low <= 0.02 <= c.high
+    assert covered >= 89
 
 
 def test_a_table_over_seeds_compares_distances_from_zero():

@@ -169,17 +169,17 @@ def test_the_gate_reads_the_same_ends_one_sided():
 
 def test_the_difference_of_two_errors_is_covered_where_one_is_almost_calibrated():
     """The paired bootstrap covered 59 of 100 here: it cannot see that noise raised one error and not the other."""
-    held = bootstrap = 0
+    covered = bootstrap = 0
     ece = cal.measures.make("ece")
     for seed in range(80):
         good = calibrated(500, seed=seed)
         sharp = cal.Predictions.from_logits(1.25 * good.logits, good.labels)
         c = cal.compare(sharp, good, "ece", seed=seed)
-        drawn = draw(lambda w, a=sharp, b=good: ece.resample(b, w) - ece.resample(a, w), 500, 100, seed)
-        basic = basic_interval(c.difference, drawn, 0.95)
-        held += c.low <= -0.0572 <= c.high  # from 500,000 rows
+        draws = draw(lambda w, a=sharp, b=good: ece.resample(b, w) - ece.resample(a, w), 500, 100, seed)
+        basic = basic_interval(c.difference, draws, 0.95)
+        covered += c.low <= -0.0572 <= c.high  # from 500,000 rows
         bootstrap += basic.low <= -0.0572 <= basic.high
-    assert held >= 72
+    assert covered >= 72
     assert bootstrap < 60
 
 
@@ -242,13 +242,13 @@ def test_a_calibration_loss_has_no_interval_and_says_why():
 
 def test_the_interval_of_the_average_precision_holds_the_truth():
     """The basic bootstrap holds it in 87 % of these sets."""
-    rng, held, truth = np.random.default_rng(3), 0, 0.2296
+    rng, covered, truth = np.random.default_rng(3), 0, 0.2296
     for _ in range(60):
         positive = rng.random(1000) < 0.05
         scores = 1 / (1 + np.exp(-rng.normal(size=1000) - 1.2 * positive))
         m = cal.measure(cal.Predictions.binary(scores, positive), "average_precision", resamples=100)
-        held += m.low <= truth <= m.high
-    assert held >= 55
+        covered += m.low <= truth <= m.high
+    assert covered >= 55
 
 
 def test_weights_of_any_size_give_finite_intervals():
@@ -272,5 +272,5 @@ def test_means_of_resampled_clusters_are_those_of_their_rows(weighted):
         m = make(name)
         slow = draw(lambda counts, m=m: m.resample(p, counts), p.n, 50, 3, None, p.clusters)
         ends = find_limits(m, p, tail=0.025, resamples=50, seed=3)
-        told = find_limits(m, p, tail=0.025, resamples=50, seed=3, draws=slow)
-        assert (ends.low, ends.high) == pytest.approx((told.low, told.high), rel=1e-12)
+        limits = find_limits(m, p, tail=0.025, resamples=50, seed=3, draws=slow)
+        assert (ends.low, ends.high) == pytest.approx((limits.low, limits.high), rel=1e-12)

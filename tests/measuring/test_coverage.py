@@ -21,8 +21,8 @@ def test_the_interval_of_the_ece_covers_at_a_thousand_rows(kind):
     true = truth(ece, kind)
     for seed, p in enumerate(sets(kind, 1000, count)):
         m = cal.measure(p, ece, seed=seed)
-        drawn = draw(lambda counts, p=p: ece.resample(p, counts), p.n, 100, seed)
-        basic = basic_interval(m.value, drawn, 0.95, (0, 1))
+        draws = draw(lambda counts, p=p: ece.resample(p, counts), p.n, 100, seed)
+        basic = basic_interval(m.value, draws, 0.95, (0, 1))
         ours += m.low <= true <= m.high
         bootstrap += basic.low <= true <= basic.high
     assert ours / count >= 0.94
@@ -44,10 +44,10 @@ def test_every_interval_covers_or_its_page_says_what_it_covers():
 
 def test_what_a_page_says_it_covers_is_what_was_measured():
     for spec, row in read_table().items():
-        said = re.search(r"in (\d+) to (\d+) % of trials", make(spec).covers)
-        if said and ":" not in spec:
+        match = re.search(r"in (\d+) to (\d+) % of trials", make(spec).covers)
+        if match and ":" not in spec:
             shares = [float(share) for share in row.values() if share != MISSING]
-            assert [int(number) for number in said.groups()] == [round(100 * min(shares)), round(100 * max(shares))]
+            assert [int(number) for number in match.groups()] == [round(100 * min(shares)), round(100 * max(shares))]
 
 
 @pytest.mark.slow

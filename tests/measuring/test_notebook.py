@@ -66,8 +66,8 @@ def test_every_result_is_a_table(p):
         "choose": (cal.choose(p, ["temperature"]), "cross-fitted NLL"),
     }
     for name, (result, says) in (results | of_sums(p)).items():
-        shown = result._repr_html_()
-        assert shown.startswith("<table>"), name
-        assert shown.endswith("</table>"), name
-        assert says in shown, name
-        assert "<b>" not in shown or name == "table", name
+        html = result._repr_html_()
+        assert html.startswith("<table>"), name
+        assert html.endswith("</table>"), name
+        assert says in html, name
+        assert "<b>" not in html or name == "table", name

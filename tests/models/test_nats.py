@@ -18,13 +18,7 @@ PUBLISHED = {  # stated in the source of the benchmark
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Threads that wait for each other cost minutes on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def built(cell, classes=10):

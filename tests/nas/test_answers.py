@@ -61,9 +61,9 @@ def test_ask_all_writes_a_page_without_script(file, tmp_path):
 
 
 def test_ask_one_by_either_name(file):
-    said = [run("ask", name, "--table", file, "--json").stdout for name in ("bin-size", "bin_size")]
-    assert said[0] == said[1]
-    [answer] = json.loads(said[0])
+    outputs = [run("ask", name, "--table", file, "--json").stdout for name in ("bin-size", "bin_size")]
+    assert outputs[0] == outputs[1]
+    [answer] = json.loads(outputs[0])
     assert answer["question"] == "bin_size"
     assert {"value", "low", "high", "published", "verdict", "where", "networks"} <= set(answer["numbers"][0])
     assert "What does the number of bins do?" in run("ask", "bin-size", "--table", file).stdout
@@ -170,8 +170,8 @@ def test_a_network_without_its_copies_stands_for_all_of_them():
     assert result.value == pytest.approx(kendall(*repeated))
     assert result.networks == own["copies"].sum() > 60
     assert {p.networks for p in answer.populations} == {60}
-    held = in_our_columns(networks(60), "x")  # half of them are no firsts: the table has its copies itself
-    assert held["copies"].to_list() == [1] * 120
+    table = in_our_columns(networks(60), "x")  # half of them are no firsts: the table has its copies itself
+    assert table["copies"].to_list() == [1] * 120
     [tasks] = answer_all(ours, ["across_tasks"])
     assert {n.networks for n in tasks.numbers if "copies" in n.where} == {own["copies"].sum()}
 
@@ -248,8 +248,8 @@ def test_the_front_holds_the_most_accurate_and_the_best_calibrated(file):
 
 def test_numbers_on_light_cells_stay_black_on_a_dark_page():
     figure, table = "rank_heatmap", pl.DataFrame({"ece": [1, 2, 3], "nll": [1.0, 3.0, 2.0]})
-    drawn = inline(figure, FIGURES.make(figure).data(table), "words", name="one")
-    weak = re.findall(r'<text[^>]*fill="([^"]+)"[^>]*>0\.33<', drawn)
+    svg = inline(figure, FIGURES.make(figure).data(table), "words", name="one")
+    weak = re.findall(r'<text[^>]*fill="([^"]+)"[^>]*>0\.33<', svg)
     assert weak == ["#000000"] * 2
 
 

@@ -90,9 +90,9 @@ def test_the_lowest_ece_is_the_best_and_failures_are_worth_nothing(here, tmp_pat
 def test_command(here, tmp_path):
     options = ["nas", "search", "--live", str(tmp_path / "o"), "--data", "digits", "--scale", "smoke", "--budget", "3"]
     options += ["--by", "random", "--for", "accuracy"]
-    said = CliRunner().invoke(app, options)
-    assert said.exit_code == 0, said.output
-    assert "Pareto front" in said.stdout
+    output = CliRunner().invoke(app, options)
+    assert output.exit_code == 0, output.output
+    assert "Pareto front" in output.stdout
     facts = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
     assert (facts["trained"], facts["failed"]) == (0, 0)
     assert pl.read_parquet(facts["table"]).height == 3

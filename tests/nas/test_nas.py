@@ -269,9 +269,9 @@ def test_show(tmp_path):
     table = tmp_path / "nas.parquet"
     arch = spaces.make("topology").find("11")
     pl.DataFrame({"arch": [arch, "x"], "data": "cifar10", "accuracy": [0.5, 0.6]}).write_parquet(table)
-    shown = run("show", 11, "--table", table, "--svg", tmp_path / "cell.svg").stdout
+    output = run("show", 11, "--table", table, "--svg", tmp_path / "cell.svg").stdout
     for words in (arch, "802,426 (10 classes)", "113.95137 million", "accuracy 0.5", "the first of its class"):
-        assert words in shown
+        assert words in output
     assert max(len(line) for line in cell_text(arch).splitlines()) <= 80
     assert (tmp_path / "cell.svg").read_text() == cell_svg(arch)
     facts = json.loads(run("show", "8:8:8:16:32", "--classes", 120, "--size", 16, "--json").stdout)
@@ -286,8 +286,8 @@ def test_svg_is_whole_xml_without_edges_of_none():
     from xml.etree import ElementTree
 
     for cell in spaces.make("topology").sample(20):
-        drawn = ElementTree.fromstring(cell_svg(cell))
-        names = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
+        svg = ElementTree.fromstring(cell_svg(cell))
+        names = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
         assert len(names) == 4 + sum(
             name != "none" for name in cell.replace("|", " ").replace("~", " ").split() if "_" in name
         )
@@ -320,8 +320,8 @@ def test_accuracy(tmp_path):
     assert (facts["files"], facts["rows"], list(facts["skipped"])) == (2, 1, ["000006.pickle.pbz2"])
     row = pl.read_parquet(tmp_path / "out.parquet").row(0, named=True)
     assert (row["config"], row["accuracy"], row["constant"]) == (5, 0.125, False)
-    said = run("accuracy", tmp_path, "--out", tmp_path / "out.parquet")
-    assert "1 of 2 files were skipped" in said.output
+    output = run("accuracy", tmp_path, "--out", tmp_path / "out.parquet")
+    assert "1 of 2 files were skipped" in output.output
     (tmp_path / "000005.pickle.pbz2").unlink()
     assert isinstance(run("accuracy", tmp_path, "--out", tmp_path / "none.parquet").exception, InputError)
     assert not (tmp_path / "none.parquet").exists()

@@ -95,9 +95,9 @@ def test_only_selects(tmp_path, sql):
     ],
 )
 def test_what_cannot_be_answered_is_said_in_one_line(tmp_path, sql):
-    with pytest.raises(InputError, match="query: expected a SELECT that the table can answer") as told:
+    with pytest.raises(InputError, match="query: expected a SELECT that the table can answer") as error:
         query(TABLE, sql.format(tmp_path / "out"))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
 

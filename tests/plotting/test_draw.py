@@ -64,7 +64,7 @@ def test_other_suffixes_are_refused_before_anything_is_drawn(tmp_path):
 def test_a_failed_drawing_leaves_the_old_file(p, tmp_path, monkeypatch):
     out = tmp_path / "figure.svg"
     out.write_text("old")
-    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("calibrant.plotting.draw.to_svg", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         draw("reliability", {"CE": p}, out)
     assert out.read_text() == "old"
@@ -169,7 +169,7 @@ def test_only_pages_carry_the_cells_of_the_slider(p, tmp_path):
 # -- the slider in Vega ---------------------------------------------------------------------------
 
 
-def shown(p, scheme, count):
+def bins_shown(p, scheme, count):
     """The ECE that Vega computes when the slider stands at `count`, with all digits."""
     import vl_convert
 
@@ -186,7 +186,7 @@ def shown(p, scheme, count):
 @pytest.mark.parametrize(("data", "count"), [("ties on edges", 20), ("ties on edges", 49), ("overconfident", 15)])
 def test_vega_computes_the_measure(scheme, data, count, make_data):
     p = make_data(data)
-    assert shown(p, scheme, count) == pytest.approx(
+    assert bins_shown(p, scheme, count) == pytest.approx(
         cal.measures.make(f"ece:bins={count},scheme={scheme}")(p), abs=1e-12
     )
 
@@ -196,7 +196,7 @@ def test_vega_computes_the_measure_on_real_rows():
 
     p = cal.Predictions.load(DEMO_TEST)
     for count in (93, 500):
-        assert shown(p, "width", count) == pytest.approx(cal.measures.make(f"ece:bins={count}")(p), abs=1e-12)
+        assert bins_shown(p, "width", count) == pytest.approx(cal.measures.make(f"ece:bins={count}")(p), abs=1e-12)
 
 
 def test_the_slider_starts_at_the_bins_of_the_figure(p):

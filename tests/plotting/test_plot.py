@@ -17,12 +17,12 @@ def test_it_saves_itself_as_the_command_does(p, tmp_path):
 
 
 def test_it_shows_itself_without_a_network(p):
-    shown = cal.plot("reliability", {"<b>": p})._repr_mimebundle_()
-    assert set(shown) == {"text/html", "image/svg+xml", "text/plain"}
-    assert shown["text/html"].startswith("<figure><svg ")
-    assert "<script" not in shown["text/html"]
-    assert "<b>" not in shown["text/html"]
-    assert not re.search(r"(?:src|href)=.https?:", shown["text/html"])
+    bundle = cal.plot("reliability", {"<b>": p})._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert bundle["text/html"].startswith("<figure><svg ")
+    assert "<script" not in bundle["text/html"]
+    assert "<b>" not in bundle["text/html"]
+    assert not re.search(r"(?:src|href)=.https?:", bundle["text/html"])
     assert cal.plot("roc", cal.Predictions.binary([0.9, 0.2], [1, 0])).chart.to_dict()["layer"]
 
 

@@ -114,10 +114,10 @@ def test_weights_count_rows_and_clusters_are_not_tested():
     assert one.new == pytest.approx(other.new, abs=1e-8)
     assert one.gap == pytest.approx(other.gap)
     clustered = Predictions.binary(today.score, None, clusters=np.arange(500) // 5)
-    told = cal.base_rates(m, val, clustered, resamples=20)
-    assert told.p_value is None
-    assert not told.refuted
-    assert "rows come in clusters" in told.words
+    rates = cal.base_rates(m, val, clustered, resamples=20)
+    assert rates.p_value is None
+    assert not rates.refuted
+    assert "rows come in clusters" in rates.words
 
 
 @pytest.mark.parametrize("calibrator", ["platt", "beta", "isotonic", "temperature"])
@@ -200,9 +200,9 @@ def test_the_command(tmp_path):
     out = run(*args, "-o", "b.json", cwd=tmp_path).stdout
     assert "alone explains them" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
-    told = json.loads(run(*args, "--json", cwd=tmp_path).stdout)
-    assert told["to"] == cal.load_map(tmp_path / "b.json").parameters["base_rates"]["to"]
-    assert told["low"][1] < told["to"][1] < told["high"][1]
+    facts = json.loads(run(*args, "--json", cwd=tmp_path).stdout)
+    assert facts["to"] == cal.load_map(tmp_path / "b.json").parameters["base_rates"]["to"]
+    assert facts["low"][1] < facts["to"][1] < facts["high"][1]
     run("apply", "b.json", "today.csv", "-o", "scored.csv", cwd=tmp_path)
     assert pl.read_csv(tmp_path / "scored.csv").columns == ["score", "who", "calibrated"]
 

@@ -28,14 +28,14 @@ def draw(rng, n, rate, distance):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_interval_holds_the_truth_and_the_test_seldom_refutes_it(name):
     before, after, distance, labelled, today = SETTINGS[name]
-    rng, held, refuted = np.random.default_rng(0), 0, 0
+    rng, covered, refuted = np.random.default_rng(0), 0, 0
     for i in range(SETS):
         p = Predictions.binary(*draw(rng, labelled, before, distance))
         q = Predictions.binary(draw(rng, today, after, distance)[0], None)
         rates = cal.base_rates(cal.fit(p, "platt"), p, q, resamples=RESAMPLES, seed=i)
-        held += rates.low[1] <= after <= rates.high[1]
+        covered += rates.low[1] <= after <= rates.high[1]
         refuted += rates.refuted
-    print(f"\n{name}: held {held / SETS:.3f}, refuted {refuted / SETS:.3f}")
+    print(f"\n{name}: held {covered / SETS:.3f}, refuted {refuted / SETS:.3f}")
     noise = 2 * np.sqrt(0.05 * 0.95 / SETS)
-    assert 0.93 - noise <= held / SETS <= 0.99 + noise
+    assert 0.93 - noise <= covered / SETS <= 0.99 + noise
     assert refuted / SETS <= 0.06 + noise

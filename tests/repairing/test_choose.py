@@ -17,7 +17,7 @@ CHANGE = r"NLL \d\.\d{3,} to \d\.\d{3,} \(change [+-]\d\.\d{4,} to [+-]\d\.\d{4,
 FEW = ("identity", "temperature", "isotonic", "svs")
 
 
-def drawn(n=600, k=3, seed=0, *, sharpness=1.0):
+def draw_predictions(n=600, k=3, seed=0, *, sharpness=1.0):
     rng = np.random.default_rng(seed)
     z = 1.5 * rng.normal(size=(n, k))
     return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=(n, k))).argmax(axis=1))
@@ -31,16 +31,16 @@ def noise(n=400, k=4, seed=0):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_calibrated_data_needs_no_calibration(seed):
-    choice = cal.choose(drawn(seed=seed), FEW)
+    choice = cal.choose(draw_predictions(seed=seed), FEW)
     assert choice.map.calibrator == "identity"
     assert choice.verdict.startswith("No calibration needed")
-    p = drawn(seed=9)
+    p = draw_predictions(seed=9)
     np.testing.assert_allclose(choice.map.apply(p).probs, p.probs, atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_overconfident_data_gets_one_number(seed):
-    p = drawn(seed=seed, sharpness=2.5)
+    p = draw_predictions(seed=seed, sharpness=2.5)
     choice = cal.choose(p)
     assert choice.map.calibrator == "temperature"  # of one number; beyond noise no other is better
     assert re.match(rf"Use temperature: it lowers the loss, {CHANGE}", choice.verdict)
@@ -53,16 +53,16 @@ def test_overconfident_data_gets_one_number(seed):
 
 
 def test_differences_are_from_identity():
-    choice = cal.choose(drawn(seed=1, sharpness=2.5), FEW)
+    choice = cal.choose(draw_predictions(seed=1, sharpness=2.5), FEW)
     identity = choice.candidates[0]
     assert (identity.calibrator, identity.difference, identity.low, identity.high) == ("identity", 0.0, 0.0, 0.0)
     for c in choice.candidates:
         assert c.difference == pytest.approx(c.nll - identity.nll, abs=1e-12)
-    assert identity.nll == pytest.approx(-drawn(seed=1, sharpness=2.5).true_log_prob.mean(), abs=1e-9)
+    assert identity.nll == pytest.approx(-draw_predictions(seed=1, sharpness=2.5).true_log_prob.mean(), abs=1e-9)
 
 
 def test_identity_is_always_a_candidate_and_the_map_is_fitted_on_all_rows():
-    p = drawn(seed=1, sharpness=2.5)
+    p = draw_predictions(seed=1, sharpness=2.5)
     choice = cal.choose(p, ("temperature",))
     assert [c.calibrator for c in choice.candidates] == ["identity", "temperature"]
     assert choice.map.parameters == cal.fit(p, "temperature").parameters
@@ -70,7 +70,9 @@ def test_identity_is_always_a_candidate_and_the_map_is_fitted_on_all_rows():
 
 
 def test_keep_argmax_restricts_the_candidates():
-    choice = cal.choose(drawn(seed=1, sharpness=2.5), ("temperature", "isotonic", "svs", "vector"), keep_argmax=True)
+    choice = cal.choose(
+        draw_predictions(seed=1, sharpness=2.5), ("temperature", "isotonic", "svs", "vector"), keep_argmax=True
+    )
     assert {c.calibrator for c in choice.candidates} == {"identity", "temperature", "isotonic"}
     assert all(c.keeps_argmax for c in choice.candidates)
     assert choice.map.keeps_argmax
@@ -78,29 +80,29 @@ def test_keep_argmax_restricts_the_candidates():
 
 def test_two_class_candidates_are_for_two_classes():
     names = ("temperature", "affine")
-    assert [c.calibrator for c in cal.choose(drawn(k=3), names).candidates] == ["identity", "temperature"]
-    assert [c.calibrator for c in cal.choose(drawn(k=2), names).candidates] == ["identity", *names]
+    assert [c.calibrator for c in cal.choose(draw_predictions(k=3), names).candidates] == ["identity", "temperature"]
+    assert [c.calibrator for c in cal.choose(draw_predictions(k=2), names).candidates] == ["identity", *names]
 
 
 def test_chains_are_candidates():
-    choice = cal.choose(drawn(seed=1, sharpness=2.5), ("temperature+isotonic",))
+    choice = cal.choose(draw_predictions(seed=1, sharpness=2.5), ("temperature+isotonic",))
     assert [c.calibrator for c in choice.candidates] == ["identity", "temperature+isotonic"]
 
 
 def test_a_tie_says_how_many_rows_would_settle_it():
-    choice = cal.choose(drawn(200, seed=2, sharpness=2.5), FEW)
+    choice = cal.choose(draw_predictions(200, seed=2, sharpness=2.5), FEW)
     matches = re.search(
         r"Between temperature and (\w+) these 200 rows are inconclusive; about ([\d,]+) more", choice.verdict
     )
     assert matches, choice.verdict
     assert matches[1] in FEW
     assert int(matches[2].replace(",", "")) >= 1
-    calm = cal.choose(drawn(4000, seed=1, sharpness=4.0), ("temperature",))
+    calm = cal.choose(draw_predictions(4000, seed=1, sharpness=4.0), ("temperature",))
     assert "inconclusive" not in calm.verdict
 
 
 def test_no_calibration_names_the_nearest():
-    verdicts = [cal.choose(drawn(150, seed=seed), FEW).verdict for seed in range(8)]
+    verdicts = [cal.choose(draw_predictions(150, seed=seed), FEW).verdict for seed in range(8)]
     alone = [v for v in verdicts if v.startswith("No calibration needed")]
     assert len(alone) >= 6
     assert all(re.search(rf"The nearest is \w+, {CHANGE}", v) for v in alone)
@@ -108,7 +110,7 @@ def test_no_calibration_names_the_nearest():
 
 def test_helps_is_said_only_where_the_interval_leaves_out_zero():
     """Of 40 calibrated data sets about one in forty may look improved, and then its interval says so too."""
-    choices = [cal.choose(drawn(150, seed=seed), ("temperature", "beta")) for seed in range(40)]
+    choices = [cal.choose(draw_predictions(150, seed=seed), ("temperature", "beta")) for seed in range(40)]
     helped = [c for c in choices if c.map.calibrator != "identity"]
     assert len(helped) <= 5
     for choice in helped:
@@ -117,7 +119,7 @@ def test_helps_is_said_only_where_the_interval_leaves_out_zero():
 
 
 def test_same_seed_same_choice():
-    p = drawn(200, seed=4, sharpness=1.3)
+    p = draw_predictions(200, seed=4, sharpness=1.3)
     first, again, other = (cal.choose(p, FEW, seed=seed) for seed in (0, 0, 1))
     assert first.verdict == again.verdict
     assert first.candidates == again.candidates
@@ -138,7 +140,7 @@ def test_cross_fitting_does_not_leak(name):
 
 
 def test_cross_fit_rows_are_those_of_maps_fitted_on_the_others():
-    p = drawn(100, seed=5, sharpness=2.5)
+    p = draw_predictions(100, seed=5, sharpness=2.5)
     q = cross_fit(p, "temperature", folds=4, seed=3)
     shares = np.log(q.probs[:, :1] / q.probs[:, 1:2])[:, 0] / (p.logits[:, 0] - p.logits[:, 1])  # 1 / T of each row
     assert len(np.unique(shares.round(6))) == 4
@@ -176,12 +178,12 @@ def test_calibrated_predictions_of_many_classes_are_left_alone(k, n):
 
 
 def test_a_class_without_rows_is_named_and_calibrators_that_need_it_take_no_part():
-    p = drawn(600, 5, seed=3, sharpness=2.5)
+    p = draw_predictions(600, 5, seed=3, sharpness=2.5)
     p = p.take(np.flatnonzero(p.labels != 3))
     choice = cal.choose(p, ("temperature", "svs", "isotonic_ovr", "histogram:scope=ovr"))
     assert [c.calibrator for c in choice.candidates] == ["identity", "temperature", "svs"]
     assert "Class 3 has no row" in choice.verdict
-    assert "has no row" not in cal.choose(drawn(600, 5, seed=3), FEW).verdict
+    assert "has no row" not in cal.choose(draw_predictions(600, 5, seed=3), FEW).verdict
 
 
 ALIKE = {
@@ -242,11 +244,11 @@ def test_a_converged_fit_goes_no_further_than_its_rows(name):
 
 
 def test_the_bound_keeps_predictions_and_leaves_cooling_maps_alone():
-    timid, sure = drawn(300, seed=3, sharpness=0.2), drawn(300, seed=3, sharpness=5.0)
+    timid, sure = draw_predictions(300, seed=3, sharpness=0.2), draw_predictions(300, seed=3, sharpness=5.0)
     cold, warm = (cal.choose(p, ("temperature",)).map for p in (timid, sure))
     assert cold.parameters["T"] < 1
     assert "bound" in cold.parameters
-    fresh = drawn(5000, seed=4, sharpness=0.2)
+    fresh = draw_predictions(5000, seed=4, sharpness=0.2)
     q = cold.apply(fresh)
     assert np.array_equal(q.predicted, fresh.predicted)
     assert np.array_equal(q.probs.argmax(axis=1), fresh.predicted)
@@ -257,7 +259,7 @@ def test_the_bound_keeps_predictions_and_leaves_cooling_maps_alone():
 
 def test_of_very_many_rows_a_random_part_decides(monkeypatch):
     monkeypatch.setattr(choose_module, "MOST_ELEMENTS", 1200)
-    p = drawn(900, seed=2, sharpness=2.5)
+    p = draw_predictions(900, seed=2, sharpness=2.5)
     choice = cal.choose(p, ("temperature",))
     assert choice.ruling.n == 400
     assert "of 400 rows drawn at random" in choice.verdict
@@ -270,21 +272,21 @@ def test_of_very_many_rows_a_random_part_decides(monkeypatch):
 
 
 def test_cross_fit_carries_predictions_of_top_maps():
-    p = drawn(100, seed=5, sharpness=2.5)
+    p = draw_predictions(100, seed=5, sharpness=2.5)
     assert np.array_equal(cross_fit(p, "isotonic").predicted, p.predicted)
 
 
 @pytest.mark.parametrize("folds", [0, 1, 101])
 def test_folds_out_of_range_are_refused(folds):
     with pytest.raises(InputError, match="folds"):
-        cross_fit(drawn(100), "temperature", folds=folds)
+        cross_fit(draw_predictions(100), "temperature", folds=folds)
     with pytest.raises(InputError, match="folds"):
-        cal.choose(drawn(100), FEW, folds=folds)
+        cal.choose(draw_predictions(100), FEW, folds=folds)
 
 
 def test_unknown_candidates_are_refused():
     with pytest.raises(InputError, match="did you mean 'temperature'"):
-        cal.choose(drawn(50), ("temperatur",))
+        cal.choose(draw_predictions(50), ("temperatur",))
 
 
 @pytest.mark.parametrize(
@@ -329,10 +331,10 @@ def test_rare_positives_are_calibrated_as_positives(slope, shift):
     for seed in range(3):
         (s, y), (fresh, truth) = rare(2000, seed, slope, shift), rare(20_000, 100 + seed, slope, shift)
         p, q = Predictions.binary(s, y), Predictions.binary(fresh, truth)
-        said = cal.fit(p, "auto")(q)
-        assert said.task == "binary"
-        assert abs(said.score.mean() - truth.mean()) < 0.01
-        ours.append(log_loss(said.score, truth))
+        calibrated = cal.fit(p, "auto")(q)
+        assert calibrated.task == "binary"
+        assert abs(calibrated.score.mean() - truth.mean()) < 0.01
+        ours.append(log_loss(calibrated.score, truth))
         isotonic.append(log_loss(IsotonicRegression(out_of_bounds="clip").fit(s, y).predict(fresh), truth))
         sigmoid.append(log_loss(_SigmoidCalibration().fit(s, y).predict(fresh), truth))
         both = [Predictions.from_probs(np.stack([1 - v, v], axis=1), w) for v, w in ((s, y), (fresh, truth))]

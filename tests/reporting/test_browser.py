@@ -13,7 +13,7 @@ from calibrant.reporting import pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.pdf import BROWSERS, print_page
 
-CHROMIUM = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -189,9 +189,9 @@ def test_everything_can_be_reached_from_the_keyboard(visit):
 
 def test_nonsense_in_the_number_field_is_put_right(visit):
     tab = visit()
-    for typed, taken in (("3", "5"), ("9999", "500"), ("", "15"), ("12.4", "12")):
+    for typed, expected in (("3", "5"), ("9999", "500"), ("", "15"), ("12.4", "12")):
         choose(tab, bins=typed)
-        assert tab.input_value("#bins-number") == tab.input_value("#bins") == taken
+        assert tab.input_value("#bins-number") == tab.input_value("#bins") == expected
 
 
 def brightness(tab, what):

@@ -22,21 +22,21 @@ CASES = [
 ]
 
 
-def drawn(kind, n, k, seed, *, noise=0.0, sharpness=1.0):
+def draw_predictions(kind, n, k, seed, *, noise=0.0, sharpness=1.0):
     rng = np.random.default_rng(seed)
     z = 1.5 * rng.normal(size=(n, k))
     labels = (z + rng.gumbel(size=(n, k))).argmax(axis=1)
     return Predictions.from_logits(KINDS[kind] * sharpness * (z + noise * rng.normal(size=z.shape)), labels)
 
 
-def made(kind, n, k, models, seed):
+def build_models(kind, n, k, models, seed):
     """Half the cases are cross-fitted, half fitted on other rows, which may be of another kind."""
-    one = drawn(kind, n, k, seed)
+    one = draw_predictions(kind, n, k, seed)
     calibrators = ["temperature", "isotonic", "svs"]
     if models == 1:
-        fit_on = drawn("under" if seed % 4 == 1 else kind, n, k, seed + 100) if seed % 2 else None
+        fit_on = draw_predictions("under" if seed % 4 == 1 else kind, n, k, seed + 100) if seed % 2 else None
         return build(one, fit_on=fit_on, calibrators=calibrators, resamples=60, keep_argmax=seed % 3 == 0)
-    two = drawn(kind, n, k, seed, noise=0.4, sharpness=0.6)  # worse refined, perhaps better calibrated
+    two = draw_predictions(kind, n, k, seed, noise=0.4, sharpness=0.6)  # worse refined, perhaps better calibrated
     return build({"A": one, "B": two}, calibrators=calibrators, resamples=60)
 
 
@@ -48,7 +48,7 @@ def test_there_are_enough_cases():
 def test_sentences_agree(kind, n, k, models, seed, monkeypatch):
     monkeypatch.setattr(contents_by_task, "FIGURES", ())  # the figures below the text say nothing of repairs
     monkeypatch.setattr(pictures, "DECOMPOSED_ELEMENTS", 0)
-    r = made(kind, n, k, models, seed)
+    r = build_models(kind, n, k, models, seed)
     for m in r.models:
         _one_model(m)
     if r.ranking is not None:
@@ -70,8 +70,8 @@ def _one_model(m):
         assert (t.calibrator in helped) == (nll.better == "b")
         assert (t.calibrator in worse) == (nll.better == "a")
         if m.judged_on == "cross_fitted":  # then the rule decides by these very numbers
-            shown = {"better": "better", "worse": "worse"}.get(t.outcome, "neither")
-            assert m.ruling.of(t.calibrator).significant == shown
+            outcome = {"better": "better", "worse": "worse"}.get(t.outcome, "neither")
+            assert m.ruling.of(t.calibrator).significant == outcome
         for change in t.changes:
             if change.better != "neither":
                 assert not change.low <= 0 <= change.high

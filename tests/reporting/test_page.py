@@ -83,9 +83,9 @@ def test_names_cannot_become_markup(text, text_of_three):
         for element in tree.iter():
             assert not any(name.startswith("on") for name in element.attrib)
             assert not element.attrib.get("href", "").startswith("javascript")
-    shown = "".join(parsed(text).itertext())
-    assert "</script><script>window.pwned = 1</script>" in shown
-    assert "{{ 7 * 7 }}" in shown
+    text_of_page = "".join(parsed(text).itertext())
+    assert "</script><script>window.pwned = 1</script>" in text_of_page
+    assert "{{ 7 * 7 }}" in text_of_page
 
 
 def test_the_data_of_the_script_hold_any_name():
@@ -144,8 +144,8 @@ def test_two_classes_and_few_rows_make_a_page():
 
 
 def test_a_report_shows_itself_in_a_frame(one):
-    shown = one._repr_html_()
-    tree = html5lib.parseFragment(shown, namespaceHTMLElements=False)
+    html = one._repr_html_()
+    tree = html5lib.parseFragment(html, namespaceHTMLElements=False)
     frame = tree.find("iframe")
     assert frame.attrib["sandbox"] == "allow-scripts"
     assert frame.attrib["srcdoc"].startswith("<!DOCTYPE html>")
@@ -155,10 +155,10 @@ def test_measurements_and_maps_show_themselves(p):
     measured = cal.measure(p, "ece", resamples=40)
     assert f"{measured.value:.4f}" in measured._repr_html_()
     assert "15 equal-width" in measured._repr_html_()
-    shown = cal.fit(p, "temperature")._repr_html_()
-    assert "temperature" in shown
-    assert "kept" in shown
-    for one in (measured._repr_html_(), shown):
+    html = cal.fit(p, "temperature")._repr_html_()
+    assert "temperature" in html
+    assert "kept" in html
+    for one in (measured._repr_html_(), html):
         html5lib.HTMLParser(strict=True).parseFragment(one)
 
 

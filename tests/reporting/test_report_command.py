@@ -73,12 +73,12 @@ def test_the_same_seed_gives_the_same_bytes(data, tmp_path):
 
 
 def test_without_out_it_prints_the_report(data):
-    shown = run("report", "a.npz", *QUICK, cwd=data).stdout
-    assert "What helps, and what does not" in shown
-    assert "cross-fitting" in shown
-    assert "\x1b" not in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    assert not any(line != line.rstrip() for line in shown.splitlines())
+    output = run("report", "a.npz", *QUICK, cwd=data).stdout
+    assert "What helps, and what does not" in output
+    assert "cross-fitting" in output
+    assert "\x1b" not in output
+    assert max(map(len, output.splitlines())) <= 80
+    assert not any(line != line.rstrip() for line in output.splitlines())
 
 
 def test_json(data):

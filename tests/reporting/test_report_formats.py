@@ -24,8 +24,8 @@ def printed(r, width=80, **options):
 
 def test_the_terminal_says_what_the_page_says(one, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    shown = printed(one)
-    flat = " ".join(shown.split())
+    output = printed(one)
+    flat = " ".join(output.split())
     m = one.models[0]
     for words in (m.verdict.headline, m.verdict.text, m.classes.words, m.groups.words, *m.certainty.words):
         assert " ".join(words.split()) in flat
@@ -39,9 +39,9 @@ def test_the_terminal_says_what_the_page_says(one, monkeypatch):
 def test_eighty_columns_and_no_colour_codes_in_a_pipe(one, three, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for r in (one, three):
-        shown = printed(r)
-        assert "\x1b" not in shown
-        assert max(map(len, shown.splitlines())) <= 80
+        output = printed(r)
+        assert "\x1b" not in output
+        assert max(map(len, output.splitlines())) <= 80
 
 
 def test_the_sparkline_has_a_bar_a_bin():

@@ -89,8 +89,8 @@ def test_the_page_of_binary_scores(of_positives):
     ids = {element.attrib.get("id") for element in tree.iter()}
     assert {"threshold", "cut", "cost-fn", "cost-fp", "roc_auc"} <= ids
     assert "worst-0" in ids
-    shown = " ".join("".join(tree.itertext()).split())
-    assert of_positives.models[0].verdict.action.replace(" %", "\N{NO-BREAK SPACE}%") in shown
+    page_text = " ".join("".join(tree.itertext()).split())
+    assert of_positives.models[0].verdict.action.replace(" %", "\N{NO-BREAK SPACE}%") in page_text
     for text in (markdown(of_positives), printed(of_positives)):
         flat = " ".join(text.split())
         assert "P(positive)" in flat

@@ -16,7 +16,7 @@ from calibrant.reporting.report import Bin, CalibratorTrial, Noise
 BINS = (Bin(0.0, 0.5, 0, 0.0, 0.0), Bin(0.5, 0.9, 100, 0.7, 0.75), Bin(0.9, 1.0, 300, 0.98, 0.9))
 
 
-def drawn(n, sharpness, seed=0, k=3):
+def draw_predictions(n, sharpness, seed=0, k=3):
     rng = np.random.default_rng(seed)
     z = 2 * rng.normal(size=(n, k))
     return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
@@ -53,7 +53,7 @@ def test_state(state, n, gap, noise):
     ],
 )
 def test_headline_of_data(sharpness, n, words):
-    r = build(drawn(n, sharpness), calibrators=["temperature"], resamples=60)
+    r = build(draw_predictions(n, sharpness), calibrators=["temperature"], resamples=60)
     assert words in r.models[0].verdict.headline
     assert r.models[0].verdict.headline.startswith("Says ")
 
@@ -68,7 +68,12 @@ def test_mixed_is_calibrated_on_average_only():
 
 
 def test_calibrated_needs_nothing_and_a_wrong_repair_is_called_worse():
-    r = build(drawn(2000, 1.0), fit_on=drawn(2000, 4.0, seed=2), calibrators=["temperature"], resamples=100)
+    r = build(
+        draw_predictions(2000, 1.0),
+        fit_on=draw_predictions(2000, 4.0, seed=2),
+        calibrators=["temperature"],
+        resamples=100,
+    )
     m = r.models[0]
     assert m.best == "identity"
     assert m.trials[1].outcome == "worse"
@@ -77,7 +82,12 @@ def test_calibrated_needs_nothing_and_a_wrong_repair_is_called_worse():
 
 
 def test_overconfident_is_repaired_by_a_temperature_that_changes_no_prediction():
-    m = build(drawn(2000, 3.0), fit_on=drawn(2000, 3.0, seed=2), calibrators=["temperature"], resamples=100).models[0]
+    m = build(
+        draw_predictions(2000, 3.0),
+        fit_on=draw_predictions(2000, 3.0, seed=2),
+        calibrators=["temperature"],
+        resamples=100,
+    ).models[0]
     assert m.best == "temperature"
     assert "A temperature of 3" in m.verdict.text
     assert "on held-out rows" in m.verdict.text
@@ -86,13 +96,13 @@ def test_overconfident_is_repaired_by_a_temperature_that_changes_no_prediction()
 
 
 def test_without_other_rows_it_says_cross_fitted():
-    m = build(drawn(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
+    m = build(draw_predictions(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
     assert m.judged_on == "cross_fitted"
     assert "cross-fitted" in m.verdict.text
 
 
 def test_the_same_rows_are_called_optimistic():
-    p = drawn(500, 3.0)
+    p = draw_predictions(500, 3.0)
     m = build(p, fit_on=p, calibrators=["temperature"], resamples=60).models[0]
     assert m.judged_on == "fitting_rows"
     assert "optimistic" in m.cautions[0]
@@ -206,10 +216,10 @@ def test_every_kind_of_repair_is_said(changed, words):
 
 
 def test_nothing_helps():
-    said = written(tried(), best="identity")
-    assert "None of the calibrators tried (isotonic) significantly lowers the loss on the fitting set." in said.text
-    assert said.text.endswith("On these rows isotonic regression would have.")
-    assert said.action == "Use it uncalibrated: no calibrator tried significantly helps on the fitting set."
+    verdict = written(tried(), best="identity")
+    assert "None of the calibrators tried (isotonic) significantly lowers the loss on the fitting set." in verdict.text
+    assert verdict.text.endswith("On these rows isotonic regression would have.")
+    assert verdict.action == "Use it uncalibrated: no calibrator tried significantly helps on the fitting set."
     assert "No calibration needed: none of" in written(tried(), best="identity", state="calibrated").text
 
 

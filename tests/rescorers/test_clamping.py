@@ -449,8 +449,10 @@ def test_losses_of_rows_left_out_are_those_of_a_slow_loop():
     z, y = [], []
     for left_out in np.array_split(order, 3):
         rest = np.setdiff1d(order, left_out)
-        made = NeuralClamping(lam=0.01 * loss, passes=6, seed=4).fit(network, [(x[rest], labels[rest])])
-        result = logits_of(lambda rows, made=made: network(rows + made.delta), [(x[left_out], labels[left_out])])
+        clamped = NeuralClamping(lam=0.01 * loss, passes=6, seed=4).fit(network, [(x[rest], labels[rest])])
+        result = logits_of(
+            lambda rows, clamped=clamped: network(rows + clamped.delta), [(x[left_out], labels[left_out])]
+        )
         z, y = [*z, result[0]], [*y, result[1]]
     z, y = np.concatenate(z), np.concatenate(y)
     T = best_temperature(z, y, 1.0)

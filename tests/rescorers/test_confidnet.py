@@ -194,14 +194,14 @@ class Counting(list):
 
     def __init__(self, items):
         super().__init__(items)
-        self.passes, self.told = 0, []
+        self.passes, self.epochs = 0, []
 
     def __iter__(self):
         self.passes += 1
         return super().__iter__()
 
     def set_epoch(self, epoch):
-        self.told.append(epoch)
+        self.epochs.append(epoch)
 
 
 @pytest.mark.parametrize(("dropout", "augmented", "passes"), [(0.0, False, 1), (0.0, True, 4), (0.5, False, 4)])
@@ -209,7 +209,7 @@ def test_features_are_computed_once_only_where_they_stay_the_same(trained, dropo
     loader = Counting(batches(128, 2))
     ConfidNet(epochs=4, **SMALL).fit(trained[dropout], loader, batches(100, 3), augmented=augmented)
     assert loader.passes == passes
-    assert loader.told == list(range(passes))
+    assert loader.epochs == list(range(passes))
 
 
 def test_dropout_is_on_while_learning_and_off_while_judging(trained):

@@ -2,17 +2,16 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run as run_command
 
 pytest.importorskip("torch")
 import torch
 
 from calibrant import Predictions
-from calibrant.cli import main
 from calibrant.rescorers.clamping import NeuralClamping, load_clamped
 from calibrant.training.batches import Batches
 from calibrant.training.images import load_splits
@@ -32,31 +31,23 @@ def run(small_run):
     return open_run(small_run)
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def command(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["calibrant", "clamp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        assert (end.value.code or 0) == code, said.err
-        return said.out if code == 0 else said.err
-
-    return command
+def command(*arguments, code=0):
+    done = run_command("clamp", *arguments, code=code)
+    return done.stdout if code == 0 else done.stderr
 
 
-def test_a_run(run, command, tmp_path):
+def test_a_run(run, tmp_path):
     out = tmp_path / "clamp"
-    said = command(run.folder, "--override", "passes=6", "--out", out)
-    assert max(map(len, said.splitlines())) <= 80 + len(str(out))
-    assert [line.split("  ")[0] for line in said.splitlines()[:5]] == [
+    output = command(run.folder, "--override", "passes=6", "--out", out)
+    assert max(map(len, output.splitlines())) <= 80 + len(str(out))
+    assert [line.split("  ")[0] for line in output.splitlines()[:5]] == [
         "test",
         "before",
         "temperature",
         "temperature, same loss",
         "clamped",
     ]
-    assert all(len(line) <= 80 for line in said.splitlines()[:-1])
+    assert all(len(line) <= 80 for line in output.splitlines()[:-1])
     assert sorted(file.name for file in out.iterdir()) == ["clamp.json", "clamp.safetensors", "test.npz", "val.npz"]
     test = Predictions.load(out / "test.npz")
     np.testing.assert_array_equal(test.ids, run.test.ids)
@@ -67,7 +58,7 @@ def test_a_run(run, command, tmp_path):
     assert clamped.report.objective <= clamped.report.objective_temperature
 
 
-def test_json_is_the_fit_of_python(run, command, tmp_path):
+def test_json_is_the_fit_of_python(run, tmp_path):
     facts = json.loads(
         command(run.folder, "--gamma", 0, "--override", "passes=6", "--seed", 3, "--out", tmp_path, "--json")
     )
@@ -95,13 +86,13 @@ def test_json_is_the_fit_of_python(run, command, tmp_path):
         (["by=sgd", "epochs=1", "rate=0.1", "momentum=0.5", "what=delta", "batch=32"], 5),
     ],
 )
-def test_overrides(run, command, tmp_path, keys, most_passes):
+def test_overrides(run, tmp_path, keys, most_passes):
     options = [word for key in keys for word in ("--override", key)]
     report = json.loads(command(run.folder, *options, "--out", tmp_path, "--json"))["report"]
     assert report["passes"] <= most_passes
 
 
-def test_a_network_of_another_package(run, command, tmp_path, monkeypatch):
+def test_a_network_of_another_package(run, tmp_path, monkeypatch):
     from safetensors.torch import save_file
 
     (tmp_path / "clamp_mine.py").write_text(NETWORK)
@@ -119,7 +110,7 @@ def test_a_network_of_another_package(run, command, tmp_path, monkeypatch):
     assert "--part test" in command(*asked[:3], "--part", "test", "--out", tmp_path / "x", code=2)
 
 
-def test_imagenet_as_in_the_paper(command, tmp_path, monkeypatch):
+def test_imagenet_as_in_the_paper(tmp_path, monkeypatch):
     """The published validation set in two halves, class by class: one calibrates, the other judges."""
     from PIL import Image
 
@@ -164,12 +155,12 @@ def test_imagenet_as_in_the_paper(command, tmp_path, monkeypatch):
         (["--override", "passes=1"], "at least 4"),
     ],
 )
-def test_bad_commands(run, command, tmp_path, options, says):
+def test_bad_commands(run, tmp_path, options, says):
     assert says in command(run.folder, *options, "--out", tmp_path / "out", code=2)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_without_a_val_part(run, command, tmp_path, monkeypatch):
+def test_a_run_without_a_val_part(run, tmp_path, monkeypatch):
     folder = tmp_path / "whole"
     folder.mkdir()
     facts = json.loads((run.folder / "run.json").read_text())
@@ -188,7 +179,7 @@ def test_a_run_without_a_val_part(run, command, tmp_path, monkeypatch):
     assert sorted(file.name for file in (tmp_path / "out").glob("*.npz")) == ["test.npz"]
 
 
-def test_ctrl_c_leaves_nothing(run, command, tmp_path, monkeypatch):
+def test_ctrl_c_leaves_nothing(run, tmp_path, monkeypatch):
     def stop(self, network, loader, *, held_out, on_pass):
         on_pass(1)
         raise KeyboardInterrupt

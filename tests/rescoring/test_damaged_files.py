@@ -96,7 +96,7 @@ def test_damage_is_told_or_harmless(saved, tmp_path, name):
     folder, kinds = saved
     files, use = kinds[name]
     use(folder / name)
-    rng, said = np.random.default_rng(7), []
+    rng, messages = np.random.default_rng(7), []
     for _ in range(CASES):
         at = tmp_path / name
         shutil.copytree(folder / name, at, dirs_exist_ok=True) if (folder / name).is_dir() else shutil.copy(
@@ -107,6 +107,6 @@ def test_damage_is_told_or_harmless(saved, tmp_path, name):
         try:
             use(at)
         except InputError as error:
-            said.append(str(error))
-    assert len(said) > CASES / 3
-    assert [words for words in said if not words.isprintable()] == []
+            messages.append(str(error))
+    assert len(messages) > CASES / 3
+    assert [words for words in messages if not words.isprintable()] == []

@@ -41,8 +41,8 @@ def run(capsys, *args, code=0):
         assert out.out == ""
         return out.err
     if "--json" not in args:
-        shown = [line for line in out.out.splitlines() if "/" not in line]  # a test's folder has a long name
-        assert max(map(len, shown)) <= 80
+        lines = [line for line in out.out.splitlines() if "/" not in line]  # a test's folder has a long name
+        assert max(map(len, lines)) <= 80
     return out.out
 
 

@@ -75,13 +75,13 @@ def finite(value):
     return json.loads(json.dumps(value, allow_nan=False)) is not None
 
 
-def assert_finite(found):
+def assert_finite(measurement):
     """A value, and either an interval around it or the reason why there is none."""
-    assert np.isfinite(found.value), found
-    if found.reason is None:
-        assert -np.inf < found.low <= found.value <= found.high < np.inf, found
+    assert np.isfinite(measurement.value), measurement
+    if measurement.reason is None:
+        assert -np.inf < measurement.low <= measurement.value <= measurement.high < np.inf, measurement
     else:
-        assert (found.low, found.high) == (None, None)
+        assert (measurement.low, measurement.high) == (None, None)
 
 
 TRIES = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

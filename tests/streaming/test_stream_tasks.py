@@ -11,7 +11,7 @@ import calibrant as cal
 SMALL = ["accuracy", "nll", "brier", "gap", "ece", "mce", "reliability", "debiased"]
 
 
-def made(task, n=600, seed=0, **extras):
+def build(task, n=600, seed=0, **extras):
     rng = np.random.default_rng(seed)
     z = 2 * rng.normal(size=(n, 4))
     if task == "multiclass":
@@ -30,7 +30,7 @@ def made(task, n=600, seed=0, **extras):
 def test_every_shape_and_weight_gives_the_values_of_the_whole(task, weights):
     rng = np.random.default_rng(5)
     w = {None: None, "whole": rng.integers(0, 4, 600), "shares": rng.random(600)}[weights]
-    whole = made(task, weights=w)
+    whole = build(task, weights=w)
     sums = cal.Accumulator()
     for rows in np.split(np.arange(600), [1, 2, 300]):
         given = None if w is None else w[rows]
@@ -56,7 +56,7 @@ def test_every_shape_and_weight_gives_the_values_of_the_whole(task, weights):
 
 @pytest.mark.parametrize("what", ["ece", "brier", "auroc_correct", "aurc"])
 def test_intervals_with_weights_are_those_of_the_whole(what):
-    p = made("confidence", n=3000, weights=np.random.default_rng(1).random(3000))
+    p = build("confidence", n=3000, weights=np.random.default_rng(1).random(3000))
     sums = cal.Accumulator([what])
     sums.update(p)
     whole, streamed = cal.measure(p, what), sums.measure(what)
@@ -81,7 +81,7 @@ def test_the_error_of_a_ranking_is_a_bound():
 @pytest.mark.parametrize("weights", [None, "shares"])
 def test_roc_auc_of_a_stream(weights):
     rng = np.random.default_rng(3)
-    p = made("binary", n=3000, weights=None if weights is None else rng.random(3000))
+    p = build("binary", n=3000, weights=None if weights is None else rng.random(3000))
     q = cal.Predictions.from_probs(np.stack([1 - p.score, p.score], axis=1), p.labels)
     for whole in (p, q) if weights is None else (p,):
         sums = cal.Accumulator(["roc_auc", "auroc_correct:scope=top"])
@@ -93,11 +93,11 @@ def test_roc_auc_of_a_stream(weights):
         assert (m.low, m.high) == pytest.approx((exact.low, exact.high), abs=0.3 * width)
     assert sums.check("roc_auc", limit=0.1, side="min").state == "kept"
     with pytest.raises(cal.InputError):
-        cal.Accumulator(["roc_auc"]).update(made("confidence"))
+        cal.Accumulator(["roc_auc"]).update(build("confidence"))
 
 
 def test_scope_top_of_binary_scores():
-    p, spec = made("binary"), "ece:scope=top"
+    p, spec = build("binary"), "ece:scope=top"
     sums = cal.Accumulator(["ece", spec, "auroc_correct:scope=top"])
     sums.update(p)
     back = cal.Accumulator.from_json(sums.to_json())
@@ -107,7 +107,7 @@ def test_scope_top_of_binary_scores():
 
 def test_clusters_have_values_but_no_interval():
     sums = cal.Accumulator(["ece"])
-    sums.update(made("confidence", clusters=np.arange(600) // 10))
+    sums.update(build("confidence", clusters=np.arange(600) // 10))
     m = sums.measure("ece")
     assert (m.low, m.high, m.interval) == (None, None, None)
     assert m.reason == "rows came in clusters"
@@ -119,26 +119,26 @@ def test_clusters_have_values_but_no_interval():
 
 def test_mixed_shapes_are_refused():
     sums = cal.Accumulator(["ece"])
-    sums.update(made("binary"))
+    sums.update(build("binary"))
     sums.update(None)
     assert sums.n == 600
     with pytest.raises(cal.InputError, match=r"expected scores of the positive class as before, got confidences"):
-        sums.update(made("confidence"))
+        sums.update(build("confidence"))
     other = cal.Accumulator(["ece"])
-    other.update(made("confidence"))
+    other.update(build("confidence"))
     with pytest.raises(cal.InputError, match="as before"):
         sums.merge(other)
     with pytest.raises(cal.InputError, match="all classes"):
-        cal.Accumulator(["classwise"]).update(made("confidence"))
+        cal.Accumulator(["classwise"]).update(build("confidence"))
 
 
 def test_keys_do_not_mix_shapes():
     each, other = (cal.Accumulators(by="day", measures=["ece"]) for _ in range(2))
-    each.update(made("binary"), {"day": "mon"})
+    each.update(build("binary"), {"day": "mon"})
     with pytest.raises(cal.InputError, match="expected scores of the positive class as before, got confidences"):
-        each.update(made("confidence"), {"day": "tue"})
+        each.update(build("confidence"), {"day": "tue"})
     assert len(each) == 1
-    other.update(made("confidence"), {"day": "tue"})
+    other.update(build("confidence"), {"day": "tue"})
     with pytest.raises(cal.InputError, match="as before"):
         each.merge(other)
     state = json.loads(each.to_json())
@@ -149,7 +149,7 @@ def test_keys_do_not_mix_shapes():
 
 def test_sums_lead_to_limits_comparisons_and_figures():
     a, b = cal.Accumulator(), cal.Accumulator()
-    p, q = made("confidence", n=3000), made("confidence", n=2000, seed=9)
+    p, q = build("confidence", n=3000), build("confidence", n=2000, seed=9)
     a.update(p)
     b.update(q)
     for what in ("ece", "brier", "auroc_correct"):
@@ -173,7 +173,7 @@ def test_sums_lead_to_limits_comparisons_and_figures():
 
 def test_accumulators_by_day_and_segment(tmp_path):
     each = cal.Accumulators(by=("day", "segment"), measures=["ece", "accuracy"])
-    monday, tuesday = made("confidence"), made("confidence", seed=1, groups=["a", "b"] * 300)
+    monday, tuesday = build("confidence"), build("confidence", seed=1, groups=["a", "b"] * 300)
     each.update(monday, {"day": "mon", "segment": ["a", "b"] * 300})
     each.update(tuesday, {"day": "tue"})
     each.update(None)
@@ -199,7 +199,7 @@ def test_accumulators_by_day_and_segment(tmp_path):
 
 def test_names_in_prometheus_are_escaped():
     each = cal.Accumulators(by="the day", measures=["ece:bins=5"])
-    each.update(made("confidence"), {"the day": 'a "b"\n\\'})
+    each.update(build("confidence"), {"the day": 'a "b"\n\\'})
     line = next(line for line in each.to_prometheus().splitlines() if line.startswith("calibrant_ece{"))
     assert line.startswith(r'calibrant_ece{the_day="a \"b\"\n\\",options="bins=5"} 0.')
 
@@ -240,7 +240,7 @@ def test_other_files_are_refused(state, says):
 
 def test_misuse_of_keys_is_explained(tmp_path):
     each = cal.Accumulators(by=("day", "segment"))
-    p = made("confidence")
+    p = build("confidence")
     for keys, says in [({"day": "x"}, "a value of segment"), ({"day": "x", "segment": ["a"]}, "one for each row")]:
         with pytest.raises(cal.InputError, match=says):
             each.update(p, keys)

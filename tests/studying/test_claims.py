@@ -180,7 +180,7 @@ def test_a_rank_among_rivals_is_one_claim(ours, rank, verdict):
 def test_the_interval_of_a_rank_holds_the_truth():
     """Three rivals at the same mean, where order statistics are hardest: the second best is inside in at least 95 %."""
     rng, study = np.random.default_rng(8), ranked(2)
-    held = 0
+    covered = 0
     for _ in range(200):
         values = rng.normal(0.3, 0.02, (4, 5))
         table = pl.DataFrame(
@@ -191,8 +191,8 @@ def test_the_interval_of_a_rank_holds_the_truth():
             ]
         )
         overall = judge(study.claim[0], study, table).overall
-        held += overall.low <= 0 <= overall.high
-    assert held >= 183  # 190 of 200; fewer than 183 has a chance of 1 in 300
+        covered += overall.low <= 0 <= overall.high
+    assert covered >= 183  # 190 of 200; fewer than 183 has a chance of 1 in 300
 
 
 def test_decided_claims_leave_more_level_to_the_others():

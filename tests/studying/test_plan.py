@@ -38,11 +38,11 @@ grid = { data = ["digits"], seed = [1] }
 
 @pytest.fixture
 def make(tmp_path):
-    def made(text=PLAN, **options):
+    def build(text=PLAN, **options):
         (tmp_path / "plan.toml").write_text(textwrap.dedent(text))
         return read_plan(tmp_path / "plan.toml", **options)
 
-    return made
+    return build
 
 
 def test_cells_and_jobs(make):

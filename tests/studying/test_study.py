@@ -165,9 +165,9 @@ def test_a_measure_over_bins(finished):
     rows = finished.rows().to_dicts()
     ece = [r for r in rows if r["measure"] == "ece"]
     more = [{**r, "measure": m, "value": r["value"] + i} for r in ece for i, m in enumerate(measures)]
-    (drawn,) = drawings(replace(finished, plan=plan), rows + more)
-    assert [label for _, label in drawn.ticks] == ["2", "10"]
-    assert drawn.lines[0].points[0][1] < drawn.lines[0].points[1][1]  # of 2 bins above: one more
+    (drawing,) = drawings(replace(finished, plan=plan), rows + more)
+    assert [label for _, label in drawing.ticks] == ["2", "10"]
+    assert drawing.lines[0].points[0][1] < drawing.lines[0].points[1][1]  # of 2 bins above: one more
 
 
 def test_an_opened_study_is_the_same(finished):
@@ -313,8 +313,8 @@ def test_processes_shards_and_ray_give_the_same_bits(finished, tmp_path, places)
     assert _values(study) == _values(finished)
 
 
-def _values(made):
-    return sorted(made.rows().drop("job").rows())
+def _values(study):
+    return sorted(study.rows().drop("job").rows())
 
 
 def test_a_failed_training_is_said_by_its_name(tmp_path):

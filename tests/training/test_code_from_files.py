@@ -2,15 +2,14 @@
 
 import json
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from commands import run as run_command
 
 pytest.importorskip("torch")
 import calibrant as cal
-from calibrant.cli import main
 from calibrant.core.config import code_trust
 from calibrant.core.errors import InputError
 from calibrant.training.loop import train
@@ -80,17 +79,9 @@ def place(tmp_path, monkeypatch):
     return tmp_path / "here"
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def command(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["calibrant", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        assert (end.value.code or 0) == code, said.err
-        return said.out if code == 0 else said.err
-
-    return command
+def command(*arguments, code=0):
+    done = run_command(*arguments, code=code)
+    return done.stdout if code == 0 else done.stderr
 
 
 def shared(trained, place, **changes):
@@ -122,20 +113,20 @@ def shared(trained, place, **changes):
     ],
     ids=lambda words: words[0],
 )
-def test_no_command_runs_code_of_a_run(trained, place, command, attack, words):
+def test_no_command_runs_code_of_a_run(trained, place, attack, words):
     key, spec, says = ATTACKS[attack]
     folder = shared(trained, place, **{key: spec})
-    said = command(*(str(folder) if word == "RUN" else word for word in words), code=2)
-    assert f"{folder / 'run.json'}: {key}" in said
-    assert repr(spec) in said
-    assert f"which would {says}" in said
-    assert "--allow-code" in said
+    output = command(*(str(folder) if word == "RUN" else word for word in words), code=2)
+    assert f"{folder / 'run.json'}: {key}" in output
+    assert repr(spec) in output
+    assert f"which would {says}" in output
+    assert "--allow-code" in output
     assert sorted(file.name for file in place.iterdir()) == ["evil.py", "shared"]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("where", ["file", "base", "preset"])
-def test_train_runs_no_code_of_a_recipe(place, command, attack, where):
+def test_train_runs_no_code_of_a_recipe(place, attack, where):
     key, spec, says = ATTACKS[attack]
     *table, last = key.split(".")
     line = f"[{table[0]}]\n{last} = {json.dumps(spec)}\n" if table else f"{last} = {json.dumps(spec)}\n"
@@ -143,9 +134,9 @@ def test_train_runs_no_code_of_a_recipe(place, command, attack, where):
     preset = "scale=small" if where == "preset" else "epochs=1"
     text = {"file": line, "base": 'extends = "base.toml"\n', "preset": f"[scale.small]\n{key} = {json.dumps(spec)}\n"}
     (place / "recipe.toml").write_text(text[where])
-    said = command("train", "recipe.toml", "--override", preset, "--out", "run", code=2)
-    assert f"recipe.toml: {key}" in said
-    assert f"which would {says}" in said
+    output = command("train", "recipe.toml", "--override", preset, "--out", "run", code=2)
+    assert f"recipe.toml: {key}" in output
+    assert f"which would {says}" in output
     assert sorted(file.name for file in place.iterdir()) == ["base.toml", "evil.py", "recipe.toml"]
 
 
@@ -191,7 +182,7 @@ NAMES |= {"RESCORER": "clamping", "ALIKE": "resnet_small"}
         ("BASE", "base.toml", "meta.objective"),
     ],
 )
-def test_no_plan_runs_code(place, command, key, spec, where):
+def test_no_plan_runs_code(place, key, spec, where):
     (place / "deep.toml").write_text('[meta]\nobjective = "evil.py"\n')
     (place / "base.toml").write_text('extends = "deep.toml"\n')
     text = PLAN
@@ -205,10 +196,10 @@ def test_no_plan_runs_code(place, command, key, spec, where):
     before = sorted(str(file) for file in place.rglob("*"))
     commands = [["plan", "plan.toml"], ["run", "plan.toml", "--out", "new"], ["page", "study", "--out", "p.html"]]
     for words in [*commands, ["status", "study"], ["retry", "study"], ["table", "study"], ["claims", "study"]]:
-        said = command("study", *words, code=2)
-        assert where in said
-        assert "which would" in said
-        assert "--allow-code" in said
+        output = command("study", *words, code=2)
+        assert where in output
+        assert "which would" in output
+        assert "--allow-code" in output
     assert sorted(str(file) for file in place.rglob("*")) == before
     command("study", "status", "study", "--allow-code")
     command("study", "status", "study")
@@ -216,7 +207,7 @@ def test_no_plan_runs_code(place, command, key, spec, where):
     assert "--allow-code" in command("study", "status", "study", code=2)
 
 
-def test_what_is_typed_runs(place, command):
+def test_what_is_typed_runs(place):
     (place / "mine.py").write_text(MINE + 'Path("MARK").touch()\n')
     (place / "recipe.toml").write_text('epochs = 1\nbatch = 32\n[data]\nsplit = "5:1"\nlimit = 64\ntest_limit = 50\n')
     command("train", "recipe.toml", "--model", "./mine.py", "--out", "run")
@@ -228,7 +219,7 @@ def test_what_is_typed_runs(place, command):
     assert result.recipe.model == "mine.py"
 
 
-def test_permission_lasts_until_the_file_or_its_code_changes(place, command):
+def test_permission_lasts_until_the_file_or_its_code_changes(place):
     (place / "mine.py").write_text(MINE)
     data = 'split = "5:1"\nlimit = 64\ntest_limit = 50\n'
     (place / "recipe.toml").write_text(f'model = "./mine.py"\nepochs = 1\nbatch = 32\n[data]\n{data}')
@@ -267,7 +258,7 @@ def test_a_permission_ends_with_its_block_and_no_thread_has_it(place):
         code_trust.check("run.json", {}, {"model": "./mine.py"})
 
 
-def test_a_typed_network_needs_no_permission_in_clamp(place, command, monkeypatch):
+def test_a_typed_network_needs_no_permission_in_clamp(place, monkeypatch):
     (place / "typed_nets.py").write_text(
         "from torch import nn\n\n\n"
         "def made(num_classes):\n"

@@ -18,7 +18,7 @@ NETWORKS = [
 ]
 
 
-def made(name, size, kind=torch.float64):
+def build(name, size, kind=torch.float64):
     torch.manual_seed(0)
     network = models.build(name, models.Shape(5, 3, size)).to(kind).train()
     x = torch.randn(6, 3, size, size, dtype=kind)
@@ -34,7 +34,7 @@ def made(name, size, kind=torch.float64):
 
 @pytest.mark.parametrize(("name", "size"), NETWORKS)
 def test_with_and_without_what_was_kept(name, size):
-    call, weights, v = made(name, size)
+    call, weights, v = build(name, size)
     with OutputRecorder() as remembered:
         call(weights)
     assert remembered.outputs
@@ -47,7 +47,7 @@ def test_with_and_without_what_was_kept(name, size):
 
 
 def test_what_was_kept_is_not_computed_again():
-    call, weights, v = made(*NETWORKS[0])
+    call, weights, v = build(*NETWORKS[0])
     with OutputRecorder() as remembered:
         call(weights)
     wrong = [(torch.full_like(output, torch.nan), 0) for output, _ in remembered.outputs]
@@ -58,7 +58,7 @@ def test_what_was_kept_is_not_computed_again():
 
 @pytest.mark.parametrize(("name", "size"), NETWORKS)
 def test_what_was_kept_has_its_gradients(name, size):
-    call, weights, _ = made(name, size)
+    call, weights, _ = build(name, size)
     leaves = {n: w.clone().requires_grad_() for n, w in weights.items()}
     with OutputRecorder() as remembered:
         logits = call(leaves)
@@ -101,7 +101,7 @@ def test_convolutions_called_in_every_way(padding):
 
 
 def test_what_was_kept_in_another_precision_is_not_used():
-    call, weights, v = made(*NETWORKS[0])
+    call, weights, v = build(*NETWORKS[0])
     with OutputRecorder() as remembered:
         call(weights)
     half = [(output.bfloat16(), 0) for output, _ in remembered.outputs]

@@ -60,14 +60,14 @@ def test_one_command_makes_a_run_that_the_others_take(files, monkeypatch, capsys
         ".25",
     ]
     assert command(monkeypatch, *words, "--out", "own", "--device", "cpu", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["n"], told["n_val"], told["n_test"], told["halved"]) == (4000, 2000, 2000, True)
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["n"], facts["n_val"], facts["n_test"], facts["halved"]) == (4000, 2000, 2000, True)
 
     part = cal.datasets.make("fashion_mini").load("test")
     x = (torch.tensor(np.asarray(part.images)).float() / 255 - 0.5) / 0.25
     with torch.no_grad():
         expected = files(x.permute(0, 3, 1, 2)).numpy()
-    assert told["error"] == pytest.approx((expected.argmax(1) != part.labels).mean())
+    assert facts["error"] == pytest.approx((expected.argmax(1) != part.labels).mean())
     p = cal.Predictions.load("own/test.npz")
     rows = [list(part.ids).index(one) for one in p.ids[:20]]
     np.testing.assert_allclose(p.logits[:20], expected[rows], atol=1e-4)
@@ -116,7 +116,7 @@ def test_a_training_is_not_written_over(files):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["mynet.py:tiny", "--out", "own"], "no --data"),
         (["mynet.py:tiny", "--data", "fashion_mini", "--out", "own.npz"], "expected a folder"),
@@ -128,9 +128,9 @@ def test_a_training_is_not_written_over(files):
         (["mynet.py:tiny", "--data", "fashion_mini", "--out", "own", "--mean", ".1,.2"], "mean and std"),
     ],
 )
-def test_what_is_wrong_is_named(files, monkeypatch, capsys, words, said):
+def test_what_is_wrong_is_named(files, monkeypatch, capsys, words, message):
     assert command(monkeypatch, "predict", *words) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not Path("own/test.npz").exists()
 
 

@@ -343,9 +343,9 @@ def test_a_run_learns_a_gamma(tmp_path, capsys):
     document = json.loads(done.stdout)
     assert document["gamma"]["all"]["n"] == 40
     assert document["meta_after"] == run.log["meta_after"].to_list()
-    said = CliRunner().invoke(app, ["gamma", str(run.folder), "--out", str(tmp_path / "g.csv")]).stdout
+    output = CliRunner().invoke(app, ["gamma", str(run.folder), "--out", str(tmp_path / "g.csv")]).stdout
     first, last = (f"{row['meta_before']:.3f} to {row['meta_after']:.3f} in epoch" for row in run.log.to_dicts())
-    assert f"meta objective before and after the step ahead: {first} 1, {last} 2" in said
+    assert f"meta objective before and after the step ahead: {first} 1, {last} 2" in output
     assert pl.read_csv(tmp_path / "g.csv").height == 40
     with pytest.raises(InputError, match=r"\.parquet or \.csv"):
         CliRunner().invoke(app, ["gamma", str(run.folder), "--out", "x.txt"], catch_exceptions=False)
@@ -356,9 +356,9 @@ def test_the_step_as_it_is_taken_helps_and_a_raw_one_does_harm(tmp_path):
     recipe = change(
         TINY, **META, reduction="sum", **{"data.limit": 128, "optimizer.clip_norm": 2.0, "optimizer.lr": 0.1}
     )
-    taken = train(recipe, tmp_path / "taken")
-    assert (taken.log["meta_after"] < taken.log["meta_before"]).all()
-    assert taken.log["gamma_mean"].min() > 0.5
+    clipped = train(recipe, tmp_path / "taken")
+    assert (clipped.log["meta_after"] < clipped.log["meta_before"]).all()
+    assert clipped.log["gamma_mean"].min() > 0.5
     with pytest.warns(LookAheadWarning) as warned:
         raw = train(change(recipe, **{"meta.lookahead_step": "raw"}), tmp_path / "raw")
     before, after = raw.log["meta_before"][0], raw.log["meta_after"][0]

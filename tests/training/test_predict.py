@@ -88,8 +88,8 @@ def test_train_and_predict_from_the_command_line(tmp_path):
     assert facts["reduced"]
     assert (facts["recipe"]["loss"], facts["recipe"]["mixup"], facts["recipe"]["seed"]) == ("focal:gamma=2", 0.2, 3)
     shifted = tmp_path / "shifted.npz"
-    told = run("predict", out, "--corrupt", "fog:severity=5", "--out", shifted, "--json")
-    assert json.loads(told.stdout)["n"] == Predictions.load(shifted).n == 200
+    output = run("predict", out, "--corrupt", "fog:severity=5", "--out", shifted, "--json")
+    assert json.loads(output.stdout)["n"] == Predictions.load(shifted).n == 200
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 import torch
-from dataset_files import drawn, write_parquet
+from dataset_files import draw_images, write_parquet
 from real_data import FOLDER, needs_real_data
 
 from calibrant.cli import main
@@ -55,7 +55,7 @@ def place(tmp_path, monkeypatch):
 
 def coloured(n, seed):
     """Noise, and around a colour for each of ten classes one for each image: some are nearer to another class."""
-    images, labels = drawn(n, 10, 32, 32, 3, seed)
+    images, labels = draw_images(n, 10, 32, 32, 3, seed)
     colours = np.random.default_rng(0).integers(60, 200, (10, 1, 1, 3))
     around = colours[labels] + np.random.default_rng(seed).normal(0, 25, (n, 1, 1, 3))
     return (0.3 * images + 0.7 * around.clip(0, 255)).astype(np.uint8), labels
@@ -105,8 +105,8 @@ def test_the_lines_of_the_page_with_published_weights(place):
     subprocess.run([sys.executable, str(tool), str(place / "data" / "cifar10")], check=True, timeout=600)
     shutil.copyfile(FOLDER / "weights" / "resnet20-12fca82f.th", "resnet20.th")
     first, clamp, trust, report = commands()
-    told = re.findall(r"```text\n(r20: error.*?)```", PAGE, re.DOTALL)[0].splitlines()
-    assert typed(first).splitlines()[:2] == told
+    lines = re.findall(r"```text\n(r20: error.*?)```", PAGE, re.DOTALL)[0].splitlines()
+    assert typed(first).splitlines()[:2] == lines
     assert "The fit ended: it has converged" in typed(clamp)
     assert "TrustScore from 50,000 training rows" in typed(trust)
     assert "Use svs" in typed(report)

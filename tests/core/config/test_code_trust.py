@@ -60,12 +60,12 @@ def test_what_other_entries_would_run(spec, says):
 def test_a_refusal_says_what_would_have_run_and_how_to_allow_it():
     with pytest.raises(InputError) as error:
         code_trust.check("shared/run.json", {"a": 1}, {"model": "os:system?command=rm\x1b[2J", "loss": "x.py"})
-    said = str(error.value)
+    message = str(error.value)
     for part in ("shared/run.json: model", "'os:system?command=rm\\x1b[2J'", "import os and call system?command=rm"):
-        assert part in said
-    assert "run the Python file x.py" in said
-    assert "--allow-code (in Python: with cal.allow_code())" in said
-    assert said.isprintable()
+        assert part in message
+    assert "run the Python file x.py" in message
+    assert "--allow-code (in Python: with cal.allow_code())" in message
+    assert message.isprintable()
 
 
 def test_permission_is_for_this_content_and_this_code(tmp_path):

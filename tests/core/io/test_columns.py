@@ -128,8 +128,8 @@ def test_a_missing_score_of_two_classes_is_not_wrong(tmp_path):
 def test_batches_have_the_same_rows(tmp_path, suffix):
     score = [None if i % 3 == 0 or 4 <= i < 8 else i / 20 for i in range(20)]
     file = write(tmp_path / f"p{suffix}", {"stated": score, "right": [i % 2 for i in range(20)]})
-    told = Columns(confidence="stated", correct="right", missing="drop")
-    parts = list(read_batches(file, 4, columns=told))
+    columns = Columns(confidence="stated", correct="right", missing="drop")
+    parts = list(read_batches(file, 4, columns=columns))
     whole = Predictions.load(file, confidence="stated", correct="right", missing="drop")
     np.testing.assert_array_equal(np.concatenate([part.confidence for part in parts]), whole.confidence)
     assert sum(part.missing.rows for part in parts if part.missing) <= whole.missing.rows

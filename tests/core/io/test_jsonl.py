@@ -13,10 +13,10 @@ from calibrant.core.predictions import Predictions
 ROW = '{"score": 0.5, "label": 1}\n'
 
 
-def load(folder, text, **told):
+def load(folder, text, **options):
     file = folder / "p.jsonl"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return Predictions.load(file, **told)
+    return Predictions.load(file, **options)
 
 
 def test_blank_lines_a_mark_and_a_missing_last_newline(tmp_path):
@@ -119,9 +119,9 @@ def test_frames_of_pandas_and_polars_say_the_same():
         "site": ["a", "b", "a", "b"],
         "w": [1, 1, 2, 1],
     }
-    told = {"score": "s", "label": "y", "positive": "yes", "group": "site", "weight": "w", "missing": "drop"}
+    options = {"score": "s", "label": "y", "positive": "yes", "group": "site", "weight": "w", "missing": "drop"}
     results = [
-        Predictions.from_frame(frame, **told) for frame in (pl.DataFrame(columns), pd.DataFrame(columns), columns)
+        Predictions.from_frame(frame, **options) for frame in (pl.DataFrame(columns), pd.DataFrame(columns), columns)
     ]
     for p in results:
         assert p.score.tolist() == [0.9, 0.2, 0.7]

@@ -112,8 +112,8 @@ def numbers(right, *, acc, target):
     options = ["2", "3", "0", "1"]
     scores = [-1.0 if i == 0 else -5.0 - i for i in range(4)]
     asked = {f"gen_args_{j}": {"arg_0": "How many?", "arg_1": f" {o}"} for j, o in enumerate(options)}
-    said = [[str(score), "False"] for score in scores]
-    return {"doc_id": right, "arguments": asked, "filtered_resps": said, "target": target} | acc
+    responses = [[str(score), "False"] for score in scores]
+    return {"doc_id": right, "arguments": asked, "filtered_resps": responses, "target": target} | acc
 
 
 def test_options_that_are_numbers(tmp_path):

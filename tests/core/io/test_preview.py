@@ -14,27 +14,27 @@ def test_tables_show_their_first_rows(tmp_path):
     (tmp_path / "a.csv").write_text(text)
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text.encode()))
     for name in ("a.csv", "b.csv.gz"):
-        shown = preview(tmp_path / name, rows=2)
-        assert shown.names == shown.head == ("p", "y", "note")
-        assert shown.rows == (("0.025", "0", "word 0"), ("0.125", "1", "word 1"))
+        table = preview(tmp_path / name, rows=2)
+        assert table.names == table.head == ("p", "y", "note")
+        assert table.rows == (("0.025", "0", "word 0"), ("0.125", "1", "word 1"))
     (tmp_path / "c.jsonl").write_text('{"confidence": 0.5, "correct": true}\n{"confidence": 0.25, "correct": false}\n')
     assert preview(tmp_path / "c.jsonl").rows == (("0.5", "True"), ("0.25", "False"))
 
 
 def test_archives_show_their_arrays(tmp_path):
     np.savez(tmp_path / "a.npz", values=np.zeros((7, 3), np.float32), y=np.arange(7))
-    shown = preview(tmp_path / "a.npz")
-    assert shown.names == ("values", "y")
-    assert shown.rows == (("values", "7 x 3", "float32"), ("y", "7", "int64"))
+    table = preview(tmp_path / "a.npz")
+    assert table.names == ("values", "y")
+    assert table.rows == (("values", "7 x 3", "float32"), ("y", "7", "int64"))
 
 
 def test_many_columns_and_long_cells_are_cut(tmp_path):
     names = [f"c{i}" for i in range(40)]
     (tmp_path / "a.csv").write_text(",".join(names) + "\n" + ",".join(["x" * 99] * 40) + "\n")
-    shown = preview(tmp_path / "a.csv")
-    assert len(shown.names) == 40
-    assert len(shown.head) == len(shown.rows[0]) == MOST_COLUMNS
-    assert shown.rows[0][0] == "x" * 24 + "..."
+    table = preview(tmp_path / "a.csv")
+    assert len(table.names) == 40
+    assert len(table.head) == len(table.rows[0]) == MOST_COLUMNS
+    assert table.rows[0][0] == "x" * 24 + "..."
 
 
 def test_a_damaged_file_is_refused(tmp_path):

@@ -16,7 +16,7 @@ from calibrant.core.maps.steps import Curves, Linear, LogProbs, Mix, Sigmoid
 from calibrant.core.predictions import Predictions
 
 
-def drawn(n=200, k=3, seed=0, *, sharpness=2.5, **extras):
+def draw_predictions(n=200, k=3, seed=0, *, sharpness=2.5, **extras):
     rng = np.random.default_rng(seed)
     z = 1.5 * rng.normal(size=(n, k))
     return Predictions.from_logits(sharpness * z, (z + rng.gumbel(size=(n, k))).argmax(axis=1), **extras)
@@ -26,7 +26,7 @@ def drawn(n=200, k=3, seed=0, *, sharpness=2.5, **extras):
 
 
 def test_a_chain_is_each_calibrator_on_what_the_one_before_gives():
-    p, other = drawn(), drawn(seed=1)
+    p, other = draw_predictions(), draw_predictions(seed=1)
     m = cal.fit(p, "temperature+isotonic")
     first = make("temperature").fit(p)
     second = make("isotonic").fit(first.apply(p))
@@ -40,15 +40,15 @@ def test_a_chain_is_each_calibrator_on_what_the_one_before_gives():
 
 
 def test_spaces_and_options_in_a_chain():
-    m = cal.fit(drawn(), " temperature + histogram:bins=4 ")
+    m = cal.fit(draw_predictions(), " temperature + histogram:bins=4 ")
     assert m.calibrator == "temperature+histogram:bins=4"
-    assert not cal.fit(drawn(), "temperature+vector").keeps_argmax
+    assert not cal.fit(draw_predictions(), "temperature+vector").keeps_argmax
 
 
 @pytest.mark.parametrize("what", ["temperature+", "+", "", "temperature+isotonik", "temperature+affine"])
 def test_a_broken_chain_is_refused(what):
     with pytest.raises(InputError):
-        cal.fit(drawn(), what)
+        cal.fit(draw_predictions(), what)
 
 
 def test_a_chain_reports_the_first_that_failed():
@@ -64,7 +64,7 @@ def test_a_chain_reports_the_first_that_failed():
 @pytest.fixture
 def grouped():
     """Group a needs T = 3, group b T = 0.5; c has a single row."""
-    a, b = drawn(400, seed=2, sharpness=3.0), drawn(400, seed=3, sharpness=0.5)
+    a, b = draw_predictions(400, seed=2, sharpness=3.0), draw_predictions(400, seed=3, sharpness=0.5)
     logits = np.concatenate([a.logits, b.logits, [[1.0, 0.0, 0.0]]])
     groups = np.array(["a"] * 400 + ["b"] * 400 + ["c"])
     return Predictions.from_logits(logits, np.concatenate([a.labels, b.labels, [0]]), groups=groups)
@@ -76,7 +76,7 @@ def test_one_map_per_group(grouped):
     assert m.groups["a"].parameters["T"] == pytest.approx(3.0, rel=0.3)
     assert m.groups["b"].parameters["T"] == pytest.approx(0.5, rel=0.3)
     whole = cal.fit(grouped, "temperature")
-    new = drawn(6, seed=4, groups=np.array(["a", "b", "c", "never seen", "b", "a"]))
+    new = draw_predictions(6, seed=4, groups=np.array(["a", "b", "c", "never seen", "b", "a"]))
     got = m.apply(new).probs
     for row, one in enumerate([m.groups["a"], m.groups["b"], whole, whole, m.groups["b"], m.groups["a"]]):
         expected = one.apply(Predictions(new.logits[[row]], new.labels[[row]], "logits")).probs[0]
@@ -90,19 +90,19 @@ def test_groups_survive_json_and_may_be_numbers(grouped, tmp_path):
     m.save(tmp_path / "m.json")
     again = cal.load_map(tmp_path / "m.json")
     assert set(again.groups) == {"7", "8"}
-    new = drawn(60, seed=5, groups=np.arange(60) % 4 + 6)
+    new = draw_predictions(60, seed=5, groups=np.arange(60) % 4 + 6)
     assert np.array_equal(again.apply(new).probs, m.apply(new).probs)
     assert np.array_equal(again.apply(new).predicted, new.predicted)
 
 
 def test_groups_that_are_missing_are_asked_for(grouped):
     with pytest.raises(InputError, match="add a column group"):
-        cal.fit(drawn(), "temperature", by_group=True)
+        cal.fit(draw_predictions(), "temperature", by_group=True)
     m = cal.fit(grouped, "temperature", by_group=True)
     with pytest.raises(InputError, match="add a column group"):
-        m.apply(drawn())
+        m.apply(draw_predictions())
     with pytest.raises(InputError, match="predictions of 3 classes"):
-        m.apply(drawn(k=4, groups=np.array(["a"] * 200)))
+        m.apply(draw_predictions(k=4, groups=np.array(["a"] * 200)))
 
 
 # -- the leak guard -------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def rows(p, which):
 
 @pytest.mark.parametrize("which", ["same", "permuted", "half", "a few"])
 def test_fitting_rows_are_noticed(which):
-    p = drawn(400)
+    p = draw_predictions(400)
     m = cal.fit(p, "temperature")
     with pytest.warns(LeakWarning, match=r"about 100 % of these rows are among those this map was fitted on"):
         q = m(rows(p, which))
@@ -125,10 +125,10 @@ def test_fitting_rows_are_noticed(which):
 
 
 def test_other_rows_are_not():
-    p = drawn(400)
+    p = draw_predictions(400)
     m = cal.fit(p, "temperature")
     for seed in range(1, 6):
-        q = m(drawn(2000, seed=seed))
+        q = m(draw_predictions(2000, seed=seed))
         assert q.row_data.seen == 0
         cal.measure(q, "ece", resamples=0)
     moved = Predictions.from_logits(p.logits + 1e-3 * np.random.default_rng(0).normal(size=p.logits.shape), p.labels)
@@ -138,7 +138,7 @@ def test_other_rows_are_not():
 
 
 def test_the_form_of_the_numbers_does_not_hide_the_rows():
-    p = drawn(400)
+    p = draw_predictions(400)
     m = cal.fit(p, "temperature")
     for form in (Predictions.from_probs(p.probs, p.labels), Predictions.from_logits(p.logits + 3.0, p.labels)):
         with pytest.warns(LeakWarning):
@@ -149,7 +149,7 @@ def test_the_form_of_the_numbers_does_not_hide_the_rows():
 @pytest.mark.parametrize("suffix", ["npz", "parquet", "csv"])
 @pytest.mark.parametrize("name", ["temperature", "isotonic"])
 def test_seen_and_predictions_survive_files(suffix, name, tmp_path):
-    p = drawn(100)
+    p = draw_predictions(100)
     m = cal.fit(p, name)
     with pytest.warns(LeakWarning):
         q = m(p)
@@ -160,21 +160,21 @@ def test_seen_and_predictions_survive_files(suffix, name, tmp_path):
     assert np.array_equal(again.confidence, q.confidence)
     with pytest.warns(LeakWarning):
         cal.measure(again, "accuracy", resamples=0)
-    clean = m(drawn(100, seed=1))
+    clean = m(draw_predictions(100, seed=1))
     clean.save(tmp_path / f"clean.{suffix}")
     cal.measure(Predictions.load(tmp_path / f"clean.{suffix}"), "accuracy", resamples=0)
 
 
 def test_seen_survives_a_second_map_and_a_choice_of_rows():
-    p = drawn(100)
+    p = draw_predictions(100)
     with pytest.warns(LeakWarning):
         q = cal.fit(p, "temperature")(p)
     assert q.take(np.arange(10)).row_data.seen == 1.0
-    assert cal.fit(drawn(seed=1), "temperature")(q).row_data.seen == 1.0
+    assert cal.fit(draw_predictions(seed=1), "temperature")(q).row_data.seen == 1.0
 
 
 def test_apply_does_not_look():
-    p = drawn(100)
+    p = draw_predictions(100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cal.fit(p, "temperature").apply(p).row_data.seen == 0
@@ -227,7 +227,7 @@ def state():
         k=K,
         steps=tuple(EVERY_STEP.values()),
         parameters={"T": 1.5},
-        fingerprint=cal.fit(drawn()).fingerprint,
+        fingerprint=cal.fit(draw_predictions()).fingerprint,
     )
     return json.loads(m.to_json())
 
@@ -244,7 +244,7 @@ def refused(state, tmp_path, match="damaged"):
 def test_a_whole_map_comes_back(state):
     again = Map.from_dict(state)
     assert json.loads(again.to_json()) == state
-    assert np.isfinite(again.apply(drawn()).probs).all()
+    assert np.isfinite(again.apply(draw_predictions()).probs).all()
 
 
 def test_every_missing_field_is_an_error(state, tmp_path):
@@ -263,27 +263,47 @@ def test_every_missing_field_is_an_error(state, tmp_path):
             refused(less, tmp_path)
 
 
-@pytest.mark.parametrize("wrong", [None, "words", [], {}, [[]], True, [1, "a"], -1, 1e400, [None], [[0.1], [0.2, 0.3]]])
-def test_every_wrong_value_is_an_error_or_harmless(wrong, state, tmp_path):
-    """Whatever stands in whichever field: an InputError, or a map that still gives probabilities."""
+STEPS, FIT, FINGERPRINT = ("steps",), "fit", "fingerprint"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fits"),
+    [
+        (None, {(FINGERPRINT,), (FIT, "gradient"), (FIT, "steps"), (FINGERPRINT, "ids")}),
+        ("words", {("calibrator",), (FIT, "diagnosis")}),
+        ([], {STEPS, (FINGERPRINT, "repeated")}),
+        ({}, {(FINGERPRINT, "repeated")}),
+        ([[]], set()),
+        (True, {("keeps_argmax",), (FIT, "converged")}),
+        ([1, "a"], set()),
+        (-1, {(*STEPS, 0, "weight"), (*STEPS, 0, "bias"), (FIT, "gradient"), (FIT, "steps")}),
+        (1e400, set()),
+        ([None], set()),
+        ([[0.1], [0.2, 0.3]], set()),
+    ],
+)
+def test_a_value_is_refused_in_every_field_that_it_does_not_fit(wrong, fits, state):
+    """In the fields that it fits, the map still gives probabilities."""
     places = [(name,) for name in state if name != "parameters"]
     places += [("steps", i, name) for i, step in enumerate(state["steps"]) for name in step]
     places += [(part, name) for part in ("fit", "fingerprint") for name in state[part]]
-    p = drawn(20)
+    p, accepted = draw_predictions(20), set()
     for place in places:
-        spoiled = copy.deepcopy(state)
-        inner = spoiled
+        changed = copy.deepcopy(state)
+        inner = changed
         for part in place[:-1]:
             inner = inner[part]
         inner[place[-1]] = wrong
         try:
-            result = Map.from_dict(spoiled)
+            m = Map.from_dict(changed)
         except InputError:
             continue
-        q = result.apply(p)
+        accepted.add(place)
+        q = m.apply(p)
         assert np.isfinite(q.probs).all(), place
         np.testing.assert_allclose(q.probs.sum(axis=1), 1, atol=1e-9)
-        assert isinstance(result.to_json(), str), place
+        assert isinstance(m.to_json(), str), place
+    assert accepted == fits
 
 
 @pytest.mark.parametrize(
@@ -358,10 +378,10 @@ def test_no_file_and_a_folder(tmp_path):
 
 
 def test_a_map_for_other_classes_says_so():
-    m = cal.fit(drawn(k=3), "temperature")
+    m = cal.fit(draw_predictions(k=3), "temperature")
     for call in (m, m.apply):
         with pytest.raises(InputError, match="expected predictions of 3 classes, got 4 classes"):
-            call(drawn(k=4))
+            call(draw_predictions(k=4))
 
 
 def test_a_map_with_nan_is_never_written(tmp_path):
@@ -372,8 +392,8 @@ def test_a_map_with_nan_is_never_written(tmp_path):
 
 
 def test_repr_is_short():
-    assert repr(cal.fit(drawn(), "temperature")).startswith("Map(temperature, k=3, T=")
-    assert len(repr(cal.fit(drawn(), "matrix"))) < 200
+    assert repr(cal.fit(draw_predictions(), "temperature")).startswith("Map(temperature, k=3, T=")
+    assert len(repr(cal.fit(draw_predictions(), "matrix"))) < 200
 
 
 # -- rows without labels -----------------------------------------------------------------------------
@@ -396,13 +416,13 @@ def test_scores_without_labels_are_calibrated():
 def test_scores_that_are_no_numbers_are_refused_with_what_helps():
     rng = np.random.default_rng(0)
     m = cal.fit(Predictions.binary(rng.random(60), rng.integers(0, 2, 60)), "platt")
-    for scores, said in (
+    for scores, message in (
         (["a"], "scores: expected numbers"),
         ([{}], "scores: expected numbers"),
         ([[0.1], [0.2, 0.3]], "rows of different lengths"),
         ([0.2, np.nan], r"NaN in row 1 \(1 of 2 rows\). To fix it: leave these rows out"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             m(scores)
 
 

@@ -102,9 +102,9 @@ def test_size_and_power_of_the_paired_test(k, n):
     from classwise_pairs import opposite, shares
 
     for factors in ((1.0, 1.0), (1.3, 1.3), (1.5, opposite(k))):
-        wrong, held = shares(k, n, *factors, range(1000, 1200))
+        wrong, covered = shares(k, n, *factors, range(1000, 1200))
         assert wrong <= 0.05 + 0.03  # two standard errors of 200 sets
-        assert held >= 0.90
-    result, held = shares(k, n, 1.0, 1.6, range(1000, 1060))
+        assert covered >= 0.90
+    result, covered = shares(k, n, 1.0, 1.6, range(1000, 1060))
     assert result >= 0.3
-    assert held >= 0.9
+    assert covered >= 0.9

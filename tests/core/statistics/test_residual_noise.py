@@ -14,8 +14,8 @@ def rows():
     return np.arange(600), rng.integers(0, BINS, 600), rng.normal(0.1, 0.4, 600)
 
 
-def spread(made):
-    return made.noise.std(axis=0)
+def spread(field):
+    return field.noise.std(axis=0)
 
 
 def test_standard_errors_are_those_of_a_bootstrap(rows):
@@ -133,7 +133,7 @@ def test_above_only_leaves_out_what_is_below():
 
 def test_clusters_are_covered_where_rows_alone_are_not():
     """Five rows a cluster share their outcome. Truth: 0.9 is said, 0.8 is true."""
-    held = {"rows": 0, "clusters": 0}
+    covered = {"rows": 0, "clusters": 0}
     rng = np.random.default_rng(8)
     for seed in range(200):
         clusters = np.repeat(np.arange(60), 5)
@@ -141,9 +141,9 @@ def test_clusters_are_covered_where_rows_alone_are_not():
         for name, given in (("rows", None), ("clusters", clusters)):
             rule = Sampling(n=300, draws=300, seed=seed, clusters=given)
             result = of_sum(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)).ends(0.025)
-            held[name] += result.low <= 0.1 <= result.high
-    assert held["clusters"] >= 180
-    assert held["rows"] < 150
+            covered[name] += result.low <= 0.1 <= result.high
+    assert covered["clusters"] >= 180
+    assert covered["rows"] < 150
 
 
 def test_the_largest_may_be_where_the_noise_is_largest():

@@ -63,12 +63,12 @@ def test_a_part_of_a_large_population_gives_about_the_same_interval():
 
 def test_intervals_hold_the_tau_of_the_population_about_as_often_as_they_say():
     """tau of a normal pair with correlation r is 2 / pi arcsin(r)."""
-    truth, held = 2 / np.pi * np.arcsin(0.6), 0
+    truth, covered = 2 / np.pi * np.arcsin(0.6), 0
     for seed in range(100):
         a, noise = np.random.default_rng(seed).normal(size=(2, 80))
         low, high = NetworkResamples({"a": a, "b": 0.6 * a + 0.8 * noise}, 80, 200).tau("a", "b").interval()
-        held += low <= truth <= high
-    assert 88 <= held <= 100
+        covered += low <= truth <= high
+    assert 88 <= covered <= 100
 
 
 # -- every question -----------------------------------------------------------------------------------

@@ -57,10 +57,10 @@ def test_counts_equal_those_of_the_built_network(spec, archs, channels, size):
         assert space.params(arch, classes=7, channels=channels) == count(network)
         flops = 0
 
-        def add(module, _, made):
+        def add(module, _, output):
             nonlocal flops
             linear = isinstance(module, torch.nn.Linear)
-            flops += module.weight.numel() * (1 if linear else made.shape[2] ** 2) + (7 if linear else 0)
+            flops += module.weight.numel() * (1 if linear else output.shape[2] ** 2) + (7 if linear else 0)
 
         for module in network.modules():
             if isinstance(module, torch.nn.Conv2d | torch.nn.Linear):

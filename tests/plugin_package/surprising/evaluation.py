@@ -79,7 +79,6 @@ class Typical(Rescorer):
 
     title: ClassVar[str] = "Typical"
     reference: ClassVar[str] = "-"
-    looks_at: ClassVar[str] = "features"
 
     def fit(self, p: Predictions) -> "TypicalConfidence":
         return TypicalConfidence(float(p.correct.mean()))

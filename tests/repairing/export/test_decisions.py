@@ -76,12 +76,12 @@ def test_a_file_decides_as_the_decision_does(tmp_path, task, calibrator, wish):
     cal.export(d, "python", tmp_path / "d.py")
     decide = runpy.run_path(str(tmp_path / "d.py"))["decide"]
     if new.task in ("binary", "confidence"):
-        said = [decide(s) for s in new.score.tolist()]
+        decisions = [decide(s) for s in new.score.tolist()]
     elif new.row_data.exists is not None:
-        said = [decide(z[e].tolist()) for z, e in zip(new.logits, new.row_data.exists, strict=True)]
+        decisions = [decide(z[e].tolist()) for z, e in zip(new.logits, new.row_data.exists, strict=True)]
     else:
-        said = [decide(z) for z in new.logits.tolist()]
-    assert [one[1] for one in said] == d(new).tolist()
+        decisions = [decide(z) for z in new.logits.tolist()]
+    assert [one[1] for one in decisions] == d(new).tolist()
 
 
 def test_scores_at_a_step_of_the_map_are_on_the_side_of_the_threshold(tmp_path):

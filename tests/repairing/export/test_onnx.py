@@ -105,9 +105,9 @@ def test_a_network_of_one_output_gets_the_map_of_its_score(tmp_path):
 
 def test_the_model_says_which_map_it_is(tmp_path):
     model = onnx.load(to_onnx(TEMPERATURE, tmp_path / "m.onnx").path)
-    told = json.loads({one.key: one.value for one in model.metadata_props}["calibrant.map"])
-    assert told["calibrator"] == "temperature"
-    assert told["parameters"] == {"T": 2.0}
+    facts = json.loads({one.key: one.value for one in model.metadata_props}["calibrant.map"])
+    assert facts["calibrator"] == "temperature"
+    assert facts["parameters"] == {"T": 2.0}
     assert model.opset_import[0].version >= 17
 
 

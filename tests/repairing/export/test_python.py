@@ -55,8 +55,8 @@ def test_other_shapes(task, name, tmp_path):
 def test_it_needs_nothing_but_python(tmp_path):
     path = to_python(map_of("everything"), tmp_path / "m.py").path
     code = "import json, sys; sys.path.insert(0, sys.argv[1]); import m; print(json.dumps(m.calibrate([1, 2, 3, 4])))"
-    told = subprocess.run([sys.executable, "-I", "-S", "-c", code, tmp_path], capture_output=True, check=True)
-    assert json.loads(told.stdout) == loaded(path)([1, 2, 3, 4])
+    process = subprocess.run([sys.executable, "-I", "-S", "-c", code, tmp_path], capture_output=True, check=True)
+    assert json.loads(process.stdout) == loaded(path)([1, 2, 3, 4])
     assert "import" not in path.read_text().replace("import math\n", "")
 
 

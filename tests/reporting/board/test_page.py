@@ -10,7 +10,7 @@ from board_tables import MODELS, answers, messy
 import calibrant as cal
 from calibrant.reporting.pdf import BROWSERS
 
-CHROMIUM = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
