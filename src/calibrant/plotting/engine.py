@@ -97,10 +97,10 @@ def _serve() -> None:
     vl_convert.vegalite_to_svg(FIRST_CHART)
     for line in sys.stdin:
         chart, version = json.loads(line)
-        drawn = None
+        svg = None
         with suppress(ValueError):
-            drawn = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
-        print(json.dumps(drawn), flush=True)
+            svg = str(vl_convert.vegalite_to_svg(chart, vl_version=version))
+        print(json.dumps(svg), flush=True)
 
 
 if __name__ == "__main__":

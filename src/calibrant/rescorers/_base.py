@@ -63,7 +63,6 @@ class Rescorer:
 
     title: ClassVar[str]
     reference: ClassVar[str]
-    looks_at: ClassVar[str]  # inputs, features, or both
     fitted_on: ClassVar[tuple[str, ...]] = ("val",)  # parts of a run that it learns from
 
     def __post_init__(self) -> None:

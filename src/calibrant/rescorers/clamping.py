@@ -63,7 +63,6 @@ class NeuralClamping(Rescorer):
 
     title: ClassVar[str] = "Neural Clamping"
     reference: ClassVar[str] = "Tang, Chen, Ho, TMLR 2024"
-    looks_at: ClassVar[str] = "inputs"
 
     def __post_init__(self) -> None:
         super().__post_init__()

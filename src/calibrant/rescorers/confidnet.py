@@ -72,7 +72,6 @@ class ConfidNet(Rescorer):
 
     title: ClassVar[str] = "ConfidNet"
     reference: ClassVar[str] = "Corbière, Thome, Bar-Hen, Cord, Pérez, NeurIPS 2019"
-    looks_at: ClassVar[str] = "inputs"
     fitted_on: ClassVar[tuple[str, ...]] = ("train",)
 
     def __post_init__(self) -> None:

@@ -51,7 +51,6 @@ class DensityRatio(Rescorer):
 
     title: ClassVar[str] = "Density-ratio calibration"
     reference: ClassVar[str] = "Xiong, Deng, Koh, Wu, Li, Xu, Hooi, NeurIPS 2023"
-    looks_at: ClassVar[str] = "features"
 
     def __post_init__(self) -> None:
         super().__post_init__()

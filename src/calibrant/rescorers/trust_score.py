@@ -56,7 +56,6 @@ class TrustScore(Rescorer):
 
     title: ClassVar[str] = "TrustScore"
     reference: ClassVar[str] = "Jiang, Kim, Guan, Gupta, NeurIPS 2018"
-    looks_at: ClassVar[str] = "features"
     fitted_on: ClassVar[tuple[str, ...]] = ("train", "val")
 
     def __post_init__(self) -> None:
