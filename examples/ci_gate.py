@@ -12,4 +12,4 @@ test = cal.Predictions.load(Path(cal.__file__).parent / "data" / "demo_test.npz"
 found = [cal.check(test, "ece", limit=0.12), cal.check(test, "accuracy", limit=0.8, side="min")]
 for one in found:
     print(f"{one.measure} {one.value:.4f}, limit {one.limit}: {one.state}")
-sys.exit(any(one.state == "broken" for one in found))
+sys.exit(any(one.state == "violated" for one in found))

@@ -46,6 +46,10 @@ def folder(tmp_path, monkeypatch):
 
 def same_but_for_rounding(real: str, written: str) -> None:
     assert NUMBER.sub("#", real) == NUMBER.sub("#", written)
+    decimals = [
+        [min(len(x.partition(".")[2]), 9) for x in NUMBER.findall(text)] for text in (real, written)
+    ]  # JSON has all
+    assert decimals[0] == decimals[1]
     numbers = [[float(x) for x in NUMBER.findall(text)] for text in (real, written)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=2e-4)
 

@@ -18,7 +18,7 @@ NEEDS = {
 ALONE = {"huggingface_trainer", "torch_to_onnx"}
 SAYS = {
     "cifar_resnet": "resnet20: 269,722 weights",
-    "ci_gate": "ece 0.0681, limit 0.12: kept",
+    "ci_gate": "ece 0.0681, limit 0.12: holds",
     "compare_seeds": "ECE of the second minus the first: -",
     "huggingface_trainer": "'auroc_correct'",
     "llm_multiple_choice": "choice)",

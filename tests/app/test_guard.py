@@ -229,10 +229,12 @@ def test_the_body_of_a_request_reaches_the_application_whole(client, behind):
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b"[" * 100_000, b"null", b'{"session_hash": "../x"}', b'{"session_hash": 1}', b"\xff"]
+    ("status", "body"),
+    [(400, body) for body in (b"", b"{", b"[" * 100_000, b"\xff")]
+    + [(403, body) for body in (b"[]", b"null", b'{"session_hash": "../x"}', b'{"session_hash": 1}')],
 )
-def test_requests_that_are_none_are_refused(client, behind, body):
-    assert client.ask("POST", f"{API}/queue/join", body=body)[0] in (400, 403)
+def test_requests_that_are_none_are_refused(client, behind, status, body):
+    assert client.ask("POST", f"{API}/queue/join", body=body)[0] == status
     assert behind.seen == []
 
 

@@ -118,12 +118,12 @@ def test_compare_refuses_other_rows():
 @pytest.mark.parametrize(
     ("limits", "code", "states"),
     [
-        (["--max", "ece=0.03"], 1, ["broken"]),
-        (["--max", "ece=0.2"], 0, ["kept"]),
-        (["--max", "ece=0.068"], 0, ["open"]),  # the value is above, the evidence is not
-        (["--max", "ece=0.068", "--strict"], 1, ["open"]),
-        (["--min", "auroc_correct=0.9"], 1, ["broken"]),
-        (["--max", "ece:bins=30=0.2", "--min", "accuracy=0.8"], 0, ["kept", "kept"]),
+        (["--max", "ece=0.03"], 1, ["violated"]),
+        (["--max", "ece=0.2"], 0, ["holds"]),
+        (["--max", "ece=0.068"], 0, ["inconclusive"]),  # the value is above, the evidence is not
+        (["--max", "ece=0.068", "--strict"], 1, ["inconclusive"]),
+        (["--min", "auroc_correct=0.9"], 1, ["violated"]),
+        (["--max", "ece:bins=30=0.2", "--min", "accuracy=0.8"], 0, ["holds", "holds"]),
     ],
 )
 def test_check_is_a_gate(limits, code, states):

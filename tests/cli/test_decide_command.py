@@ -57,7 +57,7 @@ def test_decide_with_a_guarantee_in_json(folder):
     facts = json.loads(run(*args, cwd=folder).stdout)
     assert facts["settings"] == {"max_error": 0.05, "confidence": 0.9}
     assert facts["possible"]
-    assert facts["test"]["outcome"] == "kept"
+    assert facts["test"]["outcome"] == "holds"
     assert {"map", "fingerprint"}.isdisjoint(facts)
     d = cal.decide(cal.Predictions.load(folder / "val.csv"), max_error=0.05, confidence=0.9)
     assert facts["policy"]["threshold"] == d.threshold

@@ -307,7 +307,7 @@ def test_check_against_a_reference(tmp_path):
         frame(3000, off=off, seed=len(name)).write_parquet(names[name])
     gate = ("check", names["today"], "--against", names["before"], "--max-worse")
     document = json.loads(run(*gate, "ece=0.01", "--max", "ece=0.5", "--json", code=1).stdout)
-    assert (document["passed"], [row["state"] for row in document["checks"]]) == (False, ["kept", "broken"])
+    assert (document["passed"], [row["state"] for row in document["checks"]]) == (False, ["holds", "violated"])
     assert "worse by <= 0.01" in run(*gate, "ece=0.01", code=1).stdout
     assert "pass" in run(*gate, "ece=0.9").stdout
     assert "together" in run("check", names["today"], "--against", names["before"], code=2).stderr
@@ -329,13 +329,13 @@ def test_limits_of_sums(tmp_path):
     bad = sums_of(tmp_path / "bad.json", frame(3000, off=0.15, seed=4))
     assert "pass" in run("check", good, "--max", "ece=0.1").stdout
     document = json.loads(run("check", bad, "--max", "ece=0.05", "--json", code=1).stdout)
-    assert (document["passed"], document["checks"][0]["state"]) == (False, "broken")
+    assert (document["passed"], document["checks"][0]["state"]) == (False, "violated")
     assert "worse by <= 0.01" in run("check", bad, "--against", good, "--max-worse", "ece=0.01", code=1).stdout
     assert "pass" in run("check", good, "--against", bad, "--max-worse", "ece=0.01").stdout
     each = sums_of(tmp_path / "each.json", frame(3000, off=0.15), by="segment")
     out = run("check", each, "--max", "ece=0.05", code=1).stdout
     assert [line for line in out.splitlines() if line in ("a", "b")] == ["a", "b"]
-    assert out.count("VIOLATED") == 2
+    assert out.count("violated") == 2
     rows = json.loads(run("check", each, "--against", each, "--max-worse", "ece=0.2", "--json").stdout)["checks"]
     assert [row["key"] for row in rows] == ["a", "b"]
     other = sums_of(tmp_path / "o.json", frame(300).with_columns(segment=pl.lit("c")), by="segment")

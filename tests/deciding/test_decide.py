@@ -116,7 +116,7 @@ def test_answers_with_a_guarantee():
     judged = cal.judge(d, test)
     kept = d(test) != HAND_OVER
     assert judged.answered.error == pytest.approx((~test.correct[kept]).mean())
-    assert judged.outcome == "kept"
+    assert judged.outcome == "holds"
     assert "guaranteed with 90 % confidence" in d.words
 
 

@@ -43,7 +43,7 @@ def test_a_function_is_a_measure(p):
     assert m.measure == "very_sure"
     assert m.definition == "Share of rows with a confidence above 0.9"
     assert m.low < m.value == very_sure(p) < m.high
-    assert cal.check(p, very_sure, limit=0.99).state == "kept"
+    assert cal.check(p, very_sure, limit=0.99).state == "holds"
     assert (
         cal.compare(p, p.with_temperature(3), very_sure, resamples=50).better == "neither"
     )  # nobody said which way is better

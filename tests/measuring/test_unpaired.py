@@ -44,7 +44,7 @@ def test_worse_than_a_reference():
     broken = cal.check_against(now, before, "ece", limit=0.01)
     kept = cal.check_against(rows(3000, seed=3), before, "accuracy", limit=0.05)
     unsure = cal.check_against(rows(100, seed=3), before, "accuracy", limit=0.01)
-    assert [c.state for c in (broken, kept, unsure)] == ["broken", "kept", "open"]
+    assert [c.state for c in (broken, kept, unsure)] == ["violated", "holds", "inconclusive"]
     assert broken.value == pytest.approx(cal.compare(before, now, "ece", paired=False).difference)
     assert broken.low <= broken.value <= broken.high
     assert kept.value == pytest.approx(before.outcome.mean() - rows(3000, seed=3).outcome.mean())

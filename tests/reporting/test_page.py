@@ -137,7 +137,10 @@ def test_what_does_not_fit_is_left_out_and_named(one, monkeypatch):
 
 def test_two_classes_and_few_rows_make_a_page():
     p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]] * 2, [0, 1, 1] * 2)
-    parsed(page.page(build(p, resamples=40)))
+    report = build(p, resamples=40)
+    text = page.page(report)
+    parsed(text)
+    assert report.models[0].verdict.headline in html.unescape(text)
 
 
 # -- notebooks --------------------------------------------------------------------------------------

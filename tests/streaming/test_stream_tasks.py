@@ -91,7 +91,7 @@ def test_roc_auc_of_a_stream(weights):
         assert abs(m.value - exact.value) <= 1.06 * error + 1e-12
         width = exact.high - exact.low
         assert (m.low, m.high) == pytest.approx((exact.low, exact.high), abs=0.3 * width)
-    assert sums.check("roc_auc", limit=0.1, side="min").state == "kept"
+    assert sums.check("roc_auc", limit=0.1, side="min").state == "holds"
     with pytest.raises(cal.InputError):
         cal.Accumulator(["roc_auc"]).update(build("confidence"))
 
@@ -157,8 +157,8 @@ def test_sums_lead_to_limits_comparisons_and_figures():
         assert result.difference == pytest.approx(whole.difference, abs=1e-3)
         assert (result.n, result.n_b, result.paired) == (3000, 2000, False)
         assert result.high - result.low == pytest.approx(whole.high - whole.low, rel=0.3)
-    assert a.check("ece", limit=0.5).state == "kept"
-    assert a.check("accuracy", limit=0.9, side="min").state == "broken"
+    assert a.check("ece", limit=0.5).state == "holds"
+    assert a.check("accuracy", limit=0.9, side="min").state == "violated"
     one, same = a.check("ece", limit=0.1), cal.check(p, "ece", limit=0.1)
     assert (one.low, one.high) == pytest.approx((same.low, same.high), abs=0.01)
     rows = a.to_predictions()
@@ -185,7 +185,7 @@ def test_accumulators_by_day_and_segment(tmp_path):
     )
     both = each.merge(each)
     assert both["mon", "a"].n == 600
-    assert each.check("ece", limit=0.9)["mon", "a"].state == "kept"
+    assert each.check("ece", limit=0.9)["mon", "a"].state == "holds"
     assert set(each.compare(both, "ece")) == set(each.compare(each.total(), "ece")) == {k for k, _ in each.items()}
     each.save(tmp_path / "each.json")
     again = cal.Accumulators.load(tmp_path / "each.json")

@@ -20,7 +20,12 @@ from calibrant.reporting import tables
 def watch(
     file: File,
     tolerance: Annotated[float | None, typer.Option(help="how far off scores may be (default: 0.02)")] = None,
-    alpha: Annotated[float | None, typer.Option(help="probability of a false alarm (default: 0.05)")] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="probability of a false alarm (default: 0.05); in mode change, 1 / rows between two (default: 0.0001)"
+        ),
+    ] = None,
     mode: Annotated[str | None, typer.Option(help="anytime, or change (after a calibrated period)")] = None,
     segments: Annotated[
         str | None, typer.Option(help="with --group-column: the only groups to watch, a,b,c (default: each)")

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from calibrant.deciding.decision import Aim, Decision
 from calibrant.deciding.policy import HAND_OVER, Policy
 from calibrant.deciding.results import AnsweredShare, AnsweredSummary, CostLine
 from calibrant.measures import check_predictions
+from calibrant.measuring.check import State
 
 ERROR_RATES = (0.01, 0.02, 0.05, 0.1)  # at which the share that can be answered is told
 FEW_ERRORS = 10  # costly rows below which a cost is known only roughly
@@ -221,7 +222,7 @@ class Judgement:
     n: int
     costs: tuple[CostLine, ...] = ()
     answered: AnsweredSummary | None = None
-    outcome: Literal["kept", "open", "broken"] | None = None  # of the bound: open where noise can explain the excess
+    outcome: State | None = None  # of the bound: inconclusive where noise can explain the excess
     words: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -246,8 +247,12 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
     if not answered.share:
         return Judgement(n=q.n, answered=answered, words=f"Of {fmt.count(q.n, 'held-out row')} none is answered.")
     holds = answered.error <= most
-    outcome: Literal["kept", "open", "broken"] = "kept" if holds else "open" if answered.low <= most else "broken"
-    verdicts = {"kept": "the bound is kept", "open": "above the bound, within noise", "broken": "THE BOUND IS BROKEN"}
+    outcome: State = "holds" if holds else "inconclusive" if answered.low <= most else "violated"
+    words_of = {
+        "holds": "the bound holds",
+        "inconclusive": "above the bound, within noise",
+        "violated": "the bound is violated",
+    }
     called, event = ("called positive", "positive") if decision.aim == "min_precision" else ("answered", "wrong")
     rate, low, high = answered.error, answered.low, answered.high
     if event == "positive":
@@ -255,7 +260,7 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
     words = (
         f"Of {fmt.count(q.n, 'held-out row')} {fmt.percent(answered.share)} are {called}, and {fmt.percent(rate)} of "
         f"those are {event} ({fmt.level(confidence)} interval {fmt.percent(low)} to {fmt.percent(high)}): "
-        f"{verdicts[outcome]}."
+        f"{words_of[outcome]}."
     )
     return Judgement(n=q.n, answered=answered, outcome=outcome, words=words)
 

@@ -19,17 +19,17 @@ from calibrant.measuring.matching_rows import same_classes
 from calibrant.measuring.measure import What, definition_of, resolve
 
 Side = Literal["max", "min", "worse"]
-State = Literal["kept", "open", "broken"]
+State = Literal["holds", "inconclusive", "violated"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check(TableResult):
     """A limit compared with one-sided bounds of a measure.
 
-    `state` is "kept" (the limit significantly holds), "broken" (it is significantly violated) or "open" (inconclusive).
-    A check is true, and `passed`, unless its limit is broken: `assert check(p, "ece", limit=0.03)`. With side "worse"
+    `state` is "holds" or "violated" where that is significant, else "inconclusive".
+    A check is true, and `passed`, unless its limit is violated: `assert check(p, "ece", limit=0.03)`. With side "worse"
     the value is by how much the measure is worse than on the rows of a reference. Where there are too few rows for
-    bounds they are None, `reason` says so, and the state is "open".
+    bounds they are None, `reason` says so, and the state is "inconclusive".
     """
 
     measure: str
@@ -46,8 +46,8 @@ class Check(TableResult):
 
     @property
     def passed(self) -> bool:
-        """Whether the limit is not broken."""
-        return self.state != "broken"
+        """Whether the limit is not violated."""
+        return self.state != "violated"
 
     def __bool__(self) -> bool:
         return self.passed
@@ -61,9 +61,8 @@ class Check(TableResult):
     @property
     def cells(self) -> tuple[str, ...]:
         """Cells of one row in a table of checks."""
-        state = {"kept": "holds", "open": "inconclusive", "broken": "violated"}[self.state]
         limit = {"max": "at most", "min": "at least", "worse": "worse by at most"}[self.side]
-        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", state
+        return number(self.value), bracket(self.low, self.high), f"{limit} {self.limit:g}", self.state
 
     def table(self) -> Table:
         return self.definition, ("measure", *self.HEAD), [(self.measure, *self.cells)]
@@ -80,11 +79,11 @@ def check(
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Check:
-    """Compare a limit with one-sided bounds: broken only if the bound itself is on the wrong side.
+    """Compare a limit with one-sided bounds: violated only if the bound itself is on the wrong side.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]] * 10, labels=[0, 1, 1] * 10)
     >>> check(p, "error", limit=0.9).state
-    'kept'
+    'holds'
     """
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
     bounds = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
@@ -118,7 +117,7 @@ def check_against(
 
     >>> p = Predictions.from_confidence([0.9, 0.6, 0.8, 0.7] * 5, correct=[1, 0, 1, 1] * 5)
     >>> check_against(p, p, "brier", limit=0.5, resamples=100).state
-    'kept'
+    'holds'
     """
     chosen, name, value = _begin(p, what, limit, confidence, resamples)
     same_classes(reference, p)
@@ -189,20 +188,20 @@ def worsening_sign(m: Measure, name: str) -> float:
 
 
 def all_pass(rows: Sequence[Check], *, strict: bool = False) -> bool:
-    """Whether no limit is broken; with `strict`, whether all significantly hold."""
-    return all(row.state == "kept" or (row.state == "open" and not strict) for row in rows)
+    """Whether no limit is violated; with `strict`, whether all significantly hold."""
+    return all(row.state == "holds" or (row.state == "inconclusive" and not strict) for row in rows)
 
 
 def judge(side: Literal["max", "min"], limit: float, low: float | None, high: float | None) -> State:
-    """By one-sided bounds: broken only if the bound itself is on the wrong side, open where there are none.
+    """By one-sided bounds: violated only if the bound itself is on the wrong side, inconclusive without bounds.
 
     >>> judge("max", 0.03, 0.02, 0.04), judge("min", 0.8, 0.81, 0.9), judge("max", 0.03, None, None)
-    ('open', 'kept', 'open')
+    ('inconclusive', 'holds', 'inconclusive')
     """
     if low is None or high is None:
-        return "open"
+        return "inconclusive"
     over, under = (low > limit, high <= limit) if side == "max" else (high < limit, low >= limit)
-    return "broken" if over else "kept" if under else "open"
+    return "violated" if over else "holds" if under else "inconclusive"
 
 
 def _begin(

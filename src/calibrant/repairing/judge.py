@@ -22,7 +22,7 @@ MEASURES_BINARY = ("nll", "brier", "ece", "accuracy", "roc_auc")
 RESAMPLES = 200
 OF_COMPARISON = ("difference", "low", "high", "p_value", "n", "k", "definition")
 
-JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]
+JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]  # the rows that calibrators are judged on
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,11 @@ from calibrant.repairing.choose import (
     with_identity,
 )
 from calibrant.repairing.cross_fit import choose_folds
+from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import FITTING, UNCALIBRATED, Ruling, Significant, decide
 from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.options import OnStep
-from calibrant.reporting.report import CalibratorTrial, JudgedOn, Outcome
+from calibrant.reporting.report import CalibratorTrial, Outcome
 
 RESAMPLES = 200
 OUTCOMES: dict[Significant, Outcome] = {"better": "better", "worse": "worse", "neither": "inconclusive"}

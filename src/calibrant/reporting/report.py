@@ -9,6 +9,7 @@ from calibrant.core.json import NOT_IN_JSON, plain
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
 from calibrant.measuring.compare import Comparison
+from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 
 VERSION = 1
@@ -17,7 +18,6 @@ CalibrationState = Literal[
     "calibrated", "close", "inconclusive", "perhaps_over", "perhaps_under", "over", "under", "mixed", "untested"
 ]
 Outcome = Literal["uncalibrated", "better", "inconclusive", "worse", "failed"]  # of a calibrator, by the loss
-JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]  # the rows that calibrators are judged on
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,11 +114,10 @@ def _comparisons(rows: Sequence["Comparison"], names: tuple[str, str], confidenc
 
 def checks(rows: Sequence["Check"], confidence: float) -> Table:
     table = table_of("measure", "value", f"{level(confidence)} bounds", "limit", "result")
-    words = {"kept": "holds", "open": "not shown to be violated", "broken": "VIOLATED"}
     for v in rows:
         sign, change = {"max": "<=", "min": ">=", "worse": "worse by <="}[v.side], v.side == "worse"
         ends = bracket(v.low, v.high, sign=change)
-        table.add_row(v.measure, number(v.value, sign=change), ends, f"{sign} {v.limit:g}", words[v.state])
+        table.add_row(v.measure, number(v.value, sign=change), ends, f"{sign} {v.limit:g}", v.state)
     return table
 
 

@@ -7,10 +7,11 @@ predictions in `headline.py`, and why a calibrator was chosen by the rule itself
 from calibrant import calibrators
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring.compare import Comparison
+from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 from calibrant.reporting.calibration_state import Assessment
 from calibrant.reporting.headline import error_words, headline
-from calibrant.reporting.report import CalibratorTrial, JudgedOn, Model, Outcome, Verdict
+from calibrant.reporting.report import CalibratorTrial, Model, Outcome, Verdict
 
 HELPED: Outcome = "better"
 WORSE: Outcome = "worse"

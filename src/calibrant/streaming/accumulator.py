@@ -199,7 +199,7 @@ class Accumulator(TableResult):
     # -- limits, comparisons, figures -----------------------------------------------------------
 
     def check(self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95) -> Check:
-        """Check a limit for a measure, as `cal.check` does: broken on evidence, not on noise."""
+        """Check a limit for a measure, as `cal.check` does: violated on evidence, not on noise."""
         check_confidence(confidence)
         _check_limit(limit, "0.03")
         m = self.measure(what, confidence=_two_sided(confidence))

@@ -144,7 +144,7 @@ class Accumulators(TableResult):
     def check(
         self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
     ) -> ByKey[Check]:
-        """A check of each key at this confidence: of many keys, some limits are broken by chance."""
+        """A check of each key at this confidence: of many keys, some limits are violated by chance."""
         options: dict[str, Any] = {"limit": limit, "side": side, "confidence": confidence}
         return ByKey(self.by, {key: one.check(what, **options) for key, one in self._each.items()})
 
