@@ -48,7 +48,9 @@ def main() -> None:
     second = LEFT + SIZE + 60
     width, height = second + SIZE + 20, TOP + SIZE + 50
     body = panel(test, "As trained", LEFT) + panel(test.with_temperature(T), f"After one number, T = {T:.2f}", second)
-    label = "Two reliability diagrams of the demo network: overconfident as trained, honest after temperature scaling."
+    label = (
+        "Two reliability diagrams of the demo network: overconfident as trained, calibrated after temperature scaling."
+    )
     middle = f"16,{TOP + SIZE / 2}"
     axis = f'<text x="16" y="{TOP + SIZE / 2}" transform="rotate(-90 {middle})" text-anchor="middle">accuracy</text>'
     svg = (

@@ -1,4 +1,4 @@
-"""How honest is the confidence that a language model states? Measure it, repair it on half of the rows, judge the rest.
+"""Is the confidence that a language model states calibrated? Measure it, repair it on half of the rows, judge the rest.
 
 Needs a table with one row per answer: the confidence that the model stated, and whether the answer was right.
 """

@@ -12,7 +12,7 @@ from calibrant.app.session import Sessions
 
 PAGES = Path(__file__).parent / "pages"  # static pages that also work from disk
 TITLES = {"understand": "Understand", "quiz": "Quiz", "architectures": "Architectures"}
-HEADER = """<div class="cal"><h1>calibrant: is a classifier's confidence honest?</h1>
+HEADER = """<div class="cal"><h1>calibrant: is a classifier calibrated?</h1>
 <p>Drop a file of predictions, or look at the example: does the model say 90 % where it is right 90 % of the time?
 <span class="note">Nothing leaves this machine.</span></p></div>"""
 HEADER_PUBLIC = HEADER.replace("Nothing leaves this machine.", "Files are deleted when you close the page.")

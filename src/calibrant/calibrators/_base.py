@@ -48,7 +48,7 @@ class Calibrator:
 
     def keeps(self, task: Task) -> bool:
         """Whether it can never change a prediction of this task: P(positive) may cross one half, a bare confidence
-        belongs to a prediction that nobody touches."""
+        belongs to a prediction that is left alone."""
         return task == "confidence" or (self.keeps_argmax and not (self.of_score and task == "binary"))
 
     def check_shape(self, p: Predictions) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 app = typer.Typer(
-    help="Is a classifier's confidence honest? Measure it, calibrate it, train for it, report it.",
+    help="Is a classifier calibrated? Measure it, repair it, train for it, report it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -73,7 +73,7 @@ def decode_many(
 
 
 def picture_of(images: Sequence[Encoded], size: int, colour: Colour, fit: Fit) -> Picture:
-    """What images of a set nobody has described become: judged by some of them."""
+    """The kind of images of a set without a description, judged by some of them."""
     step = max(1, len(images) // LOOKED_AT)
     sizes = [_size_and_mode(image) for image in images[::step]]
     grey = colour == "grey" or (colour == "auto" and all(mode in GREY_MODES for _, mode in sizes))

@@ -80,7 +80,7 @@ class _Type:
 
 @dataclass(frozen=True)
 class _Storage:
-    """The numbers of a tensor, as a torch file that nobody has read yet."""
+    """The numbers of a tensor, in a torch file that has not been read yet."""
 
     content: bytes
 

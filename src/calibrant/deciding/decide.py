@@ -193,7 +193,7 @@ def _answered(policy: Policy, q: Predictions, confidence: float) -> AnsweredSumm
     error = q.mean(acted & ~right) / share
     rows = share * q.effective
     if q.clusters is not None:
-        # As many independent rows as would know it as well; of no error, or errors only, as many as clusters.
+        # The effective number of rows, p (1 - p) / SE^2; where the standard error is 0, the number of clusters.
         apart = standard_error(q, np.where(acted, ~right - error, 0.0)) / share
         rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[acted])))
     low, high = (float(end) for end in wilson(error, rows, confidence))

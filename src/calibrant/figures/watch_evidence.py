@@ -21,7 +21,7 @@ LEAST, MOST = 1e-3, 1e3  # of the evidence that is drawn, the upper end in limit
 
 @dataclass(frozen=True)
 class WatchEvidence(TableFigure):
-    """Evidence against honest scores after so many rows, on a logarithmic axis, with the limit of an alarm.
+    """Evidence against calibrated scores after so many rows, on a logarithmic axis, with the limit of an alarm.
 
     Columns `row`, `evidence` and `limit` as `Watch.history` gives them, and `model` where there are several segments.
     Evidence below 0.001 or above 1,000 limits is drawn there.

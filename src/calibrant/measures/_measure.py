@@ -126,7 +126,7 @@ class Measure:
         return IDEALS.get(self.direction)
 
     def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
-        """The same from the measure on resampled rows, by the basic bootstrap.
+        """The interval of the measure by the basic bootstrap, from its values on resampled rows (`draws`).
 
         Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
         is ruled out only if models that are calibrated by construction rarely reach the value.

@@ -16,14 +16,14 @@ def harmonic_score(
     >>> harmonic_score(0.5, 0.0)  # 2 (0.5)(1) / (0.5 + 1)
     0.6666666666666666
     """
-    right, honest = np.asarray(accuracy, dtype=np.float64), 1 - np.asarray(ece, dtype=np.float64)
-    for name, value in (("accuracy", right), ("ece", honest)):
+    right, calibration = np.asarray(accuracy, dtype=np.float64), 1 - np.asarray(ece, dtype=np.float64)
+    for name, value in (("accuracy", right), ("ece", calibration)):
         if not np.all((value >= 0) & (value <= 1)):
             worst = value[~((value >= 0) & (value <= 1))].flat[0] if value.ndim else value
             got = f"{float(worst if name == 'accuracy' else 1 - worst):g}"
             raise InputError(name, expected="shares from 0 to 1", got=got, fix="divide percentages by 100")
     if not 0 < beta < np.inf:
         raise InputError("beta", expected="a number above 0", got=f"{beta:g}", fix="use 1 for the plain harmonic mean")
-    below = beta * right + honest
-    score = np.where(below > 0, (1 + beta) * right * honest / np.where(below > 0, below, 1), 0.0)
+    below = beta * right + calibration
+    score = np.where(below > 0, (1 + beta) * right * calibration / np.where(below > 0, below, 1), 0.0)
     return float(score) if score.ndim == 0 else score

@@ -23,7 +23,7 @@ class Ranking:
     worse: Bools  # [i, j]: model j is significantly worse than model i
     first: Ints  # the best rank that each model may have
     last: Ints
-    group: Ints  # 1, 2, ...: nobody in a group is significantly worse than the best of it
+    group: Ints  # 1, 2, ...: no member of a group is significantly worse than the best of it
     critical: float  # standard errors that a difference must exceed
 
     @property

@@ -1,4 +1,4 @@
-"""The standard measures, by task: what is measured when nobody names a measure."""
+"""The standard measures, by task: what is measured where no measure is named."""
 
 from calibrant.core.predictions import Predictions
 from calibrant.measures import CATALOGUE

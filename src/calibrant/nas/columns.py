@@ -70,7 +70,7 @@ def load_sets(data: str, test: int, few_images: int, attacked: int, ood: tuple[s
 
 @lru_cache(maxsize=2)
 def load_training(recipe: Recipe) -> Splits:
-    """The training images; nobody looks at the predictions on test images that a training leaves, so few will do."""
+    """The training images; the predictions on test images that a training leaves are not used, so few will do."""
     whole = load_splits(recipe)
     return Splits(whole.train, few(whole.test, 2 * BATCH))
 

@@ -65,7 +65,7 @@ class _SharedExecutor:
         return self.inner.wait()
 
     def close(self) -> None:
-        """Later."""
+        """Nothing: the inner runner is closed after the last search."""
 
 
 def search_live(

@@ -3,19 +3,22 @@
 `choose`, `fit --with auto` and the report all use it, on cross-fitted losses of the rows that calibrators are fitted
 on. The effect of a calibrator on held-out rows is given by the same intervals.
 
-1. Only a calibrator whose loss is significantly lower than that of the uncalibrated predictions may win: the 95 %
-   interval of the difference, by a paired bootstrap, excludes zero; or the labels are at least 100 times as likely
-   under it, every row by a map that was not fitted on it. Calibrated predictions seldom let that happen (docs/repair.md
-   has the figures), and of few rows it tells more than resamples do: positives with a score of 0, for instance, of
-   which resamples may hold none. If there is no such calibrator, predictions stay uncalibrated, but not binary scores
-   of 0 or 1 (votes of a forest): they leave no room for an error that rows to come may hold, so one that fits
-   P(positive) and leaves some wins, unless it is significantly worse. Where all outcomes are alike there is nothing to
-   fit, and predictions stay uncalibrated.
-2. Of those, the simplest wins whose mean loss is within one standard error of the lowest, and under which the labels
-   are not 100 times less likely; of equally simple ones the first in the list; of binary predictions one that fits
-   P(positive) itself, so that its mean meets the base rate, and of those the one with the lowest loss; where scores are
-   0 or 1, first one that does not take their logit.
-3. With `keep_argmax`, only calibrators that cannot change a prediction take part.
+In this order:
+
+1. Where all outcomes are alike there is nothing to fit: predictions stay uncalibrated.
+2. With `keep_argmax`, only calibrators that cannot change a prediction take part.
+3. A calibrator may win if its loss is significantly lower than that of the uncalibrated predictions: the 95 % interval
+   of the difference, by a paired bootstrap, excludes zero; or the labels are at least 100 times as likely under it,
+   each row by a map that was not fitted on it. (The second rule sees what resamples of few rows may miss, such as
+   positives with a score of 0. Of calibrated predictions it seldom holds: docs/repair.md has the figures.)
+4. If none may win, predictions stay uncalibrated. Except binary scores of exactly 0 or 1, as votes of a forest are: one
+   error among later rows would cost without bound, so a calibrator that fits P(positive) and gives no 0 or 1 wins,
+   unless it is significantly worse.
+5. Of those that may win, the ones whose mean loss is within one standard error of the lowest, and under which the
+   labels are not 100 times less likely, count as equally good. The simplest of them wins.
+6. Of equally simple ones: for binary predictions those that fit P(positive) itself, so that its mean is the base rate,
+   and of them the one with the lowest loss (where scores are 0 or 1, first one that does not take their logit);
+   otherwise the first in the list.
 """
 
 from collections.abc import Sequence
@@ -34,7 +37,7 @@ from calibrant.core.text import number_format as fmt
 CONFIDENCE = 0.95
 RESAMPLES = 200
 LIKELIER = log(100)
-KEEP_ARGMAX = False  # the default of everybody who asks
+KEEP_ARGMAX = False  # the default of `choose`, `fit --with auto` and the report
 UNCALIBRATED = "identity"
 THESE, FITTING, PART = "these {}", "the {} of the fitting set", "{} drawn at random"  # the rows that decided, in words
 TOO_MANY = 100  # times the rows there are: a difference that takes more to show does not matter

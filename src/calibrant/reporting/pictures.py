@@ -87,7 +87,7 @@ def _draw(chart: dict[str, Any], words: str, name: str) -> str:
 
 
 def _thin(rows: list[Row]) -> list[Row]:
-    """Long curves with every few points: Altair copies each row many times, and nobody sees more than this."""
+    """Long curves with every few points: Altair copies each row many times, and more cannot be seen."""
     curves: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         curves.setdefault(tuple(v for v in row.values() if isinstance(v, str)), []).append(row)

@@ -61,7 +61,7 @@ def _rows_wanted(n: int, gap: float, half: float, noise: Noise, state: Calibrati
 
 
 def _rows(n: int, ratio: float) -> int | None:
-    """Rows in all that make the noise smaller by this ratio, to two figures; None where nobody has as many."""
+    """Rows in all that make the noise smaller by this ratio, to two figures; None above a billion."""
     wanted = n * ratio * ratio if ratio < inf else inf
     if wanted > FAR:
         return None

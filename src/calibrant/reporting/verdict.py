@@ -197,6 +197,6 @@ def _refinement(auroc: Comparison) -> str:
 
 
 def _harm(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
-    """Those that nobody chose: of the chosen one it has been said."""
+    """A sentence on the calibrators that raise the loss, without the chosen one, of which another sentence tells."""
     worse = [t.calibrator for t in trials if t.outcome == WORSE and t.calibrator != ruling.chosen]
     return f"The loss is raised by {fmt.list_words([_in_text(name) for name in worse], most=8)}." if worse else ""

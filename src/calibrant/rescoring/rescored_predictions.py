@@ -18,7 +18,7 @@ Bar = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 
 @contextmanager
 def no_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Progress that nobody watches."""
+    """Progress that is not shown."""
     yield lambda done: None
 
 

@@ -53,7 +53,7 @@ def streamable(spec: str) -> Measure:
 
 
 def usual(task: Task | None) -> tuple[str, ...]:
-    """The measures of a stream that nobody named any for, by the task of its predictions.
+    """The measures of a stream for which none were named, by the task of its predictions.
 
     >>> usual("binary")[-2:], usual("confidence")[-2:]
     (('resolution', 'roc_auc'), ('auroc_correct', 'aurc'))
@@ -93,7 +93,7 @@ def raw_weights(p: Predictions) -> Array | None:
 
 
 def example(task: Task | None) -> Predictions:
-    """Predictions of this task, for definitions to speak of."""
+    """One prediction of this task, from which definitions of measures are written."""
     if task == "binary":
         return Predictions.binary([0.5], [1], allow_few_rows=True)
     if task == "confidence":

@@ -1,4 +1,4 @@
-"""Wilson's interval of a share, which stays honest in small samples."""
+"""Wilson's interval of a share, which keeps its coverage in small samples."""
 
 from statistics import NormalDist
 

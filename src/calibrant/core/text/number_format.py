@@ -199,7 +199,7 @@ def list_words(names: Sequence[str], most: int = 4) -> str:
 
 
 def join_clauses(parts: Sequence[str], most: int = 8) -> str:
-    """A list of clauses, cut where nobody would listen any longer. Names hold commas, so semicolons.
+    """A list of clauses, cut after a few. Names hold commas, so semicolons.
 
     >>> join_clauses(["a", "b"]), join_clauses(["a", "b", "c", "d"], most=2)
     ('a; b', 'a; b; and 2 more')
