@@ -144,7 +144,7 @@ def test_the_code_repeats_what_was_done(folder, monkeypatch, tmp_path):
     code = repeat(analysis, view, "fn=5,fp=1")
     names = {}
     exec(compile(code, "repeat.py", "exec"), names)
-    map_, _ = analysis.calibrated(view)
+    map_, _ = analysis.calibrate(view)
     assert names["calibration"].to_json() == map_.to_json() == (tmp_path / "map.json").read_text()
     assert names["report"].bins == 10
     assert names["report"].models[0].cost.fn == 5

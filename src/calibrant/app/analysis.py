@@ -108,7 +108,7 @@ class Analysis:
             view.segment if view.segment in self.segments else ALL,
         )
 
-    def calibrated(self, view: View) -> tuple[Map | None, Predictions]:
+    def calibrate(self, view: View) -> tuple[Map | None, Predictions]:
         """The map, fitted on the rows to fit on or on all rows, and what it makes of the rows, cross-fitted then."""
         p = self.models[view.model]
         if view.calibrator == UNCALIBRATED:
@@ -122,7 +122,7 @@ class Analysis:
 
     def rows_of(self, view: View) -> Predictions:
         """The rows of the segment, calibrated."""
-        p = self.calibrated(view)[1]
+        p = self.calibrate(view)[1]
         return p if view.segment == ALL else p.take(self._members(view))
 
     def _members(self, view: View) -> Ints:
@@ -145,7 +145,7 @@ class Analysis:
 
     def rows_between(self, view: View, low: float, high: float) -> Ints:
         """Numbers of the rows with a score from low to high, the surest first."""
-        p = self.calibrated(view)[1]
+        p = self.calibrate(view)[1]
         inside = (p.score >= low) & (p.score <= high)
         if view.segment != ALL:
             outside = np.ones(p.n, dtype=bool)
@@ -156,7 +156,7 @@ class Analysis:
 
     def row_table(self, view: View, rows: Ints) -> tuple[list[str], list[list[Any]]]:
         """Names and values of what is known of some rows."""
-        p, raw = self.calibrated(view)[1], self.models[view.model]
+        p, raw = self.calibrate(view)[1], self.models[view.model]
         names = check_class_names(None, p)
         columns: dict[str, Any] = {"row": rows}
         if p.ids is not None:
@@ -180,7 +180,7 @@ class Analysis:
         table = CostTable(check_rule(rule, self.first))
         table.add(UNCALIBRATED, self.models[view.model])
         if view.calibrator != UNCALIBRATED:
-            table.add(view.calibrator, self.calibrated(view)[1])
+            table.add(view.calibrator, self.calibrate(view)[1])
         return table.summary(view.calibrator)
 
     def assess(self, view: View) -> Assessment:

@@ -90,13 +90,13 @@ class ClampTab:
             calibration=len(subject.calibration.part),
             judged=len(subject.judged.part),
         )
-        return {self.introduction: words, self.tries: draw.clamp_tries(trials.tries), **self._shown(trials, 1.0, 1.0)}
+        return {self.introduction: words, self.tries: draw.clamp_tries(trials.tries), **self._show(trials, 1.0, 1.0)}
 
     @tell
     def look(self, request: gr.Request, T: float, strength: float, asked: float) -> Updates:
         session = self.sessions.of(request)
         with session.turn(asked) as is_newest:
-            return self._shown(self._trials(session), float(T), float(strength)) if is_newest else gr.skip()
+            return self._show(self._trials(session), float(T), float(strength)) if is_newest else gr.skip()
 
     @tell
     def keep_try(self, request: gr.Request, T: float, strength: float) -> Updates:
@@ -147,7 +147,7 @@ class ClampTab:
             self.tries: draw.clamp_tries(trials.tries),
             **off,
             **moved,
-            **self._shown(trials, T or 1.0, strength, p, BUTTONS[method] if T is None else None),
+            **self._show(trials, T or 1.0, strength, p, BUTTONS[method] if T is None else None),
         }
 
     def _trials(self, session: Session) -> Any:
@@ -159,7 +159,7 @@ class ClampTab:
                 session.clamping.keep("uncalibrated", session.clamping.predict(strength=0.0), T=1.0, strength=0.0)
             return session.clamping
 
-    def _shown(
+    def _show(
         self, trials: Any, T: float, strength: float, p: Predictions | None = None, map_name: str | None = None
     ) -> Updates:
         before = trials.predict(strength=0.0)

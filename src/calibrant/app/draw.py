@@ -176,7 +176,7 @@ def region(analysis: Analysis, view: View, low: float, high: float, address: str
     span = f"from {fmt.percent(low)} to {fmt.percent(high)}"
     if not len(rows):
         return part("rows", f"No row has a {words.score} {span}.", [], [], "", "")
-    q = analysis.calibrated(view)[1]
+    q = analysis.calibrate(view)[1]
     w = np.ones(len(rows)) if q.weights is None else q.weights[rows]
     w = w if w.sum() else np.ones(len(rows))
     says, right = (float(np.average(of[rows], weights=w)) for of in (q.score, q.outcome))

@@ -160,7 +160,9 @@ class Guard:
                 403, "Open the page first, with cookies allowed: they keep your data apart from others'."
             )
         scope["headers"] = [
-            pair for pair in scope["headers"] if pair[0].decode("latin-1").lower() not in (BROWSER, *self._dropped())
+            pair
+            for pair in scope["headers"]
+            if pair[0].decode("latin-1").lower() not in (BROWSER, *self._headers_to_drop())
         ] + [(BROWSER.encode(), (browser or "").encode())]
         if path.startswith(API) and browser is not None:
             receive, send = await self._check_call(path, query, browser, headers, receive, send)
@@ -179,7 +181,7 @@ class Guard:
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("sec-fetch-mode") != "navigate":
             raise RequestError(403, "Pages of other sites may not use this app.")
 
-    def _dropped(self) -> tuple[str, ...]:
+    def _headers_to_drop(self) -> tuple[str, ...]:
         """Headers of proxies, where there is none."""
         return () if self.access.public else FORWARDED
 
@@ -203,7 +205,7 @@ class Guard:
     ) -> tuple[Receive, Send]:
         """Refuse tabs and files of other browsers; remember what is uploaded now."""
         if path == f"{API}/upload":
-            limited = _limited(receive, self.access.max_upload + FORM, headers.get("content-length", ""))
+            limited = _limit_body(receive, self.access.max_upload + FORM, headers.get("content-length", ""))
             return limited, self._remember_uploads(send, browser)
         if path == f"{API}/upload_progress":
             return receive, send
@@ -276,7 +278,7 @@ def _paths(value: object) -> Iterator[object]:
             yield from _paths(one)
 
 
-def _limited(receive: Receive, most: int, announced: str) -> Receive:
+def _limit_body(receive: Receive, most: int, announced: str) -> Receive:
     """The body as it comes, up to a number of bytes."""
     too_large = RequestError(413, f"This upload is larger than {most >> 20:,} MB: see --max-upload.")
     if announced and (not announced.isdigit() or int(announced) > most):

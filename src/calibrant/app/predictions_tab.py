@@ -300,7 +300,7 @@ class PredictionsTab:
             return gr.skip()
         view = analysis.check(view)
         address = session.offer("rows", "rows.csv", lambda: draw.region_csv(analysis, view, low, high))
-        calibration = analysis.calibrated(view)[0]
+        calibration = analysis.calibrate(view)[0]
         session.results.pop("map", None)
         if calibration is not None:
             session.offer("map", "map.json", lambda: calibration.to_json().encode())

@@ -17,7 +17,7 @@ def repeat(analysis: Analysis, view: View, cost: str | None) -> str:
         lines += [f"val, test = cal.example({source.example!r})", f"models, fit_on = {{{source.example!r}: test}}, "]
         lines[-1] += f"{{{source.example!r}: val}}"
     else:
-        lines += [_loaded("models", source.judged, source), _loaded("fit_on", source.fitted, source)]
+        lines += [_load_lines("models", source.judged, source), _load_lines("fit_on", source.fitted, source)]
     options = ["models", "fit_on=fit_on or None", f"bins={view.bins}"]
     if source.columns.group is not None and source.columns.group != "none":
         lines.append(f"# Segments are by the column {source.columns.group!r}.")
@@ -37,7 +37,7 @@ def repeat(analysis: Analysis, view: View, cost: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _loaded(name: str, files: Mapping[str, Path], source: Source) -> str:
+def _load_lines(name: str, files: Mapping[str, Path], source: Source) -> str:
     options = "".join(f", {key}={value!r}" for key, value in source.chosen_columns.items())
     loads = [f"    {model!r}: cal.Predictions.load({file.name!r}{options}),\n" for model, file in files.items()]
     return f"{name} = {{\n{''.join(loads)}}}" if loads else f"{name} = {{}}"

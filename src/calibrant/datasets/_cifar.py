@@ -10,7 +10,7 @@ from calibrant.core.arrays import Ints
 from calibrant.core.files import damage_error, read_bytes
 from calibrant.datasets._base import Bytes, Dataset, Part
 from calibrant.datasets._decode import Picture
-from calibrant.datasets._files import absent, first_file, name_of, place
+from calibrant.datasets._files import absence_error, first_file, name_of, place
 from calibrant.datasets._parquet import columns_of, files_of, images_of, labels_of
 from calibrant.datasets._unpickle import read_pickled
 
@@ -46,7 +46,9 @@ def read_cifar(dataset: Dataset, part: str, layout: Layout) -> Part:
         images = images_of(name_of(dataset), files, columns, len(labels), Picture(SIDE, SIDE, 3))
         return Part(images, labels, layout.classes)
     else:
-        raise absent(dataset, f"{batches[0]}.bin (binary), {batches[0]} (Python) or {part}*.parquet (Hugging Face)")
+        raise absence_error(
+            dataset, f"{batches[0]}.bin (binary), {batches[0]} (Python) or {part}*.parquet (Hugging Face)"
+        )
     pixels = np.concatenate([pixels for pixels, _ in pairs])
     planes = pixels.reshape(-1, 3, SIDE, SIDE)
     images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))  # a row is then one piece of memory
@@ -57,7 +59,7 @@ def _batch(dataset: Dataset, first: Path, name: str) -> Path:
     """A file that has to lie beside the first one."""
     file = first.with_name(name)
     if not file.exists():
-        raise absent(dataset, name, first.parent)
+        raise absence_error(dataset, name, first.parent)
     return file
 
 

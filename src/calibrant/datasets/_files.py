@@ -43,7 +43,7 @@ def find_file(dataset: Dataset, *names: str, also: Sequence[Path] = ()) -> Path:
         return where
     file = first_file([where] if dataset.root else [where, *also], names)
     if file is None:
-        raise absent(dataset, " or ".join(names))
+        raise absence_error(dataset, " or ".join(names))
     return file
 
 
@@ -54,7 +54,7 @@ def no_root(dataset: Dataset, owner: str) -> None:
         )
 
 
-def absent(dataset: Dataset, expected: str, where: Path | None = None) -> InputError:
+def absence_error(dataset: Dataset, expected: str, where: Path | None = None) -> InputError:
     """The error for a data set that is not there: what was looked for, and where to get it."""
     folder, name = where or place(dataset), name_of(dataset)
     get = f"get it from {dataset.source} and put it there" if dataset.source else "put it there"

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
-from calibrant.datasets._files import absent, first_file, place, read_npy
+from calibrant.datasets._files import absence_error, first_file, place, read_npy
 from calibrant.datasets._published_dataset import PublishedDataset
 
 SIZES = {"v6": 2000, "v4": 2021}
@@ -37,7 +37,7 @@ class CIFAR101(PublishedDataset):
         names = [f"cifar10.1_{self.version}_{what}.npy" for what in ("data", "labels")]
         data, labels = (first_file([where, where / "datasets"], [name]) for name in names)
         if data is None or labels is None:
-            raise absent(self, " and ".join(names))
+            raise absence_error(self, " and ".join(names))
         images, numbers = read_npy(data), read_npy(labels)
         if images.shape[1:] != (32, 32, 3):
             raise damage_error(data, "images of shape (n, 32, 32, 3)", images.shape)

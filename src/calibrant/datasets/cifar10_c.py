@@ -10,7 +10,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import CLASSES, MEAN, STD
-from calibrant.datasets._files import absent, first_file, place, read_npy
+from calibrant.datasets._files import absence_error, first_file, place, read_npy
 from calibrant.datasets._published_dataset import PublishedDataset
 
 SEVERITIES = 5
@@ -53,7 +53,7 @@ class CIFAR10C(PublishedDataset):
         names = [f"{self.corruption}.npy", "labels.npy"]
         images_in, labels_in = (first_file([where, where / "CIFAR-10-C"], [name]) for name in names)
         if images_in is None or labels_in is None:
-            raise absent(self, " and ".join(names))
+            raise absence_error(self, " and ".join(names))
         images, labels = read_npy(images_in), read_npy(labels_in)
         if images.shape[1:] != (32, 32, 3):
             raise damage_error(images_in, "images of shape (n, 32, 32, 3)", images.shape)

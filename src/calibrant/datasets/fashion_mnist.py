@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from calibrant.datasets._base import Part
-from calibrant.datasets._files import absent, first_file, place, read_idx
+from calibrant.datasets._files import absence_error, first_file, place, read_idx
 from calibrant.datasets._published_dataset import PublishedDataset
 
 CLASSES = (
@@ -43,5 +43,5 @@ class FashionMNIST(PublishedDataset):
         folders = [place(self)] if self.root else [place(self), DEBIAN]
         file = first_file(folders, [name, f"{name}.gz", name.replace("-idx", ".idx")])
         if file is None:
-            raise absent(self, f"{name} or {name}.gz")
+            raise absence_error(self, f"{name} or {name}.gz")
         return file

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._decode import Colour, Fit, picture_of
-from calibrant.datasets._files import absent, place
+from calibrant.datasets._files import absence_error, place
 from calibrant.datasets._folders import check_size, class_folders, listing
 
 FOLDERS = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}
@@ -44,7 +44,7 @@ class Folder(Dataset):
         by = listing(train, classes)
         files = by if part == "train" else listing(asked, classes)
         if not by.names or not files.names:
-            raise absent(self, "images in one folder per class", train if not by.names else asked)
+            raise absence_error(self, "images in one folder per class", train if not by.names else asked)
         picture = picture_of(by.read_encoded(), self.size, self.colour, self.fit)
         small = len(files.names) * np.prod(picture.shape) <= KEPT_BYTES
         images = files.as_array("folder", picture) if small else files.as_files(picture)
@@ -54,5 +54,5 @@ class Folder(Dataset):
         where = place(self)
         folder = next((where / name for name in FOLDERS[part] if (where / name).is_dir()), None)
         if folder is None:
-            raise absent(self, f"{FOLDERS[part][0]}/<class>/ with images")
+            raise absence_error(self, f"{FOLDERS[part][0]}/<class>/ with images")
         return folder

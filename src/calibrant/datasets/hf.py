@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Dataset, Part
 from calibrant.datasets._decode import Colour, Fit
-from calibrant.datasets._files import absent
+from calibrant.datasets._files import absence_error
 from calibrant.datasets._folders import check_size
 from calibrant.datasets._parquet import Guess, columns_of, files_of, images_of, labels_of
 
@@ -47,7 +47,7 @@ class HuggingFace(Dataset):
         if not files:
             have = [other for other in self.parts if files_of(where, other, self.config)]
             beside = f" beside {', '.join(have)}" if have else ""
-            raise absent(self, f"{part}*.parquet{beside}", where)
+            raise absence_error(self, f"{part}*.parquet{beside}", where)
         train = files_of(where, "train", self.config) or files
         by = columns_of(train[0], self.image, self.label)
         labels = labels_of(files, by)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
-from calibrant.datasets._files import absent, place
+from calibrant.datasets._files import absence_error, place
 from calibrant.datasets._folders import check_size, class_folders, listing
 from calibrant.datasets._published_dataset import PublishedDataset
 
@@ -47,7 +47,7 @@ class ImageNet(PublishedDataset):
         name = {"train": "train", "test": "val"}[part]
         named_by = next((where / f for f in ("train", "val") if (where / f).is_dir()), None)
         if named_by is None or not (where / name).is_dir():
-            raise absent(self, f"{name}/<wnid>/*.JPEG")
+            raise absence_error(self, f"{name}/<wnid>/*.JPEG")
         classes = class_folders(named_by)
         files = listing(where / name, classes)
         picture = Picture(self.size, self.size, 3, self.fit, MARGIN)

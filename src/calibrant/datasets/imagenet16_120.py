@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.datasets._base import Part
 from calibrant.datasets._cifar import pixels_and_labels
-from calibrant.datasets._files import absent, first_file, place
+from calibrant.datasets._files import absence_error, first_file, place
 from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets._unpickle import read_pickled
 
@@ -53,5 +53,5 @@ class ImageNet16120(PublishedDataset):
         where = place(self)
         file = first_file([where, where / "ImageNet16"], [name])
         if file is None:
-            raise absent(self, name)
+            raise absence_error(self, name)
         return file

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Fit, Picture
-from calibrant.datasets._files import absent, place
+from calibrant.datasets._files import absence_error, place
 from calibrant.datasets._folders import check_size, class_folders, listing
 from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets.imagenet import MARGIN, MEAN, STD
@@ -41,7 +41,7 @@ class ImageNetV2(PublishedDataset):
         where, folder = place(self), f"imagenetv2-{self.variant}-format-val"
         found_in = next((f for f in (where / folder, where) if (f / "0").is_dir()), None)
         if found_in is None:
-            raise absent(self, f"folders 0 to 999 in {folder}")
+            raise absence_error(self, f"folders 0 to 999 in {folder}")
         names = class_folders(found_in)
         if sorted(names) != sorted(map(str, range(len(names)))):
             raise damage_error(found_in, f"folders 0 to {len(names) - 1}", f"folders {', '.join(names[:5])}, ...")

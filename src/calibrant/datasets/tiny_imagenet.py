@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.core.files import damage_error
 from calibrant.datasets._base import Part
 from calibrant.datasets._decode import Picture
-from calibrant.datasets._files import absent, place
+from calibrant.datasets._files import absence_error, place
 from calibrant.datasets._folders import Listing, class_folders, listing
 from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets.imagenet import MEAN, STD
@@ -38,7 +38,7 @@ class TinyImageNet(PublishedDataset):
         where = place(self)
         folder = next((f for f in (where, where / "tiny-imagenet-200") if (f / "train").is_dir()), None)
         if folder is None:
-            raise absent(self, "train/<wnid>/images/*.JPEG, val/images/*.JPEG and val/val_annotations.txt")
+            raise absence_error(self, "train/<wnid>/images/*.JPEG, val/images/*.JPEG and val/val_annotations.txt")
         classes = class_folders(folder / "train")
         files = listing(folder / "train", classes, "images") if part == "train" else self._val(folder / "val", classes)
         return Part(files.as_array("tiny_imagenet", PICTURE), files.labels, tuple(classes))
@@ -46,7 +46,7 @@ class TinyImageNet(PublishedDataset):
     def _val(self, folder: Path, classes: list[str]) -> Listing:
         notes = folder / "val_annotations.txt"
         if not notes.exists():
-            raise absent(self, "val_annotations.txt", folder)
+            raise absence_error(self, "val_annotations.txt", folder)
         number = {name: label for label, name in enumerate(classes)}
         names, labels = [], []
         for line in notes.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -137,7 +137,7 @@ def read_rule(text: str) -> CostRule:
     try:
         numbers = {name.strip(): float(number) for name, _, number in parts}
     except ValueError:
-        raise _refused(text) from None
+        raise _cost_error(text) from None
     return _from_numbers(numbers, text)
 
 
@@ -146,14 +146,14 @@ def _from_numbers(numbers: Mapping[str, float], text: str) -> CostRule:
     if names == {"threshold"} and 0 < numbers["threshold"] <= 1:
         return CostRule(threshold=numbers["threshold"])
     if not all(0 <= value < np.inf for value in numbers.values()):
-        raise _refused(text)
+        raise _cost_error(text)
     if names == {"wrong", "abstain"} and 0 < numbers["abstain"] < numbers["wrong"]:
         return CostRule(
             wrong=numbers["wrong"], abstain=numbers["abstain"], threshold=1 - numbers["abstain"] / numbers["wrong"]
         )
     if names in ({"fn", "fp"}, {"fn", "fp", "abstain"}) and numbers["fn"] + numbers["fp"] > 0:
         return _of_errors(numbers["fn"], numbers["fp"], numbers.get("abstain"))
-    raise _refused(text)
+    raise _cost_error(text)
 
 
 def _of_errors(fn: float, fp: float, abstain: float | None) -> CostRule:
@@ -164,7 +164,7 @@ def _of_errors(fn: float, fp: float, abstain: float | None) -> CostRule:
     return replace(rule, threshold=1 - abstain / fp, lower=abstain / fn)
 
 
-def _refused(text: str) -> InputError:
+def _cost_error(text: str) -> InputError:
     return InputError("--cost", expected=FORMS, got=f"'{text}'", fix=FIX)
 
 

@@ -62,7 +62,7 @@ def decide(
     _check_rows(p, aim)
     q = p if map is None else map.apply(p)
     seen = max(p.row_data.seen, map.fingerprint.share_seen(p) if map is not None and map.fingerprint else 0.0)
-    used = _unchanged(p) if map is None else replace(map, fingerprint=None)
+    used = _identity_map(p) if map is None else replace(map, fingerprint=None)
     decision = Decision(
         aim=aim, policy=Policy(acts="answer"), map=used, settings={}, words="", n=p.n, fingerprint=Fingerprint.of(p)
     )
@@ -137,7 +137,7 @@ def _with_guarantee(
         policy=policy,
         settings=settings,
         words=words,
-        answered=_answered(policy, q, confidence),
+        answered=_count_answers(policy, q, confidence),
         rows_needed=None if answered.threshold is not None else answered.rows_needed,
         shares=shares,
         notes=_of_clusters(q),
@@ -177,7 +177,7 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
     )
 
 
-def _answered(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
+def _count_answers(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
     """What a policy with one threshold does on rows: by weight, with an interval of the error rate."""
     from calibrant.core.statistics.mean_interval import standard_error
     from calibrant.core.statistics.wilson import wilson
@@ -232,7 +232,7 @@ class Judgement:
 def judge(decision: Decision, test: Predictions) -> Judgement:
     """The decision on held-out rows; `best in hindsight` stays that of the rows it was decided on."""
     decision.warn_of_leak(test)
-    q = decision.calibrated(test)
+    q = decision.calibrate(test)
     confidence = float(decision.settings["confidence"])
     if decision.aim == "cost":
         acts, best = decision.policy.acts, [line for line in decision.costs if line.choice == "hindsight"]
@@ -242,7 +242,7 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
         ends = f"{level} interval {fmt.number(own.low)} to {fmt.number(own.high)}"
         words = f"On {fmt.count(q.n, 'held-out row')} this costs {fmt.number(own.cost)} per row ({ends})."
         return Judgement(n=q.n, costs=lines, words=words)
-    answered = _answered(decision.policy, q, confidence)
+    answered = _count_answers(decision.policy, q, confidence)
     most = 1 - decision.settings["min_precision"] if decision.aim == "min_precision" else decision.settings["max_error"]
     if not answered.share:
         return Judgement(n=q.n, answered=answered, words=f"Of {fmt.count(q.n, 'held-out row')} none is answered.")
@@ -306,6 +306,6 @@ def _seen(share: float) -> str:
     return f"the map was fitted on about {fmt.whole_percent(share)} of these rows"
 
 
-def _unchanged(p: Predictions) -> Map:
+def _identity_map(p: Predictions) -> Map:
     """A map without steps, for scores like these."""
     return Map(calibrator="identity", k=p.k, steps=(), keeps_argmax=True, task=p.task, score_type=p.score_type)

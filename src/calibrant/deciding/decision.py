@@ -56,9 +56,9 @@ class Decision:
 
     def __call__(self, p: Predictions | npt.ArrayLike) -> Ints:
         """The class of every row, or -1: of predictions, or of an array of scores as the map takes them."""
-        return self.policy(self.calibrated(p))
+        return self.policy(self.calibrate(p))
 
-    def calibrated(self, p: Predictions | npt.ArrayLike) -> Predictions:
+    def calibrate(self, p: Predictions | npt.ArrayLike) -> Predictions:
         """The scores that it decides by."""
         return self.map.apply(p if isinstance(p, Predictions) else self.map.without_labels(p))
 
@@ -110,7 +110,7 @@ class Decision:
             answered = state["answered"]
             return cls(
                 aim=aim,
-                policy=_suited(Policy.from_dict(read_typed(state, "policy", dict), m.k), m),
+                policy=_check_policy(Policy.from_dict(read_typed(state, "policy", dict), m.k), m),
                 map=m,
                 settings=read_typed(state, "settings", dict),
                 words=read_typed(state, "words", str),
@@ -133,7 +133,7 @@ class Decision:
         return f"Decision({self.aim}: {self.words})"
 
 
-def _suited(policy: Policy, m: Map) -> Policy:
+def _check_policy(policy: Policy, m: Map) -> Policy:
     """The policy, if scores of the map can follow it."""
     if policy.acts == "positive" and m.task != "binary":
         raise ValueError(f"it acts on positives, the task is {m.task}")

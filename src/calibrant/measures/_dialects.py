@@ -137,12 +137,12 @@ def _relplot_error(scores: Array, weights: Array, residual: Array, sigma: float)
     cell = np.minimum((scores * (points - 1)).astype(np.int64), points - 2)
     beyond = scores * (points - 1) - cell  # how far each score is on its way to the next grid point
 
-    def smoothed(weights: Array) -> Array:
+    def smooth(weights: Array) -> Array:
         mass = np.bincount(cell, (1 - beyond) * weights, points)
         mass += np.bincount(cell + 1, beyond * weights, points)
         # "reflect" does not repeat the end points: this is where mass is lost
         mirrored = np.pad(mass, (points - 1 - points // 2, points // 2), mode="reflect")
         return np.interp(read_at, grid, np.convolve(mirrored, kernel, "valid"))
 
-    density = smoothed(weights) + RELPLOT_FLOOR
-    return float(n * np.abs(smoothed(residual)).sum() / density.sum())
+    density = smooth(weights) + RELPLOT_FLOOR
+    return float(n * np.abs(smooth(residual)).sum() / density.sum())

@@ -122,8 +122,8 @@ def read_answers(
         cells.ravel()[where] = _numbers(frame, column, place)
         there = np.zeros(shape, dtype=bool)
         there.ravel()[where] = True
-        counts[column] = _counted(cells, there, column, place)
-        scores[column] = _resolved(cells, there, right, column, place, policy)
+        counts[column] = _count(cells, there, column, place)
+        scores[column] = _resolve(cells, there, right, column, place, policy)
     names, group_of = _groups(frame, group, question_of, len(questions), place)
     return AnswerTable(
         models=tuple(models),
@@ -233,7 +233,7 @@ def _numbers(frame: "pl.DataFrame", column: str, place: str) -> Array:
     return series.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _counted(cells: Array, there: Bools, column: str, place: str) -> tuple[ConfidenceCounts, ...]:
+def _count(cells: Array, there: Bools, column: str, place: str) -> tuple[ConfidenceCounts, ...]:
     above, below, none = cells > 1, cells < 0, np.isnan(cells) & there
     known = int((~np.isnan(cells)).sum())
     if known and above.sum() > known / 2:
@@ -257,7 +257,7 @@ def _counted(cells: Array, there: Bools, column: str, place: str) -> tuple[Confi
     )
 
 
-def _resolved(cells: Array, there: Bools, right: Bools, column: str, place: str, policy: MissingPolicy) -> Array:
+def _resolve(cells: Array, there: Bools, right: Bools, column: str, place: str, policy: MissingPolicy) -> Array:
     """The confidences in 0 to 1; NaN for the others, or 0 and wrong where they count as that."""
     strange = there & ~((cells >= 0) & (cells <= 1))
     if strange.any() and policy == "error":

@@ -131,7 +131,7 @@ def measure_models(
             elif name == "ece":
                 columns[name].append(_ece(scores, hits, used, draws, bins, tail))
             elif name == "answered":
-                columns[name].append(_answered(scores, hits, used, draws, max_error, tail))
+                columns[name].append(_share_answered(scores, hits, used, draws, max_error, tail))
             else:
                 value, influence = (accuracy if name == "accuracy" else auroc)(scores, hits, used, draws.n)
                 columns[name].append(_linear(value, influence, draws, tail))
@@ -223,7 +223,7 @@ def _linear(value: float, influence: Array, draws: QuestionDraws, tail: float) -
     return _Column(value, float(low), float(high), noise, noise)
 
 
-def _answered(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, most: float, tail: float) -> _Column:
+def _share_answered(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, most: float, tail: float) -> _Column:
     """The share answered, with noise by resampled questions, looked at in at most 500 thresholds."""
     levels, tie = np.unique(-scores, return_inverse=True)  # the most confident first
     right, wrong = (np.bincount(tie, some).astype(np.float64) for some in (hits, 1 - hits))

@@ -84,7 +84,7 @@ def _significant(cost: Array, straight: Array, kinked: Array, confidence: float)
     for i in range(models):
         draws = kinked - straight[:, [i]]  # of every model's cost minus that of i, from the side that is safe
         bias[i], error[i] = np.maximum(draws.mean(axis=0), 0.0), draws.std(axis=0)
-    studentised = _studentised(cost - cost[:, None], bias, error)
+    studentised = _studentise(cost - cost[:, None], bias, error)
     np.fill_diagonal(studentised, -np.inf)
     critical = np.inf
     while True:
@@ -107,7 +107,7 @@ def _in_every_draw(costs: Array) -> Bools:
     return np.stack([(costs - costs[:, [i]]).min(axis=0) > 0 for i in range(costs.shape[1])])
 
 
-def _studentised(difference: Array, bias: Array, error: Array) -> Array:
+def _studentise(difference: Array, bias: Array, error: Array) -> Array:
     """Differences in standard errors; without noise a difference is as sure as can be, or is none."""
     certain = np.where(difference > 0, np.inf, -np.inf)
     return np.divide(difference - bias, error, out=certain, where=error > TINY)

@@ -119,7 +119,7 @@ def _content(chart: dict[str, Any], suffix: str, title: str, theme: Theme) -> by
 
 
 def picture(chart: dict[str, Any]) -> str:
-    """The chart as SVG that says what it shows."""
+    """The chart as SVG, with its description as a label."""
     label = html.escape(chart["description"])
     return to_svg(chart).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
@@ -131,7 +131,7 @@ def _resize(svg: str, scale: float) -> str:
 
 
 def _without_validation() -> AbstractContextManager[None]:
-    """Altair checks each part of a chart against its schema, which takes longer than drawing it; tests do it for us."""
+    """Altair checks each part of a chart against its schema, which takes longer than drawing it; tests validate."""
     from altair.utils.schemapi import debug_mode
 
     return cast("AbstractContextManager[None]", debug_mode(False))

@@ -67,14 +67,14 @@ def _references(words: bytes) -> list[int]:
 
 
 def _write(start: bytes, objects: list[tuple[bytes, bytes]], trailer: bytes, numbers: dict[int, int]) -> bytes:
-    def renumbered(words: bytes) -> bytes:
+    def renumber(words: bytes) -> bytes:
         return REFERENCE.sub(lambda match: b"%d 0 R" % numbers[int(match[1])], words)
 
     pdf, places = bytearray(start), []
     for number, (words, stream) in enumerate(objects, 1):
         places.append(len(pdf))
-        pdf += b"%d 0 obj\n" % number + renumbered(words) + stream
+        pdf += b"%d 0 obj\n" % number + renumber(words) + stream
     size, place = len(objects) + 1, len(pdf)
     pdf += b"xref\n0 %d\n0000000000 65535 f \n" % size + b"".join(b"%010d 00000 n \n" % at for at in places)
-    trailer = re.sub(rb"/Size \d+", b"/Size %d" % size, renumbered(trailer))
+    trailer = re.sub(rb"/Size \d+", b"/Size %d" % size, renumber(trailer))
     return bytes(pdf + trailer + b"startxref\n%d\n%%%%EOF" % place)

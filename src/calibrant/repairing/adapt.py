@@ -47,7 +47,7 @@ class BaseRates:
 
     @property
     def words(self) -> str:
-        rates = f"{_named(self.old)} to {_named(self.new)}"
+        rates = f"{_rates_words(self.old)} to {_rates_words(self.new)}"
         if len(self.new) == 2:
             rates += f" (95 % interval {fmt.percent(self.low[1])} to {fmt.percent(self.high[1])})"
         text = f"The base rate changes from {rates}, estimated from {fmt.count(self.n, 'unlabelled row')}."
@@ -104,14 +104,14 @@ def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
     step = Linear(np.array(1.0), np.log(new) - np.log(old))
     facts = {"base_rates": {"from": old.tolist(), "to": new.tolist(), "assumed": ASSUMED, **more}}
 
-    def adapted(one: Map) -> Map:
+    def add_step(one: Map) -> Map:
         name = f"{one.calibrator}+base_rate"
         return replace(
             one, calibrator=name, steps=(*one.steps, step), parameters=one.parameters | facts, keeps_argmax=False
         )
 
-    groups = None if m.groups is None else {name: adapted(one) for name, one in m.groups.items()}
-    return replace(adapted(m), groups=groups)
+    groups = None if m.groups is None else {name: add_step(one) for name, one in m.groups.items()}
+    return replace(add_step(m), groups=groups)
 
 
 def with_estimate(m: Map, rates: BaseRates) -> Map:
@@ -283,5 +283,5 @@ def _plain(values: Array) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _named(rates: tuple[float, ...]) -> str:
+def _rates_words(rates: tuple[float, ...]) -> str:
     return fmt.percent(rates[1]) if len(rates) == 2 else "(" + ", ".join(fmt.percent(rate) for rate in rates[:10]) + ")"

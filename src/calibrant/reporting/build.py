@@ -205,7 +205,7 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         noise=assessment.noise,
         bins=assessment.bins,
         cautions=tuple(
-            caution for caution in (_seen_words(p), trials.caution, _absent(trials.ruling, options)) if caution
+            caution for caution in (_seen_words(p), trials.caution, _absence_words(trials.ruling, options)) if caution
         ),
         notes=(*contents_by_task.notes(p), *base_rate_notes(p, fit_on, seed)),
         judged_on=trials.judged_on,
@@ -269,7 +269,7 @@ def _seen_words(p: Predictions) -> str:
     )
 
 
-def _absent(ruling: Ruling, options: Options) -> str:
+def _absence_words(ruling: Ruling, options: Options) -> str:
     """Which classes the calibrators never saw."""
     if not ruling.absent:
         return ""

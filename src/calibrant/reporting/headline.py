@@ -24,7 +24,7 @@ def headline(a: Assessment, chosen: Outcome = "uncalibrated") -> str:
         "mixed": "calibrated on average, not in detail",
         "untested": "no significant gap on average",
     }[a.state]
-    return f"Says {fmt.percent(a.says)}, is right {fmt.percent(a.right)}: {_or_better(a, chosen, ending)}."
+    return f"Says {fmt.percent(a.says)}, is right {fmt.percent(a.right)}: {_ending_beside(a, chosen, ending)}."
 
 
 def _headline_of_positives(a: Assessment, chosen: Outcome) -> str:
@@ -41,7 +41,7 @@ def _headline_of_positives(a: Assessment, chosen: Outcome) -> str:
         "mixed": "right on average, not in detail",
         "untested": "no significant gap on average",
     }[a.state]
-    ending = _or_better(a, chosen, ending)
+    ending = _ending_beside(a, chosen, ending)
     if rare and a.total is not None:
         expected, positives = f"{a.total * a.says:,.0f}", f"{a.total * a.right:,.0f}"
         return f"Expects {expected} positives in {fmt.count(a.n, 'row')}, there are {positives}: {ending}."
@@ -49,8 +49,8 @@ def _headline_of_positives(a: Assessment, chosen: Outcome) -> str:
     return f"Expects {says} % positive, {right} % are: {ending}."
 
 
-def _or_better(a: Assessment, chosen: Outcome, ending: str) -> str:
-    """No praise beside a recommendation: the loss may find what the ECE does not."""
+def _ending_beside(a: Assessment, chosen: Outcome, ending: str) -> str:
+    """Without praise where a calibrator is recommended: a loss may fall though the ECE is not significant."""
     if a.state != "calibrated" or chosen in ("uncalibrated", "worse"):
         return ending
     return f"no significant calibration error{', yet calibration lowers the loss' if chosen == 'better' else ''}"

@@ -99,11 +99,11 @@ def _thin(rows: list[Row]) -> list[Row]:
 
 
 def _name_colours(text: str) -> str:
-    def named(match: re.Match[str]) -> str:
+    def to_variable(match: re.Match[str]) -> str:
         return f'{match[1]}="var({VARIABLES[match[2].lower()]})"'
 
     colour = re.compile(rf'\b(fill|stroke)="({"|".join(map(re.escape, VARIABLES))})"', re.IGNORECASE)
-    return _in_tags(text, lambda tag: colour.sub(named, tag))
+    return _in_tags(text, lambda tag: colour.sub(to_variable, tag))
 
 
 def _one_image(text: str, words: str) -> str:

@@ -160,12 +160,12 @@ class ClampTrials:
         """The first images, with and without the perturbation, clipped to what a pixel can be."""
         plain = self.inputs[:SHOWN]
         changed = self._pixels(plain + strength * self.delta)
-        change = (self._unclipped(self.delta[None]) - self._unclipped(torch.zeros_like(self.delta)[None]))[0]
+        change = (self._to_pixels(self.delta[None]) - self._to_pixels(torch.zeros_like(self.delta)[None]))[0]
         largest = float(np.abs(change).max())
         scaled = 127.5 + 127.5 * (change / largest if largest else change)
         return Pictures(list(self._pixels(plain)), list(changed), scaled.round().astype(np.uint8), largest)
 
-    def _unclipped(self, x: Tensor) -> npt.NDArray[np.float64]:
+    def _to_pixels(self, x: Tensor) -> npt.NDArray[np.float64]:
         """Inputs as pixels from 0 to 255, (rows, h, w, c)."""
         pixels = self.subject.judged.pixels
         mean, std = (torch.tensor(of, dtype=torch.float64) for of in (pixels.mean, pixels.std))
@@ -173,7 +173,7 @@ class ClampTrials:
         return values
 
     def _pixels(self, x: Tensor) -> npt.NDArray[np.uint8]:
-        return self._unclipped(x).round().clip(0, 255).astype(np.uint8)
+        return self._to_pixels(x).round().clip(0, 255).astype(np.uint8)
 
     def fit(
         self, method: str, *, on_share: OnShare | None = None, stop: threading.Event | None = None

@@ -37,7 +37,7 @@ class Images:
     root: str = ""
     part: str = "val"  # to calibrate on
     split_seed: int = 0  # where `val` is half of a test part
-    mean: tuple[float, ...] = ()  # of a network that is not a run; as the data set says where it is not given
+    mean: tuple[float, ...] = ()  # of a network that is not a run; () for that of the data set
     std: tuple[float, ...] = ()
     batch: int = 512
 

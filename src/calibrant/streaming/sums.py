@@ -78,7 +78,7 @@ def _block_sums(
     own, mine = label
     w2, each2 = None if w is None else w**2, None if each is None else each**2
 
-    def binned(place: Ints, values: Array | None) -> Array:
+    def bin_sums(place: Ints, values: Array | None) -> Array:
         return np.bincount(place, values, k * bins).reshape(k, bins).astype(np.float64)
 
     def times(values: Array, by: Array | None) -> Array:
@@ -89,14 +89,14 @@ def _block_sums(
         return above
 
     ones, ones2 = (np.ones(n), np.ones(n)) if w is None or w2 is None else (w, w2)
-    count = whole(np.full(k, ones.sum()), binned(cell, each))
-    scores = whole(ones @ probs, binned(cell, times(score, each)))
-    outcomes = binned(own, w)
-    square = whole(np.einsum("i,ij,ij->j", ones2, probs, probs), binned(cell, times(score**2, each2)))
-    square += binned(own, times(1 - 2 * mine, w2))
+    count = whole(np.full(k, ones.sum()), bin_sums(cell, each))
+    scores = whole(ones @ probs, bin_sums(cell, times(score, each)))
+    outcomes = bin_sums(own, w)
+    square = whole(np.einsum("i,ij,ij->j", ones2, probs, probs), bin_sums(cell, times(score**2, each2)))
+    square += bin_sums(own, times(1 - 2 * mine, w2))
     cross = scores - outcomes
     if w2 is not None:
-        cross = whole(ones2 @ probs, binned(cell, times(score, each2))) - binned(own, w2)
+        cross = whole(ones2 @ probs, bin_sums(cell, times(score, each2))) - bin_sums(own, w2)
     return np.stack([count, scores, outcomes, square, cross])
 
 

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import WeightedCurve
-from calibrant.core.statistics.error_guarantee import answered_rows, at_least, lowered
+from calibrant.core.statistics.error_guarantee import answered_rows, at_least, lower_slightly
 
 
 def rows(n, seed=0, digits=None):
@@ -62,7 +62,7 @@ def test_scores_that_differ_in_the_last_bits_are_equal():
     correct = np.concatenate([np.ones(300), np.zeros(300), np.ones(50)]).astype(bool)
     assert answered_rows(Curve.sort(scores, correct), 0.05, 0.95).threshold is None
     assert at_least(np.array([0.9, np.nextafter(0.9, 0), 0.8999]), 0.9).tolist() == [True, True, False]
-    assert lowered(0.0) == 0.0
+    assert lower_slightly(0.0) == 0.0
 
 
 def test_not_possible_says_how_many_rows_would_be_needed():

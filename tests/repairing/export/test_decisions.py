@@ -71,7 +71,7 @@ def test_a_file_decides_as_the_decision_does(tmp_path, task, calibrator, wish):
     session = onnxruntime.InferenceSession(tmp_path / "d.onnx", providers=["CPUExecutionProvider"])
     probs, decided = session.run(None, {"scores": scores_of(new).astype(np.float32)})
     assert decided.tolist() == d(new).tolist()
-    q = d.calibrated(new)
+    q = d.calibrate(new)
     assert probs == pytest.approx(q.score if task.startswith(("binary", "confidence")) else q.probs, abs=1e-6)
     cal.export(d, "python", tmp_path / "d.py")
     decide = runpy.run_path(str(tmp_path / "d.py"))["decide"]
@@ -88,7 +88,7 @@ def test_scores_at_a_step_of_the_map_are_on_the_side_of_the_threshold(tmp_path):
     """A map of bins gives a whole bin one value: rounding must not move all of its rows."""
     p = rows("binary", 3000)
     d = cal.decide(p, map=cal.fit(rows("binary", 600, seed=1), "histogram"), min_precision=0.6)
-    s = d.calibrated(p).score
+    s = d.calibrate(p).score
     assert (s == d.threshold).sum() > 20
     cal.export(d, "onnx", tmp_path / "d.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "d.onnx", providers=["CPUExecutionProvider"])

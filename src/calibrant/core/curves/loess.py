@@ -135,8 +135,8 @@ def _fit(points: Points, at: Array, reach: Array) -> Array:
         sums = np.zeros((len(here), POWERS))
         for sign, part in ((-1.0, slice(low, left)), (1.0, slice(right, high))):
             z = x[part] / unit
-            of_weights = _moved(_power_sums(z, points.weight[part], 14), shift, scale)
-            of_residuals = _moved(_power_sums(z, weighed[part], 12), shift, scale)
+            of_weights = _move_sums(_power_sums(z, points.weight[part], 14), shift, scale)
+            of_residuals = _move_sums(_power_sums(z, weighed[part], 12), shift, scale)
             for power, factor in zip((0, 3, 6, 9), (1.0, -3 * sign, 3.0, -sign), strict=True):
                 sums[:, :5] += factor * of_weights[:, power : power + 5]
                 sums[:, 5:] += factor * of_residuals[:, power : power + 3]
@@ -188,7 +188,7 @@ def _power_sums(z: Array, weights: Array, count: int) -> Array:
     return sums
 
 
-def _moved(sums: Array, by: Array, scale: Array) -> Array:
+def _move_sums(sums: Array, by: Array, scale: Array) -> Array:
     """Sums of powers z^j, (m,), as sums of (scale (z - by))^j for each of b places, (b, m)."""
     count = len(sums)
     power = np.arange(count)

@@ -34,7 +34,7 @@ def most_bytes(file: Path) -> int:
 def _memory() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
+    except (AttributeError, ValueError, OSError):  # a system without these names
         return 1 << 62
 
 

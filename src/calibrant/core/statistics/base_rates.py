@@ -12,16 +12,6 @@ TOLERANCE = 1e-10  # of the estimate: the largest change in a step
 MOST_STEPS = 100_000
 
 
-def shifted(probs: Array, old: Array, new: Array) -> Array:
-    """Probabilities under other base rates.
-
-    >>> shifted(np.array([[0.7, 0.3]]), np.array([0.8, 0.2]), np.array([0.5, 0.5])).round(8)
-    array([[0.36842105, 0.63157895]])
-    """
-    raised = probs * (new / old)
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
-
-
 def estimate_rates(
     probs: Array, old: Array, weights: Array, *, start: Array | None = None, tolerance: float = TOLERANCE
 ) -> Array:

@@ -23,7 +23,7 @@ from calibrant.core.statistics.error_guarantee import (
     STEPS,
     AnsweredRows,
     answered_rows,
-    lowered,
+    lower_slightly,
 )
 from calibrant.core.text.number_format import two_figures
 
@@ -89,11 +89,11 @@ class _Evidence:
 
     def first(self, row: int) -> int:
         """The first row whose score equals that of this row, up to rounding: equal rows are answered all or none."""
-        return int(np.searchsorted(self.curve.scores, lowered(float(self.curve.scores[row]))))
+        return int(np.searchsorted(self.curve.scores, lower_slightly(float(self.curve.scores[row]))))
 
     def last_tie(self, row: int) -> int:
         """The highest score that the row's own is a rounded form of."""
-        return int(np.searchsorted(self.curve.scores, self.curve.scores[row] / lowered(1.0), side="right")) - 1
+        return int(np.searchsorted(self.curve.scores, self.curve.scores[row] / lower_slightly(1.0), side="right")) - 1
 
     def of_bets(self, row: int) -> Array:
         """Logarithm of the evidence of each bet."""

@@ -34,13 +34,13 @@ class AnsweredRows:
 
 def at_least(scores: Array, threshold: float | None) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
     """Which scores reach a threshold, up to rounding; None is reached by none."""
-    return np.zeros(len(scores), dtype=bool) if threshold is None else scores >= lowered(threshold)
+    return np.zeros(len(scores), dtype=bool) if threshold is None else scores >= lower_slightly(threshold)
 
 
-def lowered(threshold: float) -> float:
+def lower_slightly(threshold: float) -> float:
     """The threshold that scores are compared with, so that equal scores computed elsewhere stay on its side.
 
-    >>> lowered(0.5)
+    >>> lower_slightly(0.5)
     0.4999999995
     """
     return threshold * (1 - SAME)
@@ -59,7 +59,7 @@ def answered_rows(curve: Curve, most_errors: float, confidence: float) -> Answer
     """
     places = _Places.of(curve)
     alpha = (1 - confidence) / STARTS
-    accepted = _accepted(places, most_errors, alpha)
+    accepted = _walk(places, most_errors, alpha)
     if accepted is None:
         needed = _rows_needed(places, most_errors, alpha)
         return AnsweredRows(threshold=None, n=0, errors=0, total=places.total, share=0.0, rows_needed=needed)
@@ -84,7 +84,7 @@ class _Places:
     @classmethod
     def of(cls, curve: Curve) -> "_Places":
         scores = curve.scores[curve.group_ends - 1]
-        first = np.concatenate([[0], curve.group_ends[:-1]])[np.searchsorted(scores, lowered(1.0) * scores)]
+        first = np.concatenate([[0], curve.group_ends[:-1]])[np.searchsorted(scores, lower_slightly(1.0) * scores)]
         rows = curve.total - curve.weight_sum[first]
         errors = rows - (curve.outcome_sum[-1] - curve.outcome_sum[first])
         return cls(scores[::-1], *(np.round(one[::-1]).astype(np.int64) for one in (rows, errors)))
@@ -94,7 +94,7 @@ class _Places:
         return int(self.rows[-1])
 
 
-def _accepted(places: _Places, most_errors: float, alpha: float) -> int | None:
+def _walk(places: _Places, most_errors: float, alpha: float) -> int | None:
     """The last place that a walk reaches."""
     from scipy.special import bdtr
 

@@ -35,7 +35,7 @@ def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, wha
     expected, got = d(p), np.asarray(decisions)
     steady = np.ones(p.n, dtype=bool)
     for by in (-MARGIN, MARGIN):
-        steady &= _moved(d, p, by) == expected
+        steady &= _decide_nearby(d, p, by) == expected
     if got.shape != expected.shape or (got != expected)[steady].any() or not steady.any():
         differ = "another shape" if got.shape != expected.shape else f"{(got != expected)[steady].sum()} others"
         raise InputError(
@@ -46,7 +46,7 @@ def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, wha
         )
 
 
-def _moved(d: Decision, p: Predictions, by: float) -> Ints:
+def _decide_nearby(d: Decision, p: Predictions, by: float) -> Ints:
     """Decisions by slightly other thresholds, or costs of the first choice."""
     policy = d.policy
     if policy.matrix is not None:
@@ -56,4 +56,4 @@ def _moved(d: Decision, p: Predictions, by: float) -> Ints:
         policy = replace(policy, threshold=policy.threshold + by)
     if policy.lower is not None:
         policy = replace(policy, lower=policy.lower + by)
-    return policy(d.calibrated(p))
+    return policy(d.calibrate(p))

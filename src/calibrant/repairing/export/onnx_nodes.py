@@ -9,7 +9,7 @@ from calibrant.core.maps.export_check import ONNX_INSTALL, Knots, has_one_score,
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.statistics.error_guarantee import lowered
+from calibrant.core.statistics.error_guarantee import lower_slightly
 from calibrant.deciding.decision import Decision
 
 
@@ -125,18 +125,18 @@ def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes
     both, top = state.probs(), None if second is not None else state.predicted()
     calibrated = both if second is None else nodes("Gather", both, nodes.constant(1, np.int64), axis=1)
     nodes("Cast", calibrated, to=types.FLOAT, result=probs)
-    chosen = _chosen(nodes, d, both, top)  # (n, 1)
+    chosen = _choose(nodes, d, both, top)  # (n, 1)
     nodes("Reshape", chosen, nodes.whole(-1), result=decision)
     return nodes
 
 
-def _chosen(nodes: Nodes, d: Decision, probs: str, top: str | None) -> str:
+def _choose(nodes: Nodes, d: Decision, probs: str, top: str | None) -> str:
     """The decision of each row, (n, 1), from probabilities (n, k) and the prediction, where it is not the likelier."""
     policy = d.policy
     second = "" if top is not None else nodes("Gather", probs, nodes.whole(1), axis=1)
 
     def reaches(score: str, threshold: float | None) -> str:
-        return nodes("GreaterOrEqual", score, np.inf if threshold is None else lowered(threshold))
+        return nodes("GreaterOrEqual", score, np.inf if threshold is None else lower_slightly(threshold))
 
     if policy.acts == "positive":
         rest = nodes.whole(0)

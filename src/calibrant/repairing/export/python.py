@@ -21,7 +21,7 @@ from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.statistics.error_guarantee import lowered
+from calibrant.core.statistics.error_guarantee import lower_slightly
 from calibrant.deciding.decision import Decision
 from calibrant.deciding.policy import Policy
 from calibrant.repairing.export.decision_check import compare_decisions
@@ -110,7 +110,7 @@ def source(m: Map, policy: Policy | None = None) -> str:
 
 def _decide_lines(m: Map, policy: Policy) -> str:
     """The function `decide` of a policy."""
-    t, lower = (None if one is None else repr(lowered(one)) for one in (policy.threshold, policy.lower))
+    t, lower = (None if one is None else repr(lower_slightly(one)) for one in (policy.threshold, policy.lower))
     take, kind = ("score: float", "float") if has_one_score(m) else ("logits: list[float]", "list[float]")
     lines = [f"def decide({take}) -> tuple[{kind}, int]:"]
     if policy.acts == "positive":

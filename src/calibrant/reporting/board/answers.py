@@ -95,7 +95,7 @@ def _by_ending(
     models: Sequence[str], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
 ) -> list[_Question]:
     number, asked = {name: i for i, name in enumerate(models)}, []
-    for one in pairs_by_ending(_ranked(models, measured)):
+    for one in pairs_by_ending(_names_ranked(models, measured)):
         pairs = [_Family((number[a], number[b]), (-1.0, 1.0)) for a, b in one.pairs]
         how = f"with -{one.ending} minus without it, mean over pairs, each on its common answers"
         members = tuple(f"{b} minus {a}" for a, b in one.pairs)
@@ -107,7 +107,7 @@ def _by_size(
     models: Sequence[str], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
 ) -> list[_Question]:
     number = {name: i for i, name in enumerate(models)}
-    families = families_by_size(_ranked(models, measured))
+    families = families_by_size(_names_ranked(models, measured))
     if not families:
         return []
     slopes = [_Family(tuple(number[m] for m in f.models), f.slopes) for f in families]
@@ -116,7 +116,7 @@ def _by_size(
     return [_Question("Does size change it?", how, members, _compare(slopes, measured, draws, settings))]
 
 
-def _ranked(models: Sequence[str], measured: MeasuredAnswers) -> list[str]:
+def _names_ranked(models: Sequence[str], measured: MeasuredAnswers) -> list[str]:
     return [name for i, name in enumerate(models) if np.isfinite(measured.noise["before"]["ece"].value[i])]
 
 
@@ -126,9 +126,9 @@ def _compare(
     """The mean of a weighted sum over families, for each measure; a family without all its values is left out."""
     before, after = (_on_common(one, families) for one in (measured.answers["before"], measured.answers["after"]))
     noise: dict[str, ModelNoise] = {}
-    for name, values in _measured_on(before, draws, settings, MEASURES).items():
+    for name, values in _measure(before, draws, settings, MEASURES).items():
         noise[name] = values
-    noise[AFTER] = _measured_on(after, draws, settings, ("ece",))["ece"]
+    noise[AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
     starts = np.cumsum([0, *(len(f.members) for f in families)])
     effects = []
     for measure in ORDER:
@@ -168,10 +168,10 @@ def _by_confidence(
         return []
     noise: dict[str, dict[str, ModelNoise]] = {}
     for column, one in measured.items():
-        before = _measured_on(_some(one.answers["before"], able, common), draws, settings, MEASURES)
+        before = _measure(_some(one.answers["before"], able, common), draws, settings, MEASURES)
         noise[column] = {str(name): values for name, values in before.items()}
         after = _some(one.answers["after"], able, repaired)
-        noise[column][AFTER] = _measured_on(after, draws, settings, ("ece",))["ece"]
+        noise[column][AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
     asked = []
     for x, b in enumerate(columns):
         for a in columns[:x]:
@@ -199,7 +199,7 @@ def _some(answers: Answers, models: Ints, used: Bools) -> Answers:
     return Answers(answers.confidence[models], answers.hits[models], used[models])
 
 
-def _measured_on(
+def _measure(
     answers: Answers, draws: QuestionDraws, settings: BoardSettings, measures: tuple[BoardMeasure, ...]
 ) -> Mapping[BoardMeasure, ModelNoise]:
     return measure_models(

@@ -52,10 +52,10 @@ def headline(board: Board) -> str:
     alike = [m for m in best[1:] if m.scores["before"]["ece"].group == top.group]
     whom = f", and {fmt.count(len(alike), 'model')} cannot be told apart from it" if alike else ""
     text = f"Of {len(best)} models {best[0].name} is calibrated best: it is off by {value('ece', top.value)} on average"
-    counted = _counted(best[0])
+    counted = _share_counted(best[0])
     if counted >= MOST_COUNTED:
         return f"{text}{whom}."
-    others = [m for m in best if _counted(m) >= MOST_COUNTED]
+    others = [m for m in best if _share_counted(m) >= MOST_COUNTED]
     left = f"{text}{whom}, but only {fmt.percent(counted, 0)} of its answers have a confidence."
     if not others:
         return left
@@ -65,7 +65,7 @@ def headline(board: Board) -> str:
     )
 
 
-def _counted(m: BoardModel) -> float:
+def _share_counted(m: BoardModel) -> float:
     return m.counts.used / m.counts.rows
 
 
