@@ -47,7 +47,7 @@ def hostile(k: int, n: int = 24) -> dict[str, Predictions]:
 
 
 def check(spec: str, p: Predictions, *others: Predictions) -> None:
-    m = cal.fit(p, spec)
+    m = CATALOGUE.make(spec).fit(p)  # which cal.fit does not ask where outcomes are all alike
     again = Map.from_dict(m.to_dict())
     assert again.to_json() == m.to_json()
     for q in (p, *others):
@@ -193,7 +193,7 @@ def test_one_row_is_too_few_for_folds():
 
 @pytest.mark.parametrize("spec", ["dirichlet", "ms_odir"])
 def test_one_row_takes_the_strongest_penalty(spec):
-    m = cal.fit(Predictions.from_probs([[0.6, 0.4]], [0], allow_few_rows=True), spec)
+    m = CATALOGUE.make(spec).fit(Predictions.from_probs([[0.6, 0.4]], [0], allow_few_rows=True))
     assert m.parameters["strength"] == 1e4
     assert "nan" not in repr(m)  # no score was counted
     assert "score" not in m.parameters

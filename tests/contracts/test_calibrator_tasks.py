@@ -161,7 +161,7 @@ def test_temperature_of_choices_is_that_of_rows_of_one_width():
     assert choices.parameters == pytest.approx(plain.parameters, rel=1e-9)
     assert choices.fit.gradient < 1e-9
     wrong = (z.argmin(axis=1)).astype(int)
-    assert fit(Predictions.from_logits(wide, wrong), "temperature").fit.diagnosis == "anti-informative"
+    assert make("temperature").fit(Predictions.from_logits(wide, wrong)).fit.diagnosis == "anti-informative"
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -218,7 +218,7 @@ def test_two_classes_by_one_margin_and_by_all_logits_agree(labels, weighted):
     y = {"some right": np.where(rng.random(5000) < 0.7, top, 1 - top), "all right": top, "all wrong": 1 - top}[labels]
     w = rng.random(5000) if weighted else None
     wide = np.concatenate([z, np.full((5000, 1), -np.inf, dtype=np.float32)], axis=1)
-    margin, general = (fit(Predictions.from_logits(scores, y, weights=w), "temperature") for scores in (z, wide))
+    margin, general = (make("temperature").fit(Predictions.from_logits(s, y, weights=w)) for s in (z, wide))
     assert margin.parameters == pytest.approx(general.parameters, rel=1e-6)
     assert margin.parameters["T"] == pytest.approx(general.parameters["T"], rel=1e-9)
     assert margin.fit.diagnosis == general.fit.diagnosis

@@ -33,7 +33,7 @@ def noise(n=400, k=4, seed=0):
 def test_calibrated_data_needs_no_calibration(seed):
     choice = cal.choose(draw_predictions(seed=seed), FEW)
     assert choice.map.calibrator == "identity"
-    assert choice.verdict.startswith("No calibration needed")
+    assert choice.verdict.startswith("No calibration: no calibrator")
     p = draw_predictions(seed=9)
     np.testing.assert_allclose(choice.map.apply(p).probs, p.probs, atol=1e-15)
 
@@ -103,7 +103,7 @@ def test_a_tie_says_how_many_rows_would_settle_it():
 
 def test_no_calibration_names_the_nearest():
     verdicts = [cal.choose(draw_predictions(150, seed=seed), FEW).verdict for seed in range(8)]
-    alone = [v for v in verdicts if v.startswith("No calibration needed")]
+    alone = [v for v in verdicts if v.startswith("No calibration: no calibrator")]
     assert len(alone) >= 6
     assert all(re.search(rf"The nearest is \w+, {CHANGE}", v) for v in alone)
 

@@ -10,8 +10,9 @@ from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import Candidate, Ruling
 from calibrant.reporting import verdict
 from calibrant.reporting.build import build
-from calibrant.reporting.calibration_state import Assessment, state_of
+from calibrant.reporting.calibration_state import Assessment, assess, state_of
 from calibrant.reporting.report import Bin, CalibratorTrial, Noise
+from calibrant.streaming.accumulator import Accumulator
 
 BINS = (Bin(0.0, 0.5, 0, 0.0, 0.0), Bin(0.5, 0.9, 100, 0.7, 0.75), Bin(0.9, 1.0, 300, 0.98, 0.9))
 
@@ -241,3 +242,45 @@ def test_mixed_names_a_bin_of_each_side():
     text = written(tried(), state="mixed").text
     assert "Where it says about 98 %, it is right 90 %" in text
     assert "where it says about 70 %, it is right 75 %" in text
+
+
+# -- scores of the wrong class, and the badge -------------------------------------------------------
+
+
+def reversed_scores(n=400):
+    rng = np.random.default_rng(0)
+    s = rng.random(n)
+    return Predictions.binary(1 - s, rng.random(n) < s)
+
+
+@pytest.mark.parametrize("of_sums", [False, True])
+def test_reversed_scores_are_said_first(of_sums):
+    p = reversed_scores()
+    source = p
+    if of_sums:
+        source = Accumulator()
+        source.update(p)
+    v = build(source, **({} if of_sums else {"calibrators": ["platt"], "resamples": 60})).models[0].verdict
+    assert v.headline.startswith("Positives have lower scores than negatives (ROC AUC 0.1")
+    assert "probably P(negative)" in v.headline
+    told = v.text if of_sums else v.action
+    assert told.startswith("If the scores are P(negative), give 1 - scores, or name the other label as positive.")
+
+
+def test_scores_that_rank_right_or_are_random_are_not_called_reversed():
+    rng = np.random.default_rng(0)
+    noise = Predictions.binary(rng.random(300), rng.random(300) < 0.5)
+    right = Predictions.binary(1 - reversed_scores().score, reversed_scores().labels)
+    assert [assess(p).reversed_auc for p in (noise, right)] == [None, None]
+
+
+def test_the_badge_tells_no_more_than_the_verdict():
+    honest = build(drawn(2000, 1.0), calibrators=["temperature"], resamples=60).models[0]
+    assert verdict.badge(honest) == "no calibration needed"
+    over = build(drawn(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
+    assert verdict.badge(over) == "use this"
+    settled = replace(honest, verdict=replace(honest.verdict, state="over"))  # and no calibrator helps
+    assert verdict.badge(settled) == "no calibrator significantly helps"
+    assert "No calibration: no calibrator has a significantly lower loss" in verdict.choice(settled)
+    alike = build(Predictions.from_logits([[3.0, 0.0], [0.0, 2.0]] * 60, [0, 1] * 60), calibrators=["temperature"])
+    assert verdict.badge(alike.models[0]) == "nothing to fit"

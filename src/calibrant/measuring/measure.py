@@ -18,6 +18,8 @@ from calibrant.measuring.confidence_limits import Limits, check_resamples, find_
 from calibrant.measuring.function_measure import FunctionMeasure
 from calibrant.measuring.standard import standard
 
+REVERSED = "If the scores are P(negative), give 1 - scores, or name the other label as positive."
+
 What = str | Measure | Callable[[Predictions], float]
 
 
@@ -174,8 +176,7 @@ def warn_if_reversed(m: Measurement) -> None:
     """Warn when scores of two classes rank positives significantly below negatives: P(negative) by mistake, perhaps."""
     if m.measure == "roc_auc" and m.high is not None and m.high < 0.5:
         warnings.warn(
-            f"positive rows have significantly lower scores than negative ones (ROC AUC {m.value:.2f}). If the scores "
-            "are P(negative), give 1 - scores, or name the other label as positive.",
+            f"positive rows have significantly lower scores than negative ones (ROC AUC {m.value:.2f}). {REVERSED}",
             ReversedScoresWarning,
             stacklevel=3,
         )

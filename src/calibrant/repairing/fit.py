@@ -7,11 +7,12 @@ import numpy as np
 from calibrant.calibrators import Calibrator
 from calibrant.core.errors import InputError
 from calibrant.core.maps.leak_check import Fingerprint
-from calibrant.core.maps.map import Map
+from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.measures import check_predictions
 from calibrant.repairing.chain import Chain, fit_chain, fit_steps, parse_chain, with_weight
-from calibrant.repairing.choose import choose
+from calibrant.repairing.choose import choose, outcomes_of
+from calibrant.repairing.rule import ALIKE, UNCALIBRATED, Outcomes
 
 LEAST_ROWS = 2
 
@@ -19,7 +20,8 @@ LEAST_ROWS = 2
 def fit(p: Predictions, what: str | Calibrator = "auto", *, by_group: bool = False) -> Map:
     """Learn a map on held-out predictions: by default the calibrator that `choose` finds best by cross-fitting.
 
-    `what` names a calibrator, or a chain of them joined with "+".
+    `what` names a calibrator, or a chain of them joined with "+". Where all outcomes are alike there is nothing to fit:
+    the map changes nothing then, and its diagnosis says so.
 
     >>> p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])
     >>> fit(p, "temperature")
@@ -41,11 +43,22 @@ def fit(p: Predictions, what: str | Calibrator = "auto", *, by_group: bool = Fal
     if what == "auto":
         return choose(p).map
     chain = parse_chain(what)
+    for calibrator in chain:
+        calibrator.check_shape(p)
+    outcomes = outcomes_of(p)
+    if outcomes != "differ" and any(one.learns for one in chain):
+        return _leave(p, outcomes)
     return _fit_by_group(p, chain) if by_group else fit_chain(p, chain)
 
 
+def _leave(p: Predictions, outcomes: Outcomes) -> Map:
+    """A map that changes nothing, and says why."""
+    m = fit_chain(p, parse_chain(UNCALIBRATED))
+    return replace(m, fit=Fit(converged=False, diagnosis=f"{ALIKE[outcomes]}, so there is nothing to fit"))
+
+
 def _fit_by_group(p: Predictions, chain: Chain) -> Map:
-    """One map per group, and one of all rows for groups that are not among them."""
+    """One map per group with different outcomes, and one of all rows for every other group."""
     if p.groups is None:
         raise InputError(
             "groups", expected="a group for every row", got="none", fix="add a column group (in npz: groups)"
@@ -57,8 +70,8 @@ def _fit_by_group(p: Predictions, chain: Chain) -> Map:
     maps = {}
     for name in np.unique(names):
         members = np.flatnonzero(names == name)
-        if len(members) >= LEAST_ROWS:
-            maps[str(name)] = fit_steps(rows.take(members), chain)
+        if outcomes_of(own := rows.take(members)) == "differ":
+            maps[str(name)] = fit_steps(own, chain)
     whole = replace(fit_steps(rows, chain), groups=maps, fingerprint=Fingerprint.of(p))
     failed = [name for name, m in maps.items() if not m.fit.converged]
     if not failed:

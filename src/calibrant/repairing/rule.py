@@ -166,7 +166,7 @@ class Ruling:
             return "No calibration: there was no calibrator to try."
         nearest = min(others, key=lambda c: c.nll)
         return (
-            f"No calibration needed: no calibrator has a significantly lower loss{where}. The nearest is "
+            f"No calibration: no calibrator has a significantly lower loss{where}. The nearest is "
             f"{nearest.calibrator}, {_change(nearest, self.of(UNCALIBRATED))}."
         )
 

@@ -8,7 +8,9 @@ from calibrant.core.curves.curve import Curve, equal_width_edges
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
+from calibrant.measures import make
 from calibrant.measuring.calibration_test import calibration_test
+from calibrant.measuring.confidence_limits import find_limits
 from calibrant.reporting.report import Bin, CalibrationState, Noise
 from calibrant.reporting.segments import chance_of_gap
 
@@ -30,6 +32,7 @@ class Assessment:
     bins: tuple[Bin, ...]
     task: Task = "multiclass"
     total: float | None = None  # rows, where weights count them; None where weights are shares
+    reversed_auc: float | None = None  # ROC AUC, where positives have significantly lower scores than negatives
 
     @property
     def gap(self) -> float:
@@ -53,7 +56,17 @@ def assess(
         bins=bins_of(p.curve, bins),
         task=p.task,
         total=p.curve.total if is_whole(p.curve.weights) else None,
+        reversed_auc=_reversed_auc(p, seed) if p.task == "binary" else None,
     )
+
+
+def _reversed_auc(p: Predictions, seed: int) -> float | None:
+    """The ROC AUC where its interval lies below one half."""
+    chosen = make("roc_auc")
+    if not (auc := chosen(p)) < 0.5:  # undefined where all rows are of one class
+        return None
+    high = find_limits(chosen, p, tail=SURE / 2, seed=seed).high
+    return auc if high is not None and high < 0.5 else None
 
 
 def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:

@@ -43,7 +43,8 @@ def report_of_sums(
     whole = sums if isinstance(sums, Accumulator) else sums.total()
     if whole.n == 0 or whole.task is None:
         raise InputError("report", expected="sums of at least one batch", got="none", fix="call update first")
-    assessment = _assess(whole, seed)
+    numbers = _numbers(whole, seed)
+    assessment = _assess(whole, numbers, seed)
     model = Model(
         name="all rows",
         task=whole.task,
@@ -52,7 +53,7 @@ def report_of_sums(
         says=assessment.says,
         right=assessment.right,
         verdict=verdict.of_predictions(assessment),
-        numbers=_numbers(whole, seed),
+        numbers=numbers,
         noise=None if whole.clustered else assessment.noise,
         bins=assessment.bins,
         notes=(*((CLUSTERED,) if whole.clustered else ()), LEFT_OUT),
@@ -82,7 +83,7 @@ def source_of_sums(sums: Accumulator | Accumulators, name: str = "sums", sha256:
     return SourceFile(name=visible(name), role="sums", n=whole.n, k=whole.k, kind="sums", sha256=digest)
 
 
-def _assess(a: Accumulator, seed: int) -> Assessment:
+def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessment:
     sums, edges = _error_bins(a)
     count, score, hits = sums[:3]
     says, right = float(score.sum() / a.total), float(hits.sum() / a.total)
@@ -93,6 +94,7 @@ def _assess(a: Accumulator, seed: int) -> Assessment:
         for i, (s, h) in enumerate(zip(score / filled, hits / filled, strict=True))
     )
     total = float(a.total) if float(a.total).is_integer() else None
+    auc = next((m for m in numbers if m.measure == "roc_auc" and m.high is not None and m.high < 0.5), None)
     return Assessment(
         state=state_of(a.n, says - right, noise),
         n=a.n,
@@ -102,6 +104,7 @@ def _assess(a: Accumulator, seed: int) -> Assessment:
         bins=bins,
         task=a.task or "multiclass",
         total=total,
+        reversed_auc=None if auc is None else auc.value,
     )
 
 

@@ -10,6 +10,8 @@ RARE = 0.1  # below this share of positives, counts and relative errors say more
 
 def headline(a: Assessment, chosen: Outcome = "uncalibrated") -> str:
     """One line for readers who never heard of calibration; `chosen` is what the recommended calibrator did."""
+    if a.reversed_auc is not None:
+        return f"Positives have lower scores than negatives (ROC AUC {a.reversed_auc:.2f}): probably P(negative)."
     if a.task == "binary":
         return _headline_of_positives(a, chosen)
     size = fmt.points(abs(a.gap))

@@ -189,7 +189,7 @@ def _environment() -> Any:
         "compared_first": _order_trials,
         "mini": mini,
         "interval_or_why": _interval_or_why,
-        "to_do": verdict.to_do,
+        "badge": verdict.badge,
         "shown_numbers": side_by_side,
         "most_ece": lambda m: max(v for t in m.trials for name, v in t.values.items() if name.startswith("ece")) or 1,
         "broad": lambda svg: float(svg.partition('width="')[2].partition('"')[0]) > BROAD,

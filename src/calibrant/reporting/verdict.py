@@ -7,6 +7,7 @@ predictions in `headline.py`, and why a calibrator was chosen by the rule itself
 from calibrant import calibrators
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring.compare import Comparison
+from calibrant.measuring.measure import REVERSED
 from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 from calibrant.reporting.calibration_state import Assessment
@@ -19,7 +20,8 @@ WORSE: Outcome = "worse"
 
 def of_predictions(assessment: Assessment) -> Verdict:
     """Without a word about repairs: what `calibrant measure` says."""
-    return Verdict(assessment.state, headline(assessment), error_words(assessment))
+    words = (REVERSED if assessment.reversed_auc is not None else "", error_words(assessment))
+    return Verdict(assessment.state, headline(assessment), " ".join(part for part in words if part))
 
 
 def write(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, judged_on: JudgedOn) -> Verdict:
@@ -41,6 +43,8 @@ def _where_chosen(judged_on: JudgedOn) -> str:
 
 def _action(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, where: str) -> str:
     """What to do, in one line."""
+    if assessment.reversed_auc is not None:
+        return REVERSED
     if ruling.outcomes != "differ":
         return ruling.choice_words
     if ruling.chosen == UNCALIBRATED:
@@ -79,9 +83,17 @@ def choice(m: Model) -> str:
     return f"{m.ruling.choice_words} {m.ruling.option_words}".rstrip()
 
 
-def to_do(best: str) -> str:
-    """The recommendation in one line."""
-    return "no calibration needed" if best == UNCALIBRATED else f"use {best}"
+def badge(m: Model) -> str:
+    """The recommendation in a few words, beside the calibrator to use, or beside none."""
+    if m.best != UNCALIBRATED:
+        return "use this"
+    if m.ruling is not None and m.ruling.outcomes != "differ":
+        return "nothing to fit"
+    if m.verdict.state in ("calibrated", "close"):
+        return "no calibration needed"
+    if m.ruling is not None and m.ruling.chosen != UNCALIBRATED:
+        return "use it uncalibrated"
+    return "no calibrator significantly helps" if len(m.trials) > 1 else "no calibrator tried"
 
 
 def describe_judging(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
