@@ -227,6 +227,8 @@ def test_shifts_that_do_not_fit_are_refused_before_anything_runs(tmp_path):
 def test_tables_of_nothing_and_of_unknown_measures_are_refused(finished, tmp_path):
     with pytest.raises(InputError, match="did you mean 'ece'"):
         finished.table("eze")
+    with pytest.raises(InputError, match=r"got 'nope'\. To fix it: pick one of these names"):
+        finished.table("nope")  # and not slope, which the study does not have
     with pytest.raises(InputError, match=r"one of the plan's measures \(ece, accuracy, gap\), got 'nll'"):
         finished.table("nll")
     study = open_plan(finished.folder.parent / "plan.toml", tmp_path / "new")
@@ -331,7 +333,13 @@ def test_a_failed_training_is_said_by_its_name(tmp_path):
 def test_single_values_keep_to_a_measure_and_columns(finished):
     """`study table --rows` ignored -m and --by."""
     assert set(finished.values("ece")["measure"]) == {"ece"}
-    assert finished.values("ece", ("entry",)).columns == ["entry", "seed", "measure", "set", "value"]
+    columns = finished.values("ece", ("method",)).columns
+    assert (columns[0], columns[-1]) == ("method", "value")
+    assert {"calibrator", "seed", "measure", "set"} < set(columns)
+    assert not {"job", "data", "model", "n", "k"} & set(columns)  # the same everywhere, or of no use
+    for by in ("method", "seed"):
+        values = finished.values(None, (by,)).drop("value")
+        assert values.n_unique() == values.height  # no two rows look alike
     assert finished.values().height == finished.rows().height
     arguments = ["study", "table", str(finished.folder), "--rows", "-m", "gap", "--by", "method", "--json"]
     ended = CliRunner().invoke(app, arguments)
@@ -357,3 +365,16 @@ def test_values_that_no_measure_gives_are_refused(finished):
     huge = finished.store.rows("judge").with_columns(value=pl.lit(1e308))
     with pytest.raises(InputError, match="column value"):
         _check_judged(huge, finished.store.folder)
+
+
+def test_commands_on_a_store_of_huge_values_say_which_part_is_damaged(finished, tmp_path):
+    shutil.copytree(finished.folder.parent, tmp_path / "all")
+    folder, store = tmp_path / "all" / finished.folder.name, tmp_path / "all" / finished.store.folder.name
+    parts = sorted(store.glob("rows/judge/part-*.parquet"))
+    pl.read_parquet(parts[0]).with_columns(value=pl.lit(1e308)).write_parquet(parts[0])
+    page_file = tmp_path / "page.html"
+    for command in (["table"], ["table", "--rows"], ["claims"], ["page", "--out", str(page_file)]):
+        ended = CliRunner().invoke(app, ["study", command[0], str(folder), *command[1:]])
+        assert isinstance(ended.exception, InputError), command
+        assert "numbers in the column value" in str(ended.exception)
+    assert not page_file.exists()

@@ -214,17 +214,13 @@ def check_measure(where: str, name: str, measured: Iterable[str]) -> None:
     """Refuse a measure that the study does not have: a misspelt one, or one that would have to be added."""
     if name in measured:
         return
-    listed = list(measured)
-    if near := get_close_matches(name, listed, n=1):
-        known = [near[0]]
-    else:
-        from calibrant.measures import names
+    from calibrant.measures import names
 
-        known = [*listed, *names()]
-        if name.partition(":")[0] in known:
-            expected = f"one of the plan's measures ({', '.join(listed)})"
-            raise InputError(where, expected=expected, got=f"'{name}'", fix="add it to after.measures")
-    raise unknown_name(where, name, known, f"one of {', '.join(listed)}")
+    listed = list(measured)
+    if name.partition(":")[0] in names() and not get_close_matches(name, listed, n=1):
+        expected = f"one of the plan's measures ({', '.join(listed)})"
+        raise InputError(where, expected=expected, got=f"'{name}'", fix="add it to after.measures")
+    raise unknown_name(where, name, listed, f"one of {', '.join(listed)}")
 
 
 def _check_calibrators(specs: list[str]) -> None:

@@ -118,7 +118,7 @@ class Study:
         return filter_rows(joined, where)
 
     def values(self, measure: str | None = None, by: tuple[str, ...] = (), where: str = "") -> "pl.DataFrame":
-        """Single values: all rows, those of a measure, and the columns of `by` with the seed and the value."""
+        """Single values: all rows, or those of a measure; with `by` its columns and whatever tells rows apart."""
         import polars as pl
 
         rows = self.rows(where)
@@ -126,8 +126,9 @@ class Study:
             check_measure("measure", measure, self.plan.after.measures)
             rows = rows.filter(pl.col("measure") == measure)
         _check_columns(by, rows)
-        columns = dict.fromkeys([*by, *(key for key in ("seed", "measure", "set") if key in rows.columns), "value"])
-        return rows.select(*columns) if by else rows
+        keys = [name for name in rows.columns if name not in ("job", "value", "n", "k", "why")]
+        kept = [name for name in keys if name in ("seed", "measure", "set") or rows[name].n_unique() > 1]
+        return rows.select(*dict.fromkeys([*by, *kept, "value"])) if by else rows
 
     def table(self, measure: str, by: tuple[str, ...] = ("entry", "data"), where: str = "") -> "pl.DataFrame":
         """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""

@@ -167,3 +167,39 @@ def test_tasks_with_several_right_options_are_refused(tmp_path):
         Predictions.load(file)
     file.write_text((json.dumps(line | {"acc": 1.0}) + "\n") * 2)
     assert Predictions.load(file).correct.all()
+
+
+def truthful_sample(labels, *, single=False):
+    """As the data set has it: both kinds of targets in the doc, and one of them asked for; without acc."""
+    choices = ["Paris", "The city of Paris", "Rome", "London"]
+    mc1 = {"choices": ["Paris", "Rome", "London"], "labels": [1, 0, 0]}
+    asked = mc1["choices"] if single else choices
+    return {
+        "doc_id": 0,
+        "doc": {"question": "?", "mc1_targets": mc1, "mc2_targets": {"choices": choices, "labels": labels}},
+        "target": 0,
+        "arguments": [["Q: ?", f" {choice}"] for choice in asked],
+        "filtered_resps": [[-float(i + 1), False] for i in range(len(asked))],
+    }
+
+
+def test_several_right_options_are_seen_in_the_document_where_acc_was_not_logged(tmp_path):
+    file = write(tmp_path / "samples_truthfulqa_mc2.jsonl", [truthful_sample([1, 1, 0, 0])] * 2)
+    with pytest.raises(InputError, match=r"line 1: expected one right option, got 2 of 4 in its doc\..*truthfulqa_mc1"):
+        Predictions.load(file)
+    one = write(tmp_path / "samples_truthfulqa_mc1.jsonl", [truthful_sample([1, 1, 0, 0], single=True)] * 2)
+    assert Predictions.load(one).correct.all()
+
+
+@pytest.mark.parametrize("target", [[1], "[1]", " [ 1 ]"])
+def test_a_target_in_a_list_is_its_only_entry(tmp_path, target):
+    line = {"doc_id": 0, "doc": {}, "target": target, "filtered_resps": [[-1.0, False], [-2.0, False], [-3.0, False]]}
+    p = Predictions.load(write(tmp_path / "samples.jsonl", [line] * 2))
+    assert p.labels.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("target", [[0, 1], "[0, 1]", []])
+def test_a_list_of_several_targets_is_refused(tmp_path, target):
+    line = {"doc_id": 0, "doc": {}, "target": target, "filtered_resps": [[-1.0, False], [-2.0, False], [-3.0, False]]}
+    with pytest.raises(InputError, match=r"expected one right option.*several right options cannot be read"):
+        Predictions.load(write(tmp_path / "samples.jsonl", [line] * 2))

@@ -1,6 +1,7 @@
 """Read samples of lm-evaluation-harness (`--log_samples`): questions with log-likelihoods of their options."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ from calibrant.core.io.size_limits import check_unpacked
 
 PER_OPTION = "Scores are the log-likelihoods of the options, as acc compares them."
 PER_CHARACTER = "Scores are the log-likelihoods of the options divided by their number of characters, as in acc_norm."
+
+LISTED = re.compile(r"\[\s*(\d{1,9}(\s*,\s*\d{1,9})*)?\s*\]")  # numbers of options, written as text
+SEVERAL_RIGHT = (
+    "tasks with several right options cannot be read: log one with a single right option (truthfulqa_mc1), "
+    "or name the field of the right option with label='...' (--label-column)"
+)
 
 
 class NotMultipleChoiceError(InputError):
@@ -103,6 +110,7 @@ def _question(where: str, sample: dict[str, Any], columns: Columns) -> Question:
     options = [text.removeprefix(" ") for _, text in asked]  # the space is the harness's own
     right = _right(where, sample, columns.label or "target", scores, options)
     if columns.label is None:
+        _check_answers(where, sample.get("doc"), options, len(scores))
         _check_accuracy(where, sample.get("acc"), scores, right)
     if columns.per_character:
         if len(options) != len(scores):
@@ -127,6 +135,18 @@ def _score(where: str, response: Any) -> float:
     return score
 
 
+def _check_answers(where: str, doc: Any, options: list[str], k: int) -> None:
+    """Refuse questions whose document marks several of the options as right, as that of truthfulqa_mc2 does."""
+    lists = [one for one in doc.values() if isinstance(one, dict)] if isinstance(doc, dict) else []
+    for one in lists:
+        choices, labels = one.get("choices"), one.get("labels")
+        if not (isinstance(choices, list) and isinstance(labels, list) and len(choices) == len(labels) == k):
+            continue
+        same = not options or [str(choice).strip() for choice in choices] == [option.strip() for option in options]
+        if same and (right := sum(label == 1 for label in labels)) != 1:
+            raise InputError(where, expected="one right option", got=f"{right} of {k} in its doc", fix=SEVERAL_RIGHT)
+
+
 def _check_accuracy(where: str, acc: Any, scores: list[float], right: int) -> None:
     """Refuse samples whose own accuracy is not that of the likeliest option: several of their options may be right."""
     if acc is None or (isinstance(acc, bool | int | float) and acc == (int(np.argmax(scores)) == right)):
@@ -135,8 +155,7 @@ def _check_accuracy(where: str, acc: Any, scores: list[float], right: int) -> No
         where,
         expected=f"acc {int(int(np.argmax(scores)) == right)}, with option {right} as the only right one",
         got=f"acc {acc:.3g}" if isinstance(acc, int | float) else f"acc '{str(acc)[:20]}'",
-        fix="tasks with several right options cannot be read: log one with a single right option (truthfulqa_mc1), "
-        "or name the field of the right option with label='...' (--label-column)",
+        fix=SEVERAL_RIGHT,
     )
 
 
@@ -153,8 +172,9 @@ def _arguments(sample: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _right(where: str, sample: dict[str, Any], field: str, scores: list[float], options: list[str]) -> int:
     """The number of the right option: by its number or text in the field, else by whether the likeliest was right."""
-    text = str(sample.get(field)).strip()
-    named = _match_options(sample.get(field), text, len(scores), options)
+    target = _single_target(where, field, sample.get(field), options)
+    text = str(target).strip()
+    named = _match_options(target, text, len(scores), options)
     if len(named) == 1:
         return named[0]
     likeliest, acc = int(np.argmax(scores)), sample.get("acc")
@@ -168,6 +188,18 @@ def _right(where: str, sample: dict[str, Any], field: str, scores: list[float], 
         got += ", which is the number of one option and the text of another"
         fix = f"log acc with the samples, or write the number of the right option as a number in {field}"
     raise InputError(where, expected=f"which of {len(scores)} options is right", got=got, fix=fix)
+
+
+def _single_target(where: str, field: str, target: Any, options: list[str]) -> Any:
+    """What the only entry of a list says, [1] or "[1]"; lists of several are refused, other targets stay."""
+    if isinstance(target, str) and LISTED.fullmatch(target.strip()) and target.strip() not in map(str.strip, options):
+        target = [int(number) for number in re.findall(r"\d+", target)]
+    if not isinstance(target, list):
+        return target
+    if len(target) != 1:
+        got = f"{field} {str(target)[:40]}"
+        raise InputError(where, expected="one right option", got=got, fix=SEVERAL_RIGHT)
+    return target[0]
 
 
 def _match_options(target: Any, text: str, k: int, options: list[str]) -> list[int]:

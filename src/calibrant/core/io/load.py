@@ -112,7 +112,7 @@ def _check_streamable(file: Path, columns: Columns) -> None:
             str(file),
             expected="a .parquet, .csv or .jsonl table to stream",
             got=".npz" if file_format(file) == ".npz" else "samples of lm-evaluation-harness",
-            fix="measure it without --stream",
+            fix="give the whole file to a command that reads all rows at once: measure without --stream, or report",
         )
 
 
