@@ -275,11 +275,11 @@ def test_scores_that_rank_right_or_are_random_are_not_called_reversed():
 
 
 def test_the_badge_tells_no_more_than_the_verdict():
-    honest = build(drawn(2000, 1.0), calibrators=["temperature"], resamples=60).models[0]
-    assert verdict.badge(honest) == "no calibration needed"
-    over = build(drawn(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
+    calibrated = build(draw_predictions(2000, 1.0), calibrators=["temperature"], resamples=60).models[0]
+    assert verdict.badge(calibrated) == "no calibration needed"
+    over = build(draw_predictions(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
     assert verdict.badge(over) == "use this"
-    settled = replace(honest, verdict=replace(honest.verdict, state="over"))  # and no calibrator helps
+    settled = replace(calibrated, verdict=replace(calibrated.verdict, state="over"))  # and no calibrator helps
     assert verdict.badge(settled) == "no calibrator significantly helps"
     assert "No calibration: no calibrator has a significantly lower loss" in verdict.choice(settled)
     alike = build(Predictions.from_logits([[3.0, 0.0], [0.0, 2.0]] * 60, [0, 1] * 60), calibrators=["temperature"])
