@@ -1,6 +1,7 @@
 """The honest choice: identity may win, simpler is preferred, the verdict has numbers, and nothing leaks."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import calibrant.repairing.choose as choose_module
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.cross_fit import folds_by_confidence, random_folds
+from calibrant.repairing.bound import bound
 from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, fit_candidate, is_certain
 from calibrant.repairing.cross_fit import cross_fit
 
@@ -481,3 +483,37 @@ def test_the_regret_of_auto_is_small():
                 regrets.append(losses[choice.map.calibrator] - min(losses.values()))
     assert len(regrets) == 60
     assert np.mean(regrets) <= 0.002
+
+
+# -- the same numbers, some rows at a time ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["temperature", "beta", "isotonic", "svs"])
+def test_the_rule_judges_what_cross_fitting_gives(name):
+    p = draw_predictions(300, sharpness=2.0)
+    fold = choose_module.choose_folds(p, None, 0)
+    slow = choose_module.judge(name, choose_module.cross_fit_candidate(p, name, fold))
+    candidate = choose_module.rule_on(p, ["identity", name]).of(name)
+    assert candidate.nll == pytest.approx(slow.mean, rel=1e-14)
+    assert candidate.likelier == pytest.approx(slow.likelier_than(choose_module.judge("identity", p)), rel=1e-11)
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 3.0])
+@pytest.mark.parametrize("name", ["temperature", "beta", "vector"])
+def test_a_bound_looks_at_some_rows_at_a_time(monkeypatch, name, sharpness):
+    p = draw_predictions(200, sharpness=sharpness)
+    whole = fit_candidate(p, name)
+    monkeypatch.setattr("calibrant.repairing.bound.KEEP_ELEMENTS", 7 * p.k)
+    assert fit_candidate(p, name).to_json() == whole.to_json()
+
+
+def test_one_row_that_a_map_makes_surer_bounds_it(monkeypatch):
+    """The last of the rows, so that all blocks are looked at."""
+    p = draw_predictions(40)
+    m = cal.fit(p, "temperature")
+    assert m.parameters["T"] < 100
+    q = Predictions.from_logits(np.vstack([np.zeros((39, 3)), [[1.0, 0.0, 0.0]]]), p.labels)
+    sharper = replace(m, steps=(replace(m.steps[0], weight=np.array(2.0)),))
+    monkeypatch.setattr("calibrant.repairing.bound.KEEP_ELEMENTS", 5 * p.k)
+    assert len(bound(sharper, q).steps) == 2
+    assert len(bound(sharper, q.take(np.arange(39))).steps) == 1

@@ -6,7 +6,9 @@ import numpy as np
 
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves, Mix, Step
+from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.constants import KEEP_ELEMENTS
 
 SURER = 1e-9  # less than this is rounding
 
@@ -25,12 +27,20 @@ def bound(m: Map, p: Predictions) -> Map:
     steps = tuple(_clip(step, least) for step in m.steps)
     if not m.fit.converged:
         steps = (*steps, Mix(T=1.0, weights=np.array([0.0, 1 - 2 * least, 2 * least])))
-    elif steps and not isinstance(steps[-1], Curves) and (m.apply(p).confidence > p.confidence + SURER).any():
+    elif steps and not isinstance(steps[-1], Curves) and _makes_surer(m, p):
         steps = (*steps, _squeeze(least))
     changed = len(steps) > len(m.steps) or any(new is not old for new, old in zip(steps, m.steps, strict=True))
     if not changed:
         return m
     return replace(m, steps=steps, parameters=m.parameters | {"bound": least})
+
+
+def _makes_surer(m: Map, p: Predictions) -> bool:
+    """Whether any row; some rows at a time, until one is found."""
+    return any(
+        (m.apply(p.take(np.arange(p.n)[rows])).confidence > p.confidence[rows] + SURER).any()
+        for rows in pieces(p.n, max(1, KEEP_ELEMENTS // p.k))
+    )
 
 
 def _clip(step: Step, least: float) -> Step:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.core.arrays import Ints
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
@@ -136,8 +136,15 @@ def rule_on(
 ) -> Ruling:
     """What the rule says of these calibrators, "identity" first, by their cross-fitted losses."""
     fold = choose_folds(p, folds, seed)
-    judged = [judge(name, p if name == UNCALIBRATED else cross_fit_candidate(p, name, fold)) for name in names]
-    return decide(judged, keep_argmax=keep_argmax, seed=seed, rows=rows)
+    losses, certain = {name: np.empty(p.n) for name in names[1:]}, dict.fromkeys(names[1:], False)
+    for f in range(int(fold.max()) + 1):
+        inside, outside = p.take(fold == f), p.take(fold != f)  # one after the other fits on the same rows
+        for name in names[1:]:
+            q = fit_candidate(outside, name).apply(inside)
+            losses[name][fold == f] = NLL().rows(q)
+            certain[name] |= is_certain(q)
+    judged = [judge_losses(name, p, losses[name], certain=certain[name]) for name in names[1:]]
+    return decide([judge(names[0], p), *judged], keep_argmax=keep_argmax, seed=seed, rows=rows)
 
 
 def fit_candidate(p: Predictions, name: str) -> Map:
@@ -152,19 +159,24 @@ def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:
 
 def judge(name: str, q: Predictions) -> CandidateLosses:
     """The losses and facts that the rule needs, from predictions that this calibrator gave."""
+    return judge_losses(name, q, NLL().rows(q), certain=is_certain(q))
+
+
+def judge_losses(name: str, p: Predictions, losses: Array, *, certain: bool) -> CandidateLosses:
+    """The same from its losses on these rows."""
     chain = parse_chain(name)
     return CandidateLosses(
         calibrator=name,
-        losses=NLL().rows(q),
+        losses=losses,
         complexity=max(one.complexity for one in chain),
-        keeps_argmax=all(one.keeps(q.task) for one in chain),
-        fits_positives=q.task == "binary" and chain[-1].of_score,
-        weights=q.counts,
-        clusters=q.clusters,
-        certain=is_certain(q),
+        keeps_argmax=all(one.keeps(p.task) for one in chain),
+        fits_positives=p.task == "binary" and chain[-1].of_score,
+        weights=p.counts,
+        clusters=p.clusters,
+        certain=certain,
         without_logit=name == SIGMOID,
-        outcomes=outcomes_of(q),
-        absent=tuple(absent_classes(q).tolist()),
+        outcomes=outcomes_of(p),
+        absent=tuple(absent_classes(p).tolist()),
     )
 
 

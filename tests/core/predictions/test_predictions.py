@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import tracemalloc
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from slow_measures import softmax
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.core.predictions import Predictions
+from calibrant.core.predictions import Predictions, predictions
 
 LOGITS = [[2.0, 0.0, -1.0], [0.0, 1.5, 0.2], [0.1, 0.0, -0.2], [3.0, -1.0, -2.0]]
 PROBS = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.4, 0.35, 0.25], [1.0, 0.0, 0.0]]
@@ -375,3 +376,37 @@ def test_large_predictions_keep_no_views_after_a_measure(monkeypatch):
     q = Predictions.from_logits(rng.normal(size=(500, 3)), rng.integers(0, 3, 500))
     cal.measure(q, "ece", resamples=0)
     assert set(vars(q)) == {"_given_labels", "_score_only", "score_type", "row_data", "values"}
+
+
+# -- many rows --------------------------------------------------------------------------------------
+
+
+def of_many(n=60, k=9, *, probs=False):
+    rng = np.random.default_rng(0)
+    z, y = 3 * rng.normal(size=(n, k)), rng.integers(0, k, size=n)
+    return Predictions.from_probs(softmax(z), y) if probs else Predictions.from_logits(z, y)
+
+
+@pytest.mark.parametrize("probs", [False, True])
+def test_other_confidences_and_probabilities_are_the_same_in_blocks(monkeypatch, probs):
+    small = of_many(probs=probs)
+    q = np.linspace(0.0, 1.0, small.n)
+    monkeypatch.setattr(predictions, "KEEP_ELEMENTS", 0)
+    monkeypatch.setattr(predictions, "CHUNK_ELEMENTS", 7 * small.k)
+    large = of_many(probs=probs)
+    np.testing.assert_allclose(large.probs, small.probs, rtol=1e-15)
+    np.testing.assert_allclose(large.with_confidence(q).values, small.with_confidence(q).values, rtol=1e-14)
+    assert np.array_equal(large.with_confidence(q).predicted, small.predicted)
+
+
+def test_other_confidences_of_many_rows_take_the_memory_of_the_result():
+    p = of_many(5000, 1000)
+    q = np.full(p.n, 0.5)
+    _ = p.confidence
+    tracemalloc.start()
+    try:
+        result = p.with_confidence(q)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 1.2 * result.values.nbytes

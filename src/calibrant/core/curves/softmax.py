@@ -100,14 +100,14 @@ def entropy_of(probs: Array) -> Array:
 
 
 def share_out(
-    probs: Array, predicted: Ints, q: Array, exists: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None" = None
-) -> Array:
-    """Probabilities with q for the class predicted: the other classes are rescaled to share what is left.
+    shares: Array, predicted: Ints, q: Array, exists: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None" = None
+) -> None:
+    """Give these probabilities q for the class predicted, in place: the other classes are rescaled to share the rest.
 
     `exists` says which options a row has, where rows differ in that.
     """
-    n, k = probs.shape
-    rows, shares = np.arange(n), probs.copy()
+    n, k = shares.shape
+    rows = np.arange(n)
     shares[rows, predicted] = 0.0
     rest = shares.sum(axis=1)  # and not 1 - confidence, which keeps no digits when the confidence is nearly 1
     tiny = (rest > 0) & (rest < SMALLEST)  # dividing by it would overflow
@@ -121,7 +121,6 @@ def share_out(
         there = exists[spread]
         shares[spread] = there * ((1 - q[spread]) / (there.sum(axis=1) - 1))[:, None]
     shares[rows, predicted] = q
-    return shares
 
 
 def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed: Closed) -> Bins | None:

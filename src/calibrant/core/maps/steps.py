@@ -12,6 +12,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import scale, without_absent
+from calibrant.core.predictions.row_data import ScoreType
 
 # The predicted class only (of binary predictions the positive one), each class its own, all classes the same.
 Scope = Literal["top", "classes", "shared"]
@@ -98,7 +99,7 @@ class Curves(Step):
     name: ClassVar[str] = "curves"
 
     def __call__(self, p: Predictions) -> Predictions:
-        return _rescore(p, self.scope, p.probs, self._value)
+        return _rescore(p, self.scope, "probs", self._value)
 
     def _value(self, scores: Array, c: int) -> Array:
         x, y = self.x[c], self.y[c]
@@ -119,7 +120,7 @@ class Sigmoid(Step):
     name: ClassVar[str] = "sigmoid"
 
     def __call__(self, p: Predictions) -> Predictions:
-        return _rescore(p, self.scope, p.logits.astype(np.float64) if self.on == "logits" else p.probs, self._value)
+        return _rescore(p, self.scope, "logits" if self.on == "logits" else "probs", self._value)
 
     def _value(self, scores: Array, c: int) -> Array:
         from scipy.special import expit
@@ -138,14 +139,17 @@ class Sigmoid(Step):
         return np.asarray(a * np.log(s) - b * np.log1p(-s) + constant + square * np.log(s / (1 - s)) ** 2)
 
 
-def _rescore(p: Predictions, scope: Scope, scores: Array, value: Any) -> Predictions:
+def _rescore(p: Predictions, scope: Scope, on: ScoreType, value: Any) -> Predictions:
     """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised.
 
     Of binary predictions "top" is the positive class.
     """
-    if scope == "top":
-        judged = scores[:, 1] if p.task == "binary" else scores[np.arange(p.n), p.predicted]
+    if scope == "top" and p.task != "binary":
+        judged = p.confidence if on == "probs" else p.logits[np.arange(p.n), p.predicted].astype(np.float64)
         return p.with_confidence(np.clip(value(judged, 0), 0.0, 1.0))
+    scores = p.probs if on == "probs" else p.logits.astype(np.float64)
+    if scope == "top":
+        return p.with_confidence(np.clip(value(scores[:, 1], 0), 0.0, 1.0))
     probs = np.stack([value(scores[:, c], c if scope == "classes" else 0) for c in range(p.k)], axis=1)
     total = probs.sum(axis=1, keepdims=True)
     probs = np.where(total > 0, probs / np.where(total > 0, total, 1.0), 1 / p.k)

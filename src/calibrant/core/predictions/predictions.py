@@ -331,8 +331,15 @@ class Predictions:
         if self.task == "binary":
             both = np.stack([1 - confidence, confidence], axis=1)
             return self.with_values(both, "probs", replace(self.row_data, predicted=None))
-        probs = share_out(self.probs, self.predicted, confidence, self.row_data.exists)
-        return self.with_values(probs, "probs", replace(self.row_data, predicted=self.predicted))
+        probs, predicted, exists = np.empty((self.n, self.k)), self.predicted, self.row_data.exists
+        _ = self._kept_probs  # here once, not in every thread
+
+        def work(rows: slice) -> None:
+            probs[rows] = self._probs(rows)
+            share_out(probs[rows], predicted[rows], confidence[rows], None if exists is None else exists[rows])
+
+        run_pieces(work, pieces(self.n, self._chunk_rows), probs.size)
+        return self.with_values(probs, "probs", replace(self.row_data, predicted=predicted))
 
     # -- data of rows ----------------------------------------------------------------------------
 
@@ -576,7 +583,15 @@ class Predictions:
         """(n, k) in float64; kept when small, computed anew when large."""
         if self._kept_probs is not None:
             return self._kept_probs
-        return np.concatenate([block for _, block in self.prob_rows()])
+        if self.score_type == "probs":
+            return np.asarray(self.values, dtype=np.float64)
+        probs, _ = np.empty((self.n, self.k)), self._top  # here once, not in every thread
+
+        def work(rows: slice) -> None:
+            probs[rows] = self._probs(rows)
+
+        run_pieces(work, pieces(self.n, self._chunk_rows), probs.size)
+        return probs
 
     def logits_of(self, classes: Ints) -> Array:
         """Logits of some classes, (n, len(classes)), in float64, without computing the others."""
@@ -666,7 +681,7 @@ class Predictions:
             return self._kept_probs[rows, classes]
         block = self.values[rows, classes]
         if self.score_type == "probs":
-            return block.astype(np.float64)
+            return block.astype(np.float64, copy=False)
         return softmax_of(block, self._top.largest[rows], self._top.total[rows])
 
     @cached_property
