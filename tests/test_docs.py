@@ -307,3 +307,15 @@ def test_pages_name_real_tests_and_files():
     for page in build.PAGES:
         for path in re.findall(r"`((?:tests|tools|docs|src|examples|benchmarks)/[\w/.]+\w)`", page.read_text()):
             assert os.path.exists(ROOT / path), f"{page.name} speaks of {path}, which is not there"
+
+
+def test_the_table_of_gamma_has_the_columns_that_its_tool_writes():
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    pytest.importorskip("torch")
+    spec = spec_from_file_location("meta_doubts", ROOT / "tools" / "meta_doubts.py")
+    tool = module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    head = tool.table([]).splitlines()[0]
+    assert head.endswith("| spread over test images, best epoch | least to most, best epoch |")
+    assert head in (ROOT / "docs" / "meta.md").read_text()

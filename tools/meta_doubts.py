@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "meta.md"
 MARKERS = ("<!-- written by tools/meta_doubts.py -->\n", "<!-- end of table -->")
 EPOCHS = (3, 6, 9, 12)
+OF_IMAGES = ("spread over test images", "least to most")  # of the weights that the plan selects, of the best epoch
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def measured(data: str, method: str, seed: int) -> dict[str, Any]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Markdown: a line a training."""
     head = [f"mean gamma, epoch {epoch}" for epoch in EPOCHS]
-    titles = ["data", "training", "seed", "steps clipped", *head, "spread over test images", "least to most"]
+    titles = ["data", "training", "seed", "steps clipped", *head, *(f"{what}, best epoch" for what in OF_IMAGES)]
     lines = [f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
     for row in rows:
         means = [f"{mean:.2f}" for mean in row["means"]]

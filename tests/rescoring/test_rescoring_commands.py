@@ -223,3 +223,17 @@ def test_predictions_go_into_the_folder_of_the_run(folder, tmp_path, monkeypatch
             main()
         assert (end.value.code or 0) == code
     assert (tmp_path / "run" / "density-ratio.npz").is_file()
+
+
+@pytest.mark.parametrize("refused_by", ["confidences that are no numbers", "a folder in the place of a file"])
+def test_a_confidnet_that_is_refused_leaves_nothing(folder, tmp_path, refused_by):
+    """A real training: one at an absurd rate ends with NaN, the results of another cannot be written."""
+    from calibrant.rescoring.confidnet import rescore_by_confidnet
+
+    lr, out = (1e20, tmp_path / "out") if "numbers" in refused_by else (1e-4, tmp_path / "out")
+    names = [] if "numbers" in refused_by else ["test.npz"]
+    for name in names:
+        (out / name).mkdir(parents=True)
+    with pytest.raises(cal.InputError, match="numbers" if not names else r"test\.npz: expected"):
+        rescore_by_confidnet(folder, cal.ConfidNet(epochs=1, lr=lr), out, device="cpu")
+    assert sorted(file.name for file in out.glob("*")) == names

@@ -45,6 +45,14 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         raise _unwritable(path, number) from error
 
 
+def check_place(path: str | Path) -> None:
+    """Refuse a path that is a folder, a socket or the like, before the work whose result would be written there."""
+    try:
+        _is_stream(Path(path))
+    except OSError as error:
+        raise _unwritable(path, error.errno or errno.EIO) from error
+
+
 def _open_stream(path: str, flags: int) -> int:
     """Open a pipe or a device; a pipe that nobody comes to read is an error, where waiting might never end."""
     last = time.monotonic() + READER_SECONDS

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from calibrant.core.arrays import Array
 from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.files import check_place, write_whole
 from calibrant.core.json import read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
@@ -25,6 +25,7 @@ from calibrant.rescorers._confidnet_rows import look
 
 OnEpoch = Callable[[dict[str, Any]], None]
 STATE = "state.safetensors"  # in the folder of a fit: what it continues from
+WEIGHTS, FACTS = "confidnet.safetensors", "confidnet.json"
 
 
 class ConfidenceHead(nn.Module):
@@ -114,8 +115,11 @@ class ConfidNet(Rescorer):
     ) -> tuple["FittedConfidNet", dict[str, Predictions]]:
         """Learn from the images of the part `learn`; the fit and the predictions of all parts are written to run.out.
 
-        The run's own predictions are read and compared with its images before the fit, which may take hours.
+        The run's own predictions are read and compared with its images, and the places of the files to be written are
+        looked at, before the fit, which may take hours.
         """
+        for name in (STATE, WEIGHTS, FACTS, *(f"{part}.npz" for part in run.judged)):
+            check_place(run.out / name)
         before = {part: run.predictions(part) for part in run.judged}
         images = {part: run.batches(part, 256) for part in run.judged}
         for part, p in before.items():
@@ -172,13 +176,13 @@ class FittedConfidNet(nn.Module):
         tensors = checkpoint.name_tensors("head", self.head.state_dict())
         tensors |= {} if self.clone is None else checkpoint.name_tensors("clone", self.clone.state_dict())
         facts = {"calibrant_confidnet": 1, **self.facts}
-        checkpoint.save(folder / "confidnet.safetensors", tensors, facts)
-        write_whole(folder / "confidnet.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
+        checkpoint.save(folder / WEIGHTS, tensors, facts)
+        write_whole(folder / FACTS, lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
 
     @classmethod
     def load(cls, folder: str | Path, network: nn.Module) -> "FittedConfidNet":
         """What `save` wrote, around the classifier that it was fitted to."""
-        file = Path(folder) / "confidnet.safetensors"
+        file = Path(folder) / WEIGHTS
         tensors, facts = checkpoint.load(file)
         if not isinstance(facts, dict) or facts.pop("calibrant_confidnet", None) != 1:
             raise InputError(str(file), expected="a ConfidNet, version 1", got="another", fix="update calibrant")
