@@ -142,8 +142,9 @@ def test_the_demo_works_and_says_how_to_train(tmp_path):
     assert (tmp_path / "demo" / "report.html").stat().st_size > 100_000
 
 
-def test_a_command_that_needs_torch_says_so_in_one_line(tmp_path):
-    code, out, error = run(RUN, "train", "demo", "--out", tmp_path / "run", cwd=tmp_path)
+@pytest.mark.parametrize("command", ["train demo", "study run losses --scale smoke"])
+def test_a_command_that_needs_torch_says_so_in_one_line(command, tmp_path):
+    code, out, error = run(RUN, *command.split(), "--out", tmp_path / "run", cwd=tmp_path)
     assert (code, out) == (2, "")
     assert "pip install 'calibrant[train]'" in error
     assert error.count("\n") == 1

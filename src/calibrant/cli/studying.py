@@ -42,6 +42,7 @@ def plans(as_json: Json = False) -> None:
 
 
 @commands.command()
+@needs_train()
 def plan(
     name: PlanName,
     scale: Scale = "paper",
@@ -52,11 +53,10 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a plan would run, what is shared, and how long it would take, before anything starts."""
-    with needs_train():
-        from calibrant.studying.estimate import estimate
-        from calibrant.studying.expand_plan import needs_code
-        from calibrant.studying.plan_files import find_plan, plans_folder, read_plan
-        from calibrant.studying.validate_plan import check_plan
+    from calibrant.studying.estimate import estimate
+    from calibrant.studying.expand_plan import needs_code
+    from calibrant.studying.plan_files import find_plan, plans_folder, read_plan
+    from calibrant.studying.validate_plan import check_plan
 
     study_plan = read_plan(name, scale=scale)
     file = find_plan(name)
@@ -69,6 +69,7 @@ def plan(
 
 
 @commands.command()
+@needs_train()
 def run(
     name: PlanName,
     out: Annotated[Path, typer.Option("--out", "-o", help="the study's folder")],
@@ -85,8 +86,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a plan; interrupted at any point, the same command continues and computes only what is missing."""
-    with needs_train():
-        from calibrant.studying.study import open_plan
+    from calibrant.studying.study import open_plan
 
     if shard and on != "local":
         raise InputError("--shard", expected="no --on beside it", got=f"--on {on}", fix="leave one of them out")
@@ -99,6 +99,7 @@ def run(
 
 
 @commands.command()
+@needs_train()
 def retry(
     folder: Folder,
     on: Annotated[str, typer.Option(help="local, local:N, ray or ray://HOST:PORT")] = "local",
@@ -109,19 +110,18 @@ def retry(
     as_json: Json = False,
 ) -> None:
     """Try failed jobs again."""
-    with needs_train():
-        from calibrant.studying.study import open_study
+    from calibrant.studying.study import open_study
 
     sizes = {"limit": limit, **_sizes(on, cpus, gpus)}
     _run(open_study(folder), on, sizes, as_json, retry=True)
 
 
 @commands.command()
+@needs_train()
 def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
     """Show how far a study is, and what failed."""
-    with needs_train():
-        from calibrant.core.text.number_format import wrap
-        from calibrant.studying.study import open_study
+    from calibrant.core.text.number_format import wrap
+    from calibrant.studying.study import open_study
 
     progress = open_study(folder).status()
     if as_json:
@@ -138,6 +138,7 @@ def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
 
 
 @commands.command()
+@needs_train()
 def table(
     folder: Folder,
     measure: Annotated[
@@ -154,9 +155,8 @@ def table(
     as_json: Json = False,
 ) -> None:
     """Means and standard deviations over seeds, or all rows."""
-    with needs_train():
-        from calibrant.studying.study import open_study
-        from calibrant.studying.tables import render_table
+    from calibrant.studying.study import open_study
+    from calibrant.studying.tables import render_table
 
     chosen = choose_format(form, as_json, FORMATS)
     study = open_study(folder)
@@ -176,11 +176,11 @@ def table(
 
 
 @commands.command()
+@needs_train()
 def claims(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
     """Judge every claim of the plan: held, did not hold, depends on the data set, or inconclusive."""
-    with needs_train():
-        from calibrant.studying.study import open_study
-        from calibrant.studying.tables import claims_in_words
+    from calibrant.studying.study import open_study
+    from calibrant.studying.tables import claims_in_words
 
     study = open_study(folder)
     if as_json:
@@ -189,6 +189,7 @@ def claims(folder: Folder, allow_code: AllowCode = False, as_json: Json = False)
 
 
 @commands.command()
+@needs_train()
 def page(
     folder: Folder,
     out: Annotated[Path, typer.Option("--out", "-o", help="the HTML file to write")],
@@ -196,9 +197,8 @@ def page(
     as_json: Json = False,
 ) -> None:
     """Write one page: tables with the published numbers beside ours, claims with verdicts, figures."""
-    with needs_train():
-        from calibrant.studying.page import save_page
-        from calibrant.studying.study import open_study
+    from calibrant.studying.page import save_page
+    from calibrant.studying.study import open_study
 
     save_page(open_study(folder), out)
     if as_json:
