@@ -173,3 +173,15 @@ def test_the_room_can_be_called(p, tmp_path):
     r.save(tmp_path / "r.json")
     assert json.loads((tmp_path / "r.json").read_text())["title"] == "mine"
     assert r.models[0].verdict.headline in str(r)
+
+
+def test_figures_drawn_ahead_are_the_same(monkeypatch):
+    monkeypatch.setattr(contents_by_task, "figures", lambda task, costs: ("risk_coverage", "correctness_roc"))
+    rng = np.random.default_rng(0)
+    p = Predictions.from_logits(rng.normal(size=(60, 3)), rng.integers(0, 3, size=60))
+    later, ahead = (pictures.compute({"model": p}, draw_ahead=ahead) for ahead in (False, True))
+    assert [figure.figure for figure in ahead] == ["risk_coverage", "correctness_roc", "decomposition"]
+    assert all(figure.svg is None for figure in later)
+    assert all(figure.svg is not None for figure in ahead)
+    assert ahead == later
+    assert [svg.result() for svg in pictures.svgs(ahead)] == [svg.result() for svg in pictures.svgs(later)]

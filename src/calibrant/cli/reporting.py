@@ -56,7 +56,8 @@ def report(
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
-    if out is not None and check_out(out).suffix.lower() in (".html", ".pdf"):
+    draws = out is not None and check_out(out).suffix.lower() in (".html", ".pdf")
+    if draws:
         engine.start()
     command = command_line(sys.argv[1:])
     with status("reading") as step:
@@ -85,6 +86,7 @@ def report(
                 sources=_sources(models, named, "judged on") + _sources(others, fits, "fitted on"),
                 command=command,
                 on_step=step,
+                draw_ahead=draws,
             )
         if out is not None:
             step(f"writing {visible(out.name)}")

@@ -64,12 +64,14 @@ def build(
     sources: Sequence[SourceFile] | None = None,
     command: str | None = None,
     on_step: OnStep | None = None,
+    draw_ahead: bool = False,
 ) -> Report:
     """A report of one model or several on the same rows, or of what an accumulator has summed.
 
     Calibrators are fitted on `fit_on` (one for each model, by name); without it they are cross-fitted, and the report
     says so. The one to use is chosen by the rule of `choose`; `keep_argmax` lets only those win that cannot change a
-    prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none).
+    prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none). With
+    `draw_ahead` figures are drawn while others are computed, for a page that will be written.
     """
     if isinstance(models, Accumulator | Accumulators):
         needs_rows = {"fit_on": fit_on, "groups": groups, "cost": cost, "class_names": class_names, "with": calibrators}
@@ -122,7 +124,8 @@ def build(
             (model, trials), name = *results.values(), next(iter(named))
             in_figures = {name: first} if model.repair is None else {"uncalibrated": first, model.repair: trials.after}
         options.on_step("figures")
-        figures = pictures.compute(in_figures, costs=options.rule is not None and options.rule.fn is not None)
+        costs = options.rule is not None and options.rule.fn is not None
+        figures = pictures.compute(in_figures, costs=costs, draw_ahead=draw_ahead)
     few_words = "" if few is None else sampled_words(first.n, all_rows, seed)
     if notes := tuple(note for note in (left_out, few_words) if note):
         looked_at = [replace(model, cautions=(*notes, *model.cautions)) for model in looked_at]

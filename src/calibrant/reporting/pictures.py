@@ -2,8 +2,10 @@
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from calibrant.core.errors import InputError
@@ -28,20 +30,32 @@ VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "-
 }
 
 
-def compute(models: Mapping[str, Predictions], *, costs: bool = False) -> tuple[FigureData, ...]:
-    """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
-    figures = []
+def compute(
+    models: Mapping[str, Predictions], *, costs: bool = False, draw_ahead: bool = False
+) -> tuple[FigureData, ...]:
+    """The rows and the words of every figure wanted; one that these rows do not allow is left out.
+
+    With `draw_ahead` a figure is drawn while the next is computed.
+    """
+    figures = _compute(models, costs)
+    if not draw_ahead:
+        return tuple(figures)
+    with _one_thread() as engine:
+        return tuple(replace(figure, svg=_begin(figure, engine)) for figure in figures)
+
+
+def _compute(models: Mapping[str, Predictions], costs: bool) -> Iterator[FigureData]:
     for name in contents_by_task.figures(next(iter(models.values())).task, costs=costs):
         figure = CATALOGUE.make(name)
         assert isinstance(figure, PredictionFigure)
         try:
             rows = figure.data(models)
-            figures.append(FigureData(name, figure.title, figure.words(rows), rows))
+            words = figure.words(rows)
         except InputError:  # for instance a ROC where every prediction is right
             continue
+        yield FigureData(name, figure.title, words, rows)
     if all(p.n * p.k <= DECOMPOSED_ELEMENTS and p.n >= FOLDS for p in models.values()):
-        figures.append(_decomposition(models))
-    return tuple(figures)
+        yield _decomposition(models)
 
 
 def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
@@ -60,12 +74,23 @@ def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
 
 def svgs(figures: Sequence[FigureData]) -> list[Future[str]]:
     """Figures of the report as inline SVG to come: one is drawn while the next is described, the last ones later."""
-    engine, jobs = ThreadPoolExecutor(1), []
-    for figure in figures:
-        chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
-        jobs.append(engine.submit(_draw, chart, figure.words, name))
-    engine.shutdown(wait=False)
-    return jobs
+    with _one_thread() as engine:
+        return [figure.svg or _begin(figure, engine) for figure in figures]
+
+
+def _begin(figure: FigureData, engine: ThreadPoolExecutor) -> Future[str]:
+    chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
+    return engine.submit(_draw, chart, figure.words, name)
+
+
+@contextmanager
+def _one_thread() -> Iterator[ThreadPoolExecutor]:
+    """It goes on with what it was given after the block has ended."""
+    engine = ThreadPoolExecutor(1)
+    try:
+        yield engine
+    finally:
+        engine.shutdown(wait=False)
 
 
 def inline(figure: str, rows: list[Row], words: str, *, name: str) -> str:

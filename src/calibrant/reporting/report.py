@@ -1,5 +1,6 @@
 """The values of a report: frozen and ready for JSON. `build` computes them; pages and tables only read them."""
 
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -156,6 +157,7 @@ class FigureData:
     title: str
     words: str
     rows: list[dict[str, Any]] = field(metadata=NOT_IN_JSON, compare=False)
+    svg: Future[str] | None = field(default=None, metadata=NOT_IN_JSON, compare=False, repr=False)  # if drawn ahead
 
 
 @dataclass(frozen=True, kw_only=True)
