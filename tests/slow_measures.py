@@ -138,8 +138,8 @@ def avgce(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sor
 
 
 def mce(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort", min_count=1):
-    result = filled(make_bins(top_label(probs, labels), bins, scheme, closed, mass_rule))
-    return max([abs_gap(members) for members in result if len(members) >= min_count], default=0.0)
+    full = filled(make_bins(top_label(probs, labels), bins, scheme, closed, mass_rule))
+    return max([abs_gap(members) for members in full if len(members) >= min_count], default=0.0)
 
 
 def debiased(probs, labels, bins=15, scheme="mass", closed="right", mass_rule="sort"):
@@ -323,9 +323,9 @@ def reliability(probs, labels, bins=15, scheme="width", closed="right", mass_rul
 
 def resolution(probs, labels, bins=15, scheme="width", closed="right", mass_rule="sort"):
     pairs = top_label(probs, labels)
-    result = filled(make_bins(pairs, bins, scheme, closed, mass_rule))
-    kept = [pair for members in result for pair in members]
-    return math.fsum(len(members) / len(pairs) * (accuracy_in(members) - accuracy_in(kept)) ** 2 for members in result)
+    full = filled(make_bins(pairs, bins, scheme, closed, mass_rule))
+    kept = [pair for members in full for pair in members]
+    return math.fsum(len(members) / len(pairs) * (accuracy_in(members) - accuracy_in(kept)) ** 2 for members in full)
 
 
 def uncertainty(probs, labels):
@@ -410,9 +410,9 @@ def mean_precision(positives, negatives):
         return math.nan
     total, recall_before = 0.0, 0.0
     for threshold in sorted({*positives, *negatives}, reverse=True):
-        result = sum(score >= threshold for score in positives)
+        above = sum(score >= threshold for score in positives)
         false = sum(score >= threshold for score in negatives)
-        recall, precision = result / len(positives), result / (result + false)
+        recall, precision = above / len(positives), above / (above + false)
         total += (recall - recall_before) * precision
         recall_before = recall
     return total

@@ -37,25 +37,25 @@ def problems(source: str, file: str) -> list[str]:
     room = Path(file).parts[0].removesuffix(".py")
     if room not in LEVEL:
         return [f"{room} is in no layer: add the room to LAYERS"]
-    result, below_torch = [], file.startswith("core/torch/")
+    messages, below_torch = [], file.startswith("core/torch/")
     for node, early in imports(ast.parse(source)):
         for module in targets(node):
             top, _, rest = module.partition(".")
             where = f"line {node.lineno}: {file} imports {module or 'a relative name'}"
             other = rest.partition(".")[0] if rest.partition(".")[0] in LEVEL else "__init__"
             if not top:
-                result.append(f"{where}: write the whole name, calibrant.{room}...")
+                messages.append(f"{where}: write the whole name, calibrant.{room}...")
             elif top == "calibrant" and other != room and LEVEL[other] <= LEVEL[room]:
-                result.append(f"{where}: imports point down only")
+                messages.append(f"{where}: imports point down only")
             elif top == "calibrant" and other != room and any(part.startswith("_") for part in rest.split(".")[1:]):
-                result.append(f"{where}: a private name of another room; what two rooms need sinks to core")
+                messages.append(f"{where}: a private name of another room; what two rooms need sinks to core")
             elif rest.startswith("core.torch") and not below_torch and early and room not in WITH_TORCH:
-                result.append(f"{where} when it is loaded: this room works without torch")
+                messages.append(f"{where} when it is loaded: this room works without torch")
             elif top.startswith(TORCH) and room not in WITH_TORCH and not below_torch:
-                result.append(f"{where}: this room works without torch")
+                messages.append(f"{where}: this room works without torch")
             elif room == "core" and not below_torch and early and top in LATE_IN_CORE:
-                result.append(f"{where} when it is loaded: import it inside the function that needs it")
-    return result
+                messages.append(f"{where} when it is loaded: import it inside the function that needs it")
+    return messages
 
 
 def imports(tree: ast.AST, early: bool = True) -> Iterator[tuple[Any, bool]]:

@@ -33,7 +33,7 @@ CITING = [
 
 
 def test_every_citation_leads_to_an_anchor():
-    cited = [(file, *result) for file in CITING for result in CITATION.findall(file.read_text())]
+    cited = [(file, *citation) for file in CITING for citation in CITATION.findall(file.read_text())]
     assert len(cited) > 20
     lost = [f"{file.relative_to(ROOT)}: {page}#{anchor}" for file, page, anchor in cited if not _exists(page, anchor)]
     assert not lost

@@ -149,11 +149,11 @@ def test_a_map_of_the_template_survives_the_disk(repairer, tmp_path, p):
 @pytest.mark.parametrize("kind", NEW)
 def test_every_template_follows_the_style(new, kind, tmp_path):
     pytest.importorskip("ruff")
-    result = new.make(kind, "bold_claims", root=tmp_path)
+    file = new.make(kind, "bold_claims", root=tmp_path)
     for command in (["format", "--check"], ["check"]):
         config = ROOT / "pyproject.toml"
         done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(config), str(result)],
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(config), str(file)],
             capture_output=True,
             text=True,
             check=False,

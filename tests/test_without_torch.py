@@ -102,7 +102,7 @@ FILES = sorted(
 def test_a_test_that_needs_an_extra_skips_itself(file, needy):
     """pytest.importorskip("torch") before the first import that needs it."""
     text = file.read_text()
-    skips = {result[1]: text[: result.start()].count("\n") for result in SKIP.finditer(text)}
+    skips = {match[1]: text[: match.start()].count("\n") for match in SKIP.finditer(text)}
     for node in ast.parse(text).body:
         for module in imported(node):
             extra = needy.get(module, module.partition(".")[0])

@@ -153,12 +153,12 @@ def spline(scores, hits, new, knots=6):
 
 def minimised(loss, gradient, start, bounds=None):
     """A general optimiser, pushed as far as it goes."""
-    result = start
+    optimum = start
     for _ in range(3):
-        result = minimize(
-            loss, result, jac=gradient, bounds=bounds, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-13}
+        optimum = minimize(
+            loss, optimum, jac=gradient, bounds=bounds, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-13}
         ).x
-    return result
+    return optimum
 
 
 def logistic(features, targets, bounds=None):

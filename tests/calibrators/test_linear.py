@@ -60,8 +60,8 @@ def slow(z, y, shape, penalty=lambda w, b: 0.0, *, seed=0):
         return plain + [(penalty(*split(x + m)) - penalty(*split(x - m))) / (2 * step) for m in moves]
 
     start = np.random.default_rng(seed).normal(size=size + k)
-    result = minimize(objective, start, jac=gradient, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
-    return result.fun, *split(result.x)
+    optimum = minimize(objective, start, jac=gradient, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    return optimum.fun, *split(optimum.x)
 
 
 def centred(w, b):
@@ -128,11 +128,11 @@ def test_odir_objective_is_its_slow_twin(strength, size):
         return strength / (k * (k - 1)) * off + strength / k * (b @ b)
 
     value, w, b = slow(p.logits, p.labels, "matrix", penalty)
-    result = fit_linear(p.logits, p.labels, "matrix", penalty=_odir.odir(strength, strength, k))
-    assert result.fit.converged
-    assert result.objective == pytest.approx(value, abs=1e-8)
-    np.testing.assert_allclose(result.weight, w, atol=1e-3)
-    np.testing.assert_allclose(result.bias, b, atol=1e-3)
+    fitted = fit_linear(p.logits, p.labels, "matrix", penalty=_odir.odir(strength, strength, k))
+    assert fitted.fit.converged
+    assert fitted.objective == pytest.approx(value, abs=1e-8)
+    np.testing.assert_allclose(fitted.weight, w, atol=1e-3)
+    np.testing.assert_allclose(fitted.bias, b, atol=1e-3)
 
 
 @pytest.mark.parametrize("select", ["cross_validation", "cal_ece"])
@@ -195,9 +195,9 @@ def test_any_start_reaches_the_optimum(shape, penalty, solver, monkeypatch):
     best = fit_linear(p.logits, p.labels, shape, penalty=penalty)
     for scale in (0.1, 1.0, 5.0, 200.0):
         w, b = scale * rng.normal(size=(3,) if shape == "vector" else (3, 3)), scale * rng.normal(size=3)
-        result = fit_linear(p.logits, p.labels, shape, penalty=penalty, begin=LinearFit(w, b, 0.0, Fit()))
-        assert result.fit.converged, result.fit
-        assert result.objective == pytest.approx(best.objective, abs=1e-8)
+        fitted = fit_linear(p.logits, p.labels, shape, penalty=penalty, begin=LinearFit(w, b, 0.0, Fit()))
+        assert fitted.fit.converged, fitted.fit
+        assert fitted.objective == pytest.approx(best.objective, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["vector", "matrix", "svs", "sms", "ms_odir", "dirichlet"])
@@ -321,17 +321,17 @@ def test_certified_temperature(T):
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     p = Predictions.from_logits(z * T, y)
     m = cal.fit(p, "temperature")
-    result, low, high = (m.parameters[name] for name in ("T", "T_low", "T_high"))
+    fitted_T, low, high = (m.parameters[name] for name in ("T", "T_low", "T_high"))
     assert m.fit.converged
     assert m.fit.diagnosis == "converged"
     assert m.fit.gradient < 1e-9
     assert low < T < high
-    assert low < result < high
-    q = softmax(p.logits / result, axis=1)
-    slope = ((q * p.logits).sum(axis=1) - p.logits[np.arange(p.n), y]).mean() / result
+    assert low < fitted_T < high
+    q = softmax(p.logits / fitted_T, axis=1)
+    slope = ((q * p.logits).sum(axis=1) - p.logits[np.arange(p.n), y]).mean() / fitted_T
     assert abs(slope) < 1e-9
     one = cal.fit(Predictions.from_logits(z, y), "temperature").parameters["T"]
-    assert result == pytest.approx(one * T, rel=1e-6)
+    assert fitted_T == pytest.approx(one * T, rel=1e-6)
 
 
 @pytest.mark.parametrize(

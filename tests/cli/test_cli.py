@@ -102,8 +102,8 @@ def test_compare_shows_whole_intervals_whatever_the_names(tmp_path):
     for name in names:
         rows = zip(rng.uniform(0.5, 1, 60).round(3), rng.integers(0, 2, 60), strict=True)
         (tmp_path / name).write_text("confidence,correct\n" + "".join(f"{c},{y}\n" for c, y in rows))
-    result = run("compare", *(tmp_path / name for name in names), "-m", "ece", "-m", "ece:scheme=mass")
-    table = result.stdout
+    output = run("compare", *(tmp_path / name for name in names), "-m", "ece", "-m", "ece:scheme=mass")
+    table = output.stdout
     assert max(map(len, table.splitlines())) <= 80
     assert table.count("]") == 2
     assert table.count("inconclusive") == 2

@@ -41,15 +41,15 @@ MEASURED = ["-m", "ece", "-m", "brier", "-m", "gap", "--resamples", 0, "--json"]
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_two_classes_by_their_columns(folder, suffix):
     options = ["--score-column", "p", "--label-column", "y", "--positive", "yes"]
-    result = values(run("measure", folder / f"t.{suffix}", *options, *MEASURED))
+    expected = values(run("measure", folder / f"t.{suffix}", *options, *MEASURED))
     t = pl.read_parquet(folder / "t.parquet")
-    assert result[2] == pytest.approx(t["p"].mean() - t["right"].mean())
+    assert expected[2] == pytest.approx(t["p"].mean() - t["right"].mean())
     options = ["--score-column", "z", "--override", "logit_score=true", "--label-column", "right"]
-    assert values(run("measure", folder / f"t.{suffix}", *options, *MEASURED)) == pytest.approx(result)
+    assert values(run("measure", folder / f"t.{suffix}", *options, *MEASURED)) == pytest.approx(expected)
     streamed = run(
         "measure", folder / f"t.{suffix}", *options, "--stream", "--override", "batch_rows=30", "-m", "gap", "--json"
     )
-    assert values(streamed) == pytest.approx(result[2:])
+    assert values(streamed) == pytest.approx(expected[2:])
 
 
 def test_weights_clusters_and_ids(folder):

@@ -201,8 +201,8 @@ def test_sums_continue_from_their_state(tmp_path):
     rows[2000:].write_csv(other)
     out = run("measure", other, "--stream", "--state", state, "--json").stdout
     whole = cal.measure(cal.Predictions.from_confidence(rows["confidence"], rows["correct"]), "ece", resamples=0)
-    [result] = json.loads(out)
-    assert (result["n"], result["value"]) == (3000, pytest.approx(whole.value))
+    [row] = json.loads(out)
+    assert (row["n"], row["value"]) == (3000, pytest.approx(whole.value))
     assert "--measure ece, as it began with" in run(*measure, "-m", "nll", code=2).stderr
     assert "no --group-column, as it began with" in run(*measure, "--group-column", "segment", code=2).stderr
     rows[5:100].write_csv(file)

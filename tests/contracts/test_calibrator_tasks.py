@@ -107,12 +107,12 @@ def test_whole_weights_are_repeated_rows(spec, task):
     other = of_task(spec, task, seed=1)(everyone)
     if spec.partition(":")[0] in BY_FOLDS:
         w = np.full(N, 3)
-        result, repeated = fit(build(everyone, weights=w), spec), fit(build(everyone), spec)
+        weighted, repeated = fit(build(everyone, weights=w), spec), fit(build(everyone), spec)
     else:
-        result, repeated = fit(build(everyone, weights=w), spec), fit(build(np.repeat(everyone, w)), spec)
+        weighted, repeated = fit(build(everyone, weights=w), spec), fit(build(np.repeat(everyone, w)), spec)
     tolerance = BY_SEARCH.get(spec.partition(":")[0], 1e-9)
-    np.testing.assert_allclose(result.apply(other).probs, repeated.apply(other).probs, atol=tolerance, rtol=0)
-    assert result.fit.converged == repeated.fit.converged
+    np.testing.assert_allclose(weighted.apply(other).probs, repeated.apply(other).probs, atol=tolerance, rtol=0)
+    assert weighted.fit.converged == repeated.fit.converged
 
 
 @pytest.mark.parametrize(("spec", "task"), [pair for pair in PAIRS if pair[1] in ("classes", "binary")])
@@ -230,8 +230,8 @@ def test_fingerprints_of_many_rows_hold_the_smallest_hashes(distinct):
 
     rng = np.random.default_rng(9)
     p = Predictions.binary(rng.normal(size=distinct)[rng.integers(0, distinct, 40_000)], np.zeros(40_000), logits=True)
-    result, (hashes, counts) = Fingerprint.of(p), np.unique(_hash_rows(p), return_counts=True)
-    assert min(KEPT // 4, len(hashes)) <= len(result.hashes) <= KEPT
-    np.testing.assert_array_equal(result.hashes, hashes[: len(result.hashes)])
-    np.testing.assert_array_equal(result.counts, counts[: len(result.hashes)])
-    assert result.share_seen(p) == 1.0
+    fingerprint, (hashes, counts) = Fingerprint.of(p), np.unique(_hash_rows(p), return_counts=True)
+    assert min(KEPT // 4, len(hashes)) <= len(fingerprint.hashes) <= KEPT
+    np.testing.assert_array_equal(fingerprint.hashes, hashes[: len(fingerprint.hashes)])
+    np.testing.assert_array_equal(fingerprint.counts, counts[: len(fingerprint.hashes)])
+    assert fingerprint.share_seen(p) == 1.0

@@ -181,11 +181,11 @@ def test_same_data_same_map(spec):
 def test_does_not_see_the_order_of_rows(spec):
     p, other = data(spec), data(spec, seed=1)
     order = np.random.default_rng(2).permutation(p.n)
-    result, again = fit(p, spec).apply(other), fit(p.take(order), spec).apply(other)
+    calibrated, again = fit(p, spec).apply(other), fit(p.take(order), spec).apply(other)
     if last(spec).picks:
-        assert abs(result.true_log_prob.mean() - again.true_log_prob.mean()) < 0.05
+        assert abs(calibrated.true_log_prob.mean() - again.true_log_prob.mean()) < 0.05
     else:
-        assert same(result, again, 1e-5 if last(spec).complexity > 1 else 1e-7)
+        assert same(calibrated, again, 1e-5 if last(spec).complexity > 1 else 1e-7)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,12 +38,12 @@ def every_piece_is_worth_it(monkeypatch):
 
 def within(seconds, work):
     """The result of work in a thread of its own; a deadlock fails instead of hanging."""
-    result = []
-    thread = threading.Thread(target=lambda: result.append(work()), daemon=True)
+    outputs = []
+    thread = threading.Thread(target=lambda: outputs.append(work()), daemon=True)
     thread.start()
     thread.join(seconds)
     assert not thread.is_alive(), "deadlock"
-    return result[0]
+    return outputs[0]
 
 
 # -- how many -------------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ def of(image, kind="PNG", **options):
 def test_every_mode_becomes_grey_or_rgb(mode, channels):
     picture = Picture(6, 5, channels)
     image = Image.new(mode, (5, 6))
-    result = decode(of(image, "TIFF" if mode == "CMYK" else "PNG"), picture)
-    assert result.shape == (6, 5, channels)
-    assert result.dtype == np.uint8
+    pixels = decode(of(image, "TIFF" if mode == "CMYK" else "PNG"), picture)
+    assert pixels.shape == (6, 5, channels)
+    assert pixels.dtype == np.uint8
 
 
 def test_sixteen_bits_are_scaled_not_clipped():
@@ -40,8 +40,8 @@ def test_sixteen_bits_are_scaled_not_clipped():
 def test_a_palette_with_transparency_is_no_trouble():
     image = Image.new("P", (4, 4))
     image.putpalette([10, 20, 30] * 256)
-    result = decode(of(image, transparency=b"\x00" * 4), Picture(4, 4, 3))
-    assert result[0, 0].tolist() == [10, 20, 30]
+    pixels = decode(of(image, transparency=b"\x00" * 4), Picture(4, 4, 3))
+    assert pixels[0, 0].tolist() == [10, 20, 30]
 
 
 def test_an_image_of_the_right_size_is_left_alone():
@@ -55,8 +55,8 @@ def test_a_crop_is_the_centre_of_the_image(height, width):
     """A ramp along the longer side: its middle value stays in the middle."""
     ramp = np.linspace(0, 255, max(height, width)).astype(np.uint8)
     image = np.broadcast_to(ramp if width > height else ramp[:, None], (height, width))[..., None].repeat(3, axis=2)
-    result = decode(("x", lambda: encoded(image)), Picture(32, 32, 3, "crop", 8 / 7)).astype(float)
-    along = result.mean(axis=(0, 2) if width > height else (1, 2))
+    pixels = decode(("x", lambda: encoded(image)), Picture(32, 32, 3, "crop", 8 / 7)).astype(float)
+    along = pixels.mean(axis=(0, 2) if width > height else (1, 2))
     assert along.mean() == pytest.approx(127.5, abs=255 / 32)
     share = 32 / (32 * 8 / 7 * max(height, width) / min(height, width))
     assert along[-1] - along[0] == pytest.approx(255 * share, abs=255 / 16)
@@ -109,8 +109,8 @@ def test_a_pipe_among_the_images_does_not_hang(tmp_path):
 
 def test_many_keep_their_order():
     images = [np.full((4, 4, 3), i, dtype=np.uint8) for i in range(40)]
-    result = decode_many([("x", lambda i=i: encoded(i)) for i in images], Picture(4, 4, 3))
-    assert result[:, 0, 0, 0].tolist() == list(range(40))
+    pixels = decode_many([("x", lambda i=i: encoded(i)) for i in images], Picture(4, 4, 3))
+    assert pixels[:, 0, 0, 0].tolist() == list(range(40))
 
 
 def test_colour_anywhere_makes_a_set_rgb():

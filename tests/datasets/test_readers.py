@@ -148,10 +148,10 @@ def test_real_cifar10_from_parquet(spec, cache):
     assert loaded.images.shape == (10_000, 32, 32, 3)
     assert np.bincount(loaded.labels).tolist() == [1000] * 10
     assert everything(loaded).mean() / 255 == pytest.approx(np.mean(make("cifar10").mean), abs=0.01)
-    (result,) = cache.iterdir()
-    before = result.stat().st_mtime_ns
+    (cache_file,) = cache.iterdir()
+    before = cache_file.stat().st_mtime_ns
     assert same(loaded, dataset.load("test"))
-    assert result.stat().st_mtime_ns == before
+    assert cache_file.stat().st_mtime_ns == before
 
 
 # -- sets shifted from CIFAR ----------------------------------------------------------------------

@@ -52,19 +52,19 @@ def test_sizes(how, expected):
 @pytest.mark.parametrize("how", ["8:1:1", "9:1", "first 45000:5000", "first 8:1:1", "7:2:1"])
 @pytest.mark.parametrize("n", [50_000, 1003, 37])
 def test_parts_of_the_training_images_are_disjoint_and_cover_them(how, n):
-    result = split(Numbered(n=n), how, seed=3)
-    ids = np.concatenate([part.ids for part in (result.train, result.val, result.meta) if part is not None])
+    splits = split(Numbered(n=n), how, seed=3)
+    ids = np.concatenate([part.ids for part in (splits.train, splits.val, splits.meta) if part is not None])
     assert np.array_equal(np.sort(ids), np.arange(n))
-    for part in (result.train, result.val):
+    for part in (splits.train, splits.val):
         assert np.array_equal(part.labels, part.ids % 10)
         rows = np.array([0, len(part) - 1])
         assert np.array_equal(part.images[rows].reshape(-1), part.ids[rows] % 256)
 
 
 def test_first_takes_the_validation_images_from_the_end():
-    result = split(Numbered(), "first 45000:5000", seed=0)
-    assert np.array_equal(result.train.ids, np.arange(45_000))
-    assert np.array_equal(result.val.ids, np.arange(45_000, 50_000))
+    splits = split(Numbered(), "first 45000:5000", seed=0)
+    assert np.array_equal(splits.train.ids, np.arange(45_000))
+    assert np.array_equal(splits.val.ids, np.arange(45_000, 50_000))
 
 
 @pytest.mark.parametrize("how", ["8:1:1", "9:1", "half test"])
@@ -81,12 +81,12 @@ def test_the_order_of_shares_is_train_val_meta():
 
 @pytest.mark.parametrize(("test", "k"), [(10_000, 10), (101, 3), (9, 4)])
 def test_half_of_the_test_images_is_half_of_every_class(test, k):
-    result = split(Numbered(test=test, k=k), "half test", seed=5)
-    both = np.concatenate([result.val.ids, result.test.ids])
+    splits = split(Numbered(test=test, k=k), "half test", seed=5)
+    both = np.concatenate([splits.val.ids, splits.test.ids])
     assert np.array_equal(np.sort(both), np.arange(test))
-    counts = [np.bincount(part.labels, minlength=k) for part in (result.val, result.test)]
+    counts = [np.bincount(part.labels, minlength=k) for part in (splits.val, splits.test)]
     assert np.abs(counts[0] - counts[1]).max() <= 1
-    assert abs(len(result.val) - len(result.test)) <= 1
+    assert abs(len(splits.val) - len(splits.test)) <= 1
 
 
 @pytest.mark.parametrize("how", ["", "8:1:1:1", "90%", "first", "8-1-1", "half", "first half test", "8:1:", "-8:1"])

@@ -74,10 +74,10 @@ def test_the_guarantee_fails_at_most_as_often_as_it_may(kind, n, r, record_prope
     rng, failed, shares = np.random.default_rng(0), 0, []
     for _ in range(SETS):
         s, y = kind(rng, n)
-        result = answered_rows(Curve.sort(s, y), r, 1 - DELTA)
-        shares.append(result.share)
-        if result.threshold is not None:
-            failed += errors[np.searchsorted(-scores, -result.threshold, side="right") - 1] > r + 3e-4
+        answered = answered_rows(Curve.sort(s, y), r, 1 - DELTA)
+        shares.append(answered.share)
+        if answered.threshold is not None:
+            failed += errors[np.searchsorted(-scores, -answered.threshold, side="right") - 1] > r + 3e-4
     print(f"\n{kind.__name__} n={n} r={r}: failed {failed / SETS:.3f}, answered {np.mean(shares):.3f}")
     assert failed / SETS <= DELTA
     if kind is beta:
@@ -141,10 +141,10 @@ def test_the_guarantee_of_clusters_fails_at_most_as_often_as_it_may(kind, cluste
     for _ in range(SETS):
         s, right, cluster = clustered_answers(rng, kind, clusters, size, agree)
         curve = Curve.sort(s, right)
-        result = answered_clusters(curve, cluster[curve.order], r, 1 - DELTA)
-        failed += fails(result.threshold)
+        answered = answered_clusters(curve, cluster[curve.order], r, 1 - DELTA)
+        failed += fails(answered.threshold)
         naive += fails(answered_rows(curve, r, 1 - DELTA).threshold)
-        shares.append(result.share)
+        shares.append(answered.share)
     line = f"failed {failed / SETS:.3f}, answered {np.mean(shares):.3f}; as independent rows failed {naive / SETS:.3f}"
     print(f"\n{kind} {clusters} x {size} agree={agree} r={r}: {line}")
     assert failed / SETS <= DELTA

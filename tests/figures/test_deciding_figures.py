@@ -21,9 +21,9 @@ def v_set(n=200):
     [(0.1, 0.36111111, 0.35), (0.3, 0.26428571, 0.16428571), (0.5, 0.18, -0.17)],
 )
 def test_net_benefit_of_the_test_set(threshold, value, on_all):
-    result = net_benefit(v_set(), threshold)
-    assert (result.value, result.all) == pytest.approx((value, on_all), abs=1e-8)
-    assert result.low < result.value < result.high
+    benefit = net_benefit(v_set(), threshold)
+    assert (benefit.value, benefit.all) == pytest.approx((value, on_all), abs=1e-8)
+    assert benefit.low < benefit.value < benefit.high
 
 
 def test_net_benefit_counts_weights_and_clusters():

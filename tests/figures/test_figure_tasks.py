@@ -98,9 +98,9 @@ def test_the_areas_are_the_measures():
 
 
 def test_models_of_two_shapes_are_refused():
-    result = tasks()
+    by_task = tasks()
     with pytest.raises(InputError, match="draw them one by one"):
-        compute("reliability", {"a": result["binary"], "b": result["confidence"]})
+        compute("reliability", {"a": by_task["binary"], "b": by_task["confidence"]})
 
 
 @pytest.mark.parametrize("name", ["reliability", "confidence_density"])

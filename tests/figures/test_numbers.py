@@ -213,11 +213,11 @@ def test_gaps_of_a_class_sum_to_its_error(name, data, make_data):
     p = make_data(data)
     rows = make(f"{name}:classes={p.k},bins=8").data({"m": p})
     per_class = cal.measures.make("classwise:bins=8").per_class(p)
-    result = sums(rows)
-    assert sorted(result) == list(range(p.k))
-    for c, total in result.items():
+    gaps = sums(rows)
+    assert sorted(gaps) == list(range(p.k))
+    for c, total in gaps.items():
         assert total == pytest.approx(per_class[c], abs=1e-12)
-    assert np.mean(list(result.values())) == pytest.approx(cal.measures.make("classwise:bins=8")(p), abs=1e-12)
+    assert np.mean(list(gaps.values())) == pytest.approx(cal.measures.make("classwise:bins=8")(p), abs=1e-12)
     errors = [row["error"] for row in rows]
     assert errors == sorted(errors, reverse=True)
 

@@ -188,7 +188,7 @@ class Typist:
 
     def _apply(self) -> list[str]:
         self.clean = False
-        result = self.folder / "made.json"
+        map_file = self.folder / "made.json"
         if self.chance(0.8):
             code, *_ = run(
                 [
@@ -199,14 +199,14 @@ class Typist:
                     "--resamples",
                     "5",
                     "--out",
-                    str(result),
+                    str(map_file),
                 ]
             )
             assert code == 0
             if self.chance(0.6):
-                result.write_bytes(mutated(result.read_bytes(), self.rng))
+                map_file.write_bytes(mutated(map_file.read_bytes(), self.rng))
         out = self.folder / self.one(["q.npz", "q.csv", "q.parquet", "q.txt", "[/a].npz", "x\x1b.csv"])
-        return [str(result), self.file(), "--out", str(out)]
+        return [str(map_file), self.file(), "--out", str(out)]
 
     def _plot(self) -> list[str]:
         typed = [self.value(FIGURES[:2], FIGURES), self.file()]

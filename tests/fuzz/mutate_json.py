@@ -32,24 +32,24 @@ def mutated_text(text: str, rng: Rng) -> bytes:
 
 def mutated_bytes(data: bytes, rng: Rng) -> bytes:
     """Bytes flipped, cut, doubled, left out or put in."""
-    result = bytearray(data)
+    damaged = bytearray(data)
     for _ in range(rng.integers(1, 4)):
-        at = int(rng.integers(0, len(result) + 1))
-        to = min(len(result), at + int(rng.integers(1, 40)))
+        at = int(rng.integers(0, len(damaged) + 1))
+        to = min(len(damaged), at + int(rng.integers(1, 40)))
         match rng.integers(0, 6):
             case 0:
-                result[at : at + 1] = bytes([int(rng.integers(0, 256))])
+                damaged[at : at + 1] = bytes([int(rng.integers(0, 256))])
             case 1:
-                del result[at:to]
+                del damaged[at:to]
             case 2:
-                result[at:at] = result[at:to]
+                damaged[at:at] = damaged[at:to]
             case 3:
-                del result[at:]
+                del damaged[at:]
             case 4:
-                result[at:at] = rng.bytes(int(rng.integers(1, 9)))
+                damaged[at:at] = rng.bytes(int(rng.integers(1, 9)))
             case _:
-                result[at : at + 1] = b'0123456789.-e[]{}",:'[int(rng.integers(0, 20)) :][:1]
-    return bytes(result)
+                damaged[at : at + 1] = b'0123456789.-e[]{}",:'[int(rng.integers(0, 20)) :][:1]
+    return bytes(damaged)
 
 
 def mutated_npz(data: bytes, rng: Rng) -> bytes:
@@ -63,11 +63,11 @@ def mutated_npz(data: bytes, rng: Rng) -> bytes:
         arrays["facts"] = np.array(facts.replace("\0", " "))  # numpy's text ends there
     else:
         name = _pick(rng, [name for name in arrays if name != "facts"])
-        result = _damage(arrays[name], rng)
-        if result is None:
+        damaged = _damage(arrays[name], rng)
+        if damaged is None:
             del arrays[name]
         else:
-            arrays[name] = result
+            arrays[name] = damaged
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
     return stream.getvalue()

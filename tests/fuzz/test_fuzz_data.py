@@ -51,7 +51,7 @@ class Evil:
 def trained_networks() -> dict:
     """A file of one network as the benchmark writes it."""
     sets = ("x-valid", "ori-test")
-    result = {
+    trainings = {
         "train_acc1es": {0: 20.0, 1: 30.0},
         "train_losses": {0: 2.0, 1: 1.5},
         "params": np.float64(0.129306),
@@ -65,7 +65,7 @@ def trained_networks() -> dict:
         "net_state_dict": None,
     }
     arch = spaces.make("topology").find("7")
-    results = {("cifar10", 777): result, ("cifar100", 111): {**result, "eval_names": ["x-valid"]}}
+    results = {("cifar10", 777): trainings, ("cifar100", 111): {**trainings, "eval_names": ["x-valid"]}}
     return OrderedDict([("02", {"arch_index": 7, "arch_str": arch, "all_results": results})])
 
 
@@ -116,8 +116,8 @@ def read_a_network(rng, folder):
             assert one.config == spaces.make(one.space).index(one.arch)
 
     how = ended(look)
-    result = accuracies(folder)
-    assert (len(result.skipped), result.table.height) == ((1, 0) if how == "refused" else (0, len(rows)))
+    table = accuracies(folder)
+    assert (len(table.skipped), table.table.height) == ((1, 0) if how == "refused" else (0, len(rows)))
     assert nothing_ran(folder)
     return how
 
@@ -142,11 +142,11 @@ def read_a_batch(rng, folder):
     file.write_bytes(pickle.dumps(batch, int(rng.integers(1, 5))) if whole else pickled(batch, rng))
 
     def look():
-        result = read_pickled(file)
-        assert plain_only(dict(result))
+        batch = read_pickled(file)
+        assert plain_only(dict(batch))
         if whole:
-            np.testing.assert_array_equal(result["data"], numbers)
-            assert result["labels"] == [1, 2, 0, 1]
+            np.testing.assert_array_equal(batch["data"], numbers)
+            assert batch["labels"] == [1, 2, 0, 1]
 
     how = ended(look)
     assert how == "right" or not whole
@@ -196,13 +196,13 @@ def open_a_data_set(rng, folder):
         (place / name).write_bytes(damaged_data(name, whole_data(form)[name], rng))
 
     def look():
-        result = datasets.make(spec, str(place)).load(part)
-        assert result.images.dtype == np.uint8
-        assert result.images.ndim == 4
-        assert len(result.images) == len(result.labels) > 0
-        assert ((result.labels >= 0) & (result.labels < k)).all()
-        assert int(np.asarray(result.images).sum()) >= 0  # every page of a mapped file can be read
-        assert expected is None or result.images.shape == expected.shape
+        loaded = datasets.make(spec, str(place)).load(part)
+        assert loaded.images.dtype == np.uint8
+        assert loaded.images.ndim == 4
+        assert len(loaded.images) == len(loaded.labels) > 0
+        assert ((loaded.labels >= 0) & (loaded.labels < k)).all()
+        assert int(np.asarray(loaded.images).sum()) >= 0  # every page of a mapped file can be read
+        assert expected is None or loaded.images.shape == expected.shape
 
     how = ended(look)
     assert nothing_ran(folder)
@@ -216,8 +216,8 @@ def damaged_data(name: str, data: bytes, rng: np.random.Generator) -> bytes:
         with np.load(io.BytesIO(data)) as archive:
             arrays = {key: archive[key] for key in archive.files if key.startswith("test")}
         key = pick(rng, list(arrays))
-        result = mutate._damage(arrays[key], rng)
-        arrays |= {} if result is None else {key: result}
+        damaged = mutate._damage(arrays[key], rng)
+        arrays |= {} if damaged is None else {key: damaged}
         stream = io.BytesIO()
         np.savez(stream, **arrays)
         return stream.getvalue()
@@ -302,8 +302,8 @@ def ask_a_table(rng, folder):
         file.write_bytes(mutated(file.read_bytes(), rng))
 
     def look():
-        result = query(open_table(file), pick(rng, SQL))
-        assert result.width >= 1
+        table = query(open_table(file), pick(rng, SQL))
+        assert table.width >= 1
         [answer] = answer_all(read_networks([file]), [f"{pick(rng, ASKED)}:resamples=5"])
         assert answer.verdict in ("agrees", "differs", "inconclusive")
         numbers = [value for one in answer.numbers for value in vars(one).values() if isinstance(value, float)]

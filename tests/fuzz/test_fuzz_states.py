@@ -167,11 +167,11 @@ def try_accumulator(file: Path) -> None:
     if a.n == 0:
         return
     for spec in a.specs:
-        result = a.measure(spec)
+        measurement = a.measure(spec)
         low, high = cal.measures.make(spec).bounds
-        assert low - 1e-6 <= result.value <= high + 1e-6, result
-        assert np.isfinite([result.value, result.low, result.high]).all(), result
-        assert result.low <= result.high
+        assert low - 1e-6 <= measurement.value <= high + 1e-6, measurement
+        assert np.isfinite([measurement.value, measurement.low, measurement.high]).all(), measurement
+        assert measurement.low <= measurement.high
     assert sum(part.sum() for part in a.histogram) == a.n
     assert cal.Accumulator.from_json(a.to_json()).to_json() == a.to_json()
 
@@ -214,9 +214,9 @@ def try_keyed(file: Path) -> None:
     each = cal.Accumulators.load(file)
     for _, one in each.items():
         for spec in one.specs if one.n else ():
-            result = one.measure(spec)
-            assert np.isfinite([result.value, result.low, result.high]).all(), result
-            assert result.low <= result.high
+            measurement = one.measure(spec)
+            assert np.isfinite([measurement.value, measurement.low, measurement.high]).all(), measurement
+            assert measurement.low <= measurement.high
     assert cal.Accumulators.from_json(each.to_json()).to_json() == each.to_json()
 
 

@@ -82,21 +82,21 @@ def open_a_run(rng, folder):
     (run / name).write_bytes(damaged_file(name, whole_run()[name], rng))
 
     def look():
-        result = open_run(run)
-        log = result.log
+        opened = open_run(run)
+        log = opened.log
         assert log.height >= 0
-        for p in (result.val, result.test):
+        for p in (opened.val, opened.test):
             assert is_valid(p)
-        assert Recipe.from_dict(result.recipe.to_dict()) == result.recipe
-        assert not any(would_run(spec, model=key == "model") for key, spec in name_entries(result.recipe).items())
-        network = result.network()
+        assert Recipe.from_dict(opened.recipe.to_dict()) == opened.recipe
+        assert not any(would_run(spec, model=key == "model") for key, spec in name_entries(opened.recipe).items())
+        network = opened.network()
         x = torch.zeros(
-            2, result.shape.channels, result.shape.size, result.shape.size, dtype=next(network.parameters()).dtype
+            2, opened.shape.channels, opened.shape.size, opened.shape.size, dtype=next(network.parameters()).dtype
         )
         with torch.no_grad():  # finite weights may still overflow: predictions of such a network are refused
             logits = network(x).double().numpy()
         p = Predictions.from_logits(logits, [0, 0], allow_few_rows=True)
-        assert (p.n, p.k) == (2, result.shape.classes)
+        assert (p.n, p.k) == (2, opened.shape.classes)
         assert is_valid(p)
 
     how = ended(look)
@@ -143,13 +143,13 @@ def read_a_recipe(rng, folder):
     changes = [pick(rng, CHANGES)] if rng.random() < 0.3 else []
 
     def look():
-        result = read_recipe(name, changes)
-        assert Recipe.from_dict(result.to_dict()) == result
-        assert 0 <= result.epochs <= 1_000_000
-        assert np.isfinite(result.optimizer.lr)
+        recipe = read_recipe(name, changes)
+        assert Recipe.from_dict(recipe.to_dict()) == recipe
+        assert 0 <= recipe.epochs <= 1_000_000
+        assert np.isfinite(recipe.optimizer.lr)
         assert not any(
             would_run(spec, model=key == "model")
-            for key, spec in name_entries(result).items()
+            for key, spec in name_entries(recipe).items()
             if "model=" not in str(changes)
         )
 

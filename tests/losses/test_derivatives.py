@@ -103,8 +103,8 @@ def test_second_derivatives_agree_in_every_way(name):
         dual = forward_ad.make_dual(z.clone().requires_grad_(), direction)
         (slopes,) = torch.autograd.grad(loss(dual, y), dual, create_graph=True)
         by_dual = forward_ad.unpack_dual(slopes).tangent
-    for result in (torch.einsum("ijkl,kl->ij", hessian, direction), by_jvp, by_dual):
-        assert torch.allclose(result, expected, rtol=1e-9, atol=1e-12)
+    for product in (torch.einsum("ijkl,kl->ij", hessian, direction), by_jvp, by_dual):
+        assert torch.allclose(product, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -83,8 +83,8 @@ def test_copies_in_one_cluster_widen_the_interval():
         assert wide.high - wide.low == pytest.approx(true.high - true.low, rel=0.15)
         assert narrow.high - narrow.low < 0.5 * (wide.high - wide.low)
     other = Predictions.from_logits(z[many] * 2, y[many], clusters=many)
-    result, apart = (
+    clustered, apart = (
         compare(together, other, "nll"),
         compare(plain, Predictions.from_logits(z[many] * 2, y[many]), "nll"),
     )
-    assert result.high - result.low > 2 * (apart.high - apart.low)
+    assert clustered.high - clustered.low > 2 * (apart.high - apart.low)

@@ -17,11 +17,11 @@ ALL_RIGHT = {
 
 @pytest.mark.parametrize("p", ALL_RIGHT.values(), ids=ALL_RIGHT)
 def test_no_interval_has_zero_width(p):
-    for result in [*cal.measure_all(p), *cal.measure_all(p, ["error", "debiased", "resolution", "uncertainty"])]:
-        if result.low is not None:
-            assert result.high - result.low > 1e-6, result
+    for m in [*cal.measure_all(p), *cal.measure_all(p, ["error", "debiased", "resolution", "uncertainty"])]:
+        if m.low is not None:
+            assert m.high - m.low > 1e-6, m
         else:
-            assert result.reason or np.isnan(result.value)
+            assert m.reason or np.isnan(m.value)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])

@@ -122,9 +122,9 @@ def test_cross_fitted_losses_of_maps_that_give_logits_are_exact():
     logits[:, 0] = 2.0
     logits[0] = [0.0, 200.0, 0.0]
     p = cal.Predictions.from_logits(logits, np.zeros(40, dtype=int))
-    result = cross_fit(p, "identity")
-    logs = result.true_log_prob
-    assert result.score_type == "logits"
+    q = cross_fit(p, "identity")
+    logs = q.true_log_prob
+    assert q.score_type == "logits"
     assert logs[0] == pytest.approx(-200)
 
 

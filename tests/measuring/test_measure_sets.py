@@ -128,25 +128,25 @@ def test_ks_of_lower_ranks_equals_a_plain_loop(p):
 
 def test_study_columns_has_the_same_numbers_without_the_words(p):
     unsure = cal.Predictions.from_logits(np.zeros((100, 10)), np.zeros(100, dtype=int))
-    result = study_columns(p, ood={"svhn": unsure})
+    columns = study_columns(p, ood={"svhn": unsure})
     rows = {m.measure: m.value for m in cal.measure_set(p, "benchmark102", ood={"svhn": unsure})}
-    assert list(result)[:101] == list(rows)
-    assert {name: result[name] for name in rows} == rows
+    assert list(columns)[:101] == list(rows)
+    assert {name: columns[name] for name in rows} == rows
     for column, spec in (BIN_BASED | OTHERS).items():
-        assert result[f"pre_{column}"] == pytest.approx(cal.measure(p, spec, resamples=0).value, abs=1e-14)
+        assert columns[f"pre_{column}"] == pytest.approx(cal.measure(p, spec, resamples=0).value, abs=1e-14)
     fit_on, _ = p.split(0.2, seed=777)
-    assert result["T"] == find_temperature(fit_on).T
-    assert result["accuracy"] == p.correct.mean()
-    assert result["correct_confidence"] == p.confidence[p.correct].mean()
-    assert result["incorrect_confidence"] == p.confidence[~p.correct].mean()
-    assert result["hcs"] == cal.harmonic_score(result["accuracy"], result["pre_ECE_15"])
+    assert columns["T"] == find_temperature(fit_on).T
+    assert columns["accuracy"] == p.correct.mean()
+    assert columns["correct_confidence"] == p.confidence[p.correct].mean()
+    assert columns["incorrect_confidence"] == p.confidence[~p.correct].mean()
+    assert columns["hcs"] == cal.harmonic_score(columns["accuracy"], columns["pre_ECE_15"])
 
 
 def test_study_columns_of_a_constant_network():
     """Only the class counts decide: no temperature, ECE 0 at chance."""
     labels = np.arange(200) % 4
-    result = study_columns(cal.Predictions.from_logits(np.zeros((200, 4)), labels))
-    assert (result["accuracy"], result["T"], result["pre_ECE_15"]) == (0.25, 1.0, 0.0)
-    assert result["hcs"] == pytest.approx(0.4)
+    columns = study_columns(cal.Predictions.from_logits(np.zeros((200, 4)), labels))
+    assert (columns["accuracy"], columns["T"], columns["pre_ECE_15"]) == (0.25, 1.0, 0.0)
+    assert columns["hcs"] == pytest.approx(0.4)
     all_right = cal.Predictions.from_logits(5 * np.eye(4)[labels], labels)
     assert np.isnan(study_columns(all_right)["incorrect_confidence"])

@@ -76,8 +76,8 @@ def test_differences_have_the_noise_of_a_paired_bootstrap():
         for name in draws:
             draws[name].append(np.subtract(*(cal.measures.make(name)(p) for p in reversed(pair))))
     for name, noise in measured.items():
-        result = contrast(noise, weights)
-        assert (result.high - result.low) / 3.92 == pytest.approx(np.std(draws[name]), rel=0.25)
+        difference = contrast(noise, weights)
+        assert (difference.high - difference.low) / 3.92 == pytest.approx(np.std(draws[name]), rel=0.25)
     alone = measure_models(a, QuestionDraws(400, 3), measures=("accuracy",))["accuracy"]
     unpaired = np.hypot(*(alone.straight[:, i].std() for i in (0, 1)))
     assert (alone.straight[:, 1] - alone.straight[:, 0]).std() < 0.95 * unpaired

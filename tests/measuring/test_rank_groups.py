@@ -87,8 +87,8 @@ def test_a_contrast_of_calibration_errors_takes_the_safe_side():
     kinked = np.abs(straight)
     noise = ModelNoise(value=np.array([0.1, 0.13]), low=kinked[0], high=kinked[0], straight=straight, kinked=kinked)
     weights = np.array([-1.0, 1.0])
-    result, plain = contrast(noise, weights), contrast(noise_of([0.1, 0.13], straight), weights)
-    assert result.low < plain.low < plain.high < result.high
-    assert result.p_value > plain.p_value
+    safe, plain = contrast(noise, weights), contrast(noise_of([0.1, 0.13], straight), weights)
+    assert safe.low < plain.low < plain.high < safe.high
+    assert safe.p_value > plain.p_value
     exact = 2 * stats.norm.sf(0.03 / (straight[:, 1] - straight[:, 0]).std())
     assert plain.p_value == pytest.approx(exact, rel=0.1)

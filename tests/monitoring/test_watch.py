@@ -46,11 +46,11 @@ def test_the_numbers_of_the_definition(tolerance):
 def test_it_is_the_slow_path_however_it_is_cut(mode, cuts):
     p = stream(1500, off=0.1, seed=3)
     path, logs = slowly(p.score, p.outcome, 0.02, mode)
-    result, at = [], start()
+    parts, at = [], start()
     for rows in np.split(np.arange(p.n), cuts):
         part, at = follow(at, p.score[rows], p.outcome[rows].astype(float), 0.02, mode)
-        result.append(part)
-    assert np.concatenate(result) == pytest.approx(path, rel=1e-10)
+        parts.append(part)
+    assert np.concatenate(parts) == pytest.approx(path, rel=1e-10)
     assert at == pytest.approx(logs, abs=1e-9)
 
 

@@ -164,11 +164,11 @@ def test_a_network_without_its_copies_stands_for_all_of_them():
     own = ours.filter(pl.col("data") == "cifar10")
     repeated = [own[c].to_numpy().repeat(own["copies"].to_numpy()) for c in ("accuracy", "pre_ECE_15")]
     [answer] = answer_all(ours, ["accuracy"])
-    [result] = [
+    [number] = [
         n for n in answer.numbers if n.where == "cifar10, all with copies" and n.name == "tau of accuracy and ECE"
     ]
-    assert result.value == pytest.approx(kendall(*repeated))
-    assert result.networks == own["copies"].sum() > 60
+    assert number.value == pytest.approx(kendall(*repeated))
+    assert number.networks == own["copies"].sum() > 60
     assert {p.networks for p in answer.populations} == {60}
     table = in_our_columns(networks(60), "x")  # half of them are no firsts: the table has its copies itself
     assert table["copies"].to_list() == [1] * 120
@@ -206,8 +206,8 @@ def test_searches_of_a_whole_space_find_what_is_there():
 def test_the_lowest_ece_is_the_best(file):
     table = pl.read_parquet(file)
     own = table.filter((pl.col("space") == "size") & (pl.col("data") == "cifar100"))
-    [result] = search_table(table, by=["random"], goal="ece", budget=40, seeds=2, space="size", data="cifar100")
-    assert result.mean == pytest.approx(own["pre_ECE_15"].min())
+    [search] = search_table(table, by=["random"], goal="ece", budget=40, seeds=2, space="size", data="cifar100")
+    assert search.mean == pytest.approx(own["pre_ECE_15"].min())
 
 
 def test_search_commands_print_and_draw(file, tmp_path):

@@ -53,20 +53,20 @@ def here(monkeypatch):
 
 
 def test_networks_are_trained_once_and_searches_go_on(here, tmp_path):
-    result = live_search.search_live(tmp_path, **OPTIONS)
-    tried = {trial.arch for walk in result.walks for trial in walk.trials}
-    assert [len(walk.trials) for walk in result.walks] == [4, 4]
-    assert here.started == result.trained == len(tried) < 8  # the same seed: the first networks of both are the same
-    assert sorted(result.table["arch"]) == sorted(tried)
-    by_arch = dict(zip(result.table["arch"], result.table["hcs"], strict=True))
-    for walk in result.walks:
+    search = live_search.search_live(tmp_path, **OPTIONS)
+    tried = {trial.arch for walk in search.walks for trial in walk.trials}
+    assert [len(walk.trials) for walk in search.walks] == [4, 4]
+    assert here.started == search.trained == len(tried) < 8  # the same seed: the first networks of both are the same
+    assert sorted(search.table["arch"]) == sorted(tried)
+    by_arch = dict(zip(search.table["arch"], search.table["hcs"], strict=True))
+    for walk in search.walks:
         assert all(trial.value == by_arch[trial.arch] for trial in walk.trials)
         assert walk.best("hcs").value == max(trial.value for trial in walk.trials)
     again = live_search.search_live(tmp_path, **OPTIONS)
-    assert (again.walks, again.trained) == (result.walks, 0)
+    assert (again.walks, again.trained) == (search.walks, 0)
     more = live_search.search_live(tmp_path, **{**OPTIONS, "budget": 5})
-    assert [walk.trials[:4] for walk in more.walks] == [walk.trials for walk in result.walks]
-    assert more.trained == here.started - result.trained <= 2
+    assert [walk.trials[:4] for walk in more.walks] == [walk.trials for walk in search.walks]
+    assert more.trained == here.started - search.trained <= 2
 
 
 def test_only_different_networks_are_tried_and_children_differ_in_one_place(here, tmp_path):
@@ -79,9 +79,9 @@ def test_only_different_networks_are_tried_and_children_differ_in_one_place(here
 
 def test_the_lowest_ece_is_the_best_and_failures_are_worth_nothing(here, tmp_path):
     here.broken = "nor_conv_3x3~0"
-    result = live_search.search_live(tmp_path, **{**OPTIONS, "goal": "ece"})
-    assert result.failed > 0
-    for walk in result.walks:
+    search = live_search.search_live(tmp_path, **{**OPTIONS, "goal": "ece"})
+    assert search.failed > 0
+    for walk in search.walks:
         values = [trial.value for trial in walk.trials]
         assert walk.best("ece").value == min(values) < math.inf
         assert [math.isinf(v) for v in values] == [here.broken in trial.arch for trial in walk.trials]

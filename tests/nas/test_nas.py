@@ -130,10 +130,10 @@ def test_jobs_are_seeded_and_differ_by_network_and_data(jobs):
 def test_out_of_distribution_images_fit_the_network():
     like = datasets.make("fashion_mini:shrink=2").load("test")
     colour = Part(np.zeros((5, 32, 32, 3), dtype=np.uint8) + 200, np.zeros(5, dtype=np.int64), ("a",))
-    result = columns._fit_images(colour, like)
-    assert result.images.shape == (5, 14, 14, 1)
-    assert np.unique(result.images).tolist() == [200]
-    assert result.classes == like.classes
+    part = columns._fit_images(colour, like)
+    assert part.images.shape == (5, 14, 14, 1)
+    assert np.unique(part.images).tolist() == [200]
+    assert part.classes == like.classes
     assert "fashion" not in columns.ood_for("fashion_mini:shrink=2")
     assert "fashion" not in columns.ood_for("fashion_mnist")
     assert {"fashion", "digits"} <= set(columns.ood_for("cifar10"))
@@ -200,14 +200,14 @@ def networks(tmp_path):
 
 
 def test_weights_give_the_columns_of_the_network_that_has_them(networks):
-    folder, result = networks
+    folder, by_number = networks
     job = build_table.measure_jobs(folder, DATA, space=SPACE)[2]
     assert job.options["file"].endswith("000011.pickle.pbz2")
     row = nas_measure.run({**job.options, "test": 200}, [], folder / "work")[0]
     data = datasets.make(DATA)
     part = columns.few(data.load("test"), 200)
     pixels = Pixels(data.mean, data.std, torch.device("cpu"))
-    expected = study_columns(predict(result[11], part, pixels, batch=500))
+    expected = study_columns(predict(by_number[11], part, pixels, batch=500))
     assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-9, nan_ok=True)
     assert (row["config"], row["published_accuracy"], row["seed"], row["epochs"]) == (11, 0.125, 777, 1)
     assert "fog" not in row  # only where images for it were asked for
@@ -315,8 +315,8 @@ def test_query(tmp_path):
 def test_accuracy(tmp_path):
     full_file(tmp_path, 5, None)
     (tmp_path / "000006.pickle.pbz2").write_bytes(b"cut")
-    result = run("accuracy", tmp_path, "--out", tmp_path / "out.parquet", "--json")
-    facts = json.loads(result.stdout)
+    output = run("accuracy", tmp_path, "--out", tmp_path / "out.parquet", "--json")
+    facts = json.loads(output.stdout)
     assert (facts["files"], facts["rows"], list(facts["skipped"])) == (2, 1, ["000006.pickle.pbz2"])
     row = pl.read_parquet(tmp_path / "out.parquet").row(0, named=True)
     assert (row["config"], row["accuracy"], row["constant"]) == (5, 0.125, False)

@@ -67,14 +67,14 @@ def write(file, index=0, weights=None, **more):
     ],
 )
 def test_the_real_files_say_what_is_published(folder, data, epochs, seeds, params, flops):
-    result = accuracies(REAL / folder)
-    assert result.files == 2
-    assert result.skipped == {}
-    rows = result.table.filter((pl.col("config") == 11) & (pl.col("data") == data) & (pl.col("epochs") == epochs))
+    table = accuracies(REAL / folder)
+    assert table.files == 2
+    assert table.skipped == {}
+    rows = table.table.filter((pl.col("config") == 11) & (pl.col("data") == data) & (pl.col("epochs") == epochs))
     assert dict(rows.select("seed", "accuracy").rows()) == pytest.approx(seeds, abs=1e-9)
     assert rows.select("params", "flops").row(0) == (params, flops)
-    space = spaces.make(result.table["space"][0])
-    for arch, name, params, flops in result.table.select("arch", "data", "params", "flops").unique().rows():
+    space = spaces.make(table.table["space"][0])
+    for arch, name, params, flops in table.table.select("arch", "data", "params", "flops").unique().rows():
         classes, size = {"cifar100": (100, 32), "imagenet16_120": (120, 16)}.get(name, (10, 32))
         assert space.params(arch, classes=classes) == params
         assert space.flops(arch, classes=classes, size=size) == pytest.approx(flops, abs=1e-9)
@@ -147,11 +147,11 @@ def test_damaged_files_are_skipped_and_named(tmp_path):
     (tmp_path / "000003.pickle.pbz2").write_bytes(bz2.compress(pickle.dumps({"a": print})))
     (tmp_path / "meta.pickle.pbz2").write_bytes(b"not a network")
     seen = []
-    result = accuracies(tmp_path, on_file=seen.append)
-    assert sorted(set(result.table["config"])) == [0, 5]
-    assert (result.files, len(seen)) == (5, 5)
-    assert sorted(result.skipped) == ["000001.pickle.pbz2", "000002.pickle.pbz2", "000003.pickle.pbz2"]
-    assert "code is never run" in result.skipped["000003.pickle.pbz2"]
+    table = accuracies(tmp_path, on_file=seen.append)
+    assert sorted(set(table.table["config"])) == [0, 5]
+    assert (table.files, len(seen)) == (5, 5)
+    assert sorted(table.skipped) == ["000001.pickle.pbz2", "000002.pickle.pbz2", "000003.pickle.pbz2"]
+    assert "code is never run" in table.skipped["000003.pickle.pbz2"]
 
 
 def test_the_index_and_the_architecture_must_agree(tmp_path):

@@ -67,8 +67,8 @@ def test_the_table_is_asked_without_torch():
         [sys.executable, "-c", RUN, json.dumps(commands)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    result, facts, [answer] = map(json.loads, json.loads(done.stdout))
-    assert len(result) == 10
+    rows, facts, [answer] = map(json.loads, json.loads(done.stdout))
+    assert len(rows) == 10
     assert [row["data"] for row in facts["rows"]] == ["cifar10", "fashion_mini"]
     assert answer["verdict"] in ("agrees", "differs", "inconclusive")
 

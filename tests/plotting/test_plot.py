@@ -10,10 +10,10 @@ from calibrant.plotting.draw import draw
 
 
 def test_it_saves_itself_as_the_command_does(p, tmp_path):
-    result = cal.plot("reliability", {"CE": p, "focal": p.with_temperature(2.0)}).save(tmp_path / "a.svg")
+    plot = cal.plot("reliability", {"CE": p, "focal": p.with_temperature(2.0)}).save(tmp_path / "a.svg")
     words = draw("reliability", {"CE": p, "focal": p.with_temperature(2.0)}, tmp_path / "b.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert result.words == str(result) == words
+    assert plot.words == str(plot) == words
 
 
 def test_it_shows_itself_without_a_network(p):

@@ -180,12 +180,12 @@ def test_intervals_are_those_of_compare():
     z = 1.5 * rng.normal(size=(300, 3))
     p = Predictions.from_logits(2 * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
     q = p.with_temperature(1.7)
-    result = decide([judge("identity", p), judge("temperature", q)], resamples=100, seed=5).of("temperature")
+    candidate = decide([judge("identity", p), judge("temperature", q)], resamples=100, seed=5).of("temperature")
     expected = cal.compare(p, q, "nll", resamples=100, seed=5)
-    assert (result.difference, result.low, result.high) == pytest.approx(
+    assert (candidate.difference, candidate.low, candidate.high) == pytest.approx(
         (expected.difference, expected.low, expected.high)
     )
-    assert result.significant == {"a": "worse", "b": "better", "neither": "neither"}[expected.better]
+    assert candidate.significant == {"a": "worse", "b": "better", "neither": "neither"}[expected.better]
 
 
 @pytest.mark.parametrize("keep_argmax", [False, True])

@@ -107,8 +107,8 @@ def test_weights_are_repeated_rows(data):
 
 def test_it_works_inside_scikit_learn(data):
     X, _, y, _ = data
-    result = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), cv=3))
-    assert cross_val_score(result, X, y, cv=3).mean() > 0.5
+    pipeline = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), cv=3))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.5
     grid = GridSearchCV(CalibratedClassifier(GaussianNB()), {"method": ["identity", "temperature"]}, cv=3)
     assert grid.fit(X, y).best_params_["method"] in ("identity", "temperature")
     split = CalibratedClassifier(GaussianNB(), cv=KFold(4, shuffle=True, random_state=0)).fit(X, y)

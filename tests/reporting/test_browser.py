@@ -274,9 +274,9 @@ def test_one_isotonic_curve_is_not_larger_than_other_figures(browser, tmp_path, 
 
 def test_it_prints(visit, one, tmp_path, monkeypatch):
     tab = visit(color_scheme="dark")
-    result = tab.pdf(prefer_css_page_size=True)
-    assert result.startswith(b"%PDF")
-    assert 4 <= result.count(b"/Type /Page\n") <= 20
+    pdf = tab.pdf(prefer_css_page_size=True)
+    assert pdf.startswith(b"%PDF")
+    assert 4 <= pdf.count(b"/Type /Page\n") <= 20
     tab.emulate_media(media="print", color_scheme="dark")
     assert brightness(tab, "backgroundColor") > 0.9
     assert not tab.is_visible("#controls")
@@ -289,8 +289,8 @@ def test_it_prints(visit, one, tmp_path, monkeypatch):
 
 def test_print_page_gives_a4(browser, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = print_page("<!DOCTYPE html><style>@page { size: A4 }</style><title>x</title><p>x")
-    width, height = (float(x) for x in re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", result).groups())
+    pdf = print_page("<!DOCTYPE html><style>@page { size: A4 }</style><title>x</title><p>x")
+    width, height = (float(x) for x in re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf).groups())
     assert (width, height) == (pytest.approx(595, abs=1), pytest.approx(842, abs=1))
 
 

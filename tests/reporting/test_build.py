@@ -187,11 +187,11 @@ def test_the_bad_class_is_found_and_calibrated_ones_are_not():
     labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     spoiled = z.argmax(axis=1) == 4
     z[spoiled] *= 4
-    result = by_prediction(Predictions.from_logits(z, labels), None, [f"c{i}" for i in range(6)])
-    assert result.rows[0].name == "c4"
-    assert [s.name for s in result.rows if s.beyond_noise] == ["c4"]
-    assert "1 of 6 classes is off" in result.words
-    assert "when it predicts c4" in result.words
+    segments = by_prediction(Predictions.from_logits(z, labels), None, [f"c{i}" for i in range(6)])
+    assert segments.rows[0].name == "c4"
+    assert [s.name for s in segments.rows if s.beyond_noise] == ["c4"]
+    assert "1 of 6 classes is off" in segments.words
+    assert "when it predicts c4" in segments.words
 
 
 def test_few_rows_are_never_beyond_noise():

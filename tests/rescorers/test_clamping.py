@@ -290,8 +290,8 @@ def test_theorem_3_2_by_hand():
     box = Box(-passes.low, 1 - passes.high)  # feasible: 0 to 1
     # Class 0 leads in every row, so entropy rises when x0 falls, by at most its smallest value 0.7, and when x1 rises,
     # by at most 1 - its largest value 0.3; x2 does nothing.
-    result = data_driven(passes, box, 0.001)
-    torch.testing.assert_close(result, torch.tensor([-0.7, 0.7, 0.0], dtype=torch.float64))
+    point = data_driven(passes, box, 0.001)
+    torch.testing.assert_close(point, torch.tensor([-0.7, 0.7, 0.0], dtype=torch.float64))
     full = Box(torch.zeros(3).double(), torch.zeros(3).double())  # data that fill the range leave no room
     for walls in (full, None):
         small = torch.tensor([-0.001, 0.001, 0.0], dtype=torch.float64)
@@ -450,10 +450,10 @@ def test_losses_of_rows_left_out_are_those_of_a_slow_loop():
     for left_out in np.array_split(order, 3):
         rest = np.setdiff1d(order, left_out)
         clamped = NeuralClamping(lam=0.01 * loss, passes=6, seed=4).fit(network, [(x[rest], labels[rest])])
-        result = logits_of(
+        output = logits_of(
             lambda rows, clamped=clamped: network(rows + clamped.delta), [(x[left_out], labels[left_out])]
         )
-        z, y = [*z, result[0]], [*y, result[1]]
+        z, y = [*z, output[0]], [*y, output[1]]
     z, y = np.concatenate(z), np.concatenate(y)
     T = best_temperature(z, y, 1.0)
     assert pytest.approx(T, rel=1e-6) == r.held_out[1].T
@@ -469,7 +469,7 @@ def test_noise_is_not_learnt():
     assert (r.lam, r.delta_norm, r.T) == (None, 0.0, pytest.approx(r.T_alone))
     assert "left out of its fit no perturbation beats temperature alone. This is temperature alone." in r.diagnosis
     _, fresh, truth = by_heart(5000, 30, seed=3)
-    nll = {rule: focal_mean(*logits_of(result, [(fresh, truth)]), 0.0) for rule, result in fitted.items()}
+    nll = {rule: focal_mean(*logits_of(clamped, [(fresh, truth)]), 0.0) for rule, clamped in fitted.items()}
     assert fitted["loss"].report.objective < r.objective  # it looks better
     assert nll["loss"] > nll["cv"]  # and is not
     assert NeuralClamping(lambda_rule="cv", what="T").fit(network, [(x, labels)]).report.held_out == ()

@@ -186,14 +186,14 @@ def test_groups_are_equal_shares_with_a_map_each():
     fitted = ProximityGroups("temperature", groups=4).fit(val)
     assert set(fitted.map.groups) == {"0", "1", "2", "3"}
     assert fitted.map.groups["0"].parameters["T"] > fitted.map.groups["3"].parameters["T"]  # far rows are worse
-    result = fitted.predict(test)
+    calibrated = fitted.predict(test)
     near = np.searchsorted(fitted.edges, proximity(test.features, val.features), side="right")
     for group in range(4):
         mine = np.flatnonzero(near == group)
         np.testing.assert_allclose(
-            result.probs[mine], fitted.map.groups[str(group)].apply(test.take(mine)).probs, rtol=1e-12
+            calibrated.probs[mine], fitted.map.groups[str(group)].apply(test.take(mine)).probs, rtol=1e-12
         )
-    assert result.groups is None
+    assert calibrated.groups is None
 
 
 def test_one_group_is_the_plain_calibrator():

@@ -60,8 +60,8 @@ def test_a_unit_of_a_study(folder, tmp_path):
     assert row["n"] == 100
     assert row["cpu_seconds"] > 0
     T = cal.fit(cal.Predictions.load(folder / "val.npz"), "temperature").parameters["T"]
-    result, before = (cal.Predictions.load(where / "test.npz") for where in (tmp_path, folder))
-    np.testing.assert_allclose(result.confidence, before.with_temperature(T).confidence, rtol=1e-4)
+    after, before = (cal.Predictions.load(where / "test.npz") for where in (tmp_path, folder))
+    np.testing.assert_allclose(after.confidence, before.with_temperature(T).confidence, rtol=1e-4)
 
 
 def test_bad_names(folder, tmp_path):

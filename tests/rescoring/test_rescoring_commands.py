@@ -72,15 +72,15 @@ def test_trust_score_is_what_python_makes(folder, tmp_path, capsys):
     val, test = cal.Predictions.load(folder / "val.npz"), cal.Predictions.load(folder / "test.npz")
     known = cal.Predictions.load(tmp_path / "train.npz")
     fitted = TrustScore().fit(known.features, known.labels)
-    result, raw = cal.Predictions.load(tmp_path / "ts.npz"), cal.Predictions.load(tmp_path / "raw.npz")
-    np.testing.assert_allclose(result.confidence, fitted.calibrate(val).predict(test).confidence, rtol=1e-6)
+    rescored, raw = cal.Predictions.load(tmp_path / "ts.npz"), cal.Predictions.load(tmp_path / "raw.npz")
+    np.testing.assert_allclose(rescored.confidence, fitted.calibrate(val).predict(test).confidence, rtol=1e-6)
     np.testing.assert_allclose(raw.confidence, fitted.predict(test).confidence, rtol=1e-6)
     auroc = cal.measures.make("auroc_correct")
-    assert auroc(result) == pytest.approx(auroc(raw), abs=1e-9)
+    assert auroc(rescored) == pytest.approx(auroc(raw), abs=1e-9)
     assert "sigmoid(" in text
     words = ("test.npz", "--train", tmp_path / "train.npz", "--fit", folder / "val.npz", "--out", tmp_path / "f.npz")
     run(capsys, "trust-score", folder / words[0], *words[1:])
-    np.testing.assert_allclose(cal.Predictions.load(tmp_path / "f.npz").confidence, result.confidence, rtol=1e-6)
+    np.testing.assert_allclose(cal.Predictions.load(tmp_path / "f.npz").confidence, rescored.confidence, rtol=1e-6)
 
 
 def test_raw_scores_are_told_to_be_no_probability(folder, tmp_path, capsys):
@@ -97,14 +97,14 @@ def test_confidnet_writes_a_folder(folder, tmp_path, capsys, monkeypatch):
     text = run(capsys, "confidnet", folder, "--out", out, "--epochs", 2, "--device", "cpu")
     names = {file.name for file in out.iterdir()}
     assert names == {"confidnet.json", "confidnet.safetensors", "state.safetensors", "test.npz", "val.npz"}
-    result, test = cal.Predictions.load(out / "test.npz"), cal.Predictions.load(folder / "test.npz")
-    np.testing.assert_array_equal(result.predicted, test.predicted)
-    np.testing.assert_array_equal(result.features, test.features)
+    rescored, test = cal.Predictions.load(out / "test.npz"), cal.Predictions.load(folder / "test.npz")
+    np.testing.assert_array_equal(rescored.predicted, test.predicted)
+    np.testing.assert_array_equal(rescored.features, test.features)
     again = FittedConfidNet.load(out, open_run(folder).network("cpu"))
     assert again.facts["chosen"]["by"] == "aupr_error"
     assert "AUPR-error on held-out train images" in " ".join(text.split())
     assert "calibrant report" in text
-    assert result.row_data.seen == cal.Predictions.load(out / "val.npz").row_data.seen == 0
+    assert rescored.row_data.seen == cal.Predictions.load(out / "val.npz").row_data.seen == 0
 
 
 def test_confidnet_that_learned_from_val_says_so(folder, tmp_path, capsys):

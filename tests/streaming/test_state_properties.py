@@ -93,11 +93,11 @@ def test_an_accumulator_that_loads_measures_finitely(text):
     a = loaded(cal.Accumulator.from_json, text)
     if a is None or a.n == 0:
         return
-    for result in a.measure_all():
-        assert_finite(result)
+    for m in a.measure_all():
+        assert_finite(m)
     a.update(rows())
-    assert finite([result.to_dict() for result in a.measure_all()])
-    assert finite([result.to_dict() for result in a.merge(cal.Accumulator.from_json(states()[0])).measure_all()])
+    assert finite([m.to_dict() for m in a.measure_all()])
+    assert finite([m.to_dict() for m in a.merge(cal.Accumulator.from_json(states()[0])).measure_all()])
 
 
 @TRIES
@@ -105,8 +105,8 @@ def test_an_accumulator_that_loads_measures_finitely(text):
 def test_accumulators_by_key_that_load_measure_finitely(text):
     each = loaded(cal.Accumulators.from_json, text)
     for _, a in each.items() if each is not None else ():
-        for result in a.measure_all() if a.n else ():
-            assert_finite(result)
+        for m in a.measure_all() if a.n else ():
+            assert_finite(m)
 
 
 @TRIES

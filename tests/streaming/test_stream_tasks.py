@@ -153,10 +153,10 @@ def test_sums_lead_to_limits_comparisons_and_figures():
     a.update(p)
     b.update(q)
     for what in ("ece", "brier", "auroc_correct"):
-        result, whole = a.compare(b, what), cal.compare(p, q, what, paired=False)
-        assert result.difference == pytest.approx(whole.difference, abs=1e-3)
-        assert (result.n, result.n_b, result.paired) == (3000, 2000, False)
-        assert result.high - result.low == pytest.approx(whole.high - whole.low, rel=0.3)
+        of_sums, whole = a.compare(b, what), cal.compare(p, q, what, paired=False)
+        assert of_sums.difference == pytest.approx(whole.difference, abs=1e-3)
+        assert (of_sums.n, of_sums.n_b, of_sums.paired) == (3000, 2000, False)
+        assert of_sums.high - of_sums.low == pytest.approx(whole.high - whole.low, rel=0.3)
     assert a.check("ece", limit=0.5).state == "holds"
     assert a.check("accuracy", limit=0.9, side="min").state == "violated"
     one, same = a.check("ece", limit=0.1), cal.check(p, "ece", limit=0.1)

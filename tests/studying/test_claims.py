@@ -32,11 +32,11 @@ CLAIM = Claim(says="ours is lower", of="ours", measure="ece", is_="lower", again
 def test_one_cell_is_a_paired_t_test():
     rng = np.random.default_rng(0)
     ours, ce = rng.normal(0.03, 0.01, 5), rng.normal(0.05, 0.01, 5)
-    result = judge(CLAIM, plan(CLAIM), rows(ours, ce), 0.05)
+    finding = judge(CLAIM, plan(CLAIM), rows(ours, ce), 0.05)
     expected = stats.ttest_rel(ours, ce).confidence_interval(0.95)
-    assert (result.overall.low, result.overall.high) == pytest.approx((expected.low, expected.high))
-    assert result.overall.difference == pytest.approx(np.mean(ours - ce))
-    assert (result.overall.pairs, [name for name, _ in result.cells]) == (5, ["a"])
+    assert (finding.overall.low, finding.overall.high) == pytest.approx((expected.low, expected.high))
+    assert finding.overall.difference == pytest.approx(np.mean(ours - ce))
+    assert (finding.overall.pairs, [name for name, _ in finding.cells]) == (5, ["a"])
 
 
 def test_the_more_claims_the_wider():
@@ -130,9 +130,9 @@ def cells_of(**differences):
 def test_cells_of_opposite_sign_depend_on_the_data_set():
     """Focal loss: -10.4 points on CIFAR-10 and +3.8 on Fashion average to "lower"."""
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    result = judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=0.038 + noise))
-    assert result.verdict == "depends on the data set"
-    assert {name: round(cell.difference, 3) for name, cell in result.cells} == {"a": -0.104, "b": 0.038}
+    finding = judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=0.038 + noise))
+    assert finding.verdict == "depends on the data set"
+    assert {name: round(cell.difference, 3) for name, cell in finding.cells} == {"a": -0.104, "b": 0.038}
     assert judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=-0.038 + noise)).verdict == "held"
 
 
@@ -229,8 +229,8 @@ def test_against_a_number_and_where():
     table = pl.concat(
         [rows(np.full(5, 0.1), np.linspace(0.1, 0.11, 5)), rows([0.1] * 5, [0.3, 0.31, 0.32, 0.3, 0.3], ["b"])]
     )
-    result = judge(claim, plan(claim), table)
-    assert (result.verdict, [name for name, _ in result.cells]) == ("held", ["b"])
+    finding = judge(claim, plan(claim), table)
+    assert (finding.verdict, [name for name, _ in finding.cells]) == ("held", ["b"])
 
 
 def test_one_seed_and_no_rows_are_inconclusive():

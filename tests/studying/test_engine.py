@@ -161,9 +161,9 @@ def test_a_full_disk_loses_nothing_that_was_finished(tmp_path):
     before = len(Store(tmp_path / "a").done())
     assert 0 < before < 24
     subprocess.run([sys.executable, str(script), str(tmp_path / "a"), "12"], check=True)
-    result = Store(tmp_path / "a").rows("nothing")
-    assert sorted(result["number"]) == [*range(12), *range(1000, 1012)]
-    assert result.filter(pl.col("number") >= 1000)["found"].to_list() == [1] * 12
+    rows = Store(tmp_path / "a").rows("nothing")
+    assert sorted(rows["number"]) == [*range(12), *range(1000, 1012)]
+    assert rows.filter(pl.col("number") >= 1000)["found"].to_list() == [1] * 12
 
 
 def _disturbed(folder: Path, script: Path, kills: int, count: int, seed: int) -> int:

@@ -100,13 +100,13 @@ def test_rows_are_those_of_the_other_half(finished):
 
 def test_halves_of_the_same_images_widen_the_interval(finished):
     """Two seeds that share images: the variance of their mean is not half of one, but 1 + 1/2 of it."""
-    result = finished.claims()[0]
+    finding = finished.claims()[0]
     rows = finished.rows().filter((pl.col("measure") == "nll") & (pl.col("set") == "test"))
     value = {(row["entry"], row["seed"]): row["value"] for row in rows.to_dicts()}
     differences = np.array([value["TS", seed] - value["own", seed] for seed in (1, 2)])
     reach = 12.706204736 * differences.std(ddof=1) * np.sqrt(1 / 2 + 1)  # t of 97.5 % with one degree of freedom
-    assert result.overall.high - result.overall.difference == pytest.approx(reach)
-    assert result.seeds_to_settle is None
+    assert finding.overall.high - finding.overall.difference == pytest.approx(reach)
+    assert finding.seeds_to_settle is None
 
 
 def test_a_training_with_halves_is_refused(tmp_path):

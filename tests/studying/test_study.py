@@ -242,8 +242,8 @@ def test_tables_of_nothing_and_of_unknown_measures_are_refused(finished, tmp_pat
 def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))
-    result = read_plan(tmp_path / "plan.toml")
-    output = estimate(result)
+    plan = read_plan(tmp_path / "plan.toml")
+    output = estimate(plan)
     assert output.jobs == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
     assert output.seconds > 0
     assert len(output.missing) == 1
@@ -291,11 +291,11 @@ def test_a_plan_says_what_one_seed_cannot_tell_and_which_shifted_data_are_missin
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     text = PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"').replace("seed = [1, 2]", "seed = [1]")
     (tmp_path / "plan.toml").write_text(text)
-    result = estimate(read_plan(tmp_path / "plan.toml"))
-    assert (result.unsure, len(result.missing)) == (2, 1)
-    assert "2 claims rest on one seed" in result.words()
-    assert "missing: data set cifar10_1" in result.words()
-    assert "about 0.0" not in result.words()
+    cost = estimate(read_plan(tmp_path / "plan.toml"))
+    assert (cost.unsure, len(cost.missing)) == (2, 1)
+    assert "2 claims rest on one seed" in cost.words()
+    assert "missing: data set cifar10_1" in cost.words()
+    assert "about 0.0" not in cost.words()
 
 
 def test_what_a_job_takes_is_for_ray(finished):

@@ -23,14 +23,14 @@ def images():
 def network(images):
     """A small one, trained to be mostly right."""
     torch.manual_seed(0)
-    result = nn.Sequential(nn.Conv2d(2, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(512, 3))
-    optimizer = torch.optim.Adam(result.parameters(), lr=0.01)
+    layers = nn.Sequential(nn.Conv2d(2, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(512, 3))
+    optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
     for _ in range(80):
         optimizer.zero_grad()
-        nn.functional.cross_entropy(result(images[0]), images[1]).backward()
+        nn.functional.cross_entropy(layers(images[0]), images[1]).backward()
         optimizer.step()
-    assert (result(images[0]).argmax(1) == images[1]).all()
-    return result.eval()
+    assert (layers(images[0]).argmax(1) == images[1]).all()
+    return layers.eval()
 
 
 def rows(x):

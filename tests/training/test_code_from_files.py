@@ -214,9 +214,9 @@ def test_what_is_typed_runs(place):
     assert (place / "MARK").exists()
     command("predict", "run", "--out", "p.npz")  # our own training, which names our own file
     assert read_recipe("recipe.toml", ["model=./mine.py"]).model == "./mine.py"
-    result = cal.train(Recipe(model="mine.py", epochs=1, batch=32, data=RECIPE.data), place / "python")
+    run = cal.train(Recipe(model="mine.py", epochs=1, batch=32, data=RECIPE.data), place / "python")
     np.testing.assert_array_equal(open_run(place / "python").network().head.bias.shape, 10)
-    assert result.recipe.model == "mine.py"
+    assert run.recipe.model == "mine.py"
 
 
 def test_permission_lasts_until_the_file_or_its_code_changes(place):

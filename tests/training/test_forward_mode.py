@@ -66,8 +66,8 @@ def test_what_was_kept_has_its_gradients(name, size):
     with OutputReplay(remembered.outputs):
         again = call(leaves)
     assert torch.equal(again, logits)
-    for result, slope in zip(torch.autograd.grad((again**2).sum(), list(leaves.values())), expected, strict=True):
-        torch.testing.assert_close(result, slope)
+    for gradient, slope in zip(torch.autograd.grad((again**2).sum(), list(leaves.values())), expected, strict=True):
+        torch.testing.assert_close(gradient, slope)
 
 
 def test_what_was_changed_in_place_is_computed_again():

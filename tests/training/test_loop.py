@@ -203,9 +203,9 @@ def test_learning_rates():
 @pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])
 def test_optimizers(name):
     network = torch.nn.Linear(2, 2)
-    result = make_optimizer(Recipe(optimizer=Optimizer(name=name, lr=0.3)), network)
-    assert type(result).__name__.lower() == name
-    assert result.param_groups[0]["lr"] == 0.3
+    optimizer = make_optimizer(Recipe(optimizer=Optimizer(name=name, lr=0.3)), network)
+    assert type(optimizer).__name__.lower() == name
+    assert optimizer.param_groups[0]["lr"] == 0.3
 
 
 def test_accumulated_gradients_are_those_of_the_whole_batch():

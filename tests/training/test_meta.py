@@ -128,7 +128,7 @@ def test_it_is_the_difference_quotient(clip):
         }
         return float(objective(functional_call(copied, weights, (meta_x,)), meta_labels))
 
-    result = slopes("gamma", torch.float64, lookahead="full", clip_norm=clip)
+    slope = slopes("gamma", torch.float64, lookahead="full", clip_norm=clip)
     now = ahead()
     assert (kept[0] < 0.9) == (clip > 0)
     step = MetaStep(*built("gamma"), lookahead="full", clip_norm=clip)
@@ -146,7 +146,7 @@ def test_it_is_the_difference_quotient(clip):
             values.append(ahead())
         with torch.no_grad():
             parameter[index] += 1e-5
-        assert (values[0] - values[1]) / 2e-5 == pytest.approx(float(result[flat]), rel=1e-4, abs=1e-9)
+        assert (values[0] - values[1]) / 2e-5 == pytest.approx(float(slope[flat]), rel=1e-4, abs=1e-9)
 
 
 @pytest.mark.parametrize("lookahead", ["head", "full"])
@@ -175,7 +175,7 @@ def test_learned_l2_has_a_closed_form():
     """dV / d omega = -2 eta theta v, docs/methods/meta.md#the-hypergradient."""
     network, learned = built("l2")
     before = copy.deepcopy(network)
-    result = slopes("l2", torch.float64)
+    slope = slopes("l2", torch.float64)
     x, labels = batch(0, kind=torch.float64)
     meta_x, meta_labels = batch(1, kind=torch.float64)
     features, head = before.features(x).detach(), dict(before.head.named_parameters())
@@ -189,7 +189,7 @@ def test_learned_l2_has_a_closed_form():
     v = dict(zip(ahead, torch.autograd.grad(value, list(ahead.values())), strict=True))
     closed = {name: -2 * 0.05 * w.detach() * v[name] for name, w in head.items()}
     expected = torch.cat([closed[name.replace("-", ".")].flatten() for name in learned.omega])
-    torch.testing.assert_close(result, expected, rtol=1e-10, atol=1e-14)
+    torch.testing.assert_close(slope, expected, rtol=1e-10, atol=1e-14)
 
 
 # -- the step ----------------------------------------------------------------------------------------
@@ -286,11 +286,11 @@ def test_gamma_by_the_formula():
         net.A += torch.randn(6, 3)
         net.W += 0.05 * torch.randn(6, 1)
     A, W, h = net.A.detach().numpy(), net.W.detach().numpy(), np.random.default_rng(0).normal(size=(4, 6))
-    for row, result in zip(h, net.free(torch.from_numpy(h)).detach().tolist(), strict=True):
+    for row, gamma in zip(h, net.free(torch.from_numpy(h)).detach().tolist(), strict=True):
         scores = [sum(row[i] * A[i, j] for i in range(6)) for j in range(3)]
         q = [np.exp(a) / sum(np.exp(b) for b in scores) for a in scores]
         mixed = [sum(A[i, j] * q[j] for j in range(3)) for i in range(6)]
-        assert result == pytest.approx(abs(sum(mixed[i] * W[i, 0] for i in range(6))) / 0.01, rel=1e-9)
+        assert gamma == pytest.approx(abs(sum(mixed[i] * W[i, 0] for i in range(6))) / 0.01, rel=1e-9)
 
 
 def test_a_diverging_gamma_is_capped_and_can_come_back():
@@ -311,8 +311,8 @@ def test_smoothing_is_label_smoothing():
         learned = Smoothing(5, per=per).double()
         with torch.no_grad():
             learned.strength += 0.2
-        result = learned.loss(logits, labels, logits, {}, "mean").item()
-        assert result == pytest.approx(expected, rel=1e-12)
+        loss = learned.loss(logits, labels, logits, {}, "mean").item()
+        assert loss == pytest.approx(expected, rel=1e-12)
         with torch.no_grad():
             learned.strength[0] = -1
         learned.settle()

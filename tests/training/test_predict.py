@@ -28,8 +28,8 @@ def test_own_parts(small_run):
 def test_logits_are_the_heads_of_the_features(small_run):
     trained = open_run(small_run)
     head = trained.network().head
-    result = trained.test.features @ head.weight.detach().numpy().T + head.bias.detach().numpy()
-    np.testing.assert_allclose(result, trained.test.logits, rtol=1e-4, atol=1e-5)
+    logits = trained.test.features @ head.weight.detach().numpy().T + head.bias.detach().numpy()
+    np.testing.assert_allclose(logits, trained.test.logits, rtol=1e-4, atol=1e-5)
 
 
 def test_another_data_set_and_corruptions(small_run):

@@ -1,4 +1,4 @@
-"""What may reach the app: known hosts and origins, open routes, the token, and files of the browser that asks."""
+"""Guard of the app: known hosts and origins, open routes, the token, and files of the browser that asks."""
 
 import hashlib
 import hmac

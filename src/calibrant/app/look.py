@@ -1,4 +1,4 @@
-"""How the app looks: letters and colours of the report, in the components of Gradio."""
+"""Style of the app: letters and colours of the report, in the components of Gradio."""
 
 from typing import Any
 

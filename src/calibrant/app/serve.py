@@ -1,4 +1,4 @@
-"""Start the app: on this machine alone unless told otherwise, in a temporary folder that goes at the end."""
+"""Start the app: on this machine alone unless asked otherwise, in a temporary folder that is removed at the end."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ from calibrant.app.guard import BROWSER, Access, Guard, Owners
 from calibrant.core.errors import InputError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-QUIET = {  # Gradio asks nobody and keeps no history; read when it is imported
+QUIET = {  # no calls to other servers and no history; Gradio reads these when it is imported
     "GRADIO_ANALYTICS_ENABLED": "False",
     "GRADIO_RUN_HISTORY": "False",
     "GRADIO_MCP_SERVER": "False",
@@ -26,7 +26,7 @@ SHOWN_FRAME = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; sandbox allow-scripts"
 )
 
-OnReady = Callable[[str], None]  # told the address
+OnReady = Callable[[str], None]  # called with the address
 
 
 @dataclass(frozen=True, kw_only=True)

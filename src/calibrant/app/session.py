@@ -1,4 +1,4 @@
-"""What one open tab of a browser has: its files, what is computed from them, and results to download."""
+"""Sessions of the app, one for each open tab: its files, what is computed from them, results to download."""
 
 import os
 import re

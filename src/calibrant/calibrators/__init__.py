@@ -1,4 +1,4 @@
-"""Repair a trained network: one file per calibrator; the file name is the name.
+"""Calibrators, which repair a trained classifier: one file each; the file name is the name.
 
 What the author of a calibrator needs is here: the base classes, and the steps that maps are made of.
 """

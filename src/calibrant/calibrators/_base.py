@@ -1,4 +1,4 @@
-"""What a calibrator promises: a frozen recipe whose `fit` changes nothing and returns a map."""
+"""Base class of calibrators: a frozen recipe whose `fit` changes nothing and returns a map."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What rescoring commands print: the numbers before and after, and how the fit went."""
+"""Output of rescoring commands: the numbers before and after, and how the fit went."""
 
 from pathlib import Path
 from textwrap import fill

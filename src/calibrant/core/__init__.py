@@ -1,1 +1,1 @@
-"""What every room shares. numpy only: nothing here loads torch, and scipy and polars only when used."""
+"""Code that every room shares. numpy only: no torch here, and scipy and polars only when used."""

@@ -1,4 +1,4 @@
-"""How many threads, who may use them, and work spread over them where numpy releases the lock."""
+"""Threads: how many, and work spread over them where numpy releases the lock."""
 
 import math
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Images under noise, blur, weather and compression, in the style of CIFAR-10-C: one file per corruption."""
+"""Corruptions of images in the style of CIFAR-10-C: noise, blur, weather, compression; one file each."""
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.corruptions._base import Corruption

@@ -1,4 +1,4 @@
-"""What a corruption promises: images in, images of the same shape out, the same for the same seed."""
+"""Base class of corruptions: images in, images of the same shape out, the same for the same seed."""
 
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar

@@ -1,4 +1,4 @@
-"""Images and labels: one file per data set; the file name is the name (`cifar10.1` is cifar10_1.py)."""
+"""Data sets of images and labels: one file each; the file name is the name (`cifar10.1` is cifar10_1.py)."""
 
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
 from calibrant.datasets._image_cache import progress_to

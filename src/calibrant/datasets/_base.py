@@ -1,4 +1,4 @@
-"""What a data set promises: parts of uint8 images with labels, verified once when they are loaded."""
+"""Base class of data sets: parts of uint8 images with labels, verified once when they are loaded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

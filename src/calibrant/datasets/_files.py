@@ -1,4 +1,4 @@
-"""Where the files of a data set are, and what is said when they are absent or damaged."""
+"""Files of data sets: where they are, and errors where they are absent or damaged."""
 
 import os
 from collections.abc import Sequence

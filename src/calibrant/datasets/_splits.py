@@ -1,4 +1,4 @@
-"""Which images are for training, validation, meta-learning and testing: by name and seed."""
+"""Splits of images into training, validation, meta-learning and testing, by name and seed."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Scores into actions: thresholds by cost, answers with a guarantee, what they cost, and the decision as a file."""
+"""Decisions from scores: thresholds by cost, guarantees, what they cost, a decision as a file."""

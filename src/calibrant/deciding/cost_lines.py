@@ -1,4 +1,4 @@
-"""What a decision by cost costs on rows, beside the best threshold in hindsight and decisions without a model."""
+"""Costs of a decision on rows, beside the best threshold in hindsight and decisions without a model."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What is done with a row, given its scores: act, leave it, choose a class, or hand it over."""
+"""Policies: act on a row, leave it, choose a class, or hand it over, given its scores."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""What decisions do on rows, as plain numbers: costs, rows answered, and shares that can be answered."""
+"""Results of decisions on rows, as plain numbers: costs, rows answered, and shares that can be answered."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self

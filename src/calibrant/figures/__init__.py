@@ -1,4 +1,4 @@
-"""What is drawn: one file per figure; the file name is the name. Numbers first, a sentence, the drawing last.
+"""Figures: one file each; the file name is the name. Numbers, then a sentence, then the chart.
 
 >>> from calibrant.core.predictions import Predictions
 >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])

@@ -1,4 +1,4 @@
-"""What a figure promises: rows of plain numbers first, a sentence about them, and a drawing last."""
+"""Base classes of figures: rows of plain numbers first, a sentence about them, and a drawing last."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

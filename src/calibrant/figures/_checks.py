@@ -1,4 +1,4 @@
-"""What figures ask of their options and tables, and how they read numbers out of them."""
+"""Checks of the options and tables of figures, and how numbers are read out of them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What `roc` and `correctness_roc` share: two shares of rows above a threshold, as it falls."""
+"""Base class of `roc` and `correctness_roc`: two shares of rows above a threshold, as it falls."""
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class PrecisionRecall(PredictionFigure):
     """Share of positives among the rows above a threshold, against the share of all positives that lie above it.
 
-    A model that knows nothing stays at the share of positives, the dotted line; the left end rests on few rows. Of two
+    A model without skill stays at the share of positives, the dotted line; the left end rests on few rows. Of two
     classes, class 1 is positive.
 
     >>> rows = PrecisionRecall().data({"demo": Predictions.binary([0.9, 0.8, 0.7], [1, 0, 1])})

@@ -1,4 +1,4 @@
-"""Which classes are badly calibrated, and where: a heat map of class against probability."""
+"""Worst classes: a heat map of class against probability."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Train a calibrated network: one file per loss; the file name is the name. Plain torch modules."""
+"""Losses that train calibrated networks: one file each; the file name is the name. Plain torch modules."""
 
 from calibrant.losses._base import Loss, RowLoss, Term
 from calibrant.losses._make import CATALOGUE, make

@@ -1,4 +1,4 @@
-"""What a loss promises, and the two shapes losses come in: of rows, and terms of a whole batch."""
+"""Base classes of losses: of rows, and terms of a whole batch."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How calibrated, and how refined, is it? One file per measure; the file name is the name."""
+"""Measures of calibration and refinement: one file each; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.measures._base import (

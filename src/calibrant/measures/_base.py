@@ -1,4 +1,4 @@
-"""What measures are built on: any number, or one of rows, of the curve, of its bins or of every class."""
+"""Base classes of measures: any number, or one of rows, of the curve, of its bins or of every class."""
 
 from calibrant.measures._measure import Direction, Measure, Streams, Unit, check_predictions
 from calibrant.measures._of_bins import BinnedMeasure, BinOptions

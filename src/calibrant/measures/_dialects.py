@@ -1,4 +1,4 @@
-"""How peers compute their top-label ECE and smooth ECE, and what differs from ours, in words.
+"""ECE and smooth ECE as peers compute them, and what differs from ours, in words.
 
 A dialect of the ECE is a precision and a rule that gives every confidence its bin: all peers then add up the
 same thing. Sums run in float64 here; peers that add up in float32 are reproduced to about 1e-5.

@@ -1,4 +1,4 @@
-"""What a measure promises: a number about predictions, with its facts, its noise and its interval."""
+"""Base class of measures: a number about predictions, with its facts, its noise and its interval."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

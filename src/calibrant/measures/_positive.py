@@ -1,4 +1,4 @@
-"""What measures of the positive class share: they read P(positive) of binary predictions, or of two classes."""
+"""Base class of measures of the positive class: they read P(positive) of binary predictions, or of two classes."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,1 +1,1 @@
-"""Measures applied: values with intervals, comparisons, gates, streams, and the columns of the benchmark study."""
+"""Measures applied: values with intervals, comparisons, gates, tests, the benchmark study's columns."""

@@ -1,4 +1,4 @@
-"""Where the true value of a measure lies: by known noise, by many parts of many rows, or by resampled rows."""
+"""Confidence limits of a measure: by known noise, by many parts of many rows, or by resampled rows."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How numbers of a measure look to a reader: in the unit that the measure says it has."""
+"""Format of the numbers of a measure, in the unit that the measure says it has."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What a network promises: `features(x)` are what its last layer, `head`, turns into logits."""
+"""Base classes of networks: `features(x)` are what the last layer, `head`, turns into logits."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,1 +1,1 @@
-"""NATS-Bench: its spaces, files and tables, the benchmark study's questions, and searches over architectures."""
+"""NATS-Bench: its spaces, files and tables, the benchmark study's questions, searches."""

@@ -1,4 +1,4 @@
-"""What a figure is drawn from: predictions or tables in files, or numbers measured for it."""
+"""Sources of figures: predictions or tables in files, or numbers measured for them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What people read: one page about predictions, and the tables of the terminal."""
+"""Reports: one page about predictions, and the tables of the terminal."""

@@ -1,4 +1,4 @@
-"""Whether rows have other base rates than those of the fit, and whether that is all that changed."""
+"""Base rates of the rows against those of the fit, and whether they explain how the scores differ."""
 
 from math import sqrt
 from statistics import NormalDist

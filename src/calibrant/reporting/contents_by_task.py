@@ -1,4 +1,4 @@
-"""What a report looks at, by the task of the predictions: its measures, its figures, and what it cannot answer."""
+"""Contents of a report by the task of the predictions: its measures, its figures, and what it cannot answer."""
 
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions

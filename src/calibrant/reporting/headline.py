@@ -1,4 +1,4 @@
-"""What the test of calibration says about predictions, in a headline and a sentence or two; nothing about repairs."""
+"""Headline of a report: the test of calibration in a line and a sentence or two; nothing about repairs."""
 
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import vocabulary_of

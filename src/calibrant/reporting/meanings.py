@@ -1,4 +1,4 @@
-"""What the numbers of a report mean to somebody who never saw them."""
+"""Meanings of the numbers of a report, for readers who never saw them."""
 
 from calibrant.measures import make
 

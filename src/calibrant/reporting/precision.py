@@ -1,4 +1,4 @@
-"""How sure the numbers are, and how many more rows would settle what is still open."""
+"""Precision of the numbers, and how many more rows would settle what is still open."""
 
 from math import ceil, inf
 

@@ -1,4 +1,4 @@
-"""Another confidence, from a trained network's inputs or features: one file a method; the file name is the name."""
+"""Another confidence from a network's inputs or features: one file a method; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.rescorers._base import Rescorer, TrainedRun, check_arrays, features_of, load_arrays, matrix, save_arrays

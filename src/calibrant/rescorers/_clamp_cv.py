@@ -1,4 +1,4 @@
-"""Which weight of the penalty serves rows that a perturbation was not learnt on: cross-validation.
+"""Cross-validation of the penalty: which weight serves rows that a perturbation was not learnt on.
 
 A perturbation has as many numbers as an input, so with few calibration rows the objective on these very rows always
 likes a small weight. Here each perturbation is judged on the rows that its fit has not seen.

@@ -1,4 +1,4 @@
-"""How a fit of Neural Clamping went, in numbers and in a sentence."""
+"""Report of a fit of Neural Clamping, in numbers and in a sentence."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

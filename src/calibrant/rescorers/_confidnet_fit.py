@@ -1,4 +1,4 @@
-"""How ConfidNet learns: two stages of epochs, what each of them minimises, and which epoch is kept."""
+"""Training of ConfidNet: two stages of epochs, what each of them minimises, and which epoch is kept."""
 
 import copy
 import hashlib

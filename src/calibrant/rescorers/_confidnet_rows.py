@@ -1,4 +1,4 @@
-"""What a classifier says of images, as ConfidNet learns from it: features, and the probability of the true class."""
+"""Rows that ConfidNet learns from: features of a classifier, and its probability of the true class."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""How far a fit by epochs is, on disk: an interrupted one continues with the same numbers, if it is the same fit."""
+"""State of a fit by epochs on disk: an interrupted one continues with the same numbers, if it is the same fit."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

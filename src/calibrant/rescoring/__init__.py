@@ -1,1 +1,1 @@
-"""Rescore a run: open it, choose images, fit a method of `rescorers`, give predictions with another confidence."""
+"""Rescore a run: open it, choose images, fit a method of `rescorers`, give new predictions."""

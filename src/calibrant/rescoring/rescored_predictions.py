@@ -1,4 +1,4 @@
-"""What every rescoring starts from and ends with: predictions of a part of a run, before and after."""
+"""Predictions of a part of a run, before and after rescoring."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,1 +1,1 @@
-"""Measures of streams: sums of fixed size, merged, keyed by segment, saved, and what can be computed from them."""
+"""Measures of streams: sums of fixed size, merged, keyed by segment, saved."""

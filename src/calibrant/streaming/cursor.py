@@ -1,4 +1,4 @@
-"""How far files have been read: a number of rows, and a hash of them by which a file is recognised."""
+"""Cursors of files: the number of rows read, and a hash of them by which a file is recognised."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

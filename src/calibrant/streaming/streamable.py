@@ -1,4 +1,4 @@
-"""Which measures can be read from sums, what those sums are called, and how large they are."""
+"""Measures that can be read from sums, the names of those sums, and how large they are."""
 
 import numpy as np
 

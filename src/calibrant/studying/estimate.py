@@ -1,4 +1,4 @@
-"""What a plan would run and how long it would take: counted exactly, timed by the first steps of each network."""
+"""Cost of a plan: jobs counted exactly, timed by the first steps of each network."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Where the jobs of a study run, by name: processes of this machine, Ray, or one shard of many."""
+"""Executors of a study's jobs, by name: processes of this machine, Ray, or one shard of many."""
 
 from calibrant.core.errors import InputError
 from calibrant.studying.engine import Executor

@@ -1,4 +1,4 @@
-"""What a paper prints where a study has rows: single numbers, and the differences that claims are about."""
+"""Numbers that a paper prints where a study has rows: single ones, and the differences that claims are about."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

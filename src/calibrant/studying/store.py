@@ -1,4 +1,4 @@
-"""Where finished jobs are kept: rows in Parquet parts, files in folders named by the job's key.
+"""Store of finished jobs: rows in Parquet parts, files in folders named by the job's key.
 
 ```text
 jobs/

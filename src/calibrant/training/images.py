@@ -1,4 +1,4 @@
-"""Which images: a part of a run's own data set, or of another one that fits its network."""
+"""Images: a part of a run's own data set, or of another one that fits its network."""
 
 import numpy as np
 

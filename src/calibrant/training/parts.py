@@ -1,4 +1,4 @@
-"""What moves while a network trains: each part from its line in the recipe."""
+"""Parts of a training: each from its line in the recipe."""
 
 from dataclasses import dataclass
 from pathlib import Path

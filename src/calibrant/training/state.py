@@ -1,4 +1,4 @@
-"""How far a training is, on disk: a killed run continues as if nothing had happened."""
+"""State of a training on disk: a killed run continues bit-identically."""
 
 import math
 from dataclasses import asdict, dataclass, field

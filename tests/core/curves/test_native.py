@@ -184,13 +184,13 @@ def test_bins_without_a_sort_are_those_of_sorted_curves(k, closed, monkeypatch):
     for p in (cal.Predictions.from_probs(probs, labels), cal.Predictions.from_logits(logits, labels[40:])):
         for count in (1, 2, 10, 15):
             m = cal.measures.make(f"classwise:bins={count},closed={closed}")
-            result = m.class_bins(p)
+            bins = m.class_bins(p)
             with monkeypatch.context() as off:
                 off.setenv(native.VARIABLE, "0")
                 sorted_ = m.class_bins(cal.Predictions(p.values, p.labels, p.score_type))
-            np.testing.assert_array_equal(result.count, sorted_.count)
-            np.testing.assert_array_equal(result.outcome_sum, sorted_.outcome_sum)
-            np.testing.assert_allclose(result.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(bins.count, sorted_.count)
+            np.testing.assert_array_equal(bins.outcome_sum, sorted_.outcome_sum)
+            np.testing.assert_allclose(bins.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)
 
 
 @built

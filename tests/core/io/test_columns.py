@@ -44,8 +44,8 @@ def test_every_shape_there_and_back(tmp_path, shape, suffix):
     assert (q.task, q.score_type, q.classes) == (p.task, p.score_type, p.classes)
     np.testing.assert_array_equal(q.values, p.values)
     for name, array in {"labels": p.labels, **p.row_data.arrays()}.items():
-        result = q.labels if name == "labels" else getattr(q.row_data, name)
-        np.testing.assert_array_equal(result, array, err_msg=name)
+        again = q.labels if name == "labels" else getattr(q.row_data, name)
+        np.testing.assert_array_equal(again, array, err_msg=name)
 
 
 def write(file, columns):

@@ -232,13 +232,13 @@ def archive(path, **members):
     import zipfile
 
     whole = {"labels": LABELS, "logits": LOGITS, **members}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as result:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zip_file:
         for name, data in whole.items():
             if not isinstance(data, bytes):
                 buffer = io.BytesIO()
                 np.save(buffer, data)
                 data = buffer.getvalue()
-            result.writestr(f"{name}.npy", data)
+            zip_file.writestr(f"{name}.npy", data)
 
 
 HEADERS = {

@@ -65,9 +65,9 @@ def test_fresh_rows_are_fresh(kind):
 def test_false_alarms_are_below_one_in_a_thousand(kind):
     rng = np.random.default_rng(13)
     for n, times in ((20, 6000), (100, 6000), (300, 4000), (1000, 2000), (5000, 400), (200_000, 10)):
-        result = alarms(kind, n, times, rng)
-        assert result <= 1 + 2 * times / 1000, (kind, n)  # Poisson noise around less than one in 1,000
-        assert result / times < 0.001 or times < 4000, (kind, n, result)
+        count = alarms(kind, n, times, rng)
+        assert count <= 1 + 2 * times / 1000, (kind, n)  # Poisson noise around less than one in 1,000
+        assert count / times < 0.001 or times < 4000, (kind, n, count)
 
 
 @pytest.mark.parametrize("kind", CONTINUOUS)
@@ -84,8 +84,8 @@ def test_five_percent_of_shared_rows_are_found(kind, n):
 def test_five_percent_of_shared_rows_are_found_at_any_size(kind):
     rng = np.random.default_rng(14)
     for n, times in ((250, 500), (300, 500), (1000, 300), (1030, 300), (5000, 100), (200_000, 8)):
-        result = sum(Fingerprint.of(a).share_seen(b) > 0 for a, b in (leaky(kind, n, 0.05, rng) for _ in range(times)))
-        assert result >= 0.99 * times, (kind, n, result)
+        count = sum(Fingerprint.of(a).share_seen(b) > 0 for a, b in (leaky(kind, n, 0.05, rng) for _ in range(times)))
+        assert count >= 0.99 * times, (kind, n, count)
 
 
 @pytest.mark.parametrize("kind", [*CONTINUOUS, *COARSE])

@@ -52,23 +52,23 @@ def test_a_slow_version_answers_the_same_rows(clusters, size, digits, most):
     if digits is None:
         s[:3] = s[3]  # some ties
     curve = Curve.sort(s, y)
-    result = answered_clusters(curve, cluster[curve.order], most, 0.9)
+    answered = answered_clusters(curve, cluster[curve.order], most, 0.9)
     expected = slow(s, y, cluster, np.ones(len(s)), most, 0.9)
-    assert at_least(s, result.threshold).tolist() == expected.tolist()
-    assert (result.n, result.errors) == (expected.sum(), (expected & ~y).sum())
+    assert at_least(s, answered.threshold).tolist() == expected.tolist()
+    assert (answered.n, answered.errors) == (expected.sum(), (expected & ~y).sum())
 
 
 def test_weights_that_are_shares_count():
     s, y, _ = rows(400, 1, seed=3)
     w = np.random.default_rng(3).gamma(4, 0.25, len(s))
     w[np.argmax(s)] = w.max()  # the slow version takes the largest weight of answered rows
-    result = answered_clusters(WeightedCurve.weigh(s, y, w), None, 0.2, 0.9)
+    answered = answered_clusters(WeightedCurve.weigh(s, y, w), None, 0.2, 0.9)
     expected = slow(s, y, np.arange(len(s)), w, 0.2, 0.9)
     assert expected.any()
-    assert at_least(s, result.threshold).tolist() == expected.tolist()
-    assert result.share == pytest.approx(w[expected].sum() / w.sum())
+    assert at_least(s, answered.threshold).tolist() == expected.tolist()
+    assert answered.share == pytest.approx(w[expected].sum() / w.sum())
     scaled = answered_clusters(WeightedCurve.weigh(s, y, 1e6 * w), None, 0.2, 0.9)
-    assert (scaled.threshold, scaled.share) == (result.threshold, pytest.approx(result.share))
+    assert (scaled.threshold, scaled.share) == (answered.threshold, pytest.approx(answered.share))
 
 
 def test_clusters_of_one_row_answer_nearly_as_much_as_counted_rows():

@@ -42,10 +42,10 @@ def slow(scores, correct, most, confidence):
 @pytest.mark.parametrize(("n", "digits"), [(90, None), (700, None), (3000, None), (700, 2), (3000, 1)])
 def test_a_slow_version_answers_the_same_rows(n, digits, most):
     scores, correct = rows(n, seed=n, digits=digits)
-    result = answered_rows(Curve.sort(scores, correct), most, 0.9)
-    assert result.n == slow(scores, correct, most, 0.9)
-    assert at_least(scores, result.threshold).sum() == result.n
-    assert (~correct[at_least(scores, result.threshold)]).sum() == result.errors
+    answered = answered_rows(Curve.sort(scores, correct), most, 0.9)
+    assert answered.n == slow(scores, correct, most, 0.9)
+    assert at_least(scores, answered.threshold).sum() == answered.n
+    assert (~correct[at_least(scores, answered.threshold)]).sum() == answered.errors
 
 
 def test_weights_count_rows():

@@ -105,6 +105,6 @@ def test_size_and_power_of_the_paired_test(k, n):
         wrong, covered = shares(k, n, *factors, range(1000, 1200))
         assert wrong <= 0.05 + 0.03  # two standard errors of 200 sets
         assert covered >= 0.90
-    result, covered = shares(k, n, 1.0, 1.6, range(1000, 1060))
-    assert result >= 0.3
+    power, covered = shares(k, n, 1.0, 1.6, range(1000, 1060))
+    assert power >= 0.3
     assert covered >= 0.9

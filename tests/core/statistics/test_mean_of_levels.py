@@ -18,18 +18,18 @@ def rows_of(n, **more):
 def test_two_values_have_the_interval_of_clopper_and_pearson(hits, n, low, high):
     ends = stats.binomtest(hits, n).proportion_ci(0.9)
     values = np.where(np.arange(n) < hits, high, low).astype(float)
-    result = mean_of_levels(rows_of(n), values, np.array([low, high]), 0.9)
-    assert result.value == pytest.approx(values.mean())
-    assert (result.low, result.high) == pytest.approx(tuple(low + (high - low) * end for end in ends))
+    interval = mean_of_levels(rows_of(n), values, np.array([low, high]), 0.9)
+    assert interval.value == pytest.approx(values.mean())
+    assert (interval.low, interval.high) == pytest.approx(tuple(low + (high - low) * end for end in ends))
     limits = [end[0] for end in clopper_pearson(np.array([hits / n]), np.array([float(n)]), 0.9)]
     assert limits == pytest.approx(list(ends))
 
 
 def test_many_rows_have_the_normal_interval():
     values = np.random.default_rng(1).choice([0.0, 1.0, -4.0], 200_000, p=[0.6, 0.3, 0.1])
-    result = mean_of_levels(rows_of(len(values)), values, np.array([0.0, 1.0, -4.0]))
+    interval = mean_of_levels(rows_of(len(values)), values, np.array([0.0, 1.0, -4.0]))
     half = 1.96 * values.std() / np.sqrt(len(values))
-    assert (result.value - result.low, result.high - result.value) == pytest.approx((half, half), rel=0.02)
+    assert (interval.value - interval.low, interval.high - interval.value) == pytest.approx((half, half), rel=0.02)
 
 
 def test_rows_of_one_cluster_count_as_one():

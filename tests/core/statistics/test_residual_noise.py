@@ -20,11 +20,11 @@ def spread(field):
 
 def test_standard_errors_are_those_of_a_bootstrap(rows):
     row, bin_of, residual = rows
-    result = Sampling(n=600, draws=4000).gather(row, bin_of, residual, BINS)
+    field = Sampling(n=600, draws=4000).gather(row, bin_of, residual, BINS)
     rng = np.random.default_rng(1)
     again = [np.bincount(bin_of[i], residual[i], BINS) / 600 for i in rng.integers(0, 600, size=(4000, 600))]
-    assert result.value == pytest.approx(np.bincount(bin_of, residual, BINS) / 600)
-    assert spread(result) == pytest.approx(np.std(again, axis=0), rel=0.06)
+    assert field.value == pytest.approx(np.bincount(bin_of, residual, BINS) / 600)
+    assert spread(field) == pytest.approx(np.std(again, axis=0), rel=0.06)
 
 
 def test_joint_noise_has_the_covariance_of_a_bootstrap():
@@ -33,12 +33,12 @@ def test_joint_noise_has_the_covariance_of_a_bootstrap():
     residual, first, second = rng.normal(size=500), rng.integers(0, 2, 500), 2 + rng.integers(0, 2, 500)
     row = np.arange(500)
     blocks = [(row, first, residual), (row, second, -residual)]
-    result = Sampling(n=500, draws=6000).gather_jointly(blocks, BINS)
+    field = Sampling(n=500, draws=6000).gather_jointly(blocks, BINS)
     entries = np.zeros((500, BINS))
     for _, place, value in blocks:
         entries[row, place] += value
     again = np.array([entries[i].mean(axis=0) for i in rng.integers(0, 500, size=(6000, 500))])
-    assert np.cov(result.noise.T) == pytest.approx(np.cov(again.T), abs=0.08 * again.var(axis=0).max())
+    assert np.cov(field.noise.T) == pytest.approx(np.cov(again.T), abs=0.08 * again.var(axis=0).max())
 
 
 def test_whole_weights_are_rows_that_come_together(rows):
@@ -87,9 +87,9 @@ def test_rows_in_no_bin_count_only_in_n(rows):
     row, bin_of, residual = rows
     outside = np.where(bin_of == 3, -1, bin_of)
     for rule in (Sampling(n=600), Sampling(n=600, paired=True)):
-        result = rule.gather(row, outside, residual, BINS)
-        assert result.value[:3] == pytest.approx(np.bincount(bin_of, residual, BINS)[:3] / 600)
-        assert result.value[3] == 0
+        field = rule.gather(row, outside, residual, BINS)
+        assert field.value[:3] == pytest.approx(np.bincount(bin_of, residual, BINS)[:3] / 600)
+        assert field.value[3] == 0
 
 
 def test_paired_draws_of_a_model_and_itself_cancel(rows):
@@ -111,18 +111,18 @@ def test_the_sum_is_the_written_construction():
         kinked.append(sum(np.sign(g[m]) * draw[m] if abs(g[m]) / s[m] >= 1 else abs(draw[m]) for m in range(4)))
         floor.append(sum(abs(draw)))
     e = sum(abs(g))
-    result = of_sum(NoisyValues(g, noise)).ends(0.025)
-    assert result.high == pytest.approx(e - np.quantile(straight, 0.025))
+    interval = of_sum(NoisyValues(g, noise)).ends(0.025)
+    assert interval.high == pytest.approx(e - np.quantile(straight, 0.025))
     assert np.mean(np.array(floor) >= e) < 0.025
-    assert result.low == pytest.approx(e - np.quantile(kinked, 0.975))
+    assert interval.low == pytest.approx(e - np.quantile(kinked, 0.975))
     assert of_sum(NoisyValues(g / 10, noise)).ends(0.025).low == 0  # noise alone makes as much
 
 
 def test_in_one_bin_all_three_are_the_textbook_interval():
     noise = np.random.default_rng(6).standard_normal((200_000, 1)) * 0.01
     field = NoisyValues(np.array([-0.1]), noise)
-    for result in (of_sum(field), of_norm(field), of_largest(field)):
-        output = result.ends(0.025)
+    for spread_of_one in (of_sum(field), of_norm(field), of_largest(field)):
+        output = spread_of_one.ends(0.025)
         assert (output.low, output.high) == pytest.approx((0.1 - 0.0196, 0.1 + 0.0196), abs=2e-4)
 
 
@@ -140,8 +140,8 @@ def test_clusters_are_covered_where_rows_alone_are_not():
         residual = 0.9 - (rng.random(60) < 0.8)[clusters]
         for name, given in (("rows", None), ("clusters", clusters)):
             rule = Sampling(n=300, draws=300, seed=seed, clusters=given)
-            result = of_sum(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)).ends(0.025)
-            covered[name] += result.low <= 0.1 <= result.high
+            interval = of_sum(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)).ends(0.025)
+            covered[name] += interval.low <= 0.1 <= interval.high
     assert covered["clusters"] >= 180
     assert covered["rows"] < 150
 

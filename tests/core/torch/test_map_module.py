@@ -36,8 +36,8 @@ from calibrant.repairing.export.export import export
 def test_parity(name):
     m = map_of(name)
     logits, probs = fresh(m)
-    result = m.to_torch()(torch.tensor(logits).double())
-    np.testing.assert_allclose(softmax(result.numpy()), probs, atol=1e-9)
+    output = m.to_torch()(torch.tensor(logits).double())
+    np.testing.assert_allclose(softmax(output.numpy()), probs, atol=1e-9)
     assert m.to_torch()(torch.tensor(logits)).dtype == torch.float32
 
 
@@ -45,14 +45,14 @@ def test_parity(name):
 def test_other_tasks(task, name):
     m = map_of_task(task, name)
     logits, probs = shaped_rows(m)
-    result = m.to_torch()(torch.tensor(logits))
-    assert result.shape == logits.shape
-    np.testing.assert_allclose(softmax(result.numpy()) if task == "choice" else result.sigmoid(), probs, atol=1e-6)
+    output = m.to_torch()(torch.tensor(logits))
+    assert output.shape == logits.shape
+    np.testing.assert_allclose(softmax(output.numpy()) if task == "choice" else output.sigmoid(), probs, atol=1e-6)
     if task == "choice":
-        assert (result[torch.tensor(np.isinf(logits))] == -torch.inf).all()
+        assert (output[torch.tensor(np.isinf(logits))] == -torch.inf).all()
     else:
         column = torch.tensor(logits).reshape(2, 100, 1)  # a network of one output
-        torch.testing.assert_close(m.to_torch()(column), result.reshape(2, 100, 1))
+        torch.testing.assert_close(m.to_torch()(column), output.reshape(2, 100, 1))
         assert m.to_torch()(torch.tensor(0.3)).shape == ()
 
 

@@ -31,8 +31,8 @@ def slow_tau(a, b):
 
 
 def value(answer, name, where):
-    [result] = [n for n in answer.numbers if n.name == name and n.where == where]
-    return result
+    [number] = [n for n in answer.numbers if n.name == name and n.where == where]
+    return number
 
 
 # -- rank correlations and intervals ------------------------------------------------------------------

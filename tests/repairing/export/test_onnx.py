@@ -72,9 +72,9 @@ def test_parity(name, tmp_path):
     m = map_of(name)
     done = to_onnx(m, tmp_path / "m.onnx")
     logits, probs = fresh(m)
-    (result,) = run(done.path, ["calibrated_logits"], logits=logits)
-    assert result.dtype == np.float32
-    np.testing.assert_allclose(softmax(result), probs, atol=TOLERANCE)
+    (output,) = run(done.path, ["calibrated_logits"], logits=logits)
+    assert output.dtype == np.float32
+    np.testing.assert_allclose(softmax(output), probs, atol=TOLERANCE)
     assert done.largest_difference < 1e-6
     assert len(run(done.path, None, logits=logits[:1])[0]) == 1
 
@@ -84,12 +84,12 @@ def test_other_shapes(task, name, tmp_path):
     m = map_of_task(task, name)
     done = to_onnx(m, tmp_path / "m.onnx")
     logits, probs = shaped_rows(m)
-    (result,) = run(done.path, ["calibrated_logits"], logits=logits)
-    assert result.shape == logits.shape
-    got = softmax(result) if task == "choice" else 1 / (1 + np.exp(-result.astype(np.float64)))
+    (output,) = run(done.path, ["calibrated_logits"], logits=logits)
+    assert output.shape == logits.shape
+    got = softmax(output) if task == "choice" else 1 / (1 + np.exp(-output.astype(np.float64)))
     np.testing.assert_allclose(got, probs, atol=1e-6)
     if task == "choice":
-        assert (result[np.isinf(logits)] == -np.inf).all()
+        assert (output[np.isinf(logits)] == -np.inf).all()
 
 
 def test_a_network_of_one_output_gets_the_map_of_its_score(tmp_path):

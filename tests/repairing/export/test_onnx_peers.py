@@ -83,7 +83,7 @@ def test_one_file_of_classifier_and_map(name, k, zipmap, tmp_path):
     assert not (tmp_path / "both.onnx").exists()
     done = cal.export(m, "onnx", tmp_path / "both.onnx", append_to=tmp_path / "net.onnx", scores="probs")
     session = runtime.InferenceSession(done.path, providers=["CPUExecutionProvider"])
-    (result,) = session.run(["calibrated_probs"], {"x": x[1000:]})
+    (output,) = session.run(["calibrated_probs"], {"x": x[1000:]})
     expected = np.stack([1 - m(p).score, m(p).score], axis=1) if k == 2 else m(p).probs
-    np.testing.assert_allclose(result, expected, atol=2e-5)
+    np.testing.assert_allclose(output, expected, atol=2e-5)
     assert session.run(None, {"x": x[1000:1003]})[0].shape == (3,)  # the classes are still there

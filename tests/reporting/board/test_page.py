@@ -53,14 +53,12 @@ def tab(board, tmp_path_factory):
     with api.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         context = browser.new_context(viewport={"width": 390, "height": 900})
-        result = context.new_page()
-        result.on(
-            "console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None
-        )
-        result.on("pageerror", lambda error: wrong.append(str(error)))
-        result.on("request", lambda request: wrong.append(request.url) if request.url != file.as_uri() else None)
-        result.goto(file.as_uri())
-        yield result
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if request.url != file.as_uri() else None)
+        page.goto(file.as_uri())
+        yield page
         browser.close()
     assert [one for one in wrong if not one.startswith("data:")] == []
 

@@ -1,1 +1,1 @@
-"""TOML and frozen dataclasses: conversion, overrides, inheritance, trust in code, errors that quote the line."""
+"""TOML and frozen dataclasses: conversion, overrides, inheritance, trust in code, quoting errors."""

@@ -1,4 +1,4 @@
-"""What many options ask of their values."""
+"""Checks of option values that many entries share."""
 
 from calibrant.core.errors import InputError
 

@@ -1,4 +1,4 @@
-"""What a file may make the program run: entries of the catalogues, and other code only where its reader says so.
+"""Trust in code that a file names: entries of the catalogues run, other code only where its reader says so.
 
 A recipe or a run may come from somebody else. What it names is checked before anything is built from it; what a user
 types in a command or in Python is not. `with allow_code():`, or the option --allow-code of a command, permits what the

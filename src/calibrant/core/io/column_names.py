@@ -1,4 +1,4 @@
-"""Which column of a table, or array of an npz file, holds what: by its standard name, or as the user says."""
+"""Roles of columns of a table and arrays of an npz file: by standard name, or as the user says."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How much a file may become in memory: a small file that unpacks to a huge one is refused before it is unpacked."""
+"""Size limits: a small file that unpacks to a huge one is refused before it is unpacked."""
 
 import os
 from pathlib import Path

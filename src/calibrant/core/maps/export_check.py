@@ -1,4 +1,4 @@
-"""What every export of a map shares: what can be exported, and the test each export must pass before it is written."""
+"""Checks that every export of a map shares: what can be exported, and the test before anything is written."""
 
 from dataclasses import dataclass, replace
 from importlib import import_module

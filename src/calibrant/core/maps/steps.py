@@ -1,4 +1,4 @@
-"""What every calibration map is made of: a few plain steps, each from Predictions to Predictions.
+"""Steps of calibration maps: a few plain ones, each from Predictions to Predictions.
 
 A map is a list of steps, so saving, composing and exporting are written once, for steps, and never per calibrator.
 """

@@ -1,1 +1,1 @@
-"""Bootstrap, noise of calibration errors, Wilson's interval, regressions, the exact temperature, cross-fitting."""
+"""Bootstrap, noise of calibration errors, intervals, regressions, exact temperature, cross-fitting."""

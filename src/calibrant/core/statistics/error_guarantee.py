@@ -1,4 +1,4 @@
-"""How many of the surest rows can be answered so that their error rate is bounded with confidence.
+"""Guarantee of an error rate: the most of the surest rows whose error rate is bounded with confidence.
 
 Fixed-sequence testing from four starts (after Angelopoulos, Bates, Candès, Jordan, Lei, 2021): rows are taken from the
 surest on. For the m surest with e errors, P(Bin(m, r) <= e) is a p-value of "the error rate is above r". Which rows

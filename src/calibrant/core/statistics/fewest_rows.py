@@ -1,4 +1,4 @@
-"""How many rows an interval needs."""
+"""The number of rows that an interval needs."""
 
 FEWEST_ROWS = 10  # independent rows, or clusters: below that an interval promises more than it holds
 

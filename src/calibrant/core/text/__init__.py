@@ -1,1 +1,1 @@
-"""How numbers and words look to a reader: number format, vocabulary by task, notebook tables, theme of figures."""
+"""Text for readers: number format, vocabulary by task, notebook tables, theme of figures."""

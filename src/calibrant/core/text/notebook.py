@@ -1,4 +1,4 @@
-"""How results look in a notebook and in print: plain tables, every name escaped."""
+"""Tables of results in a notebook and in print: plain, every name escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""How numbers look to a reader: the only place that decides it, with measuring/measure_format for measures.
+"""Number format: the only place that decides it, with measuring/measure_format for measures.
 
 Shares are percentages with a space ("97.6 %"), differences of shares are points, losses are decimals. Two numbers that
 differ and stand side by side get enough digits to look different.

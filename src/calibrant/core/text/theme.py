@@ -1,4 +1,4 @@
-"""How figures look: colours everyone can tell apart, letters readable at 80 mm, light and dark.
+"""Theme of figures: colours everyone can tell apart, letters readable at 80 mm, light and dark.
 
 Charts name styles ("gap", "whisker"), never colours, so that a page can switch the theme by switching the config.
 """

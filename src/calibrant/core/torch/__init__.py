@@ -1,1 +1,1 @@
-"""What rooms that work with networks share. Only here may core load torch, and only those rooms load this."""
+"""Code that rooms with networks share. Only here may core load torch, and only they load it."""

@@ -1,4 +1,4 @@
-"""What is asked of a table of networks: the seven questions of the benchmark study, one file each."""
+"""Questions about a table of networks: the seven of the benchmark study, one file each."""
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.nas.questions._base import (

@@ -1,4 +1,4 @@
-"""What an answer is: a sentence, claims with verdicts, numbers with intervals, pictures."""
+"""Answers: a sentence, claims with verdicts, numbers with intervals, pictures."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal

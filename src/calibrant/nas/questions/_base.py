@@ -1,4 +1,4 @@
-"""What a question promises: a table of networks in; a sentence, numbers with intervals and pictures out."""
+"""Base class of questions: a table of networks in; a sentence, numbers with intervals and pictures out."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar

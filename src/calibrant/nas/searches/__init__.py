@@ -1,4 +1,4 @@
-"""How architectures are searched for: one file a search; the file name is the name."""
+"""Searches over architectures: one file each; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.nas.searches._base import Landscape, Objective, Search, Trial

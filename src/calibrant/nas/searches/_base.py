@@ -1,4 +1,4 @@
-"""What a search promises: so many architectures tried, each once, in an order that the seed decides."""
+"""Base class of searches: so many architectures tried, each once, in an order that the seed decides."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

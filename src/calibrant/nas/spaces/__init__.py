@@ -1,4 +1,4 @@
-"""Families of networks to choose from: one file a space; the file name is the name."""
+"""Spaces of architectures: one file each; the file name is the name."""
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.nas.spaces._base import Layer, Space

@@ -1,4 +1,4 @@
-"""What a space promises: every network by index and by text, its neighbours, its size, and how to build it."""
+"""Base class of spaces: every network by index and by text, its neighbours, its size, and how to build it."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What exports of decisions share: scores to try them on, and the comparison of their decisions."""
+"""Checks that exports of decisions share: scores to try them on, and the comparison of their decisions."""
 
 from dataclasses import replace
 

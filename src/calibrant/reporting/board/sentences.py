@@ -1,4 +1,4 @@
-"""What a board says in words: titles of columns, the headline, and one sentence for each finding."""
+"""Sentences of a board: titles of columns, the headline, and one sentence for each finding."""
 
 from collections.abc import Sequence
 
