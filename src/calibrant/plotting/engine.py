@@ -48,9 +48,9 @@ def start() -> None:
 def to_svg(chart: dict[str, Any]) -> str:
     """The chart, a Vega-Lite specification, as SVG."""
     version = vega_lite_version()
-    drawn = _ask([chart, version])
-    if drawn is not None:
-        return drawn
+    svg = _ask([chart, version])
+    if svg is not None:
+        return svg
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(chart, vl_version=version))
@@ -77,8 +77,8 @@ def _ask(question: list[Any]) -> str | None:
         if not answer:
             _stop()
             return None
-    drawn: str | None = json.loads(answer)
-    return drawn
+    svg: str | None = json.loads(answer)
+    return svg
 
 
 def _stop() -> None:

@@ -36,12 +36,12 @@ SHORT = {
 
 def page(r: Report) -> str:
     """The whole file as text."""
-    drawn = pictures.svgs(r.figures)
+    drawings = pictures.svgs(r.figures)
     script = _asset("page.js")
     first = r.models[0]
     data = page_data(r) if first.trials else None
     template = _environment().get_template("page")
-    figures = [(one, _safe(svg.result())) for one, svg in zip(r.figures, drawn, strict=True)]
+    figures = [(one, _safe(svg.result())) for one, svg in zip(r.figures, drawings, strict=True)]
     diagram, others = (figures, []) if data is None else ([], figures)
     beside_bins = (contents_by_task.BESIDE_BINS,)
     beside_costs = (contents_by_task.BESIDE_COSTS,) if len(r.models) == 1 else ()

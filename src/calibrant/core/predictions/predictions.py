@@ -629,9 +629,9 @@ class Predictions:
 
     def release(self) -> None:
         """Drop the cached views: they are computed again when they are needed. Frees memory of large predictions."""
-        given = {"_given_labels", "_score_only", "score_type", "row_data"}
-        given |= {"values"} if self._score_only is None else set()
-        for name in self.__dict__.keys() - given:
+        arguments = {"_given_labels", "_score_only", "score_type", "row_data"}
+        arguments |= {"values"} if self._score_only is None else set()
+        for name in self.__dict__.keys() - arguments:
             self.__dict__.pop(name, None)
 
     @property
