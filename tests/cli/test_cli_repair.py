@@ -171,9 +171,9 @@ def test_by_group(folder, tmp_path):
 def test_degenerate_rows_have_a_diagnosis(tmp_path):
     np.savez(tmp_path / "p.npz", logits=[[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]] * 5, labels=[0, 1, 0] * 5)
     document = json.loads(run("fit", tmp_path / "p.npz", "--with", "temperature", "--json").stdout)
-    assert (document["converged"], document["diagnosis"]) == (False, "separable")
-    assert document["parameters"]["T"] == 0.01
-    assert "Separable" in narrow(run("fit", tmp_path / "p.npz", "--with", "temperature").stdout)
+    why = "every prediction is right, so there is nothing to fit"
+    assert (document["converged"], document["diagnosis"], document["parameters"]) == (False, why, {})
+    assert why[1:] in narrow(run("fit", tmp_path / "p.npz", "--with", "temperature").stdout)
 
 
 # -- apply, export, list --------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def test_wrong_plans(make, change, to, message):
             "line 18.*expected one of",
         ),
         ('measure = "ece"', 'measure = "nll"', "line 19.*add it to after.measures"),
-        ('measure = "ece"', 'measure = "nnl"', "line 19.*did you mean 'nll'"),
+        ('measure = "ece"', 'measure = "nnl"', "line 19.*expected one of ece, accuracy"),
         ('measure = "ece"', 'measure = "eec"', "line 19.*did you mean 'ece'"),
     ],
 )

@@ -52,10 +52,10 @@ def test_a_broken_chain_is_refused(what):
 
 
 def test_a_chain_reports_the_first_that_failed():
-    p = Predictions.from_logits([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]] * 4, [0, 1, 0] * 4)
+    p = Predictions.from_logits([[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]] * 4, [0, 1, 0] * 4)
     m = cal.fit(p, "temperature+isotonic")
     assert not m.fit.converged
-    assert m.fit.diagnosis == "temperature: separable"
+    assert m.fit.diagnosis == "temperature: constant scores"
 
 
 # -- groups ---------------------------------------------------------------------------------------
