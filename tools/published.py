@@ -141,8 +141,8 @@ def _how_far(plan: Plan, test: pl.DataFrame) -> str:
     for entry in ORDER:
         own = test.filter(pl.col("entry") == entry)
         counts = {m: own.filter(pl.col("model") == m)["seed"].n_unique() for m in plan.grid["model"]}
-        same = len(set(counts.values())) == 1
-        text = f"{next(iter(counts.values()))} halves of every network" if same else ""
+        n = next(iter(counts.values()))
+        text = f"{fmt.count(n, 'half', 'halves')} of every network" if set(counts.values()) == {n} else ""
         lines.append((entry, text or ", ".join(f"{n} of {m}" for m, n in counts.items())))
     groups: dict[str, list[str]] = {}
     for entry, text in lines:
