@@ -1,6 +1,7 @@
 """The engine of studies: what it costs by itself, and whether it uses the cores."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,7 +13,9 @@ from benchmarks._page import Section, Target, show, table
 from benchmarks.memory import _forget_peak, _status
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "job_package"))  # the job "nothing", here and in workers
+PACKAGE = str(ROOT / "tests" / "job_package")  # the job "nothing", here and in workers
+sys.path.insert(0, PACKAGE)
+os.environ["PYTHONPATH"] = os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])  # workers of Ray
 JOBS, FEW, BUSY = 10_000, 1_000, 40
 SECONDS = 0.25  # of processor time in a busy job
 ROWS, IN_A_JOB, PARTS = 1_000_000, 100, 10
