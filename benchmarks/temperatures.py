@@ -41,7 +41,7 @@ def run(*, smoke: bool) -> Section:
     for name, data in without.items():
         m = fit(Predictions.from_logits(data.logits, data.labels), "temperature")
         named += not m.fit.converged
-        mine = f"{m.parameters['T']:.4g}<br><small>{m.fit.diagnosis}</small>"
+        mine = f"{m.parameters.get('T', 1.0):.4g}<br><small>{m.fit.diagnosis}</small>"  # nothing to fit: T stays 1
         rows.append([name, "none", mine, *(_cell(data, _call(tool, data), None) for tool in tools.values())])
     section.targets = [
         Target("relative error of T where there is an optimum, the largest", max(errors), "most", SAME, ""),
