@@ -151,7 +151,7 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding
         *seeds(plan, rows),
         "",
         f"Of {len(findings)} claims: {fmt.list_words([f'{n} {v}' for n, v in counts if n], len(counts))}. "
-        f"Levels are corrected for the {corrected} that have rows.{also}",
+        f"Levels are corrected for the {corrected} that this scale can judge, run or not.{also}",
         "",
         "| claim | published | ours | direction as the paper's | could see | pairs | | seeds to settle |",
         "|---|---|---|---|---|---|---|---|",

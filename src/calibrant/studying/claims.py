@@ -48,7 +48,7 @@ class Finding:
     claim: Claim
     verdict: Verdict
     level: float  # of the interval over all cells; the intervals of cells share it
-    claims: int  # how many claims of the plan have rows: the level is corrected for them
+    claims: int  # how many claims of the plan its trainings can judge: the level is corrected for them, run or not
     overall: Interval | None = None
     cells: tuple[tuple[str, Interval], ...] = ()  # "cifar10, resnet18" and its difference
     seeds_to_settle: int | None = None  # of an inconclusive claim, in every cell; None: no number would

@@ -95,7 +95,7 @@ def claims_in_words(study: "Study") -> str:
     counts = {v: sum(f.verdict == v for f in findings) for v in MARKS}
     lines.append("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     if findings:
-        lines.append(wrap(f"Levels are corrected for the {findings[0].claims} claims that this scale has rows for."))
+        lines.append(wrap(f"Levels are corrected for the {findings[0].claims} claims that this scale can judge."))
     return "\n".join(lines)
 
 
