@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import sys
 import warnings
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -25,8 +24,6 @@ def run(*args, code=0, cwd=None, **environment):
     out, err = io.StringIO(), io.StringIO()
     argv = mock.patch.object(sys, "argv", ["calibrant", *map(str, args)])
     shell = mock.patch.dict(os.environ, TERMINAL | environment)
-    pipe = getattr(signal, "SIGPIPE", None)  # not on Windows
-    before = pipe and signal.getsignal(pipe)
     with warnings.catch_warnings(), argv, shell, chdir(cwd or Path.cwd()), redirect_stdout(out), redirect_stderr(err):
         warnings.simplefilter("default")
         try:
@@ -34,9 +31,6 @@ def run(*args, code=0, cwd=None, **environment):
             ended = 0
         except SystemExit as end:
             ended = end.code or 0
-        finally:
-            if pipe:
-                signal.signal(pipe, before)
     done = Done(out.getvalue(), err.getvalue())
     assert ended == code, done.stderr + done.stdout
     assert code != 2 or not done.stdout

@@ -1,6 +1,7 @@
 """The command line: every command, its JSON, its exit codes, and errors without a traceback."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -254,6 +255,13 @@ def test_output_may_be_cut_by_the_reader():
     command = f"{sys.executable} -m calibrant list measures | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="there are no signals of pipes")
+def test_a_pipe_that_another_process_has_left_does_not_end_the_command():
+    """Else a browser that closes its connection ends the app, and a drawing process that has ended ends the report."""
+    run("list", "measures")
+    assert signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN
 
 
 def test_in_a_process_of_its_own_as_a_user_starts_it(tmp_path):

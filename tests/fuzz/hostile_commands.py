@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import signal
 import sys
 from pathlib import Path
 
@@ -82,7 +81,7 @@ LIMITS = [
 
 def run(arguments: list[str]) -> tuple[int, str, str]:
     """`calibrant` with these arguments in this process: exit code, what it printed, what it complained of."""
-    out, err, before = io.StringIO(), io.StringIO(), (sys.argv, signal.getsignal(signal.SIGPIPE))
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
     sys.argv = ["calibrant", *arguments]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -91,8 +90,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
-        sys.argv = before[0]
-        signal.signal(signal.SIGPIPE, before[1])
+        sys.argv = before
     return code, out.getvalue(), err.getvalue()
 
 

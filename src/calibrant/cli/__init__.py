@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import sys
 import warnings
 from typing import Annotated
@@ -46,8 +45,6 @@ def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2, Ctrl-C with 130."""
     # Threads of torch that wait must sleep: on a busy machine, spinning ones make a step ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    if hasattr(signal, "SIGPIPE"):  # end quietly when the reader of our output has gone, for instance `| head`
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
