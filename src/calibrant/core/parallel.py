@@ -5,10 +5,9 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,22 +63,26 @@ def pieces(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def threads_worth(elements: int) -> int:
+    """How many threads to spread so much work over."""
+    return min(threads(), elements // WORTH_A_THREAD + 1) if elements >= WORTH_A_THREAD else 1
+
+
 def run_pieces(work: Callable[[slice], None], parts: list[slice], elements: int) -> None:
-    """Call `work` for every part; with many elements, neighbouring parts go to threads of their own.
+    """Call `work` for every part; with many elements in several threads, each of which takes the next part.
 
     A call inside a call runs where it is. `work` must write to places of its own part, so the number of threads never
     changes a result.
     """
-    count = min(threads(), len(parts), max(1, elements // WORTH_A_THREAD + 1))
-    if elements < WORTH_A_THREAD or count == 1:
+    count = min(threads_worth(elements), len(parts))
+    if count <= 1:
         for part in parts:
             work(part)
         return
-    cuts = [len(parts) * i // count for i in range(count + 1)]
-    shares = [parts[a:b] for a, b in pairwise(cuts)]
-    others = [_pool(count - 1).submit(_run, work, share) for share in shares[1:]]
+    queue = iter(parts)
+    others = [_pool(count - 1).submit(_run, work, queue) for _ in range(count - 1)]
     try:
-        _run(work, shares[0])
+        _run(work, queue)
     finally:
         for other in others:
             other.result()
@@ -121,7 +124,7 @@ def _quota() -> float | None:
         return None
 
 
-def _run(work: Callable[[slice], None], parts: list[slice]) -> None:
+def _run(work: Callable[[slice], None], parts: Iterator[slice]) -> None:
     _busy.now = True
     try:
         for part in parts:

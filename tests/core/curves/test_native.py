@@ -262,11 +262,12 @@ int main(void) {
             double *p = malloc(5 * k * sizeof *p), *room = malloc(ROWS_OF_ROOM * wide * sizeof *room), sums[4];
             double *w = calloc(4 * wide, sizeof *w), *bins = calloc(9 * k, sizeof *bins);
             double *runs = malloc(5 * (k + 1) * sizeof *runs);
-            int64_t *y = malloc(5 * sizeof *y);
+            int64_t *y = malloc(5 * sizeof *y), next = 0;
             const double edges[4] = {0, 1.0 / 3, 2.0 / 3, 1};
 #define Z (char *)z, FLOAT32, 5, k, 4 * k, 4
-            if (!calibrant_softmax(Z, 0, c, y, l, t, w, p, sums, room)) return 1;
-            if (!calibrant_softmax(Z, y, c, y, l, t, 0, 0, sums, room)) return 1;
+            if (!calibrant_softmax(Z, 0, c, y, l, t, w, p, sums, room, &next)) return 1;
+            next = 0;
+            if (!calibrant_softmax(Z, y, c, y, l, t, 0, 0, sums, room, &next)) return 1;
             calibrant_prefix(p, 5, k, runs);
             calibrant_class_bins(Z, l, t, y, edges, 3, 1, bins, bins + 3 * k, bins + 6 * k, w, room);
             calibrant_probs(Z, l, t, p, 0, room);

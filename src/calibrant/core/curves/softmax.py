@@ -10,7 +10,7 @@ from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins, Closed, equal_width_edges
 from calibrant.core.curves.native import Top
-from calibrant.core.parallel import pieces, run_pieces, threads
+from calibrant.core.parallel import pieces, run_pieces, threads_worth
 
 MOST_TABLES = 1 << 20  # bins x classes up to which each thread counts in a table of its own
 SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
@@ -65,18 +65,12 @@ def scan_logits(values: Floats, chosen: Ints | None = None, probs: Array | None 
     n = len(values)
     top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n))
     ranges: list[tuple[bool, float, float]] = []
+    taken = np.zeros(1, dtype=np.int64)
 
-    def work(rows: slice) -> None:
-        ranges.append(
-            native.softmax_rows(
-                values[rows],
-                None if chosen is None else chosen[rows],
-                top.part(rows),
-                None if probs is None else probs[rows],
-            )
-        )
+    def work(_: slice) -> None:
+        ranges.append(native.softmax_rows(values, chosen, top, probs, taken))
 
-    run_pieces(work, pieces(n, max(1, -(-n // threads()))), values.size)
+    run_pieces(work, [slice(0, n)] * threads_worth(values.size), values.size)
     lock(top.confidence, top.predicted)
     finite, lows, highs = zip(*ranges, strict=True)
     return Scan(top, all(finite), min(lows), max(highs))

@@ -539,7 +539,7 @@ class Predictions:
         """Probability given to the true class, (n,)."""
         if self.score_type == "probs":
             return lock(self._at_label.astype(np.float64))
-        return lock(np.exp(self.true_log_prob))
+        return lock(self.by_parts(Predictions._true_softmax))
 
     @cached_property
     def true_log_prob(self) -> Array:
@@ -548,6 +548,13 @@ class Predictions:
             return lock(self.by_parts(Predictions._true_log_softmax))
         logs = np.maximum(self._at_label, PROBABILITY_FLOOR)
         return lock(np.log(logs, out=logs))
+
+    def _true_softmax(self) -> Array:
+        with np.errstate(over="ignore"):
+            z = np.subtract(self._at_label, self._top.largest, dtype=np.float64)
+        np.exp(z, out=z)
+        z /= self._top.total
+        return z
 
     def _true_log_softmax(self) -> Array:
         with np.errstate(over="ignore"):

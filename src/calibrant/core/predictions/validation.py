@@ -73,8 +73,8 @@ def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") ->
     if array.dtype.kind == "f" and len(broken := np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))):
         row = int(broken[0])
         raise InputError(name, expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0")
-    outside = np.flatnonzero((array < 0) | (array >= k))
-    if len(outside):
+    if n and not (array.min() >= 0 and array.max() < k):
+        outside = np.flatnonzero((array < 0) | (array >= k))
         row = int(outside[0])
         raise InputError(
             name,

@@ -17,7 +17,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.parallel import pieces
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 3  # of the functions in passes.c
+VERSION = 4  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
 WIDTH, ROWS_OF_ROOM = 8, 9  # as in passes.c
@@ -33,10 +33,6 @@ class Top(NamedTuple):
     largest: Array  # score
     total: Array  # sum of exp(logit - largest); one for probabilities
     square: Array | None = None  # sum of squared probabilities, which only the compiled pass finds
-
-    def part(self, rows: slice) -> "Top":
-        square = None if self.square is None else self.square[rows]
-        return Top(self.confidence[rows], self.predicted[rows], self.largest[rows], self.total[rows], square)
 
 
 def backend() -> str:
@@ -54,14 +50,17 @@ def shares(values: Floats) -> list[slice]:
     return pieces(n, max(1, -(-n // max(1, min(SHARES, values.size // SHARE)))))
 
 
-def softmax_rows(values: Floats, carried: Ints | None, top: Top, probs: Array | None) -> tuple[bool, float, float]:
-    """Fill the arrays of these rows; whether all numbers are finite, and their range.
+def softmax_rows(
+    values: Floats, carried: Ints | None, top: Top, probs: Array | None, taken: Ints
+) -> tuple[bool, float, float]:
+    """Fill the arrays of rows that no other call takes; whether all their numbers are finite, and their range.
 
+    `taken`, [0] at first, counts the rows that calls in several threads have taken.
     `carried` are classes whose probability is the confidence, where that is not the largest. The range says nothing
     where a number is NaN.
     """
     limits = np.empty(2)
-    finite = _call("softmax", *_matrix(values), carried, *top, probs, limits, _room(values))
+    finite = _call("softmax", *_matrix(values), carried, *top, probs, limits, _room(values), taken)
     return bool(finite), float(limits[0]), float(limits[1])
 
 
@@ -172,7 +171,7 @@ def _library() -> Any | None:
             return None
         size, pointer, number = ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_double
         matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
-        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 9]
+        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 10]
         library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
         library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
         library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]

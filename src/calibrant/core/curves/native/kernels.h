@@ -432,48 +432,53 @@ INLINE void NAME(divide)(const double *e, ptrdiff_t k, double by, double *into) 
 
 /* Every row: confidence, class, largest logit, sum of exp(logit - largest), sum of squared probabilities, and
  * probabilities unless `probs` is null. `carried` (or null) are classes whose probability is the confidence. `range`
- * gets the smallest and the largest logit. Whether all numbers are finite. */
+ * gets the smallest and the largest logit. Whether all numbers are finite. Calls with one `next`, 0 at first, share the
+ * rows: each takes a few, until none is left, so that a thread that begins late does less. */
 INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                               ptrdiff_t step, const int64_t *carried, double *confidence, int64_t *predicted,
                               double *largest, double *total, double *square, double *probs, double *range,
-                              double *room) {
+                              double *room, int64_t *next) {
     const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, wide = k + before, last = wide - WIDTH;
     double *e = carried || probs ? room + whole_vectors(k) : NULL;
     const int floats = plain && type == FLOAT32;
+    const ptrdiff_t few = 1 + FEW / k;
     const vector fresh = NAME(fresh)(k);
     vector least = fill(INFINITY);
     double highest = -INFINITY;
     int finite = 1;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        vector end, sums = fill(0.0), squares = fill(0.0);
-        const void *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
-        const double top = NAME(most)(NAME(limits)(x, floats, end, wide, &least));
-        if (NAME(above)(-least, -(top + EASY)))
-            NAME(sum_exp)(x, floats, end, last, top, 0, fresh, e, &sums, &squares);
-        else
-            NAME(sum_exp)(x, floats, end, last, top, 1, fresh, e, &sums, &squares);
-        const double sum = NAME(sum)(sums);
-        finite &= sum < INFINITY; /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
-        highest = top > highest ? top : highest;
-        ptrdiff_t at = carried ? carried[i] : NAME(first_place)(x, floats, wide, top) - before;
-        at = at < 0 ? 0 : at;
-        predicted[i] = at;
-        largest[i] = top;
-        total[i] = sum;
-        if (square) square[i] = NAME(sum)(squares) / (sum * sum);
-        confidence[i] = (carried ? e[before + at] : 1.0) / sum;
-        if (probs) NAME(divide)(e + before, k, sum, probs + i * k);
-    }
+    for (ptrdiff_t from; (from = __atomic_fetch_add(next, few, __ATOMIC_RELAXED)) < n;)
+        for (ptrdiff_t i = from; i < n && i < from + few; i++) {
+            vector end, sums = fill(0.0), squares = fill(0.0);
+            const void *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
+            const double top = NAME(most)(NAME(limits)(x, floats, end, wide, &least));
+            if (NAME(above)(-least, -(top + EASY)))
+                NAME(sum_exp)(x, floats, end, last, top, 0, fresh, e, &sums, &squares);
+            else
+                NAME(sum_exp)(x, floats, end, last, top, 1, fresh, e, &sums, &squares);
+            const double sum = NAME(sum)(sums);
+            finite &= sum < INFINITY; /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
+            highest = top > highest ? top : highest;
+            ptrdiff_t at = carried ? carried[i] : NAME(first_place)(x, floats, wide, top) - before;
+            at = at < 0 ? 0 : at;
+            predicted[i] = at;
+            largest[i] = top;
+            total[i] = sum;
+            if (square) square[i] = NAME(sum)(squares) / (sum * sum);
+            confidence[i] = (carried ? e[before + at] : 1.0) / sum;
+            if (probs) NAME(divide)(e + before, k, sum, probs + i * k);
+        }
     range[0] = -NAME(most)(-least), range[1] = highest;
     return finite && range[0] > -INFINITY;
 }
 
 TARGET static int NAME(softmax)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step,
                                 const int64_t *carried, double *confidence, int64_t *predicted, double *largest,
-                                double *total, double *square, double *probs, double *range, double *room) {
+                                double *total, double *square, double *probs, double *range, double *room,
+                                int64_t *next) {
 #define ROWS(type, plain) \
     NAME(softmax_rows) \
-    (z, type, plain, n, k, row_step, step, carried, confidence, predicted, largest, total, square, probs, range, room)
+    (z, type, plain, n, k, row_step, step, carried, confidence, predicted, largest, total, square, probs, range, room, \
+     next)
     if (!is_plain(type, k, step)) return ROWS(type, 0);
     return type == FLOAT32 ? ROWS(FLOAT32, 1) : ROWS(FLOAT64, 1);
 #undef ROWS

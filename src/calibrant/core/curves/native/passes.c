@@ -38,6 +38,7 @@ static const int64_t EIGHTHS[8] = {0x3ff0000000000000, 0x3fef72b83c7d517b, 0x3fe
 static const int64_t LIFTED_EIGHTHS[8] = {0x7e70000000000000, 0x7e6f72b83c7d517b, 0x7e6f06fe0a31b715,
                                           0x7e6ebfdad5362a27, 0x7e6ea09e667f3bcd, 0x7e6eace5422aa0db,
                                           0x7e6ee89f995ad3ad, 0x7e6f5818dcfba487};
+enum { FEW = 1 << 15 }; /* numbers in the rows that a thread takes at a time */
 static const double EASY = -700; /* from here on exp is far from the smallest numbers */
 
 enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
@@ -99,7 +100,7 @@ static int level(void) { return 0; }
 #define MATRIX const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step
 #define MATRIX_GIVEN z, type, n, k, row_step, step
 
-PUBLIC int calibrant_version(void) { return 3; }
+PUBLIC int calibrant_version(void) { return 4; }
 
 /* The level that runs, of those up to this one. */
 PUBLIC int calibrant_level(int up_to) {
@@ -108,8 +109,10 @@ PUBLIC int calibrant_level(int up_to) {
 }
 
 PUBLIC int calibrant_softmax(MATRIX, const int64_t *carried, double *confidence, int64_t *predicted, double *largest,
-                             double *total, double *square, double *probs, double *range, double *room) {
-    return PICK(softmax, MATRIX_GIVEN, carried, confidence, predicted, largest, total, square, probs, range, room);
+                             double *total, double *square, double *probs, double *range, double *room,
+                             int64_t *next) {
+    return PICK(softmax, MATRIX_GIVEN, carried, confidence, predicted, largest, total, square, probs, range, room,
+                next);
 }
 
 PUBLIC void calibrant_probs(MATRIX, const double *largest, const double *total, double *probs, ptrdiff_t ahead,
