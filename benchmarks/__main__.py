@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import traceback
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +20,15 @@ def main() -> None:
     arguments = _parse()
     warnings.simplefilter("ignore")  # the peers'
     load_before = load()
-    sections = [_run(topic, arguments.smoke) for topic in arguments.topics or TOPICS]
+    topics = arguments.topics or TOPICS
+    sections = [section for topic in topics if (section := _run(topic, arguments.smoke))]
     text = page(sections, facts(load_before), smoke=arguments.smoke)
     whole = not arguments.topics and not arguments.smoke
     out = arguments.out or (PAGE if whole else None)
-    if out is None:
+    failed = len(sections) < len(topics)  # the page of before is kept then
+    if out is None or failed:
         print(text)
-        return
+        sys.exit(int(failed))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
     for name, picture in (item for section in sections for item in section.figures.items()):
@@ -46,9 +49,15 @@ def _parse() -> argparse.Namespace:
     return arguments
 
 
-def _run(topic: str, smoke: bool) -> Section:
+def _run(topic: str, smoke: bool) -> Section | None:
+    """The results; None, and a traceback, where the topic failed: the others are worth their minutes all the same."""
     start = perf_counter()
-    section: Section = import_module(f"benchmarks.{topic}").run(smoke=smoke)
+    try:
+        section: Section = import_module(f"benchmarks.{topic}").run(smoke=smoke)
+    except Exception:
+        traceback.print_exc()
+        print(f"{topic}: FAILED", file=sys.stderr)
+        return None
     print(f"{topic}: {perf_counter() - start:.0f} s", file=sys.stderr)
     return section
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,6 +77,28 @@ def test_an_unknown_topic_lists_the_right_ones(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         main()
     assert "measures, memory" in capsys.readouterr().err
+
+
+def test_a_topic_that_fails_costs_its_own_results_only(monkeypatch, capsys, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT))
+    import benchmarks.__main__ as command
+    from benchmarks._page import Section, Target
+
+    def start(topic):
+        if topic == "benchmarks.rare":
+            raise ZeroDivisionError("of the topic")
+        section = Section("Well", "it ran", [Target("it", 18.0, "most", 25.0)], [])
+        return SimpleNamespace(run=lambda *, smoke: section)
+
+    monkeypatch.setattr(command, "import_module", start)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "rare", "report", "--out", str(tmp_path / "page.md")])
+    with pytest.raises(SystemExit, match="1"):
+        command.main()
+    printed = capsys.readouterr()
+    assert "it: **met**: 18x of at most 25x" in printed.out
+    assert "rare: FAILED" in printed.err
+    assert "ZeroDivisionError: of the topic" in printed.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
