@@ -517,3 +517,17 @@ def test_one_row_that_a_map_makes_surer_bounds_it(monkeypatch):
     monkeypatch.setattr("calibrant.repairing.bound.KEEP_ELEMENTS", 5 * p.k)
     assert len(bound(sharper, q).steps) == 2
     assert len(bound(sharper, q.take(np.arange(39))).steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "raw"),
+    [
+        ("platt:of=score", True),
+        ("sigmoid:of=score", True),
+        ("platt:of=score,smooth=true", True),
+        ("platt", False),
+        ("platt:of=score+platt", False),
+    ],
+)
+def test_the_sigmoid_of_the_score_is_known_by_its_options_not_by_its_spelling(spec, raw):
+    assert choose_module.judge(spec, Predictions.binary([0.0, 0.5, 1.0], [0, 1, 1])).of_raw_score is raw

@@ -30,6 +30,7 @@ class Calibrator:
     binary: ClassVar[bool] = False  # for two classes only
     tasks: ClassVar[tuple[Task, ...]] = ("multiclass",)  # of predictions that it can repair
     of_score: ClassVar[bool] = False  # acts on the score that is judged: of binary predictions, on P(positive)
+    of_raw_score: ClassVar[bool] = False  # a sigmoid of the score itself: those of 0 and 1 have no logit
     complexity: ClassVar[int] = 1  # towards which `auto` leans: 0 nothing, 1 a number, 2 per class, 3 per pair or free
     learns: ClassVar[bool] = True  # from the rows
     holds_temperature: ClassVar[bool] = False  # with rows enough it finds a temperature, if that is the truth

@@ -38,6 +38,11 @@ class Platt(OfScores):
     reference: ClassVar[str] = "Platt, Advances in Large Margin Classifiers, 1999"
     complexity: ClassVar[int] = 1
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.of == "score":  # a fact of this recipe, not of the class
+            object.__setattr__(self, "of_raw_score", True)
+
     @property
     def name_in_text(self) -> str:
         return f"a sigmoid of the score ({spec_of(self)})" if self.of == "score" else super().name_in_text

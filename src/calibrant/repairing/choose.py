@@ -29,8 +29,7 @@ from calibrant.repairing.rule import (
 )
 
 CANDIDATES = ("identity", "temperature", "ets", "beta", "svs", "isotonic", "histogram", "sms")
-SIGMOID = "platt:of=score"  # takes no logit, which scores of 0 and 1 have not
-OF_POSITIVES = ("platt", SIGMOID)  # more for P(positive)
+OF_POSITIVES = ("platt", "platt:of=score")  # more for P(positive)
 MOST_ROWS, MOST_ELEMENTS = 200_000, 1 << 21  # rows, and rows x classes, that decide; of more, a random part does
 
 
@@ -174,7 +173,7 @@ def judge_losses(name: str, p: Predictions, losses: Array, *, certain: bool) -> 
         weights=p.counts,
         clusters=p.clusters,
         certain=certain,
-        without_logit=name == SIGMOID,
+        of_raw_score=all(one.of_raw_score for one in chain),
         outcomes=outcomes_of(p),
         absent=tuple(absent_classes(p).tolist()),
     )

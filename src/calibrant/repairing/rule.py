@@ -64,7 +64,7 @@ class CandidateLosses:
     weights: Array | None = None  # (n,) how many rows each is worth
     clusters: Integers | None = None  # (n,) 0, 1, ...: rows that came together
     certain: bool = False  # of binary predictions: some scores are 0 or 1, so that one error costs without bound
-    without_logit: bool = False  # takes scores as they are: those of 0 and 1 have no logit
+    of_raw_score: bool = False  # takes scores as they are: those of 0 and 1 have no logit
     outcomes: Outcomes = "differ"
     absent: tuple[int, ...] = ()  # classes without a row
 
@@ -291,7 +291,7 @@ def _winner(judged: Sequence[CandidateLosses], candidates: Sequence[Candidate], 
     simplest = [one for one in near if one.complexity == least]
     of_positives = [one for one in simplest if one.fits_positives]
     if judged[0].certain:
-        of_positives = [one for one in of_positives if one.without_logit] or of_positives
+        of_positives = [one for one in of_positives if one.of_raw_score] or of_positives
     return (min(of_positives, key=lambda one: one.mean) if of_positives else simplest[0]).calibrator
 
 
