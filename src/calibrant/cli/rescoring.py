@@ -133,8 +133,8 @@ def confidnet(
             device=device,
             on_epoch=lambda _: step(1),
         )
-    facts = {name: rescored.fitted.facts[name] for name in ("options", "chosen", "mean_target")}
-    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(rescored.fitted.facts["log"])}
+    facts = {name: rescored.model.facts[name] for name in ("options", "chosen", "mean_target")}
+    facts |= {"folder": str(out), "learned_from": learn, "epochs": len(rescored.model.facts["log"])}
     if as_json:
         return print_json(facts | facts_of(rescored, out / "test.npz", "test"))
     typer.echo(describe_confidnet(facts))
@@ -173,11 +173,11 @@ def trust_score(
             bar=partial(bar, quiet=as_json),
         )
     rescored.after.save(out)
-    slope, offset = rescored.fitted.slope, rescored.fitted.offset
+    slope, offset = rescored.model.slope, rescored.model.offset
     if as_json:
         facts = {"probability": not raw, "neighbour": neighbour, "alpha": alpha, "slope": slope, "offset": offset}
         return print_json(facts | facts_of(rescored, out, _name(run, part)))
-    typer.echo(f"TrustScore from {len(rescored.fitted.known):,} training rows, {neighbour} neighbours")
+    typer.echo(f"TrustScore from {len(rescored.model.known):,} training rows, {neighbour} neighbours")
     if raw:
         typer.echo("The score only ranks. It is not a probability: ECE and NLL mean nothing here.")
     else:
@@ -206,9 +206,9 @@ def density_ratio(
         rescored = rescore_by_density_ratio(run, options, part=part, fit=fit, device=device, bar=progress)
     rescored.after.save(out)
     if as_json:
-        facts = {"neighbours": neighbours, "fitted_on": rescored.fitted.n}
+        facts = {"neighbours": neighbours, "fitted_on": len(rescored.model.known)}
         return print_json(facts | facts_of(rescored, out, _name(run, part)))
-    typer.echo(f"Density ratio from {rescored.fitted.n:,} held-out rows, {neighbours} neighbours")
+    typer.echo(f"Density ratio from {len(rescored.model.known):,} held-out rows, {neighbours} neighbours")
     show(rescored, out)
 
 

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from calibrant.core.predictions import Predictions
-from calibrant.rescorers.density_ratio import DensityRatio
+from calibrant.rescorers.density_ratio import DensityRatio, FittedDensityRatio
 from calibrant.rescoring.rescored_predictions import Bar, RescoredPredictions, load_held_out, no_bar, predictions_of
 
 
@@ -15,12 +14,9 @@ def rescore_by_density_ratio(
     fit: Path | None = None,
     device: str = "auto",
     bar: Bar = no_bar,
-) -> RescoredPredictions[Predictions]:
-    """A run or a file of predictions with features, rescored; `fitted` are the held-out predictions."""
-    before, val = (
-        predictions_of(source, part, device=device, bar=bar),
-        load_held_out(source, fit),
-    )
+) -> RescoredPredictions[FittedDensityRatio]:
+    """A run or a file of predictions with features, rescored."""
+    before, held_out = predictions_of(source, part, device=device, bar=bar), load_held_out(source, fit)
     with bar("distances", None):
-        after = options.fit(val).predict(before)
-    return RescoredPredictions(before, after, val)
+        model = options.fit(held_out)
+        return RescoredPredictions(before, model.predict(before), model)

@@ -24,11 +24,11 @@ def no_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 @dataclass(frozen=True)
 class RescoredPredictions(Generic[T]):
-    """Predictions with the network's own confidence and with another one, and what was fitted for it."""
+    """Predictions with the network's own confidence and with another one, and the model that gave it."""
 
     before: Predictions
     after: Predictions
-    fitted: T
+    model: T  # what the fit of the method returned
 
     def measures(self) -> list[dict[str, Any]]:
         """Rows `measure`, `before`, `after`."""
