@@ -11,6 +11,7 @@ from typer.main import get_command
 import calibrant
 from calibrant.cli import app
 from calibrant.cli._inputs import ReadSettings
+from calibrant.rescorers import ClampOptions
 
 FORMATS = {"text", "markdown", "latex", "csv", "parquet", "html", "json", "prometheus"}
 DEMO = Path(calibrant.__file__).parent / "data" / "demo_test.npz"
@@ -67,10 +68,9 @@ def test_help_names_every_key(command):
     (option,) = (option for c, option in by_flag("--override") if c == command)
     keys = set(re.findall(r"\w+", option.help.partition("(repeat): ")[2]))
     if command == "clamp":
-        pytest.importorskip("torch")
-        from calibrant.rescorers.clamping import NeuralClamping
-
-        assert {field.name for field in fields(NeuralClamping)} - {"gamma", "seed"} <= keys
+        assert {field.name for field in fields(ClampOptions)} - {"gamma", "seed"} <= keys
+        assert "by (lbfgs, sgd, efficient)" in option.help
+        assert not keys & {"gamma", "seed"}  # options of their own
     elif command == "board":
         assert keys == {"title", "bins", "max_error", "level"}
     else:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -54,9 +54,17 @@ Measures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="e.g
 Ood = Annotated[list[str] | None, typer.Option("--ood", help="benchmark102: [name=]FILE of out-of-distribution rows")]
 
 
-def override_help(settings: type) -> str:
-    """Help of `--override` that names every key of a dataclass."""
-    return f"rare options, key=value (repeat): {', '.join(field.name for field in fields(settings))}"
+def override_help(settings: type, *, but: Sequence[str] = ()) -> str:
+    """Help of `--override`: keys of a dataclass with the words they take, `but` those with an option of their own."""
+    hints = get_type_hints(settings)
+    keys = [
+        f"{field.name} ({', '.join(get_args(hints[field.name]))})"
+        if get_origin(hints[field.name]) is Literal
+        else field.name
+        for field in fields(settings)
+        if field.name not in but
+    ]
+    return f"rare options, key=value (repeat): {', '.join(keys)}"
 
 
 def read_settings(settings: type[S], override: list[str] | None) -> S:

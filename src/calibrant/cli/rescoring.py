@@ -9,10 +9,23 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._app import AllowCode, Device, Json, Seed, app, bar, needs_train, numbers, print_json, read_settings
+from calibrant.cli._app import (
+    AllowCode,
+    Device,
+    Json,
+    Seed,
+    app,
+    bar,
+    needs_train,
+    numbers,
+    override_help,
+    print_json,
+    read_settings,
+)
 from calibrant.cli._rescoring_output import describe_confidnet, facts_of, show, tell_clamp
 from calibrant.core.errors import InputError
 from calibrant.core.io.formats import SUFFIXES
+from calibrant.rescorers import ClampOptions
 
 RunOrFile = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run, or predictions with features")]
 Out = Annotated[
@@ -21,12 +34,6 @@ Out = Annotated[
 ]
 PartName = Annotated[str, typer.Option("--part", help="part of the run: test, val or train")]
 Fit = Annotated[Path | None, typer.Option("--fit", help="held-out predictions instead of the run's val.npz")]
-
-CLAMP_KEYS = (  # fields of NeuralClamping, which loads torch
-    "rare options, key=value (repeat): by (lbfgs, sgd or efficient), what (both, delta or T), keep, "
-    "gamma_pool (paper), lam, lambda_rule (loss, term, ece or cv), folds, norm, init, init_scale, passes, batch, "
-    "tolerance, epochs, rate, momentum, keep_inside, low, high"
-)
 
 
 @app.command()
@@ -46,7 +53,7 @@ def clamp(
     mean: Annotated[str, typer.Option(help="mean of pixels for such a network: 0.5 or 0.5,0.5,0.5")] = "",
     std: Annotated[str, typer.Option(help="standard deviation of pixels (default: the data set's)")] = "",
     gamma: Annotated[float, typer.Option(help="gamma of the focal loss; 0 is cross-entropy")] = 1.0,
-    override: Annotated[list[str] | None, typer.Option(help=CLAMP_KEYS)] = None,
+    override: Annotated[list[str] | None, typer.Option(help=override_help(ClampOptions, but=("gamma", "seed")))] = None,
     onnx: Annotated[Path | None, typer.Option(help="write network and clamp to this ONNX file")] = None,
     allow_code: AllowCode = False,
     device: Device = "auto",

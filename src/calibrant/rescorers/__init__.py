@@ -2,6 +2,7 @@
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.rescorers._base import Rescorer, TrainedRun, check_arrays, features_of, load_arrays, matrix, save_arrays
+from calibrant.rescorers._clamp_options import ClampOptions
 
 CATALOGUE = Catalogue("calibrant.rescorers", Rescorer, "rescorer")
 
@@ -9,6 +10,7 @@ make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
 __all__ = [
     "CATALOGUE",
+    "ClampOptions",
     "Rescorer",
     "TrainedRun",
     "check_arrays",

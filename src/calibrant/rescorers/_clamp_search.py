@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,17 +20,13 @@ from calibrant.rescorers._clamp_fit import (
     descend,
     logit_gradient,
 )
+from calibrant.rescorers._clamp_options import CV_POOL, LAM_POOL, ClampOptions
 from calibrant.rescorers._clamp_passes import Passes, PerturbedOutput
 from calibrant.rescorers._clamp_report import HeldOut
 from calibrant.rescorers._focal_temperature import focal_mean
 
-if TYPE_CHECKING:
-    from calibrant.rescorers.clamping import NeuralClamping
-
 LAM_SHARE = 0.1  # of the loss before: the paper's "1/10 of the initial loss"
-LAM_POOL = (0.01, 0.1, 1.0)  # shares that lambda_rule="ece" tries
-CV_POOL = (0.01, 0.1, 1.0, 10.0, 100.0)  # and "cv", beside no perturbation at all
-NEXT = 12  # fits for the next gamma start where the last one ended, and get this part of the passes
+SLACK = 1e-4  # of the range of inputs, by which rounding may take them out of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +63,9 @@ class _Weight:
 class Search:
     """The fits of one call, on one network."""
 
-    def __init__(self, options: "NeuralClamping", passes: Passes, box: Box | None) -> None:
+    def __init__(self, options: ClampOptions, passes: Passes) -> None:
         self.options, self.passes = options, passes
+        box = find_room(options, passes)
         wide = torch.full(passes.shape, torch.inf, dtype=torch.float64)
         self.walls = box if box is not None and options.keep_inside else Box(-wide, wide)
         self.start = self.walls.project(self._start(box))
@@ -164,3 +160,29 @@ class Search:
         tried = held_out_losses(self.passes, gamma, lams, fits, folds=o.folds, seed=o.seed, batch=o.batch)
         best = int(np.argmin([one.loss for one in tried]))
         return _Weight(CV_POOL[best - 1], tried[best].lam, tuple(tried))
+
+
+def find_room(o: ClampOptions, passes: Passes) -> Box | None:
+    """How far a perturbation may go in every coordinate before an input of the calibration set leaves the range."""
+    if o.low is None or o.high is None:
+        if o.keep_inside or o.init == "data":
+            asked = "keep_inside" if o.keep_inside else "init='data'"
+            fix = "give low and high after normalisation: (0 - mean) / std and (1 - mean) / std for images"
+            raise InputError(asked, expected="the feasible range of inputs", got="no low or no high", fix=fix)
+        return None
+    least, most = (_spread(value, passes.shape, name) for value, name in ((o.low, "low"), (o.high, "high")))
+    slack = SLACK * (most - least)
+    if not ((passes.low >= least - slack) & (passes.high <= most + slack)).all():
+        got = f"inputs from {float(passes.low.min()):.4g} to {float(passes.high.max()):.4g}"
+        fix = "give the range after normalisation"
+        raise InputError("low and high", expected="a range that holds all calibration inputs", got=got, fix=fix)
+    return Box((least - passes.low).clamp(max=0), (most - passes.high).clamp(min=0))
+
+
+def _spread(value: float | tuple[float, ...], shape: torch.Size, name: str) -> Tensor:
+    """One number, or one a channel, for every coordinate."""
+    numbers = torch.tensor(value, dtype=torch.float64).reshape(-1)
+    if len(numbers) > 1 and (not shape or len(numbers) != shape[0]):
+        expected = f"one number or {shape[0] if shape else 1}, one a channel"
+        raise InputError(name, expected=expected, got=str(len(numbers)), fix="give one a channel")
+    return numbers.reshape(-1, *[1] * (len(shape) - 1)).expand(shape) if shape else numbers[0]

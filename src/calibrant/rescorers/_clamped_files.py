@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from calibrant.core.config.convert import build
 from calibrant.core.config.toml import Table, show_value
@@ -14,39 +14,45 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.json import read_json, whole
 from calibrant.rescorers._clamp_report import ClampReport
-from calibrant.rescorers._clamped_network import ClampedNetwork
 
 TENSORS, FACTS = "clamp.safetensors", "clamp.json"
 AGAIN = "fit and save again"
 
 
-def save_clamped(clamped: ClampedNetwork, folder: str | Path) -> None:
+@dataclass(frozen=True, eq=False)
+class Clamp:
+    """All of a clamped network but the network itself."""
+
+    delta: Tensor
+    T: Tensor
+    report: ClampReport | None
+
+
+def save_clamp(clamp: Clamp, folder: str | Path) -> None:
     """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report)."""
     from safetensors.torch import save as to_bytes
 
-    tensors = to_bytes({name: getattr(clamped, name).cpu().contiguous() for name in ("delta", "T")})
+    tensors = to_bytes({name: getattr(clamp, name).cpu().contiguous() for name in ("delta", "T")})
     facts = {
         "calibrant_clamp": 1,
         "version": version("calibrant"),
-        "input_shape": list(clamped.delta.shape),
-        "T": float(clamped.T),
-        "report": None if clamped.report is None else asdict(clamped.report),
+        "input_shape": list(clamp.delta.shape),
+        "T": float(clamp.T),
+        "report": None if clamp.report is None else asdict(clamp.report),
     }
     text = json.dumps(facts, indent=2).encode()
     write_whole(Path(folder) / TENSORS, lambda stream: stream.write(tensors))
     write_whole(Path(folder) / FACTS, lambda stream: stream.write(text))
 
 
-def load_clamped(folder: str | Path, network: nn.Module) -> ClampedNetwork:
-    """What `ClampedNetwork.save` wrote, around the network that it was fitted to."""
-    folder = Path(folder)
+def load_clamp(folder: Path) -> Clamp:
+    """What `save_clamp` wrote."""
     saved = _facts(folder / FACTS)
     delta, T = _tensors(folder / TENSORS)
     if list(delta.shape) != saved.input_shape or float(T) != saved.T:
         got = f"shape {list(delta.shape)} and T {float(T):g} in {TENSORS}, {saved.input_shape} and {saved.T:g}"
         raise InputError(str(folder), expected="two files of one fit", got=f"{got} in {FACTS}", fix=AGAIN)
-    like = next(network.parameters(), delta)
-    return ClampedNetwork(network, delta.to(like.device, like.dtype), float(T), report=saved.report)
+    return Clamp(delta, T, saved.report)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A clamped network: a perturbation before it, a temperature behind it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +11,9 @@ from calibrant.core.maps.export_check import ExportedFile
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch.layers import freeze
 from calibrant.core.torch.loader import Loader, pairs
-
-if TYPE_CHECKING:
-    from calibrant.rescorers._clamp_report import ClampReport
+from calibrant.rescorers._clamp_report import ClampReport
+from calibrant.rescorers._clamped_files import Clamp, load_clamp, save_clamp
+from calibrant.rescorers._clamped_onnx import export_clamped
 
 
 class ClampedNetwork(nn.Module):
@@ -27,7 +27,7 @@ class ClampedNetwork(nn.Module):
     delta: Tensor
     T: Tensor
 
-    def __init__(self, network: nn.Module, delta: Tensor, T: float, *, report: "ClampReport | None" = None) -> None:
+    def __init__(self, network: nn.Module, delta: Tensor, T: float, *, report: ClampReport | None = None) -> None:
         super().__init__()
         self.network, self.report = network, report
         self.register_buffer("delta", delta.detach().clone())
@@ -64,21 +64,24 @@ class ClampedNetwork(nn.Module):
 
     def save(self, folder: str | Path) -> None:
         """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report): all but the network itself."""
-        from calibrant.rescorers._clamped_files import save_clamped
-
-        save_clamped(self, folder)
+        save_clamp(Clamp(self.delta, self.T, self.report), folder)
 
     def export_onnx(self, path: str | Path) -> ExportedFile:
         """Network and clamp as one file, inputs in and logits out, for batches of any size.
 
         Nothing is written unless onnxruntime gives torch's numbers.
         """
-        from calibrant.rescorers._clamped_onnx import export_clamped
-
-        return export_clamped(self, path)
+        return export_clamped(self.network, self.delta, self.T, path)
 
     def extra_repr(self) -> str:
         return f"delta {tuple(self.delta.shape)}, T={float(self.T):.4g}"
+
+
+def load_clamped(folder: str | Path, network: nn.Module) -> ClampedNetwork:
+    """What `ClampedNetwork.save` wrote, around the network that it was fitted to."""
+    clamp = load_clamp(Path(folder))
+    like = next(network.parameters(), clamp.delta)
+    return ClampedNetwork(network, clamp.delta.to(like.device, like.dtype), float(clamp.T), report=clamp.report)
 
 
 def check_inputs(x: Tensor, shape: torch.Size) -> None:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,18 +16,17 @@ from calibrant.core.files import write_whole
 from calibrant.core.maps.export_check import ONNX_INSTALL, TOLERANCE, ExportedFile, require_module
 from calibrant.core.torch.layers import freeze, wide
 
-if TYPE_CHECKING:
-    from calibrant.rescorers._clamped_network import ClampedNetwork
-
 ROWS = 5  # of the comparison; the export itself looks at two, so that a fixed batch size shows
 INPUT, OUTPUT = "inputs", "logits"
 
 
-def export_clamped(clamped: "ClampedNetwork", path: str | Path) -> ExportedFile:
+def export_clamped(network: nn.Module, delta: Tensor, T: Tensor, path: str | Path) -> ExportedFile:
+    """Write inputs -> network(inputs + delta) / T."""
     for module in ("onnx", "onnxscript", "onnxruntime"):
         require_module(module, ONNX_INSTALL if module != "onnxscript" else "onnxscript")
+    clamped = _Clamped(network, delta, T)
     with freeze(clamped), torch.no_grad():
-        x = _trial(clamped, ROWS)
+        x = _trial(delta, ROWS)
         expected = wide(clamped(x)).softmax(1).cpu().numpy()
         try:
             with _quietly():
@@ -49,24 +48,28 @@ def export_clamped(clamped: "ClampedNetwork", path: str | Path) -> ExportedFile:
     return ExportedFile(Path(path), "onnx", largest, ROWS)
 
 
-class _OneCall(nn.Module):
+class _Clamped(nn.Module):
     """The clamped network without the check of shapes, which is settled here."""
 
-    def __init__(self, clamped: "ClampedNetwork") -> None:
+    delta: Tensor
+    T: Tensor
+
+    def __init__(self, network: nn.Module, delta: Tensor, T: Tensor) -> None:
         super().__init__()
-        self.clamped = clamped
+        self.network = network
+        self.register_buffer("delta", delta)
+        self.register_buffer("T", T)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        logits: Tensor = self.clamped.network(inputs + self.clamped.delta)
-        return logits / self.clamped.T
+        logits: Tensor = self.network(inputs + self.delta)
+        return logits / self.T
 
 
-def _graph(clamped: "ClampedNetwork") -> bytes:
-    whole = _OneCall(clamped).eval()
+def _graph(clamped: _Clamped) -> bytes:
     batch = {INPUT: {0: torch.export.Dim("batch")}}
     program: Any = torch.onnx.export(
-        whole,
-        (_trial(clamped, 2),),
+        clamped.eval(),
+        (_trial(clamped.delta, 2),),
         dynamo=True,
         dynamic_shapes=batch,
         input_names=[INPUT],
@@ -91,9 +94,9 @@ def _quietly() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _trial(clamped: "ClampedNetwork", rows: int) -> Tensor:
-    noise = torch.randn((rows, *clamped.delta.shape), generator=torch.Generator().manual_seed(0))
-    return noise.to(clamped.delta)
+def _trial(delta: Tensor, rows: int) -> Tensor:
+    noise = torch.randn((rows, *delta.shape), generator=torch.Generator().manual_seed(0))
+    return noise.to(delta)
 
 
 def _run(data: bytes, x: Any) -> Any:
