@@ -128,6 +128,15 @@ def test_a_handler_that_fails_leaves_the_server_up(server):
     assert server.process.poll() is None
 
 
+def test_people_who_leave_before_the_answer_leave_the_server_up(server):
+    address = urlsplit(server.url)
+    for _ in range(20):
+        with socket.create_connection((address.hostname, address.port)) as impatient:
+            impatient.sendall(f"GET / HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode() * 5)
+    assert Person(server).ask("/")[0] == 200
+    assert server.process.poll() is None
+
+
 @pytest.mark.slow
 def test_a_handler_that_fails_tells_nothing_of_this_machine(server):
     person = Person(server)
