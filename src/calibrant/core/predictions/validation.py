@@ -291,7 +291,8 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
         values = values.numpy()
     try:
         array = np.asarray(values)
-        return widen_bfloat16(array) if array.dtype.name == "bfloat16" else array  # a type of ml_dtypes, as JAX has it
+        added = array.dtype.isbuiltin == 2  # by another package: ml_dtypes has a bfloat16, as JAX uses it
+        return widen_bfloat16(array) if added and array.dtype.name == "bfloat16" else array
     except ValueError as error:
         raise InputError(
             name,
