@@ -46,7 +46,7 @@ class DamagedFileError(InputError):
 
     @classmethod
     def from_reason(cls, file: object, expected: str, reason: object, fix: str) -> "DamagedFileError":
-        """With the first line of the reason, which may be an exception of the library that read the file."""
+        """The error with the first line of the reason, which may be an exception of the library that read the file."""
         reason = (str(reason).strip() or type(reason).__name__).splitlines()[0][:200]
         return cls(str(file), expected=expected, got=f"a damaged one ({reason})", fix=fix)
 

@@ -24,11 +24,11 @@ def plain(value: Any) -> Any:
         names = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return value.tolist()  # with its NaN, if it has one: an array of parameters must not lose numbers quietly
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not np.isfinite(value) else value
@@ -49,7 +49,7 @@ DEEPEST = 50  # how deep lists and objects may lie inside each other
 
 @contextmanager
 def whole(what: str, *, fix: str) -> Iterator[None]:
-    """Turn errors about the fields of a document inside into the error for a damaged one.
+    """Raise the error for a damaged document where its fields have errors inside this block.
 
     >>> with whole("map", fix="refit"):
     ...     {"n": 3}["k"]
@@ -118,8 +118,8 @@ def _check_depth(value: Any, left: int) -> None:
         return
     if not left:
         raise ValueError("nested too deep")
-    for one in value.values() if isinstance(value, dict) else value:
-        _check_depth(one, left - 1)
+    for item in value.values() if isinstance(value, dict) else value:
+        _check_depth(item, left - 1)
 
 
 def _damage_error(what: str, why: str, fix: str) -> InputError:

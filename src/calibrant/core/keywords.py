@@ -8,7 +8,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def spell_out_keywords(defaults: object = None) -> Callable[[F], F]:
-    """Type checkers read the TypedDict; `inspect.signature` reads what is written here.
+    """Replace `**options` in a signature by its keywords: type checkers read the TypedDict, `inspect.signature` this.
 
     A default is the attribute of that name of `defaults`, else None.
 

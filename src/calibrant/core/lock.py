@@ -77,7 +77,7 @@ def _hold(file: Path, place: str, kind: Kind) -> Iterator[None]:
 
 
 def _take(file: Path, place: str, kind: Kind) -> int:
-    """The open file, locked."""
+    """Open and lock the file."""
     while True:
         try:
             if kind == "folder":
@@ -104,7 +104,7 @@ def _take(file: Path, place: str, kind: Kind) -> int:
 
 
 def _lock(handle: int, file: Path) -> bool:
-    """Whether the lock is ours now."""
+    """Try to lock the file; whether it succeeded."""
     try:
         if os.name == "nt":
             import msvcrt

@@ -64,7 +64,7 @@ def pieces(n: int, size: int) -> list[slice]:
 
 
 def threads_worth(elements: int) -> int:
-    """How many threads to spread so much work over."""
+    """The number of threads that an amount of work is worth."""
     return min(threads(), elements // WORTH_A_THREAD + 1) if elements >= WORTH_A_THREAD else 1
 
 
@@ -95,7 +95,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 
 def _spread() -> bool:
-    """Is this thread part of spread work? The other threads are taken then."""
+    """Whether this thread is part of spread work, so that the other threads are taken."""
     return bool(getattr(_busy, "now", False))
 
 

@@ -46,7 +46,7 @@ def allow_code(allow: bool = True) -> Iterator[None]:
 
 
 def would_run(spec: str, *, model: bool = False) -> str:
-    """What making this entry would do beyond calibrant's own code, in words; nothing for a name of a catalogue.
+    """Describe the code outside calibrant that making this entry would run; nothing for a name of a catalogue.
 
     >>> would_run("resnet:depth=50", model=True), would_run("ce + 0.5*mdca")
     ('', '')
@@ -64,7 +64,7 @@ def would_run(spec: str, *, model: bool = False) -> str:
 
 
 def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in a value, with the way to it: what names an entry is among them.
+    """Every text inside a value, with the keys that lead to it: some of them may name code.
 
     >>> list(texts({"data": {"name": "digits"}, "measures": ["ece"], "epochs": 3}))
     [('data.name', 'digits'), ('measures.0', 'ece')]

@@ -29,7 +29,7 @@ BITS = 63  # a whole number fits into 64 bits with its sign
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a number may be.
+    """The bounds of a number.
 
     >>> 1.0 in Bounds(least=0, below=1), str(Bounds(least=0, below=1)), str(Bounds(above=0)), str(Bounds(1, 5))
     (False, '0 or more and less than 1', 'more than 0', '1 to 5')
@@ -122,7 +122,7 @@ def check_fields(entry: Any, of: str = "") -> None:
 
 
 class _Reader:
-    """Values as types; the table is where errors find their lines.
+    """Convert values of a table to types; errors quote the lines of the table.
 
     Text of a TOML file must be printable, because it becomes names; that of a JSON document may hold any character.
     """
@@ -222,7 +222,7 @@ class _Reader:
 
 
 def fields_of(cls: Any) -> dict[str, tuple[str, Any]]:
-    """Keys, each with the field's name and type."""
+    """Fields of a dataclass: each key with the field's name and type."""
     return _fields_of(cls)
 
 
@@ -247,7 +247,7 @@ def _number(text: str) -> float:
 
 
 def _array(value: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Numbers in lists, and nothing else that numpy would take for numbers; None if they are none."""
+    """A list of numbers as an array; None where it holds anything but numbers."""
     try:
         array = np.array(value)
     except ValueError:  # rows of different lengths
@@ -278,7 +278,7 @@ def _is_printable(text: str) -> bool:
 
 
 def _is_like(hint: Any, value: Any) -> bool:
-    """Whether the value is of the kind of this type, right or not."""
+    """Whether a value is of the same kind as this type (a table, a list, a number or a text)."""
     hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     origin = get_origin(hint)
     if dataclasses.is_dataclass(hint) or origin is dict:

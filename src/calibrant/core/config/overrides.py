@@ -25,7 +25,7 @@ def read_changes(cls: type, changes: Iterable[str], option: str = "--override") 
 
 
 def nest(names: Sequence[str], value: Any) -> dict[str, Any]:
-    """The value inside its tables.
+    """The value wrapped in the tables of its dotted key.
 
     >>> nest(["data", "limit"], 5)
     {'data': {'limit': 5}}

@@ -158,7 +158,7 @@ def _line_numbers(lines: Sequence[str]) -> Iterator[tuple[Keys, int]]:
 
 
 def _ways(values: Any) -> Iterator[tuple[Keys, Any]]:
-    """Every value below, with the way to it, from the outside in."""
+    """Every nested value with the keys that lead to it, from the outside in."""
     inside = values.items() if isinstance(values, Mapping) else enumerate(values) if isinstance(values, list) else ()
     for key, value in inside:
         yield (key,), value

@@ -33,7 +33,7 @@ class ClassCurves:
         return not self.scores.size
 
     def groups(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Of each class: its distinct scores, how many rows have each, and how many of these are positive."""
+        """Yield, per class, its distinct scores, the number of rows with each, and how many of these are positive."""
         for scores, positives in zip(self.scores, self.positives, strict=True):
             ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
             x = scores[ends - 1]
@@ -41,7 +41,7 @@ class ClassCurves:
             yield x, np.diff(ends, prepend=0).astype(np.float64), positive_count.astype(np.float64)
 
     def above(self, threshold: float) -> Iterator["ClassCurves"]:
-        """Of each class alone, the probabilities above a threshold."""
+        """Yield, per class, the curve of its probabilities above a threshold."""
         for scores, positives in zip(self.scores, self.positives, strict=True):
             top = scores[scores.searchsorted(threshold, side="right") :]
             yield ClassCurves(top[None], [positives[positives.searchsorted(threshold, side="right") :]])
@@ -75,9 +75,9 @@ class ClassCurves:
         return [_differences(cuts[:, place], sums[:, place], below[:, place], n) for place in columns]
 
     def _join_edges(self, counts: Sequence[int], scheme: Scheme, mass_rule: MassRule) -> tuple[Array, list[Ints]]:
-        """The edges of all counts, (edges,) or (b, edges), and where those of each count stand."""
+        """Join the edges of all counts, (edges,) or (b, edges), and give the places of the edges of each count."""
         each = [bin_edges(self.scores, count, scheme, mass_rule) for count in counts]
-        whole = np.concatenate([one for one in each if one is not None], axis=-1)
+        whole = np.concatenate([edges for edges in each if edges is not None], axis=-1)
         places = np.arange(whole.shape[-1])
         if scheme == "width":  # every edge of 5 bins is one of 10 as well
             whole, places = np.unique(whole, return_inverse=True)

@@ -163,7 +163,7 @@ class Curve:
         return outcomes, np.diff(self.weight_sum[self.group_ends], prepend=0.0) - outcomes
 
     def group_blocks(self) -> Iterator[tuple[Array, Array]]:
-        """The same in blocks, so that long curves need no arrays of their length."""
+        """Positive and negative outcomes in each group of equal scores, in blocks that spare memory on long curves."""
         if self.n < LONG:
             yield self.groups
             return
@@ -258,7 +258,7 @@ class Curve:
         return np.asarray(below + inside * (outcomes - below))
 
     def _outcomes_of_first(self, samples: Ints) -> Array:
-        """Of the first so many samples, in ascending numbers; of long curves without running sums of all."""
+        """Sums of outcomes of the first so many rows, for ascending `samples`; long curves keep no running sums."""
         if self.n < LONG:
             return np.asarray(self.outcome_sum[samples])
         return np.cumsum([float(self.outcomes[a:b].sum()) for a, b in pairwise([0, *samples])])
@@ -306,7 +306,7 @@ class _ResampledCurve(Curve):
 
 
 def differences(cuts: Ints, weights: Array, scores: Array, outcomes: Array) -> tuple[Array, Array, Array]:
-    """Of prefix sums, between each two cuts."""
+    """Differences of prefix sums of weights, scores and outcomes between consecutive cuts."""
     return np.diff(weights[cuts]), np.diff(scores[cuts]), np.diff(outcomes[cuts])
 
 

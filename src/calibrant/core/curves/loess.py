@@ -199,5 +199,5 @@ def _move_sums(sums: Array, by: Array, scale: Array) -> Array:
 
 
 def _first_row(moments: Array) -> Array:
-    """Of the inverse of each (b, 3, 3), or of its pseudo-inverse where too few distinct scores are near, (b, 3)."""
+    """First rows (b, 3) of the inverses of (b, 3, 3), pseudo-inverses where too few distinct scores are near."""
     return np.asarray(np.linalg.pinv(moments, rcond=SINGULAR, hermitian=True)[:, 0])

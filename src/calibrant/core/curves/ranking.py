@@ -27,11 +27,13 @@ def average_precision(groups: Iterable[tuple[Array, Array]]) -> float:
     """
     area, wanted, others = 0.0, 0.0, 0.0
     for positives, negatives in groups:
-        hits, misses = wanted + np.cumsum(positives), others + np.cumsum(negatives)
-        covered = hits + misses
-        precision = np.divide(hits, covered, out=np.zeros_like(hits), where=covered > 0)  # weights may underflow to 0
+        true_positives, false_positives = wanted + np.cumsum(positives), others + np.cumsum(negatives)
+        covered = true_positives + false_positives
+        precision = np.divide(
+            true_positives, covered, out=np.zeros_like(true_positives), where=covered > 0
+        )  # weights may underflow to 0
         area += float(positives @ precision)
-        wanted, others = float(hits[-1]), float(misses[-1])
+        wanted, others = float(true_positives[-1]), float(false_positives[-1])
     return area / wanted if wanted else float("nan")
 
 
@@ -65,7 +67,7 @@ def kendall(a: Array, b: Array) -> float:
 
 
 def spearman(a: Array, b: Array) -> float:
-    """Spearman's rho, ties sharing their ranks; NaN as above."""
+    """Spearman's rho, ties sharing their ranks; NaN where a column is constant or fewer than two rows are left."""
     from scipy.stats import spearmanr
 
     return float(spearmanr(a, b).statistic) if _varies(a, b) else float("nan")

@@ -88,7 +88,7 @@ def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
 
 
 def entropy_of(probs: Array) -> Array:
-    """In nats, (n,)."""
+    """Entropy of each row of probabilities in nats, (n,)."""
     logs = np.log(probs, out=np.zeros_like(probs), where=probs > 0)
     return np.asarray(-np.einsum("ik,ik->i", probs, logs))
 

@@ -138,7 +138,7 @@ class WeightedCurve(Curve):
         return np.asarray(index * size + np.minimum(index, more), dtype=np.float64)
 
     def _equal_weight(self, count: int) -> Bins:
-        """A row on an edge is split; a group of ties shares its outcomes evenly."""
+        """Bins of equal weight: a row on an edge is split, and a group of ties shares its outcomes evenly."""
         places, ends = self._places(count), np.concatenate([[0], self.group_ends])
         at = self.weight_sum[ends]
         score, outcome = (np.diff(np.interp(places, at, of[ends])) for of in (self.score_sum, self.outcome_sum))
@@ -166,7 +166,7 @@ class WeightedCurves:
         return cls(tuple(curves))
 
     def groups(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Of each class: its distinct scores, the weight of the rows with each, and of the positive ones."""
+        """Yield, per class, its distinct scores, the weight of the rows with each, and that of the positive ones."""
         for curve in self.curves:
             positives, negatives = curve.groups
             yield curve.scores[curve.group_ends - 1], positives + negatives, positives
@@ -189,7 +189,7 @@ class WeightedCurves:
         return np.stack([curve.edges(count, scheme, mass_rule)[1:-1] for curve in self.curves])
 
     def above(self, threshold: float) -> Iterator["WeightedCurves"]:
-        """Of each class alone, the probabilities above a threshold."""
+        """Yield, per class, the curve of its probabilities above a threshold."""
         for curve in self.curves:
             yield WeightedCurves((curve.above(threshold),))
 

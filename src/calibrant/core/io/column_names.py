@@ -81,7 +81,7 @@ class Columns:
     def wants(self, name: str) -> bool:
         """Whether a column may be needed."""
         standard = (*LABELS, *CORRECT, "logits", "probs", "features")
-        others = (one for names in (*ONE_SCORE.values(), *NAMED.values()) for one in names)
+        others = (name for names in (*ONE_SCORE.values(), *NAMED.values()) for name in names)
         return (
             name in standard
             or name in others

@@ -201,7 +201,7 @@ def _list_column(
 
 
 def _two_options(exists: npt.NDArray[np.bool_], series: "pl.Series", place: Place) -> npt.NDArray[np.bool_]:
-    """Empty cells are options that a row does not have; but it has to have two."""
+    """Treat empty cells as options that a row does not have; every row needs two options."""
     few = np.flatnonzero(exists.sum(axis=1) < 2)
     if len(few):
         got = f"{exists.size - int(exists.sum())} empty cells, one of them in row {few[0]}"

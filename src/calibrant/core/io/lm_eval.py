@@ -31,7 +31,7 @@ class NotMultipleChoiceError(InputError):
 
 @dataclass(frozen=True)
 class Question:
-    """The log-likelihood of every option, the right option, and the whole sample."""
+    """A sample: the log-likelihood of every option, the number of the right option, and the whole record."""
 
     scores: list[float]
     right: int
@@ -137,9 +137,9 @@ def _score(where: str, response: Any) -> float:
 
 def _check_answers(where: str, doc: Any, options: list[str], k: int) -> None:
     """Refuse questions whose document marks several of the options as right, as that of truthfulqa_mc2 does."""
-    lists = [one for one in doc.values() if isinstance(one, dict)] if isinstance(doc, dict) else []
-    for one in lists:
-        choices, labels = one.get("choices"), one.get("labels")
+    lists = [targets for targets in doc.values() if isinstance(targets, dict)] if isinstance(doc, dict) else []
+    for targets in lists:
+        choices, labels = targets.get("choices"), targets.get("labels")
         if not (isinstance(choices, list) and isinstance(labels, list) and len(choices) == len(labels) == k):
             continue
         same = not options or [str(choice).strip() for choice in choices] == [option.strip() for option in options]

@@ -31,13 +31,13 @@ class MissingCount:
         return self.rows / self.of
 
     def __str__(self) -> str:
-        one = self.rows == 1
+        is_single = self.rows == 1
         if self.policy == "drop":
-            outcome = "was left out" if one else "were left out"
+            outcome = "was left out" if is_single else "were left out"
         else:
-            outcome = f"{'counts' if one else 'count'} as wrong, with confidence 0"
+            outcome = f"{'counts' if is_single else 'count'} as wrong, with confidence 0"
         share = fmt.percent(self.share)
-        return f"{self.rows:,} of {self.of:,} rows ({share}) {'has' if one else 'have'} no {self.what} and {outcome}."
+        return f"{self.rows:,} of {self.of:,} rows ({share}) {'has' if is_single else 'have'} no {self.what} and {outcome}."
 
     def __add__(self, other: "MissingCount") -> "MissingCount":
         """The counts of two parts of one file."""

@@ -41,7 +41,7 @@ def save_predictions(p: "Predictions", path: str | Path) -> None:
 
 
 def _arrays(p: "Predictions") -> dict[str, Any]:
-    """What an npz file holds."""
+    """The arrays of an npz file, by name."""
     row_data = _row_arrays(p)
     exists = row_data.pop("exists", None)
     if p.task in ("binary", "confidence"):
@@ -72,7 +72,7 @@ def _row_arrays(p: "Predictions") -> dict[str, npt.NDArray[Any]]:
 
 
 def _columns(p: "Predictions", file: Path, *, lists: bool) -> dict[str, Any]:
-    """What a table holds: one column per class, or one list of them."""
+    """The columns of a table, by name: one column per class, or one list of them."""
     row_data = _row_arrays(p)
     columns: dict[str, Any] = {column: row_data[array] for array, column in COLUMNS.items() if array in row_data}
     if p.task in ("binary", "confidence"):
@@ -105,7 +105,7 @@ def _labels(p: "Predictions", name: str) -> dict[str, Any]:
 def _per_class(
     stem: str, values: npt.NDArray[Any], exists: npt.NDArray[np.bool_] | None, file: Path, lists: bool
 ) -> dict[str, Any]:
-    """Text in float64, whose digits read back as the very same numbers; what does not exist is left empty."""
+    """One column per class in float64, whose digits read back as the same numbers; absent options are left empty."""
     import polars as pl
 
     exact = values if file.suffix == ".parquet" else values.astype(np.float64)
@@ -127,7 +127,7 @@ def _per_class(
 
 
 def _one_score(p: "Predictions", *, plural: bool) -> tuple[str, str]:
-    """The names of the score and of what was true."""
+    """The names of the score column and the outcome column."""
     if p.task == "confidence":
         return ("confidence" if p.score_type == "probs" else "confidence_logit"), "correct"
     name = "score" if p.score_type == "probs" else "margin"

@@ -27,7 +27,7 @@ def check_unpacked(file: Path, size: int) -> None:
 
 
 def most_bytes(file: Path) -> int:
-    """What a file may become in memory."""
+    """The number of bytes that a file may take in memory."""
     return min(max(FREE_BYTES, MOST_TIMES * file.stat().st_size), _memory())
 
 

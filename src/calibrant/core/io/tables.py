@@ -201,7 +201,7 @@ def _header(file: Path, stream: IO[bytes]) -> bytes:
 
 
 def _check_csv(file: Path, stream: IO[bytes]) -> None:
-    """Rows may be shorter than the header: what they become in memory is not what they are on disk."""
+    """Refuse a CSV file that would not fit into memory: rows may be shorter than the header."""
     columns = _header(file, stream).count(b",") + 1
     lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")) + 1
     check_unpacked(file, lines * columns * CELL_BYTES)

@@ -91,7 +91,7 @@ def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:
     return logits[:, 0] if has_one_score(m) else logits
 
 
-def compare_outputs(m: Map, p: Predictions, probs: npt.ArrayLike, what: str) -> tuple[float, int]:
+def compare_outputs(m: Map, p: Predictions, probs: npt.ArrayLike, format_name: str) -> tuple[float, int]:
     """Largest difference between a map and its export, and on how many rows; an error when it is too large.
 
     `probs` are (n, k), or the one probability of each row, (n, 1). Rows within 1e-9 of a jump are left out: there the
@@ -105,7 +105,7 @@ def compare_outputs(m: Map, p: Predictions, probs: npt.ArrayLike, what: str) -> 
     largest = float(np.abs(got - expected)[steady].max(initial=0.0)) if got.shape == expected.shape else np.inf
     if not (largest < TOLERANCE and steady.any()):  # so that a NaN fails too
         raise InputError(
-            f"export to {what}",
+            f"export to {format_name}",
             expected=f"the map's probabilities within {TOLERANCE:g}",
             got=f"a difference of {largest:.2g} on {steady.sum()} rows",
             fix="nothing was written; please report this map as a bug",

@@ -116,7 +116,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """Rows that have a name: those whose id has a hash that begins with `level` zero bits, and the row of each."""
+    """Fingerprint of named rows: the ids whose hash begins with `level` zero bits, and the hash of the row of each."""
 
     level: int
     ids: Hashes  # (m,) ascending and distinct
@@ -210,11 +210,11 @@ def _zero_bits(hashes: Hashes, level: int) -> npt.NDArray[np.bool_]:
     return hashes <= np.uint64(2 ** (64 - level) - 1)
 
 
-def _at_least(hits: int, trials: int, rate: float) -> float:
-    """The chance of so many hits or more."""
+def _at_least(successes: int, trials: int, rate: float) -> float:
+    """The chance of so many successes or more."""
     from scipy.special import bdtrc
 
-    return float(bdtrc(hits - 1, trials, rate)) if hits else 1.0
+    return float(bdtrc(successes - 1, trials, rate)) if successes else 1.0
 
 
 def _chance_of_equal(counts: npt.NDArray[Any]) -> float:
@@ -244,5 +244,5 @@ def _whole(value: Any, least: int, most: int = 2**53) -> int:
 
 
 def _sound(hashes: Hashes, level: int) -> bool:
-    """Ascending, distinct and of this level."""
+    """Whether hashes are ascending, distinct and of this level."""
     return bool((hashes[1:] > hashes[:-1]).all() and _zero_bits(hashes, level).all())

@@ -85,7 +85,7 @@ class Map:
         return q.with_values(q.values, q.score_type, replace(q.row_data, seen=max(seen, p.row_data.seen)))
 
     def apply(self, p: Predictions) -> Predictions:
-        """The same without the look at the fingerprint."""
+        """Calibrated predictions, without comparing the rows with the fingerprint."""
         if p.task != self.task:
             raise InputError(
                 f"map of {self.calibrator}",
@@ -155,7 +155,7 @@ class Map:
             "fingerprint": None if self.fingerprint is None else self.fingerprint.to_dict(),
         }
         if self.groups is not None:
-            document["groups"] = {name: one.to_dict() for name, one in self.groups.items()}
+            document["groups"] = {name: group_map.to_dict() for name, group_map in self.groups.items()}
         return document
 
     @classmethod
@@ -173,19 +173,19 @@ class Map:
             loaded = cls(
                 calibrator=read_typed(state, "calibrator", str),
                 k=k,
-                steps=tuple(step_of(one, k) for one in read_typed(state, "steps", list)),
+                steps=tuple(step_of(step, k) for step in read_typed(state, "steps", list)),
                 parameters=plain(read_typed(state, "parameters", dict)),
                 keeps_argmax=read_typed(state, "keeps_argmax", bool),
-                fit=from_json(Fit, {one.name: state["fit"][one.name] for one in fields(Fit)}),
+                fit=from_json(Fit, {field.name: state["fit"][field.name] for field in fields(Fit)}),
                 fingerprint=Fingerprint.from_dict(state["fingerprint"]),
-                groups=None if groups is None else {name: cls.from_dict(one) for name, one in groups.items()},
+                groups=None if groups is None else {name: cls.from_dict(document) for name, document in groups.items()},
                 task=read_value(Task, state["task"], "task"),
                 score_type=read_value(ScoreType, state["score_type"], "score_type"),
             )
             if loaded.task in ("binary", "confidence") and k != 2:
                 raise ValueError(f"task is {loaded.task} of {k} classes")
-            for one in (loaded.groups or {}).values():
-                if (one.k, one.task) != (k, loaded.task) or one.groups is not None:
+            for group_map in (loaded.groups or {}).values():
+                if (group_map.k, group_map.task) != (k, loaded.task) or group_map.groups is not None:
                     raise ValueError("a group's map is for other classes")
             return loaded
 
@@ -222,7 +222,7 @@ class Map:
 
 
 def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
-    """p with the scores and predictions that its parts have, each given with its rows; logits if all have logits."""
+    """Join parts of p, each given with its rows, into predictions like p; logits if all parts have logits."""
     kind: ScoreType = "logits" if all(q.score_type == "logits" for _, q in parts) else "probs"
     values, predicted = np.empty((p.n, p.k)), np.empty(p.n, dtype=np.int64)
     for rows, q in parts:
@@ -243,8 +243,8 @@ HIGHEST = 2.0  # no curve says more: values are probabilities, perhaps a little 
 
 
 def is_finite(step: Step) -> bool:
-    """Whether all numbers of a step are."""
-    return all(np.isfinite(one).all() for one in _numbers(step))
+    """Whether all numbers of a step are finite."""
+    return all(np.isfinite(numbers).all() for numbers in _numbers(step))
 
 
 def step_of(state: Any, k: int) -> Step:

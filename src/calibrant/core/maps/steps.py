@@ -47,7 +47,7 @@ class Linear(Step):
 
     @property
     def keeps_order(self) -> bool:
-        """One positive number for all classes: a prediction made before still stands."""
+        """Whether the weight is one positive number for all classes: a prediction made before still stands."""
         return self.weight.ndim == 0 and self.bias.ndim == 0 and float(self.weight) > 0
 
 

@@ -72,7 +72,7 @@ class Predictions:
         allow_few_rows: bool = False,
         **rows: Unpack[Rows],
     ) -> "Predictions":
-        """From scores before the softmax (log-probabilities are logits too).
+        """Build predictions from scores before the softmax (log-probabilities are logits too).
 
         `mask` (or logits of -inf) says which options a row has. `axis` is that of the classes in an array with more
         axes, as networks give it: (N, C, H, W) with axis=1, (N, T, V) with axis=-1; rows labelled `ignore` are dropped.
@@ -105,7 +105,7 @@ class Predictions:
         allow_few_rows: bool = False,
         **rows: Unpack[Rows],
     ) -> "Predictions":
-        """From probabilities: every row inside [0, 1] and summing to one. Options as of `from_logits`."""
+        """Build predictions from probabilities: rows inside [0, 1] that sum to one. Options as of `from_logits`."""
         arrays = from_scores(
             probs,
             labels,
@@ -132,7 +132,9 @@ class Predictions:
         allow_few_rows: bool = False,
         **rows: Unpack[Rows],
     ) -> "Predictions":
-        """From P(positive), or its logit with `logits=True`. Labels are 0 and 1, or any two with `positive` named.
+        """Build binary predictions from P(positive), or its logit with `logits=True`.
+
+        Labels are 0 and 1, or any two with `positive` named.
 
         Scores and labels may have any number of axes, as masks (N, H, W) have: each image is a cluster then.
         `labels=None` is for rows without labels.
@@ -158,7 +160,7 @@ class Predictions:
         allow_few_rows: bool = False,
         **rows: Unpack[Rows],
     ) -> "Predictions":
-        """From a confidence in [0, 1] and whether the prediction was right, None where that is not known.
+        """Build predictions from confidences in [0, 1] and whether each answer was right, None where that is not known.
 
         >>> p = Predictions.from_confidence([0.9, 0.4], correct=[1, 1])
         >>> p.score, p.outcome, p.task
@@ -179,7 +181,7 @@ class Predictions:
         allow_few_rows: bool = False,
         **columns: Unpack[ColumnOptions],
     ) -> "Predictions":
-        """From the columns of a pandas or polars frame: those named here, else those with the standard names of files.
+        """Build predictions from columns of a pandas or polars frame: those named here, else those with standard names.
 
         >>> import polars as pl
         >>> answers = pl.DataFrame({"stated": [0.9, 0.6, None], "correct": [1, 0, 1]})
@@ -200,7 +202,7 @@ class Predictions:
         allow_few_rows: bool = False,
         **columns: Unpack[ColumnOptions],
     ) -> "Predictions":
-        """From an .npz, .parquet, .csv or .jsonl file, also compressed (.gz); "-" is standard input. Runs no code.
+        """Load an .npz, .parquet, .csv or .jsonl file, also compressed (.gz); "-" is standard input. Runs no code.
 
         Columns are those named here, else those with the standard names (docs/files.md), as in `from_frame`. With
         `labels="optional"` a file without labels is read too. Sample files of lm-evaluation-harness are read as they
@@ -211,11 +213,11 @@ class Predictions:
 
     @classmethod
     def from_table(cls, table: ScoreTable, *, allow_few_rows: bool = False) -> "Predictions":
-        """From the scores that `core.io` reads from a file or a frame."""
+        """Build predictions from the scores that `core.io` reads from a file or a frame."""
         return cls(*from_table(table, allow_few_rows=allow_few_rows))
 
     def save(self, path: str | Path) -> None:
-        """To an .npz, .parquet, .csv or .jsonl file, whole or not at all."""
+        """Write an .npz, .parquet, .csv or .jsonl file, whole or not at all."""
         if not np.isfinite(self.values).all():
             fix = "check the map that they come from: it is damaged, or its numbers are too large"
             raise InputError(str(path), expected="finite predictions", got="NaN or infinity", fix=fix)
@@ -282,7 +284,7 @@ class Predictions:
     def by_parts(
         self, of: Callable[["Predictions"], npt.NDArray[Any]], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
-        """One number per row; of very many rows part by part, so that nothing but the result is as long as they are."""
+        """Compute one number per row; of very many rows part by part, so that only the result has their length."""
         if self.n < LONG:
             return of(self)
         numbers = np.empty(self.n, dtype=dtype)
@@ -304,7 +306,7 @@ class Predictions:
         return Predictions(values, labels, score_type, row_data or self.row_data)
 
     def with_temperature(self, T: float) -> "Predictions":
-        """Every logit divided by the temperature T, in float64."""
+        """Predictions with every logit divided by the temperature T, in float64."""
         if not T > 0:
             raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
         with np.errstate(over="ignore"):
@@ -345,7 +347,7 @@ class Predictions:
 
     @property
     def task(self) -> Task:
-        """multiclass, binary, confidence or choice."""
+        """The task: multiclass, binary, confidence or choice."""
         return self.row_data.task
 
     @property
@@ -464,7 +466,7 @@ class Predictions:
 
     @cached_property
     def _event_prob(self) -> Array:
-        """Of class 1 of two, without losing digits where it is small."""
+        """Probability of class 1 of two, without losing digits where it is small, (n,)."""
         if self._score_only is not None:
             return self._score_only
         if self.score_type == "probs":
@@ -517,7 +519,7 @@ class Predictions:
 
     @property
     def largest_logit(self) -> Floats:
-        """Of every row, (n,)."""
+        """The largest logit of every row, (n,)."""
         if self.score_type == "logits" and "_top" in self.__dict__:  # without a pass over the rows of its own
             return self._top.largest
         return np.asarray(self.logits.max(axis=1))
@@ -543,7 +545,7 @@ class Predictions:
 
     @cached_property
     def true_log_prob(self) -> Array:
-        """Its logarithm, without a floor when it comes from logits."""
+        """Log-probability of the true class, (n,); without a floor when it comes from logits."""
         if self.score_type == "logits":
             return lock(self.by_parts(Predictions._true_log_softmax))
         logs = np.maximum(self._at_label, PROBABILITY_FLOOR)
@@ -562,7 +564,7 @@ class Predictions:
 
     @property
     def squared_probs_sum(self) -> Array:
-        """Of every row, (n,)."""
+        """The sum of the squared probabilities of every row, (n,)."""
         if self.score_type == "logits" and self._top.square is not None:
             return self._top.square
         sums = np.empty(self.n)
@@ -572,7 +574,7 @@ class Predictions:
 
     @property
     def entropy(self) -> Array:
-        """Of the distribution of every row, in nats, (n,)."""
+        """Entropy of the distribution of every row in nats, (n,)."""
         values = np.empty(self.n)
         for rows, probs in self.prob_rows():
             values[rows] = entropy_of(probs)
@@ -580,14 +582,14 @@ class Predictions:
 
     @property
     def log_probs(self) -> Array:
-        """(n, k); computed anew at each call."""
+        """Log-probabilities (n, k); computed anew at each call."""
         if self.score_type == "probs":
             return self._log_values
         return self.values - self._top.largest[:, None] - np.log(self._top.total)[:, None]
 
     @property
     def probs(self) -> Array:
-        """(n, k) in float64; kept when small, computed anew when large."""
+        """Probabilities (n, k) in float64; kept when small, computed anew when large."""
         if self._kept_probs is not None:
             return self._kept_probs
         if self.score_type == "probs":
@@ -663,8 +665,8 @@ class Predictions:
             s = self._score_only
             positive = s > 1 - s
             confidence = lock(np.where(positive, s, 1 - s))
-            one = np.broadcast_to(1.0, s.shape)
-            return Top(confidence, lock(positive.astype(np.int64)), confidence, one)
+            total = np.broadcast_to(1.0, s.shape)
+            return Top(confidence, lock(positive.astype(np.int64)), confidence, total)
         return top_of(self.values, self.score_type == "logits", self._carried, self._chunk_rows)
 
     @property
@@ -696,7 +698,7 @@ class Predictions:
         return list(self._make_curves()) if self._small else None
 
     def _make_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
-        """Blocks of at most KEEP_ELEMENTS."""
+        """Build the class curves in blocks of at most KEEP_ELEMENTS."""
         _ = self._top if native.is_available() else (self._kept_probs, self._top)  # here once, not in every thread
         block, at_once = max(1, KEEP_ELEMENTS // self.n), max(1, 4 * CHUNK_ELEMENTS // self.n)
         if self.row_data.weights is not None:
@@ -706,7 +708,7 @@ class Predictions:
         yield from curves_of(self.labels, self.k, self._columns_into, block, at_once)
 
     def _columns_into(self, classes: slice, columns: Array) -> None:
-        """Probabilities of some classes, (classes, n)."""
+        """Fill the columns with probabilities of some classes, (classes, n)."""
         if self.score_type == "logits" and native.is_available():
             native.prob_columns(self.values[:, classes], self._top.largest, self._top.total, columns)
         else:

@@ -61,7 +61,7 @@ class RowData:
         return {name: array for name, array in named.items() if array is not None}
 
     def part(self, rows: slice) -> "RowData":
-        """Of rows that follow each other; clusters keep their numbers."""
+        """The data of rows that follow each other; clusters keep their numbers."""
         return replace(self, **{name: array[rows] for name, array in self.arrays().items()})  # type: ignore[arg-type]
 
     def take(self, rows: Ints) -> "RowData":

@@ -209,7 +209,7 @@ def _from_table(table: ScoreTable, allow_few_rows: bool) -> PredictionArrays:
 
 
 def _binary_table(table: ScoreTable, rows: Rows, allow_few_rows: bool) -> PredictionArrays:
-    """Of two named classes the second is the positive one, unless another is named."""
+    """Binary predictions of a table; of two named classes the second is positive, unless another is named."""
     names, positive = table.classes, table.positive
     if names and len(names) != 2:
         got = f"{len(names)} names"
@@ -225,7 +225,7 @@ def _binary_table(table: ScoreTable, rows: Rows, allow_few_rows: bool) -> Predic
 
 
 def positive_like(positive: Any, labels: Values) -> Any:
-    """The positive label in the type of the labels: on a command line everything is text.
+    """Convert the positive label to the type of the labels: on a command line everything is text.
 
     >>> positive_like("1", np.array([0, 1])), positive_like("true", np.array([True])), positive_like("a", np.array([2]))
     (1.0, True, 'a')
@@ -302,7 +302,7 @@ def _positive(labels: Values, positive: Any) -> tuple[Ints, tuple[str, ...]]:
 
 
 def _choices_of_positive(kinds: Values) -> str:
-    """Both labels as values of `positive`: which one is right, only the user knows."""
+    """Both labels as values of `positive`, for an error: only the user knows which is right."""
     plain = [kind.item() if hasattr(kind, "item") else kind for kind in kinds]  # objects of a pandas column have none
     return " or ".join(f"positive={kind!r} (--positive {kind})" for kind in plain)
 

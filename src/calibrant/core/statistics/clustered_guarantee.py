@@ -44,7 +44,7 @@ def counts_rows(p: Predictions) -> bool:
 
 
 def answered_clusters(curve: Curve, cluster: Ints | None, most_errors: float, confidence: float) -> AnsweredRows:
-    """The same for rows in clusters (0, 1, ..., in the order of the curve), or each alone: walks as of counted rows.
+    """The surest rows with a bound on their error rate, for rows in clusters (0, 1, ..., in the order of the curve).
 
     >>> curve = Curve.sort(np.linspace(0.5, 1, 600), np.ones(600))
     >>> answered_clusters(curve, np.arange(600) // 3, 0.05, 0.95).n  # 200 clusters without an error
@@ -118,7 +118,7 @@ class _Evidence:
         if self.cluster is not None:
             appear = np.unique(self.cluster[::-1], return_index=True)[1]  # rows surer than the first of each cluster
             least = int(np.partition(appear, fewest - 1)[fewest - 1]) + 1 if fewest <= len(appear) else self.curve.n
-        return [self.curve.n - ceil(one - 1e-9) for one in np.geomspace(least, self.curve.n, STARTS)]
+        return [self.curve.n - ceil(rows - 1e-9) for rows in np.geomspace(least, self.curve.n, STARTS)]
 
     def rows_needed(self, starts: list[int], alpha: float) -> int | None:
         """About how many rows like these would do: evidence grows with the number of clusters."""

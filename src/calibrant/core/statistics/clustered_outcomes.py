@@ -36,7 +36,7 @@ class ClusteredOutcomes:
         def agreement(samples: Array) -> Array:
             """Sum of the products of all pairs of residuals within clusters, of each row of outcomes (b, n)."""
             residuals = (samples - scores) * unit
-            sums = np.stack([np.bincount(clusters, one) for one in residuals])
+            sums = np.stack([np.bincount(clusters, row_residuals) for row_residuals in residuals])
             return np.asarray((sums**2).sum(axis=1) - (residuals**2).sum(axis=1))
 
         tried = [agreement(cls(scores, clusters, c)._draw(TRIES, rng)) for c in GRID.tolist()]

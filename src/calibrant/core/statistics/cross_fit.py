@@ -29,11 +29,11 @@ def recalibrate(p: Predictions, by: By = "temperature", *, folds: int = 5) -> Pr
 
 def check_folds(folds: int, p: Predictions) -> None:
     """Refuse folds that would be empty."""
-    n, what = (p.n, "rows") if p.clusters is None else (int(p.clusters.max()) + 1, "clusters")
+    n, unit = (p.n, "rows") if p.clusters is None else (int(p.clusters.max()) + 1, "clusters")
     if n < 2:
-        raise InputError("folds", expected=f"at least 2 {what}", got=str(n), fix="give more rows")
+        raise InputError("folds", expected=f"at least 2 {unit}", got=str(n), fix="give more rows")
     if not 2 <= folds <= n:
-        raise InputError("folds", expected=f"2 to {n} (the {what})", got=str(folds), fix=f"use {min(5, n)}")
+        raise InputError("folds", expected=f"2 to {n} (the {unit})", got=str(folds), fix=f"use {min(5, n)}")
 
 
 def random_folds(p: Predictions, folds: int, seed: int) -> Ints:

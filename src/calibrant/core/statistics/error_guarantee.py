@@ -75,7 +75,7 @@ def answered_rows(curve: Curve, most_errors: float, confidence: float) -> Answer
 
 @dataclass(frozen=True)
 class _Places:
-    """Where a threshold can stand, from the surest rows on: each score, and all rows that reach it."""
+    """Possible thresholds from the highest score down, and the rows and errors that reach each."""
 
     scores: Array  # descending, distinct
     rows: Ints  # that reach the score
@@ -87,7 +87,7 @@ class _Places:
         first = np.concatenate([[0], curve.group_ends[:-1]])[np.searchsorted(scores, lower_slightly(1.0) * scores)]
         rows = curve.total - curve.weight_sum[first]
         errors = rows - (curve.outcome_sum[-1] - curve.outcome_sum[first])
-        return cls(scores[::-1], *(np.round(one[::-1]).astype(np.int64) for one in (rows, errors)))
+        return cls(scores[::-1], *(np.round(counts[::-1]).astype(np.int64) for counts in (rows, errors)))
 
     @property
     def total(self) -> int:
@@ -95,7 +95,7 @@ class _Places:
 
 
 def _walk(places: _Places, most_errors: float, alpha: float) -> int | None:
-    """The last place that a walk reaches."""
+    """The lowest threshold (its place) that the sequence of tests accepts; None where it accepts none."""
     from scipy.special import bdtr
 
     best = -1
@@ -110,9 +110,9 @@ def _walk(places: _Places, most_errors: float, alpha: float) -> int | None:
 
 
 def _starts(total: int, most_errors: float, alpha: float) -> list[int]:
-    """Geometric, from the fewest rows that can be accepted without an error to all rows."""
+    """Numbers of rows to start from: geometric, from the fewest that can be accepted without an error to all rows."""
     least = fewest_rows(most_errors, alpha)
-    return [] if total < least else [ceil(one - 1e-9) for one in np.geomspace(least, total, STARTS)]
+    return [] if total < least else [ceil(rows - 1e-9) for rows in np.geomspace(least, total, STARTS)]
 
 
 def fewest_rows(most_errors: float, alpha: float) -> int:

@@ -13,8 +13,8 @@ def too_few_rows(rows: float, *, clusters: bool = False) -> str | None:
     """
     if rows >= FEWEST_ROWS - 1e-9:
         return None
-    what = "clusters" if clusters else "rows"
-    return f"too few {what} for an interval: {rows:.3g}, at least {FEWEST_ROWS} are needed"
+    unit = "clusters" if clusters else "rows"
+    return f"too few {unit} for an interval: {rows:.3g}, at least {FEWEST_ROWS} are needed"
 
 
 def unseen_rate(rows: float, tail: float) -> float:

@@ -35,11 +35,11 @@ class LabelNoise:
 
     @cached_property
     def floor(self) -> Array:
-        """The value that noise alone shows, (draws,)."""
+        """The error that noise alone would show, (draws,)."""
         return np.asarray(np.abs(self.noise).sum(axis=1))
 
     def low(self, tail: float) -> float:
-        """The end that the true error is above: a sum of |gap + noise| exceeds it by the sum of |noise| at most."""
+        """A lower bound of the true error: a sum of |gap + noise| exceeds it by the sum of |noise| at most."""
         return max(self.value - float(np.quantile(self.floor, 1 - tail)), 0.0)
 
     @property
@@ -76,7 +76,7 @@ class ErrorPairs:
 
     @classmethod
     def of(cls, a: LabelNoise, b: LabelNoise) -> "ErrorPairs":
-        """Of two models whose noise comes from the same draws of labels."""
+        """Compare two models whose noise comes from the same draws of labels."""
         from scipy.special import ndtr, ndtri
 
         errors = np.linspace(0.0, REACH * max(a.value, b.value), FINE)
@@ -92,12 +92,12 @@ class ErrorPairs:
 
     @property
     def p_value(self) -> float:
-        """Of equal errors: the chance of the pair of equal errors that explains the values best."""
+        """The p-value of equal errors: the largest chance among the pairs of equal errors."""
         same = self.a[:, None] == self.b[None, :]
         return float(self.chance[same].max()) if same.any() else 2 * NUISANCE
 
     def ends(self, tail: float) -> tuple[float, float]:
-        """What the difference of the true errors, b minus a, lies between."""
+        """The interval of the difference of the true errors, b minus a."""
         differences = (self.b[None, :] - self.a[:, None])[self.chance > 2 * tail]
         return (float(differences.min()), float(differences.max())) if differences.size else (np.inf, -np.inf)
 

@@ -116,7 +116,7 @@ def explain_separation(scores: Array, targets: Array, *, rising: bool = False) -
 
 
 def platt_of(scores: Array, targets: Array, weights: Array | None = None, *, smooth: bool = False) -> Logistic:
-    """One sigmoid; without an optimum, that of smoothed targets. Equal scores keep slope 1 and fit the offset."""
+    """Fit one sigmoid; without an optimum, that of smoothed targets. Equal scores keep slope 1 and fit the offset."""
     aims = smooth_targets(targets, weights) if smooth else targets
     why = "" if smooth else explain_separation(scores, targets)
     if why:
@@ -128,7 +128,7 @@ def platt_of(scores: Array, targets: Array, weights: Array | None = None, *, smo
 
 
 def report(fits: list[Logistic]) -> Fit:
-    """One report for all classes, or for the top label alone."""
+    """Join how several fits ended into one report, for all classes or for the top label alone."""
     apart = np.flatnonzero([bool(f.separable) for f in fits])
     stopped = np.flatnonzero([not f.converged for f in fits])
     gradient, steps = max(f.gradient for f in fits), max(f.steps for f in fits)

@@ -11,7 +11,7 @@ from calibrant.core.statistics.bootstrap import Interval
 
 
 def standard_error(p: Predictions, apart: Array) -> float:
-    """Of a weighted mean, from the distance of each row from it; of whole clusters, where rows came together.
+    """Standard error of a weighted mean, from the distance of each row (or cluster of rows) from it.
 
     >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
     >>> standard_error(p, np.array([-0.5, -0.5, 0.5, 0.5]))  # 0.5 / 2

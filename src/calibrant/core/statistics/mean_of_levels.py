@@ -68,15 +68,15 @@ def clopper_pearson(share: Array, count: Array, level: float) -> tuple[Array, Ar
     """
     from scipy.special import betaincinv
 
-    tail, hits = (1 - level) / 2, share * count
-    some, all_but = np.maximum(hits, 1e-9), np.maximum(count - hits, 1e-9)
-    low = np.where(hits > 1e-9, betaincinv(some, all_but + 1, tail), 0.0)
-    high = np.where(count - hits > 1e-9, betaincinv(some + 1, all_but, 1 - tail), 1.0)
+    tail, selected = (1 - level) / 2, share * count
+    some, all_but = np.maximum(selected, 1e-9), np.maximum(count - selected, 1e-9)
+    low = np.where(selected > 1e-9, betaincinv(some, all_but + 1, tail), 0.0)
+    high = np.where(count - selected > 1e-9, betaincinv(some + 1, all_but, 1 - tail), 1.0)
     return np.asarray(low), np.asarray(high)
 
 
 def _shares(p: Predictions, at: Ints, levels: int, level: float) -> tuple[Array, Array]:
-    """The share of rows at each level, and how many independent rows would know it as well."""
+    """The share of rows at each level, and the number of independent rows that would give it the same variance."""
     w = np.ones(p.n) if p.weights is None else np.asarray(p.weights, dtype=np.float64)
     total = w.sum()
     share = np.bincount(at, w, minlength=levels) / total
@@ -88,13 +88,16 @@ def _shares(p: Predictions, at: Ints, levels: int, level: float) -> tuple[Array,
     else:
         size = np.bincount(p.clusters, w)
         sums = (np.bincount(p.clusters, w * (at == i)) - share[i] * size for i in range(levels))
-        variance, fewer = np.array([(one @ one) / total**2 for one in sums]), _worth(p.clusters, level)
+        variance, fewer = (
+            np.array([(residuals @ residuals) / total**2 for residuals in sums]),
+            _worth(p.clusters, level),
+        )
     count = share * (1 - share) / np.maximum(variance, 1e-300)
     return share, fewer * np.minimum(count, float(p.n))
 
 
 def _worth(clusters: Integers, level: float) -> float:
-    """What few clusters leave of the effective number of rows: their variance is itself an estimate."""
+    """The factor by which few clusters reduce the effective number of rows: their variance is itself an estimate."""
     from scipy.special import stdtrit
 
     tail = (1 + level) / 2

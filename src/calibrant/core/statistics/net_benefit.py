@@ -11,7 +11,7 @@ from calibrant.core.statistics.mean_of_levels import mean_of_levels
 
 
 class NetBenefit(NamedTuple):
-    """Of acting on the rows that reach a threshold, with its interval, and of acting on all; on none it is 0."""
+    """Net benefit of acting on the rows that reach a threshold, with its interval, and of acting on all rows."""
 
     value: float
     low: float
@@ -20,7 +20,7 @@ class NetBenefit(NamedTuple):
 
 
 def net_benefit(p: Predictions, threshold: float, level: float = 0.95) -> NetBenefit:
-    """TP/n - FP/n t/(1 - t), at a threshold t below one. Weights count, and clusters as wholes.
+    """The net benefit TP/n - FP/n t/(1 - t) at a threshold t below one. Weights count, and clusters as wholes.
 
     >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
     >>> net_benefit(p, 0.5)[::3]  # one true and one false positive; two of each

@@ -40,7 +40,7 @@ class NoisyValues:
         return NoisyValues(self.value * by, self.noise * by)
 
     def through(self, matrix: Array) -> "NoisyValues":
-        """After a linear map (m, m')."""
+        """The values and their noise after a linear map (m, m')."""
         return NoisyValues(self.value @ matrix, self.noise @ matrix)
 
 
@@ -100,7 +100,7 @@ class Sampling:
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / total)
 
     def _gather_alike(self, bin_of: Integers, residuals: Callable[[slice], Array], bins: int) -> NoisyValues:
-        """The same for rows that all count alike, some at a time."""
+        """Mean residual in each bin for rows that all count alike, some rows at a time."""
         first, second = np.zeros(bins), np.zeros(bins)
         for part in pieces(len(bin_of), BLOCK):
             inside = bin_of[part] >= 0
@@ -112,7 +112,7 @@ class Sampling:
         return self.independent(value, np.sqrt(np.maximum(squares, 0.0)) / self.n)
 
     def gather_jointly(self, blocks: Iterable[Entries], bins: int) -> NoisyValues:
-        """The same where a row has residuals in several bins, or shares its noise with others; bin -1 is none.
+        """Weighted means in bins where a row has residuals in several, or shares its noise with others; bin -1 is none.
 
         Rows (or clusters) are dealt at random into groups, and a draw weighs the groups by normal numbers: this has
         the covariance of a bootstrap.
@@ -144,7 +144,7 @@ class Sampling:
         return sizes
 
     def independent(self, value: Array, error: Array) -> NoisyValues:
-        """Normal noise of these standard errors."""
+        """Draw normal noise of these standard errors."""
         rng = np.random.default_rng(self.seed)
         return NoisyValues(value, rng.standard_normal((self._affordable(len(value)), len(value))) * error)
 
@@ -175,14 +175,14 @@ class Spread:
     floor: Array  # as if all gaps were 0
 
     def ends(self, tail: float) -> Interval:
-        """What the true error lies between, missing it on each side with a chance of `tail`."""
+        """The interval of the true error, which misses it on each side with a chance of `tail`."""
         low = self.value - float(np.quantile(self.kinked, 1 - tail))
         if (self.floor >= self.value).mean() > tail:
             low = 0.0
         return Interval(max(low, 0.0), max(self.value - float(np.quantile(self.straight, tail)), 0.0))
 
     def at(self, value: float) -> "Spread":
-        """The same noise around a value that is known more exactly."""
+        """The spread with the same noise around a value that is known more exactly."""
         return Spread(value, self.straight, self.kinked, self.floor)
 
     def square(self) -> "Spread":
@@ -193,7 +193,7 @@ class Spread:
 
 
 def of_sum(field: NoisyValues, *, above_only: bool = False) -> Spread:
-    """Of the sum of |v|; with `above_only` of the values above 0 alone."""
+    """The spread of the sum of |v|; with `above_only` of the values above 0 alone."""
     g, noise = field.value, field.noise
     sign = np.where(g > 0, 1.0, 0.0) if above_only else np.sign(g)
     folded = np.maximum(noise, 0.0) if above_only else np.abs(noise)
@@ -204,7 +204,7 @@ def of_sum(field: NoisyValues, *, above_only: bool = False) -> Spread:
 
 
 def of_norm(field: NoisyValues, value: float | None = None) -> Spread:
-    """Of the root of the sum of v squared, by the true norms that would show such a value.
+    """The spread of the root of the sum of v squared, by the true norms that would show such a value.
 
     A true norm of x in some direction shows x^2 + 2 x (noise along it) + (noise)^2: for each draw, the square that is
     seen at one x. The direction is the one seen; since noise may hide the true one, the straight side also tries the
@@ -224,7 +224,7 @@ def of_norm(field: NoisyValues, value: float | None = None) -> Spread:
 
 
 def of_largest(field: NoisyValues, *, unequal: bool = False) -> Spread:
-    """Of the largest |v|: whatever comes within two standard errors of it may be the true largest.
+    """The spread of the largest |v|: any value within two standard errors of it may be the true largest.
 
     With `unequal` noise, a value that is smaller but far less certain may be it as well: the straight side is that of
     the value whose own upper end is the highest.
@@ -240,7 +240,7 @@ def of_largest(field: NoisyValues, *, unequal: bool = False) -> Spread:
 
 
 def of_range(field: NoisyValues) -> Spread:
-    """Of the largest value minus the smallest: whatever comes within two standard errors of either may be it."""
+    """The spread of the largest value minus the smallest: any within two standard errors of either may be it."""
     top, bottom = int(field.value.argmax()), int(field.value.argmin())
     noise = field.noise
 
@@ -254,7 +254,7 @@ def of_range(field: NoisyValues) -> Spread:
 
 
 def of_quantile(field: NoisyValues, share: Array, level: float) -> Spread:
-    """Of the level at which a share of |v| lies below, where v at each point stands for a share of the rows.
+    """The spread of the level that a share of |v| lies below, where v at each point stands for a share of the rows.
 
     Which points lie at that level is known only up to noise, and where many do their noise partly cancels. So each side
     also tries the noise of the one point that is nearest to the level, and takes the wider.

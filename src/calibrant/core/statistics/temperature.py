@@ -28,7 +28,7 @@ FLAT = 1e-30  # logits of a row that differ by less say nothing
 
 @dataclass(frozen=True)
 class Temperature:
-    """T, how sure it is, and why to believe it.
+    """The temperature T, its standard error, and how its optimum was proved or why there is none.
 
     `gradient` bounds |d NLL / d ln T| at T, `stderr` is the standard error of T: from the curvature, or where rows come
     in clusters, from the spread of the gradients of clusters (the infinitesimal jackknife, times G / (G - 1) for G
@@ -107,7 +107,7 @@ def _scores_of(p: Predictions) -> "_Scores | _Margins":
 
 
 class Derivatives(NamedTuple):
-    """Of the mean NLL by s = ln(1 / T): what cumulants of the scaled logits, averaged over rows, say of it."""
+    """Derivatives of the mean NLL by s = ln(1 / T), from cumulants of the scaled logits averaged over rows."""
 
     first: float
     variance: float
@@ -124,7 +124,7 @@ class Derivatives(NamedTuple):
 
 
 class _Scores:
-    """Logits with the largest of each row subtracted, and what they say about the likelihood at a temperature.
+    """Logits with the largest of each row subtracted, and the likelihood and its derivatives at a temperature.
 
     There is no finite optimum if every label has the largest logit of its row (`worst` is 0): the NLL falls for ever.
     Nor if labels have, on average, no more than the mean logit of their row (`is_anti_informative`): the NLL is convex
@@ -224,7 +224,7 @@ class _Scores:
 
 
 class _Margins:
-    """The same for two classes, where the margin of the label over the other class says it all: one number a row."""
+    """Likelihood at a temperature for two classes, from the margin of the label over the other class of each row."""
 
     def __init__(self, p: Predictions) -> None:
         self.n, self.weights = p.n, p.weights

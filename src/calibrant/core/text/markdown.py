@@ -2,7 +2,7 @@
 
 
 def escape(text: str) -> str:
-    """A name cannot start a tag, a link, an image or a new cell.
+    """Escape a name so that it starts no tag, link, image or new table cell.
 
     >>> print(escape("a | <b> [c](d)"))
     a \\| &lt;b&gt; \\[c\\](d)

@@ -9,7 +9,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]  # caption, head, row
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """One row a result; the first cell is its name.
+    """A table of results as HTML: one row a result; the first cell is its name.
 
     >>> html_table("", ["measure", "value"], [["ece<1>", "0.07"]])
     '<table><tr><th>measure</th><th>value</th></tr><tr><th>ece&lt;1&gt;</th><td>0.07</td></tr></table>'
@@ -24,7 +24,7 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def text_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The same for print: columns of one width each.
+    """A table of results as plain text: columns of one width each.
 
     >>> print(text_table("two rows", ["measure", "value"], [["ece", "0.07"], ["accuracy", "0.9"]]))
     two rows

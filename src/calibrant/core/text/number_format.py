@@ -25,7 +25,7 @@ BETTER = {
 
 
 def percent(value: float | None, digits: int | None = None) -> str:
-    """One decimal, or two where one would hide the number.
+    """Format a share in percent: one decimal, or two where one would hide the number.
 
     >>> percent(0.9763), percent(0.0068), percent(None)
     ('97.6 %', '0.68 %', 'undefined')
@@ -36,7 +36,7 @@ def percent(value: float | None, digits: int | None = None) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """Whole percent; "all" of it is said only where it is exactly that.
+    """Format a share in whole percent; "all" of it is said only where it is exactly that.
 
     >>> whole_percent(0.42), whole_percent(0.999), whole_percent(0.001), whole_percent(1.0)
     ('42 %', 'over 99 %', 'under 1 %', '100 %')
@@ -47,7 +47,7 @@ def whole_percent(share: float) -> str:
 
 
 def level(confidence: float) -> str:
-    """The confidence of an interval.
+    """Format the confidence level of an interval.
 
     >>> level(0.95), level(0.999)
     ('95 %', '99.9 %')
@@ -56,7 +56,7 @@ def level(confidence: float) -> str:
 
 
 def points(value: float, *, sign: bool = False) -> str:
-    """A difference of two percentages.
+    """Format a difference of two percentages.
 
     >>> points(0.04), points(-0.0031, sign=True), points(0.0101)
     ('4.0 points', '-0.31 points', '1.0 point')
@@ -75,7 +75,7 @@ def relative(value: float, truth: float) -> str:
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
-    """Four decimals, or more where four would show zeros only.
+    """Format a number with four decimals, or more where four would show zeros only.
 
     >>> number(0.12345), number(0.0000123), number(-0.02, sign=True), number(float("nan"))
     ('0.1235', '1.2e-05', '-0.0200', 'undefined')
@@ -87,7 +87,7 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 
 def significant(value: float) -> str:
-    """Four digits that mean something.
+    """Format a number with four significant digits.
 
     >>> significant(0.0123456), significant(1234.5), significant(2.0)
     ('0.01235', '1234', '2')
@@ -99,7 +99,7 @@ def significant(value: float) -> str:
 
 
 def apart(values: Sequence[float], digits: int, *, sign: bool = False) -> list[str]:
-    """With this many decimals, or as many more as it takes for different numbers to look different.
+    """Format numbers with this many decimals, or as many more as it takes for different numbers to look different.
 
     Numbers with signs also get enough digits to show on which side of zero they are.
 
@@ -119,7 +119,7 @@ def apart(values: Sequence[float], digits: int, *, sign: bool = False) -> list[s
 
 
 def from_to(before: float, after: float, digits: int = 3) -> str:
-    """A change of a loss.
+    """Format a change of a loss.
 
     >>> from_to(0.5989, 0.503), from_to(0.86211, 0.86213)
     ('0.599 to 0.503', '0.86211 to 0.86213')
@@ -128,7 +128,7 @@ def from_to(before: float, after: float, digits: int = 3) -> str:
 
 
 def percent_from_to(before: float, after: float) -> str:
-    """A change of a share.
+    """Format a change of a share.
 
     >>> percent_from_to(0.068, 0.0267), percent_from_to(0.0104, 0.0101)
     ('6.8 % to 2.7 %', '1.04 % to 1.01 %')
@@ -138,7 +138,7 @@ def percent_from_to(before: float, after: float) -> str:
 
 
 def bracket(low: float | None, high: float | None, *, sign: bool = False) -> str:
-    """An interval in a table of decimals.
+    """Format an interval in a table of decimals.
 
     >>> bracket(0.0562, 0.0748), bracket(-0.00001, 0.00002, sign=True), bracket(None, None)
     ('[0.0562, 0.0748]', '[-0.00001, +0.00002]', '')
@@ -168,13 +168,13 @@ def chance(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def count(number: int, what: str = "", many: str | None = None) -> str:
+def count(number: int, noun: str = "", many: str | None = None) -> str:
     """
     >>> count(4000, "row"), count(1, "row"), count(2, "class", "classes")
     ('4,000 rows', '1 row', '2 classes')
     """
-    word = what if number == 1 else many or f"{what}s"
-    return f"{number:,} {word}" if what else f"{number:,}"
+    word = noun if number == 1 else many or f"{noun}s"
+    return f"{number:,} {word}" if noun else f"{number:,}"
 
 
 def two_figures(rows: int) -> int:
@@ -220,7 +220,7 @@ def name_classes(classes: Sequence[int] | Ints) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter.
+    """The text with a capital first letter.
 
     >>> sentence("isotonic regression")
     'Isotonic regression'
@@ -233,7 +233,7 @@ def _digits(value: float) -> int:
 
 
 def wrap(text: str, indent: str = "", more: str = "  ") -> str:
-    """A line of text for a terminal: lines of at most 80 columns, but no word is cut, as a path is one."""
+    """Break text into terminal lines of at most 80 columns, without cutting a word, such as a path."""
     return fill(
         text,
         TERMINAL,

@@ -137,7 +137,7 @@ def config(theme: Theme) -> dict[str, Any]:
 
 
 def dress(chart: Any) -> "alt.TopLevelMixin":
-    """The chart in the light theme; `spec` can put it into the dark one."""
+    """Apply the light theme to a chart; `spec` can put it into the dark one."""
     chart._kwds["config"] = config("light")
     dressed: alt.TopLevelMixin = chart
     return dressed

@@ -73,12 +73,12 @@ def name_tensors(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of one owner, by their own names."""
+    """Tensors of the module of this name, by their names inside it."""
     return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
 
 
 def put(network: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
-    """Weights into a network they fit."""
+    """Load weights into a network that they fit."""
     try:
         network.load_state_dict(dict(tensors))
     except RuntimeError as error:

@@ -19,7 +19,9 @@ def focal_rows(logits: Tensor, labels: Tensor, gamma: float | Tensor) -> Tensor:
 def focal_closed(
     log_probs: Tensor, log_p: Tensor, true: Tensor, gamma: float | Tensor, share: float
 ) -> tuple[Tensor, Tensor]:
-    """What `ClosedLoss.closed_form` gives: g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p; uses log_probs up.
+    """Closed form of the focal loss and its gradient g (p - onehot), g = u^gamma - gamma p u^(gamma - 1) ln p.
+
+    Overwrites `log_probs`.
 
     Few steps, because each takes longer than its arithmetic.
     """

@@ -1,4 +1,4 @@
-"""A network looked at from outside: frozen, its last layer found by name, what goes into it heard."""
+"""Freeze a network, find its last layer by name, and record the inputs of that layer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,5 +68,5 @@ def listening(head: nn.Module) -> Iterator[list[Tensor]]:
 
 
 def wide(logits: Tensor) -> Tensor:
-    """Logits with all digits the device has: losses of confident rows need them."""
+    """Logits in the widest number type of the device: losses of confident rows need all digits."""
     return logits.float() if logits.device.type == "mps" else logits.double()

@@ -41,7 +41,7 @@ class Rows:
 
     @classmethod
     def of(cls, loader: Loader, size: int) -> "Rows":
-        """Of a loader that can pick its rows itself (`pick` and `count`); those of others are held in memory."""
+        """Number the rows of a loader; one without `pick` and `count` is held in memory."""
         if hasattr(loader, "pick") and hasattr(loader, "count"):
             return cls(loader.pick, np.arange(loader.count()), size)
         batches = [(batch[0], batch[1]) for batch in loader]

@@ -98,7 +98,7 @@ class TorchMap(nn.Module):
                 head.bias.copy_(weight @ head.bias.to(weight) + bias)
 
     def _affine(self, steps: list[LinearModule], device: torch.device) -> tuple[Tensor, Tensor]:
-        """W (k, k) and b (k,) with W z + b the calibrated logits, from what linear steps make of 0 and of each unit."""
+        """W (k, k) and b (k,) of the linear steps, so that W z + b are the calibrated logits."""
         state = StepOutput(torch.eye(self.k + 1, self.k, dtype=float_on(device), device=device), False, None)
         for step in steps:
             state = step(state)
@@ -109,7 +109,7 @@ class TorchMap(nn.Module):
         return (weight[1, 1] - weight[0, 1]).reshape(1, 1), (bias[1] - bias[0]).reshape(1)
 
     def _of_one_score(self, logits: Tensor) -> Tensor:
-        """As two classes, of which the second is the one that the score is about."""
+        """One score as two classes, of which the second is the one that the score is about."""
         z = logits.to(float_on(logits.device))
         state = StepOutput(torch.stack([torch.zeros_like(z), z], -1), False, None)
         for step in self.steps:
@@ -143,7 +143,7 @@ def _program(m: Map) -> bytes:
 
 
 class _Exact(nn.Module):
-    """Computes in float64, whatever comes in."""
+    """Wrapper that computes in float64 whatever the type of its input."""
 
     def __init__(self, inner: TorchMap) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class _Exact(nn.Module):
 
 
 class _Normal(nn.Module):
-    """Log-probabilities: near 0 where it matters, so that float32 holds them without loss."""
+    """Normalise logits to log-probabilities, which float32 holds without loss where it matters."""
 
     def __init__(self, inner: TorchMap) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ def step_module(step: Step, k: int) -> "StepModule":
 
 
 class StepOutput(NamedTuple):
-    """What one step hands to the next: logits or probabilities, and the prediction where a step has settled it."""
+    """Output of one step: logits or probabilities, and the prediction where a step has fixed it."""
 
     values: Tensor  # (..., k)
     are_probs: bool

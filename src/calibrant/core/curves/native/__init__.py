@@ -45,7 +45,7 @@ def is_available() -> bool:
 
 
 def shares(values: Floats) -> list[slice]:
-    """Rows in the parts that one call each works on."""
+    """Split the rows into parts, one for each call of a pass."""
     n = len(values)
     return pieces(n, max(1, -(-n // max(1, min(SHARES, values.size // SHARE)))))
 
@@ -72,7 +72,7 @@ def probs_of(values: Floats, largest: Array, total: Array) -> Array:
 
 
 def prob_columns(values: Floats, largest: Array, total: Array, columns: Array) -> None:
-    """The same, into columns (k, n) in which every class lies in one piece."""
+    """Fill columns (k, n) with the probabilities of some classes: every class lies in one piece."""
     _call("probs", *_matrix(values), largest, total, columns, columns.shape[1], _room(values))
 
 
@@ -147,7 +147,7 @@ def _call(name: str, *arguments: npt.NDArray[Any] | float | None) -> Any:
     library = _library()
     assert library is not None
     return getattr(library, f"calibrant_{name}")(
-        *(_address(one) if isinstance(one, np.ndarray) else one for one in arguments)
+        *(_address(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments)
     )
 
 
