@@ -20,7 +20,7 @@ from calibrant.core.config.code_trust import allow_code
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.claims import LEVEL, Finding, interval_of, judge_all
+from calibrant.studying.claims import LEVEL, Finding, decide_claims, paired_difference
 from calibrant.studying.plan import Claim, Plan
 from calibrant.studying.plan_files import read_plan
 from calibrant.studying.study import Study, open_plan
@@ -129,7 +129,7 @@ def summary(folder: Path) -> str:
     plan, rows = read_plan(PLAN), pl.read_parquet(folder / "rows.parquet", glob=False)
     seconds = pl.read_parquet(folder / "seconds.parquet", glob=False)
     test = rows.filter(pl.col("set") == "test")
-    parts = [_how_far(plan, test), _claims(judge_all(plan, rows))]
+    parts = [_how_far(plan, test), _claims(decide_claims(plan, rows))]
     parts.append(_paired(pl.read_parquet(folder / "compared.parquet", glob=False)))
     parts += [_network(plan, model, test, seconds) for model in plan.grid["model"]]
     return "\n".join([*parts, _corrupted(plan, rows)])
@@ -218,7 +218,7 @@ def _beside(rows: pl.DataFrame, entry: str, measure: str) -> str:
     values = {(r["entry"], r["seed"]): r["value"] for r in rows.filter(pl.col("measure") == measure).to_dicts()}
     both = [values[entry, seed] - values[AGAINST, seed] for name, seed in values if name == entry]
     claim = Claim(says="", of=entry, against=AGAINST, measure=measure, is_="lower")
-    result = interval_of(claim, [pl.Series(both).to_numpy()[:, None]], LEVEL, overlap=1.0)
+    result = paired_difference(claim, [pl.Series(both).to_numpy()[:, None]], LEVEL, overlap=1.0)
     if result.low is None:
         return mf.change(measure, result.difference)
     return (

@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.claims import VERDICTS, Finding, judge_all
+from calibrant.studying.claims import VERDICTS, Finding, decide_claims
 from calibrant.studying.expand_plan import Cell, cells_of
 from calibrant.studying.paper_numbers import difference_in_paper, same_direction
 from calibrant.studying.plan import Claim, Entry, Plan, among
@@ -87,7 +87,7 @@ def summary(folder: Path) -> str:
             parts.append(f"### {plan.title}\n\nNot run: no rows of the plan `{name}` are here.\n")
             continue
         rows = pl.read_parquet(file, glob=False)
-        findings = judge_all(plan, rows)
+        findings = decide_claims(plan, rows)
         shared = [other for (own, _), (other, _) in again.items() if own == name]
         parts.append(_section(name, plan, rows, findings, shared))
         if name not in SMALL:

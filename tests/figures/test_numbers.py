@@ -245,7 +245,7 @@ def test_too_many_classes_are_refused(name):
 
 def bins_of_cells(row, count, scheme):
     """What the page computes, in Python: bin of each cell, then the ECE."""
-    at, size, hits = (np.array(row[key], dtype=float) for key in ("at", "count", "hits"))
+    at, size, hits = (np.array(row[key], dtype=float) for key in ("at", "count", "positives"))
     if scheme == "width":
         place = np.searchsorted(np.arange(1, count) / count, at, side="left")
     else:

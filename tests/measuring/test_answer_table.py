@@ -38,7 +38,7 @@ def test_an_answer_without_a_confidence_can_count_as_wrong():
     assert read.used("stated").all(axis=1).tolist() == [i != silent for i in range(6)]
     i = read.models.index("tiny-1B")
     assert read.confidence["stated"][i, 5] == 0
-    assert not read.hits("stated")[i, 5]
+    assert not read.correct_with("stated")[i, 5]
     assert not read.correct[i, ::10].any()
 
 

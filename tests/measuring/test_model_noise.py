@@ -20,7 +20,7 @@ def given(table, column="stated"):
 
 def predictions(a, i):
     rows = np.flatnonzero(a.used[i])
-    return cal.Predictions.from_confidence(a.confidence[i, rows], a.hits[i, rows].astype(int))
+    return cal.Predictions.from_confidence(a.confidence[i, rows], a.correct[i, rows].astype(int))
 
 
 @pytest.mark.parametrize("column", ["stated", "tokens"])
@@ -53,7 +53,7 @@ def test_the_share_answered_is_the_largest_with_few_enough_errors(column):
     a = given(answers(), column)
     noise = measure_models(a, QuestionDraws(600), max_error=0.2, measures=("answered",))["answered"]
     for i in range(len(a.used)):
-        assert noise.value[i] == pytest.approx(slow_share(a.confidence[i], a.hits[i], 0.2))
+        assert noise.value[i] == pytest.approx(slow_share(a.confidence[i], a.correct[i], 0.2))
         assert noise.low[i] <= noise.value[i] <= noise.high[i]
     assert noise.value.max() > 0.1
 
@@ -72,7 +72,7 @@ def test_differences_have_the_noise_of_a_paired_bootstrap():
     draws = {name: [] for name in measured}
     for _ in range(300):
         rows = rng.integers(400, size=400)
-        pair = [cal.Predictions.from_confidence(a.confidence[i, rows], a.hits[i, rows].astype(int)) for i in (0, 1)]
+        pair = [cal.Predictions.from_confidence(a.confidence[i, rows], a.correct[i, rows].astype(int)) for i in (0, 1)]
         for name in draws:
             draws[name].append(np.subtract(*(cal.measures.make(name)(p) for p in reversed(pair))))
     for name, noise in measured.items():

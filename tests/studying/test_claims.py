@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from calibrant.studying.claims import judge, judge_all, noncentrality, settling_seeds, standard_error
+from calibrant.studying.claims import decide_claim, decide_claims, noncentrality, settling_seeds, standard_error
 from calibrant.studying.plan import Claim, Method, Plan
 
 MEASURE = {"measure": "ece", "set": "test", "calibrator": "identity", "rescorer": "", "n": 10, "k": 2, "why": ""}
@@ -32,7 +32,7 @@ CLAIM = Claim(says="ours is lower", of="ours", measure="ece", is_="lower", again
 def test_one_cell_is_a_paired_t_test():
     rng = np.random.default_rng(0)
     ours, ce = rng.normal(0.03, 0.01, 5), rng.normal(0.05, 0.01, 5)
-    finding = judge(CLAIM, plan(CLAIM), rows(ours, ce), 0.05)
+    finding = decide_claim(CLAIM, plan(CLAIM), rows(ours, ce), 0.05)
     expected = stats.ttest_rel(ours, ce).confidence_interval(0.95)
     assert (finding.overall.low, finding.overall.high) == pytest.approx((expected.low, expected.high))
     assert finding.overall.difference == pytest.approx(np.mean(ours - ce))
@@ -41,8 +41,8 @@ def test_one_cell_is_a_paired_t_test():
 
 def test_the_more_claims_the_wider():
     ours, ce = np.array([3, 4, 3, 5, 4]) / 100, np.array([5, 5, 6, 5, 6]) / 100
-    alone = judge_all(plan(CLAIM), rows(ours, ce))[0]
-    many = judge_all(plan(*[CLAIM] * 20), rows(ours, ce))[0]
+    alone = decide_claims(plan(CLAIM), rows(ours, ce))[0]
+    many = decide_claims(plan(*[CLAIM] * 20), rows(ours, ce))[0]
     assert many.overall.low < alone.overall.low < alone.overall.high < many.overall.high
     assert (alone.verdict, many.verdict) == ("held", "inconclusive")
     assert (alone.claims, many.claims) == (1, 20)
@@ -52,7 +52,7 @@ def test_the_more_claims_the_wider():
 def test_claims_that_no_run_speaks_of_widen_nothing():
     ours, ce = np.array([3, 4, 3, 5, 4]) / 100, np.array([5, 5, 6, 5, 6]) / 100
     elsewhere = Claim(says="on c", of="ours", measure="ece", is_="lower", against="CE", where={"data": ["c"]})
-    alone, other = judge_all(plan(CLAIM), rows(ours, ce))[0], judge_all(plan(CLAIM, elsewhere), rows(ours, ce))
+    alone, other = decide_claims(plan(CLAIM), rows(ours, ce))[0], decide_claims(plan(CLAIM, elsewhere), rows(ours, ce))
     assert other[0].overall == alone.overall
     assert other[1].verdict == "not run"
 
@@ -113,12 +113,12 @@ def test_the_seeds_that_would_settle_a_claim_settle_it_four_times_in_five(is_, w
 
 def test_seeds_to_settle_are_for_inconclusive_claims_with_an_interval():
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05])
-    one, two = (judge(CLAIM, plan(CLAIM), rows(0.5 + shift + noise, np.full(5, 0.5))) for shift in (-0.5, -0.01))
+    one, two = (decide_claim(CLAIM, plan(CLAIM), rows(0.5 + shift + noise, np.full(5, 0.5))) for shift in (-0.5, -0.01))
     assert (one.verdict, one.seeds_to_settle) == ("held", None)
     assert (two.verdict, two.to_dict()["seeds_to_settle"]) == ("inconclusive", two.seeds_to_settle)
     assert two.seeds_to_settle > 100
-    assert judge(CLAIM, plan(CLAIM), rows([0.1], [0.2])).seeds_to_settle is None
-    assert judge(CLAIM, plan(CLAIM), rows([0.1, 0.2], [0.2, 0.1])).seeds_to_settle is None  # a difference of 0
+    assert decide_claim(CLAIM, plan(CLAIM), rows([0.1], [0.2])).seeds_to_settle is None
+    assert decide_claim(CLAIM, plan(CLAIM), rows([0.1, 0.2], [0.2, 0.1])).seeds_to_settle is None  # a difference of 0
 
 
 def cells_of(**differences):
@@ -130,16 +130,18 @@ def cells_of(**differences):
 def test_cells_of_opposite_sign_depend_on_the_data_set():
     """Focal loss: -10.4 points on CIFAR-10 and +3.8 on Fashion average to "lower"."""
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    finding = judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=0.038 + noise))
+    finding = decide_claim(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=0.038 + noise))
     assert finding.verdict == "depends on the data set"
     assert {name: round(cell.difference, 3) for name, cell in finding.cells} == {"a": -0.104, "b": 0.038}
-    assert judge(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=-0.038 + noise)).verdict == "held"
+    assert decide_claim(CLAIM, plan(CLAIM), cells_of(a=-0.104 + noise, b=-0.038 + noise)).verdict == "held"
 
 
 def test_opposite_differences_do_not_average_to_equal():
     claim = Claim(says="c", of="ours", measure="ece", is_="equal", against="CE", within=0.01)
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    assert judge(claim, plan(claim), cells_of(a=0.05 + noise, b=-0.05 + noise)).verdict == "depends on the data set"
+    assert (
+        decide_claim(claim, plan(claim), cells_of(a=0.05 + noise, b=-0.05 + noise)).verdict == "depends on the data set"
+    )
 
 
 def ranked(rank, is_="lower"):
@@ -171,10 +173,10 @@ def ranked_rows(**means):
 )
 def test_a_rank_among_rivals_is_one_claim(ours, rank, verdict):
     table, is_lower = ranked_rows(ours=ours, x=0.2, y=0.3, z=0.4), ranked(rank)
-    assert judge(is_lower.claim[0], is_lower, table).verdict == verdict
+    assert decide_claim(is_lower.claim[0], is_lower, table).verdict == verdict
     is_higher = ranked(rank, "higher")
     mirrored = table.with_columns(-pl.col("value"))
-    assert judge(is_higher.claim[0], is_higher, mirrored).verdict == verdict
+    assert decide_claim(is_higher.claim[0], is_higher, mirrored).verdict == verdict
 
 
 def test_the_interval_of_a_rank_holds_the_truth():
@@ -190,7 +192,7 @@ def test_the_interval_of_a_rank_holds_the_truth():
                 for seed in range(5)
             ]
         )
-        overall = judge(study.claim[0], study, table).overall
+        overall = decide_claim(study.claim[0], study, table).overall
         covered += overall.low <= 0 <= overall.high
     assert covered >= 183  # 190 of 200; fewer than 183 has a chance of 1 in 300
 
@@ -198,7 +200,7 @@ def test_the_interval_of_a_rank_holds_the_truth():
 def test_decided_claims_leave_more_level_to_the_others():
     """Holm over two one-sided hypotheses a claim: the level is 5 % over claims less half the decided ones."""
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    clear = judge_all(
+    clear = decide_claims(
         plan(*[CLAIM] * 9, Claim(says="no", of="CE", measure="ece", is_="lower", than=0.5)),
         rows(0.1 + noise, np.array([0.4, 0.6, 0.5, 0.45, 0.55])),
     )
@@ -214,14 +216,14 @@ def test_decided_claims_leave_more_level_to_the_others():
 def test_sides(is_, shift, verdict):
     claim = Claim(says="c", of="ours", measure="ece", is_=is_, against="CE")
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    assert judge(claim, plan(claim), rows(0.5 + shift / 10 + noise, np.full(5, 0.5))).verdict == verdict
+    assert decide_claim(claim, plan(claim), rows(0.5 + shift / 10 + noise, np.full(5, 0.5))).verdict == verdict
 
 
 @pytest.mark.parametrize(("apart", "verdict"), [(0.0, "held"), (0.05, "did not hold"), (0.01, "inconclusive")])
 def test_equal_means_within(apart, verdict):
     claim = Claim(says="c", of="ours", measure="ece", is_="equal", against="CE", within=0.01)
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
-    assert judge(claim, plan(claim), rows(0.5 + apart + noise, np.full(5, 0.5))).verdict == verdict
+    assert decide_claim(claim, plan(claim), rows(0.5 + apart + noise, np.full(5, 0.5))).verdict == verdict
 
 
 def test_against_a_number_and_where():
@@ -229,14 +231,14 @@ def test_against_a_number_and_where():
     table = pl.concat(
         [rows(np.full(5, 0.1), np.linspace(0.1, 0.11, 5)), rows([0.1] * 5, [0.3, 0.31, 0.32, 0.3, 0.3], ["b"])]
     )
-    finding = judge(claim, plan(claim), table)
+    finding = decide_claim(claim, plan(claim), table)
     assert (finding.verdict, [name for name, _ in finding.cells]) == ("held", ["b"])
 
 
 def test_one_seed_and_no_rows_are_inconclusive():
-    one = judge(CLAIM, plan(CLAIM), rows([0.1], [0.2]))
+    one = decide_claim(CLAIM, plan(CLAIM), rows([0.1], [0.2]))
     assert (one.verdict, one.overall.low, one.overall.difference) == ("inconclusive", None, pytest.approx(-0.1))
-    assert judge(CLAIM, plan(CLAIM), rows([0.1], [0.2]).filter(pl.col("method") == "CE")).verdict == "not run"
+    assert decide_claim(CLAIM, plan(CLAIM), rows([0.1], [0.2]).filter(pl.col("method") == "CE")).verdict == "not run"
 
 
 def test_a_wrong_verdict_is_rare():
@@ -244,6 +246,6 @@ def test_a_wrong_verdict_is_rare():
     rng = np.random.default_rng(1)
     wrong = 0
     for _ in range(200):
-        values = [judge(CLAIM, plan(CLAIM), rows(*rng.normal(size=(2, 5))), 0.05 / 5) for _ in range(5)]
+        values = [decide_claim(CLAIM, plan(CLAIM), rows(*rng.normal(size=(2, 5))), 0.05 / 5) for _ in range(5)]
         wrong += any(f.verdict in ("held", "did not hold") for f in values)
     assert wrong <= 22  # 5 % of 200 is 10; more than 22 has a chance of 1 in 5,000

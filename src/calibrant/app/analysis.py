@@ -52,7 +52,7 @@ class Source:
     @property
     def chosen_columns(self) -> dict[str, Any]:
         """Options of `Predictions.load` that differ from the standard ones."""
-        values = {one.name: getattr(self.columns, one.name) for one in fields(Columns)}
+        values = {field.name: getattr(self.columns, field.name) for field in fields(Columns)}
         return {name: value for name, value in values.items() if value != getattr(STANDARD_NAMES, name)}
 
 

@@ -217,7 +217,7 @@ class Guard:
             except (ValueError, RecursionError):
                 raise RequestError(400, "This is no request of the page.") from None
             session = asked.get("session_hash") if isinstance(asked, dict) else None
-            if not all(self.owners.has_upload(one, browser) for one in paths):
+            if not all(self.owners.has_upload(file, browser) for file in paths):
                 raise RequestError(403, "This file was not uploaded from this browser.")
             receive = _again(body)
         elif path == f"{API}/queue/data":
@@ -274,8 +274,8 @@ def _paths(value: object) -> Iterator[object]:
             yield value["path"]
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _paths(one)
+        for item in value:
+            yield from _paths(item)
 
 
 def _limit_body(receive: Receive, most: int, announced: str) -> Receive:

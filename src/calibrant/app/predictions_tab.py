@@ -82,8 +82,8 @@ class PredictionsTab:
         with gr.Accordion("Columns", open=False, elem_id="columns") as self.columns:
             self.preview = gr.HTML(elem_id="preview")
             self.roles = {
-                name: gr.Dropdown([STANDARD], value=STANDARD, label=what, elem_id=f"column-{name}", filterable=False)
-                for name, what in ROLES.items()
+                name: gr.Dropdown([STANDARD], value=STANDARD, label=label, elem_id=f"column-{name}", filterable=False)
+                for name, label in ROLES.items()
             }
             self.logits = gr.Checkbox(label="the score or confidence is a logit", elem_id="logits")
             self.positive = gr.Textbox(label="the positive label, if labels are words", elem_id="positive")
@@ -134,16 +134,21 @@ class PredictionsTab:
             *(
                 event(self.open_files, [self.files, self.fit_files, *roles, *view, *rule], everything, **reading)
                 for event in (
-                    *(one for box in (self.files, self.fit_files) for one in (box.upload, box.delete, box.clear)),
+                    *(event for box in (self.files, self.fit_files) for event in (box.upload, box.delete, box.clear)),
                     self.read.click,
                 )
             ),
         ]
-        for one in opened:
-            one.success(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
+        for opening in opened:
+            opening.success(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
         self.write.click(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
         controls = [self.model.input, self.calibrator.input, self.bins.input, self.scheme.input, self.segment.input]
-        controls += [self.low.input, self.high.input, self.threshold.input, *(one.input for one in rule[:1] + rule[2:])]
+        controls += [
+            self.low.input,
+            self.high.input,
+            self.threshold.input,
+            *(control.input for control in rule[:1] + rule[2:]),
+        ]
         # One event for all of them: the browser then sends the last choice when the one before has been answered.
         gr.on(controls, self.look, [*view, *rule, self.clock], outputs, js=KEEP, trigger_mode="always_last", **fast)
         brushed = [self.low, self.high, *outputs]
@@ -323,8 +328,8 @@ class PredictionsTab:
             "card": "the verdict as a picture",
             "code": "the code below",
         }
-        offered = {what: session.results[what] for what in notes if what in session.results}
-        links = [(r.name, f"/results/{key}/{r.name}", notes[what]) for what, (key, r) in offered.items()]
+        offered = {result: session.results[result] for result in notes if result in session.results}
+        links = [(r.name, f"/results/{key}/{r.name}", notes[result]) for result, (key, r) in offered.items()]
         return draw.part("downloads", links)
 
 

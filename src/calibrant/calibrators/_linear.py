@@ -70,8 +70,8 @@ def fit_linear(
         return LinearFit(weight, bias, 0.0, Fit(diagnosis=words))
     with one_blas_thread():
         if len(present) == k:
-            return _fit_linear(_Rows(z, labels, rows_weigh), weight, bias, penalty, iterations, polish)
-        rows = _Rows(z[:, present], np.searchsorted(present, labels), rows_weigh)
+            return _fit_linear(_FitRows(z, labels, rows_weigh), weight, bias, penalty, iterations, polish)
+        rows = _FitRows(z[:, present], np.searchsorted(present, labels), rows_weigh)
         small = weight[present] if weight.ndim == 1 else weight[np.ix_(present, present)]
         return _with_absent(_fit_linear(rows, small, bias[present], penalty, iterations, polish), present, k)
 
@@ -98,7 +98,7 @@ def descend_linear(
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _FitRows:
     """The logits, labels and weights that a fit learns from."""
 
     z: Floats
@@ -107,7 +107,7 @@ class _Rows:
 
 
 def _fit_linear(
-    rows: _Rows, weight: Array, bias: Array, penalty: Ridge | None, iterations: int, polish: bool
+    rows: _FitRows, weight: Array, bias: Array, penalty: Ridge | None, iterations: int, polish: bool
 ) -> LinearFit:
     """The fit where every class has a row, from this weight and bias."""
     whole = _Objective(rows, penalty)
@@ -124,7 +124,7 @@ def _fit_linear(
 class _Objective:
     """Mean NLL + penalty, with gradients."""
 
-    rows: _Rows
+    rows: _FitRows
     penalty: Ridge | None
 
     def __call__(self, w: Array, b: Array, rough: Floats | None = None) -> tuple[float, Array, Array]:
@@ -177,9 +177,9 @@ def _with_absent(fitted: LinearFit, present: Ints, k: int) -> LinearFit:
         weight[np.ix_(absent, present)] = fitted.weight.mean(axis=0) - own / m
         weight[np.ix_(present, present)] = fitted.weight
         weight[absent, absent] = own
-    one = len(absent) == 1
-    moves = "its logit moves" if one else "their logits move"
-    who = f"{name_classes(absent)} {'is' if one else 'are'} not among the labels"
+    single = len(absent) == 1
+    moves = "its logit moves" if single else "their logits move"
+    who = f"{name_classes(absent)} {'is' if single else 'are'} not among the labels"
     report = replace(fitted.fit, diagnosis=f"{fitted.fit.diagnosis}; {who}: {moves} like the mean of the others")
     return LinearFit(weight, bias, fitted.objective, report)
 

@@ -56,7 +56,7 @@ class _CoupledScaling:
 
 
 @dataclass(frozen=True)
-class _Apart:
+class _SeparateScaling:
     """A factor for each number of a weight (k,) and a bias (k,), where there are too many to look at pairs."""
 
     factor: Array  # (2k,)
@@ -72,7 +72,7 @@ class _Apart:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RowScaling:
     """One factor (k + 1, k + 1) for each row of (weight, bias) of a matrix."""
 
     factor: Array
@@ -138,7 +138,7 @@ def _of_matrix(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:
     x = sample if ridge is not None else np.concatenate([sample, np.ones((s, 1))], axis=1)
     moments = (x * spread.sum(axis=1, keepdims=True)).T @ x / (s * k)
     if ridge is None:
-        return _Rows(_inverse_root(moments), k)
+        return _RowScaling(_inverse_root(moments), k)
     diagonal = np.einsum("ik,ik->k", spread, sample**2) / s + 2 * ridge.diagonal
     bias = spread.mean(axis=0) + 2 * ridge.bias
     return _Blocks(
@@ -155,7 +155,7 @@ def _apart(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:
     curvature = np.concatenate([(spread * sample**2).mean(axis=0), spread.mean(axis=0)])
     if ridge is not None:
         curvature += 2 * np.repeat([ridge.diagonal, ridge.bias], len(weight))
-    return _Apart(1 / np.sqrt(curvature + _lift(curvature)), len(curvature))
+    return _SeparateScaling(1 / np.sqrt(curvature + _lift(curvature)), len(curvature))
 
 
 def _vector_curvature(sample: Array, weight: Array) -> Array:

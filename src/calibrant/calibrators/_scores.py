@@ -1,4 +1,4 @@
-"""Scores and hits with equal scores pooled: what every calibrator of one score at a time learns from."""
+"""Scores and outcomes with equal scores pooled: the input of every calibrator of one score at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,14 +48,14 @@ class OfScores(Calibrator):
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Distinct scores, ascending, with the number of rows and of hits at each.
+    """Distinct scores, ascending, with the number of rows and of positive outcomes at each.
 
     Rows that have shares for weights count as many as they are worth, so these need not be whole numbers.
     """
 
     x: Array  # (m,)
     size: Array  # (m,)
-    hits: Array  # (m,)
+    positives: Array  # (m,)
 
     @property
     def n(self) -> float:
@@ -67,7 +67,7 @@ class Pool:
 
     @property
     def rate(self) -> Array:
-        return self.hits / self.size
+        return self.positives / self.size
 
     def begins(self, count: int) -> Array:
         """Where the chunks behind the first begin, when all rows make `count` nearly equal chunks; no empty ones."""
@@ -98,25 +98,27 @@ def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
         if isinstance(block, WeightedCurves):
             yield from map(pool_of, block.curves)
             continue
-        for x, size, hits in block.groups():
-            yield Pool(x, size, hits)
+        for x, size, positives in block.groups():
+            yield Pool(x, size, positives)
 
 
 def pool_classes(p: Predictions) -> Pool:
     """All n * k probabilities together."""
-    hits = np.arange(p.k) == p.labels[:, None]
+    present = np.arange(p.k) == p.labels[:, None]
     weights = None if p.weights is None else np.repeat(p.weights, p.k)
-    return pool_of(sort_curve(p.probs.ravel(), hits.ravel(), weights))
+    return pool_of(sort_curve(p.probs.ravel(), present.ravel(), weights))
 
 
 def pool_of(curve: Curve) -> Pool:
     x = curve.scores[curve.group_ends - 1]
     if not isinstance(curve, WeightedCurve):
-        hits, misses = curve.groups
-        return Pool(x, hits + misses, hits)
-    begins = np.append(0, curve.group_ends[:-1])  # both summed alike, so that a score with hits only has the rate 1
-    size, hits = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.outcomes))
-    return Pool(x, size * curve.effective, hits * curve.effective)
+        positives, negatives = curve.groups
+        return Pool(x, positives + negatives, positives)
+    begins = np.append(
+        0, curve.group_ends[:-1]
+    )  # both summed alike, so that a score with positives only has the rate 1
+    size, positives = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.outcomes))
+    return Pool(x, size * curve.effective, positives * curve.effective)
 
 
 def blocks(pool: Pool) -> tuple[Ints, Array]:
@@ -128,7 +130,7 @@ def blocks(pool: Pool) -> tuple[Ints, Array]:
 
     fitted = isotonic_regression(pool.rate, weights=pool.size)
     starts = np.asarray(fitted.blocks[:-1], dtype=np.int64)
-    value = np.add.reduceat(pool.hits, starts) / np.add.reduceat(pool.size, starts)
+    value = np.add.reduceat(pool.positives, starts) / np.add.reduceat(pool.size, starts)
     new = np.append(True, np.diff(value) != 0)
     return starts[new], value[new]
 
@@ -169,10 +171,10 @@ def check_bins(bins: int) -> None:
 def free_fit(p: Predictions, scope: Of | Literal["shared"]) -> Fit:
     """The report of a fit that cannot fail, with a word about what the rows could not teach it."""
     if scope == "top":
-        hits = int(p.outcome.sum())
-        if hits in (0, p.n):
+        positives = int(p.outcome.sum())
+        if positives in (0, p.n):
             words = vocabulary_of(p.task)
-            return Fit(diagnosis=f"converged; every {words.row} is {words.row_outcomes[hits > 0]}")
+            return Fit(diagnosis=f"converged; every {words.row} is {words.row_outcomes[positives > 0]}")
     else:
         absent = np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
         if len(absent):

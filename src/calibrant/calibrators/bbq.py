@@ -17,10 +17,10 @@ NEGLIGIBLE = 1e-12  # share of the best score below which a binning is left out
 
 @dataclass(frozen=True)
 class BBQ(OfScores):
-    """The mean of many equal-mass histograms, each weighted by how well it explains the hits.
+    """The mean of many equal-mass histograms, each weighted by how well it explains the outcomes.
 
     `score` is the Bayesian marginal likelihood, or "bic": exp(-BIC / 2). The result is a stair with many small steps,
-    not monotone. Below 10 rows there is a single bin, and the result is close to the share of hits.
+    not monotone. Below 10 rows there is a single bin, and the result is close to the share of positive outcomes.
 
     >>> p = Predictions.from_probs([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]], [1, 0, 0, 0])
     >>> BBQ().fit(p)(p).confidence  # one bin, prior of 2 rows with middle 1/2: (3 + 1) / (4 + 2)
@@ -52,14 +52,14 @@ class BBQ(OfScores):
         below = np.where(first, 0.0, np.append(0.0, edges[:-1]))
 
         at = np.searchsorted(pool.x, edges, side="right")
-        size, hits = (_between(values, at, first) for values in (pool.size, pool.hits))
+        size, positives = (_between(values, at, first) for values in (pool.size, pool.positives))
         size = np.maximum(size, 0.0)  # shares of weights round
-        hits = np.clip(hits, 0.0, size)
+        positives = np.clip(positives, 0.0, size)
         prior = PRIOR / np.bincount(owner)[owner]
         middle = np.clip((edges + below) / 2, SCORE_FLOOR, 1 - SCORE_FLOOR)
-        value = (hits + prior * middle) / (size + prior)
+        value = (positives + prior * middle) / (size + prior)
 
-        evidence = _bayes(size, hits, prior, middle) if self.score == "bayes" else _bic(size, hits, pool.n)
+        evidence = _bayes(size, positives, prior, middle) if self.score == "bayes" else _bic(size, positives, pool.n)
         total = np.bincount(owner, evidence)
         weight = np.exp(total - total.max())
         weight[weight < NEGLIGIBLE] = 0.0
@@ -86,18 +86,20 @@ def _between(values: Array, at: Ints, first: Array) -> Array:
     return np.asarray(below - np.where(first, 0.0, np.append(0.0, below[:-1])))
 
 
-def _bayes(size: Array, hits: Array, prior: Array, middle: Array) -> Array:
+def _bayes(size: Array, positives: Array, prior: Array, middle: Array) -> Array:
     """Log of the marginal likelihood of each bin under a Beta prior around its middle."""
     from scipy.special import gammaln
 
     up, down = prior * middle, prior * (1 - middle)
     rows = gammaln(prior) - gammaln(size + prior)
-    return np.asarray(rows + gammaln(hits + up) - gammaln(up) + gammaln(size - hits + down) - gammaln(down))
+    return np.asarray(rows + gammaln(positives + up) - gammaln(up) + gammaln(size - positives + down) - gammaln(down))
 
 
-def _bic(size: Array, hits: Array, n: float) -> Array:
-    """Each bin's part of -BIC / 2: its log-likelihood at the share of hits, less half a ln n."""
+def _bic(size: Array, positives: Array, n: float) -> Array:
+    """Each bin's part of -BIC / 2: its log-likelihood at the share of positive outcomes, less half a ln n."""
     from scipy.special import xlogy
 
     rows = np.maximum(size, 1.0)
-    return np.asarray(xlogy(hits, hits / rows) + xlogy(size - hits, (size - hits) / rows) - np.log(n) / 2)
+    return np.asarray(
+        xlogy(positives, positives / rows) + xlogy(size - positives, (size - positives) / rows) - np.log(n) / 2
+    )

@@ -20,7 +20,7 @@ class Beta(OfScores):
     Cannot bend a curve that falls. With few rows a and b are poorly told apart, though the curve is not.
 
     >>> p = Predictions.from_probs([[0.8, 0.2]] * 4 + [[0.5, 0.5]] * 2, [0, 0, 0, 1, 0, 1])
-    >>> Beta().fit(p)(p).confidence.round(6)  # three numbers for two confidences: hits 3 of 4 and 1 of 2
+    >>> Beta().fit(p)(p).confidence.round(6)  # three numbers for two confidences: right 3 of 4 and 1 of 2
     array([0.75, 0.75, 0.75, 0.75, 0.5 , 0.5 ])
     """
 
@@ -64,7 +64,7 @@ def _fit_constrained(features: Array, targets: Array, weights: Array) -> Logisti
     for free_slope in (0, 1):
         if len(surely_zero) == 1 and free_slope in surely_zero:
             continue
-        one = fit_logistic(features[:, [free_slope]], targets, weights)
-        if one.converged and one.slopes[0] >= 0:
-            candidates.append(replace(one, slopes=np.insert(one.slopes, 1 - free_slope, 0.0)))
+        single_slope = fit_logistic(features[:, [free_slope]], targets, weights)
+        if single_slope.converged and single_slope.slopes[0] >= 0:
+            candidates.append(replace(single_slope, slopes=np.insert(single_slope.slopes, 1 - free_slope, 0.0)))
     return min(candidates, key=lambda c: c.loss)

@@ -1,4 +1,4 @@
-"""Histogram binning: the share of hits among the rows of a bin."""
+"""Histogram binning: the share of positive outcomes among the rows of a bin."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +23,7 @@ from calibrant.core.predictions import Predictions
 
 @dataclass(frozen=True)
 class Histogram(OfScores):
-    """The share of hits in each of `bins` bins of equal mass; an empty bin says its middle.
+    """The share of positive outcomes in each of `bins` bins of equal mass; an empty bin says its middle.
 
     Gives at most `bins` different values, so rows become ties. Equal scores stay together: fewer bins are possible.
 
@@ -51,5 +51,5 @@ class Histogram(OfScores):
     def _stair(self, pool: Pool) -> tuple[Array, Array]:
         edges = equal_mass_edges(pool, self.bins)
         size = pool.above(edges, pool.size)
-        share = np.divide(pool.above(edges, pool.hits), size, out=middles(edges), where=size > 0)
+        share = np.divide(pool.above(edges, pool.positives), size, out=middles(edges), where=size > 0)
         return edges, np.clip(share, 0.0, 1.0)  # shares of weights round

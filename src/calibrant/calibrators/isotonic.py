@@ -13,12 +13,12 @@ from calibrant.core.predictions.row_data import Task
 
 @dataclass(frozen=True)
 class Isotonic(Calibrator):
-    """The non-decreasing function of confidence nearest to the hits; linear between knots, constant outside.
+    """The non-decreasing function of confidence nearest to the outcomes; linear between knots, constant outside.
 
     Says exactly 0 or 1 at the ends, where one surprise costs an unbounded log loss.
 
     >>> p = Predictions.from_probs([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1]], [1, 0, 1, 0])
-    >>> Isotonic().fit(p)(p).confidence  # misses, hits: 0, (1, 0), 1; the middle two share 1 / 2
+    >>> Isotonic().fit(p)(p).confidence  # outcomes: 0, (1, 0), 1; the middle two share 1 / 2
     array([0. , 0.5, 0.5, 1. ])
     """
 

@@ -51,7 +51,7 @@ class Platt(OfScores):
         if self.scope == "top" or self.of == "score":
             x_of = logit if self.of == "logit" else np.asarray
             smooth = self.smooth or self.of == "score"
-            fits = [platt_of(x_of(one.x), one.rate, one.size, smooth=smooth) for one in pools(p, self.scope)]
+            fits = [platt_of(x_of(pool.x), pool.rate, pool.size, smooth=smooth) for pool in pools(p, self.scope)]
         else:
             fits = [
                 platt_of(

@@ -19,7 +19,7 @@ class Spline(Calibrator):
     """Confidence plus the slope of a natural cubic spline fitted to the cumulative error of the sorted rows.
 
     Not monotone: with few rows the spline follows noise, and repairs only (n - 1) / n of an error. Equal confidences
-    share their hits evenly.
+    share their outcomes evenly.
 
     >>> p = Predictions.from_probs([[0.8, 0.2]] * 4, [0, 0, 1, 1])
     >>> Spline().fit(p)(p).confidence.round(6)  # 3 steps of (0.5 - 0.8) / 4 from t = 0 to 1: -0.225
@@ -49,7 +49,7 @@ class Spline(Calibrator):
         up_to = np.cumsum(pool.size)
         places = pool.n * np.arange(1, n + 1) / n  # the ends of rows in order of score, all of one weight
         group = np.minimum(np.searchsorted(up_to, places), len(pool.x) - 1)  # (n,) the score that each row has
-        error = np.interp(places, np.append(0.0, up_to), np.append(0.0, np.cumsum(pool.hits - pool.x * pool.size)))
+        error = np.interp(places, np.append(0.0, up_to), np.append(0.0, np.cumsum(pool.positives - pool.x * pool.size)))
         knots = max(2, min(self.knots, n))
         basis = CubicSpline(np.linspace(0.0, 1.0, knots), np.eye(knots), bc_type="natural")
         t = np.linspace(0.0, 1.0, n)

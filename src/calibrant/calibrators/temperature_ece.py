@@ -68,17 +68,17 @@ class TemperatureECE(Calibrator):
         one_score = p.task in ("binary", "confidence")  # of class 1, whether or not it is the larger
         share = np.full(p.n, 1 / p.n) if p.weights is None else p.weights / p.weights.sum()
         blocks = [(p.logits[r].astype(np.float32), p.outcome[r], share[r]) for r in pieces(p.n, chunk)]
-        blocks = [(z - z.max(axis=1, keepdims=True), hit, w) for z, hit, w in blocks]
+        blocks = [(z - z.max(axis=1, keepdims=True), outcome, w) for z, outcome, w in blocks]
 
         def work(part: slice) -> None:
-            for z, hit, w in blocks:
+            for z, outcome, w in blocks:
                 e, ones = np.empty_like(z), np.ones(p.k, dtype=np.float32)
                 for t in range(part.start, part.stop):
                     np.multiply(z, np.float32(1 / grid[t]), out=e)
                     total = np.exp(e, out=e) @ ones
                     score = e[:, 1] / total if one_score else 1 / total
                     bin_of = np.clip(np.ceil(score * self.bins).astype(np.int64) - 1, 0, self.bins - 1)
-                    sums[t] += np.bincount(bin_of, w * (score - hit), minlength=self.bins)
+                    sums[t] += np.bincount(bin_of, w * (score - outcome), minlength=self.bins)
 
         with one_blas_thread():
             run_pieces(work, pieces(len(grid), max(1, len(grid) // 8)), p.n * p.k * len(grid))

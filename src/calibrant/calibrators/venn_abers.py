@@ -42,31 +42,33 @@ class VennAbers(OfScores):
 def pairs(pool: Pool) -> tuple[Array, Array]:
     """p0 and p1, each (m + 1,): at score x[i] they are p0[i + 1] and p1[i], just below it p0[i] and p1[i].
 
-    A hit between two scores joins the upper one, a miss the lower one. So p1 is constant on x[i - 1] < s <= x[i], and
-    p0 on x[i] <= s < x[i + 1]; above all scores p1 is 1 and below all of them p0 is 0.
+    A positive between two scores joins the upper one, a negative the lower one. So p1 is constant on
+    x[i - 1] < s <= x[i], and p0 on x[i] <= s < x[i + 1]; above all scores p1 is 1 and below all of them p0 is 0.
     """
-    flipped = Pool(-pool.x[::-1], pool.size[::-1], (pool.size - pool.hits)[::-1])
-    return 1.0 - _with_a_hit(flipped)[::-1], _with_a_hit(pool)
+    flipped = Pool(-pool.x[::-1], pool.size[::-1], (pool.size - pool.positives)[::-1])
+    return 1.0 - _with_a_positive(flipped)[::-1], _with_a_positive(pool)
 
 
-def _with_a_hit(pool: Pool) -> Array:
-    """The isotonic fit at each score after one hit is added there, for all scores in one pass.
+def _with_a_positive(pool: Pool) -> Array:
+    """The isotonic fit at each score after one positive is added there, for all scores in one pass.
 
-    Draw the cumulative sums of rows and hits; the fit is the slope of the greatest convex function below them. A hit
-    in front of score i moves the i points before it by (-1, -1). Walk i upwards and keep the corners to the right of
-    the moving point: each point enters and leaves once. Whole numbers, where rows are counted, so nothing is rounded
-    before the division.
+    Draw the cumulative sums of rows and positives; the fit is the slope of the greatest convex function below them. A
+    positive in front of score i moves the i points before it by (-1, -1). Walk i upwards and keep the corners to the
+    right of the moving point: each point enters and leaves once. Whole numbers, where rows are counted, so nothing is
+    rounded before the division.
     """
     plain = int if pool.whole else float
-    pure = pool.hits == pool.size
-    run = np.cumsum(np.append(True, ~(pure[1:] & pure[:-1]))) - 1  # scores with hits only act as one
-    size, hits = np.bincount(run, pool.size), np.bincount(run, pool.hits)
-    first = Pool(np.arange(len(size) + 1.0), np.append(1.0, size), np.append(1.0, hits))
+    pure = pool.positives == pool.size
+    run = np.cumsum(np.append(True, ~(pure[1:] & pure[:-1]))) - 1  # scores with positives only act as one
+    size, positives = np.bincount(run, pool.size), np.bincount(run, pool.positives)
+    first = Pool(np.arange(len(size) + 1.0), np.append(1.0, size), np.append(1.0, positives))
     starts, _ = blocks(first)
-    rows, good = np.cumsum(first.size)[starts[1:] - 1] - 1, np.cumsum(first.hits)[starts[1:] - 1] - 1
-    total = (plain(size.sum()), plain(hits.sum()))
+    rows, good = np.cumsum(first.size)[starts[1:] - 1] - 1, np.cumsum(first.positives)[starts[1:] - 1] - 1
+    total = (plain(size.sum()), plain(positives.sum()))
     corners = [total, *zip(rows.astype(plain).tolist()[::-1], good.astype(plain).tolist()[::-1], strict=True), (-1, -1)]
-    moved = zip((np.cumsum(size) - 1).astype(plain).tolist(), (np.cumsum(hits) - 1).astype(plain).tolist(), strict=True)
+    moved = zip(
+        (np.cumsum(size) - 1).astype(plain).tolist(), (np.cumsum(positives) - 1).astype(plain).tolist(), strict=True
+    )
     slopes = []
     for w, h in moved:
         w0, h0 = corners[-1]

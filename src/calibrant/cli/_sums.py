@@ -129,12 +129,12 @@ def check_state(
     each = _by_name(states)
     others = {} if reference is None else _by_name(reference)
 
-    def of(name: str, one: cal.Accumulator) -> list[Check]:
-        rows = [one.check(spec, limit=limit, side=side, confidence=confidence) for side, spec, limit in limits]
+    def of(name: str, sums: cal.Accumulator) -> list[Check]:
+        rows = [sums.check(spec, limit=limit, side=side, confidence=confidence) for side, spec, limit in limits]
         if worse:
             other = _reference(str(against), others, name)
             rows += [
-                one.check_against(other, spec, limit=limit, confidence=confidence, seed=seed) for spec, limit in worse
+                sums.check_against(other, spec, limit=limit, confidence=confidence, seed=seed) for spec, limit in worse
             ]
         return rows
 
@@ -153,7 +153,7 @@ def _show_checks(checks: dict[str, list[Check]], ok: bool, strict: bool, confide
 
 
 def _show_each(each: cal.Accumulators, confidence: float, seed: int, as_json: bool) -> None:
-    rows = {key: one.measure_all(confidence=confidence, seed=seed) for key, one in each.items()}
+    rows = {key: sums.measure_all(confidence=confidence, seed=seed) for key, sums in each.items()}
     if as_json:
         return print_json(
             [
@@ -178,7 +178,7 @@ def _by_name(states: States) -> dict[str, cal.Accumulator]:
     """Accumulators by the names of their keys; one alone needs none."""
     if isinstance(states, cal.Accumulator):
         return {"": states}
-    return {", ".join(key): one for key, one in states.items()}
+    return {", ".join(key): sums for key, sums in states.items()}
 
 
 def _reference(place: str, others: dict[str, cal.Accumulator], name: str) -> cal.Accumulator:

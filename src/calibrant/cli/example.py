@@ -20,8 +20,8 @@ def example(
 
     files = write_examples(out, name)
     if as_json:
-        return print_json([{"file": str(out / file), "what": what} for file, what in files.items()])
+        return print_json([{"file": str(out / file), "what": description} for file, description in files.items()])
     table = tables.table_of("file", "what it is")
-    for file, what in files.items():
-        table.add_row(str(out / file), what)
+    for file, description in files.items():
+        table.add_row(str(out / file), description)
     tables.show(table)

@@ -169,9 +169,9 @@ def calibration_tests(
     p = inputs.load(file)
     rows = CalibrationTests()
     with progress("testing", measures or USUAL) as steps:
-        for what, step in steps:
+        for test, step in steps:
             rows.append(
-                cal.calibration_test(p, what, groups=settings.groups, seen=seen, resamples=resamples, seed=seed)
+                cal.calibration_test(p, test, groups=settings.groups, seen=seen, resamples=resamples, seed=seed)
             )
             step(rows[-1].n)
     if as_json:

@@ -100,7 +100,7 @@ def train(
     with needs_train():
         from calibrant.nas.build_table import data_sets, train_jobs
 
-        archs = [one.strip() for text in arch or () for one in text.split(",") if one.strip()]
+        archs = [name.strip() for text in arch or () for name in text.split(",") if name.strip()]
         jobs = train_jobs(space, sample, data_sets(data), scale=scale, seed=seed, archs=archs)
     run_shown(jobs, out, on, limit, retry, as_json)
 

@@ -103,12 +103,14 @@ def search(
     if out is not None:
         draw_front(networks, out, space=space, data=data)
     if as_json:
-        return print_json({"results": [asdict(one) for one in results], "front": best})
+        return print_json({"results": [asdict(result) for result in results], "front": best})
     typer.echo(f"{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)\n")
     index = spaces.make(space).index
-    for one in results:
-        interval = f"{one.mean:.4f} ({one.low:.4f} to {one.high:.4f})"
-        typer.echo(f"{one.search:12}{interval}  best of all {one.best.value:.4f}, network {index(one.best.arch)}")
+    for result in results:
+        interval = f"{result.mean:.4f} ({result.low:.4f} to {result.high:.4f})"
+        typer.echo(
+            f"{result.search:12}{interval}  best of all {result.best.value:.4f}, network {index(result.best.arch)}"
+        )
     _print_front(best, index)
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")

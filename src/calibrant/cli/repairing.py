@@ -175,7 +175,7 @@ def adapt(
     m = cal.load_map(map_file)
     if fit_on is None or unlabelled is None or from_rates or to_rates:
         known = [numbers(name, text) or None for name, text in (("--from", from_rates), ("--to", to_rates))]
-        old, new = (one[0] if one is not None and len(one) == 1 else one for one in known)
+        old, new = (rates[0] if rates is not None and len(rates) == 1 else rates for rates in known)
         rows = [None if file is None else inputs.load(file, labels="optional") for file in (fit_on, unlabelled)]
         adapted, estimate = run(m, from_rates=old, to_rates=new, fit_on=rows[0], unlabelled=rows[1]), None
     else:

@@ -132,7 +132,10 @@ def gamma(
     write_whole(out, lambda f: table.write_parquet(f) if out.suffix == ".parquet" else table.write_csv(f))
     groups = {"right": table.filter(table["correct"]), "wrong": table.filter(~table["correct"]), "all": table}
     facts = {
-        name: {"n": rows.height, **{what: getattr(rows["gamma"], what)() for what in ("mean", "std", "min", "max")}}
+        name: {
+            "n": rows.height,
+            **{statistic: getattr(rows["gamma"], statistic)() for statistic in ("mean", "std", "min", "max")},
+        }
         for name, rows in groups.items()
     }
     if as_json:
@@ -140,7 +143,9 @@ def gamma(
         return print_json({"file": str(out), "gamma": facts, **ahead})
     typer.echo(f"{'rows':8}{'n':>8}{'mean':>9}{'std':>9}{'least':>9}{'most':>9}")
     for name, row in facts.items():
-        cells = "".join(f"{row[what]:9.3f}" if row["n"] > 1 else f"{'-':>9}" for what in ("mean", "std", "min", "max"))
+        cells = "".join(
+            f"{row[statistic]:9.3f}" if row["n"] > 1 else f"{'-':>9}" for statistic in ("mean", "std", "min", "max")
+        )
         typer.echo(f"{name:8}{row['n']:8}{cells}")
     typer.echo(f"\n{_ahead(opened.log)}\nwritten to {out}")
 

@@ -16,7 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 Window = Callable[[int, int], tuple[int, int, int, int]]  # height and width of an image to top, left, height, width
 
 
-class Rows(Protocol):
+class ImageRows(Protocol):
     """Images that can be picked by number: an array, a memory map, or files decoded when they are asked for."""
 
     @property
@@ -26,7 +26,7 @@ class Rows(Protocol):
     def __getitem__(self, rows: Ints) -> Bytes: ...
 
 
-class Originals(Rows, Protocol):
+class Originals(ImageRows, Protocol):
     """Images read from larger ones: a window of each original can be cut out instead, at the same size."""
 
     def cut(self, rows: Ints, windows: Sequence[Window]) -> Bytes: ...
@@ -36,7 +36,7 @@ class Originals(Rows, Protocol):
 class Part:
     """One part (train, val, test) of a data set."""
 
-    images: Rows  # uint8 (n, height, width, channels)
+    images: ImageRows  # uint8 (n, height, width, channels)
     labels: Ints  # (n,)
     classes: tuple[str, ...]
     ids: Ints = field(default=None)  # type: ignore[arg-type]  # (n,) position in the published file
@@ -82,8 +82,8 @@ class Part:
 class _RowSubset:
     """Some rows of other rows; nothing is copied before it is asked for."""
 
-    def __init__(self, images: Rows, rows: Ints) -> None:
-        self.images: Rows = images
+    def __init__(self, images: ImageRows, rows: Ints) -> None:
+        self.images: ImageRows = images
         self.rows = rows
         if isinstance(images, _RowSubset):  # rows of rows are rows
             self.images, self.rows = images.images, images.rows[rows]

@@ -92,8 +92,8 @@ def halves(part: Part, seed: int) -> tuple[Part, Part]:
     >>> len(one), len(other), len(set(one.ids) & set(other.ids))
     (2000, 2000, 0)
     """
-    one, other = half_rows(part.labels, seed)
-    return part.take(one), part.take(other)
+    first, other = half_rows(part.labels, seed)
+    return part.take(first), part.take(other)
 
 
 def half_rows(labels: Ints, seed: int) -> tuple[Ints, Ints]:

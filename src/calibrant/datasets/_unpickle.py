@@ -184,7 +184,7 @@ class _Reader:
             return StoredTensor(
                 arguments[0].content, int(arguments[1]), tuple(map(int, arguments[2])), tuple(map(int, arguments[3]))
             )
-        if name in ("bytes", "bytearray") and all(isinstance(one, bytes) for one in arguments):
+        if name in ("bytes", "bytearray") and all(isinstance(argument, bytes) for argument in arguments):
             return b"".join(arguments)
         raise self._refusal(f"a call of {name}")
 

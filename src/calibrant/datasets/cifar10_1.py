@@ -34,7 +34,7 @@ class CIFAR101(PublishedDataset):
 
     def read(self, part: str) -> Part:
         where = place(self)
-        names = [f"cifar10.1_{self.version}_{what}.npy" for what in ("data", "labels")]
+        names = [f"cifar10.1_{self.version}_{array}.npy" for array in ("data", "labels")]
         data, labels = (first_file([where, where / "datasets"], [name]) for name in names)
         if data is None or labels is None:
             raise absence_error(self, " and ".join(names))

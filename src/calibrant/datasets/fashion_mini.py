@@ -36,5 +36,5 @@ class FashionMini(Dataset):
         no_root(self, "calibrant")
         if not ARCHIVE.exists() or sha256(ARCHIVE.read_bytes()).hexdigest() != SHA256:
             raise damage_error(ARCHIVE, f"SHA-256 {SHA256}", "another file" if ARCHIVE.exists() else "no file")
-        images, labels, ids = read_npz(ARCHIVE, [f"{part}_{what}" for what in ("images", "labels", "ids")])
+        images, labels, ids = read_npz(ARCHIVE, [f"{part}_{array}" for array in ("images", "labels", "ids")])
         return Part(images[..., None], labels.astype("int64"), CLASSES, ids.astype("int64"))

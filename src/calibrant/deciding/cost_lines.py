@@ -68,11 +68,16 @@ def _rivals(rule: CostRule, p: Predictions, chosen: Ints, hindsight: Policy | No
     constant = np.ones(p.n, dtype=np.int64)
     if rule.matrix is not None:
         totals = np.array([p.mean(column) for column in rule.matrix[p.labels].T])
-        one = int(totals[: p.k].argmin())
+        cheapest = int(totals[: p.k].argmin())
         rivals: list[Rival] = [
             ("chosen", "least expected cost", NO_THRESHOLD, chosen),
             ("likeliest", "the likeliest class", NO_THRESHOLD, p.predicted),
-            ("one_class", f"always class {p.classes[one] if p.classes else one}", NO_THRESHOLD, one * constant),
+            (
+                "one_class",
+                f"always class {p.classes[cheapest] if p.classes else cheapest}",
+                NO_THRESHOLD,
+                cheapest * constant,
+            ),
         ]
         over = rule.matrix.shape[1] > p.k
         return [*rivals, ("hand_over_all", "hand over all", NO_THRESHOLD, HAND_OVER * constant)] if over else rivals
@@ -95,15 +100,17 @@ def _rivals(rule: CostRule, p: Predictions, chosen: Ints, hindsight: Policy | No
 def _best_policy(rule: CostRule, p: Predictions) -> Policy:
     """The thresholds of least actual cost on these rows."""
     curve = p.curve if rule.fn is not None else p.top_label
-    hits, misses = curve.groups
-    below_hits, below_misses = (np.concatenate([[0.0], np.cumsum(one)]) for one in (hits, misses))
+    positives, negatives = curve.groups
+    positives_below, negatives_below = (np.concatenate([[0.0], np.cumsum(counts)]) for counts in (positives, negatives))
     if rule.fn is None or rule.fp is None:  # below: handed over; above: answered
-        costs = (rule.abstain or 0.0) * (below_hits + below_misses) + rule.wrong * (below_misses[-1] - below_misses)
+        costs = (rule.abstain or 0.0) * (positives_below + negatives_below) + rule.wrong * (
+            negatives_below[-1] - negatives_below
+        )
         return Policy(acts="answer", threshold=_score_at(curve, int(costs.argmin())))
-    left, called = rule.fn * below_hits, rule.fp * (below_misses[-1] - below_misses)
+    left, called = rule.fn * positives_below, rule.fp * (negatives_below[-1] - negatives_below)
     if rule.abstain is None:
         return Policy(acts="positive", threshold=_score_at(curve, int((left + called).argmin())))
-    between = rule.abstain * (below_hits + below_misses)
+    between = rule.abstain * (positives_below + negatives_below)
     first = _running_argmin(left - between)
     upper = int(((left - between)[first] + between + called).argmin())
     threshold = _score_at(curve, upper)

@@ -104,7 +104,7 @@ class Decision:
             raise InputError("decision", expected=f"version {VERSION}", got=got, fix="update calibrant")
         with whole("decision", fix="decide again"):
             m = Map.from_dict(state["map"])
-            aim: Aim | None = next((one for one in AIMS if one == state["aim"]), None)
+            aim: Aim | None = next((known for known in AIMS if known == state["aim"]), None)
             if aim is None:
                 raise ValueError(f"aim is {state['aim']!r:.40}")
             answered = state["answered"]
@@ -115,10 +115,10 @@ class Decision:
                 settings=read_typed(state, "settings", dict),
                 words=read_typed(state, "words", str),
                 n=read_typed(state, "n", int),
-                costs=tuple(CostLine.from_dict(one) for one in read_typed(state, "costs", list)),
+                costs=tuple(CostLine.from_dict(line) for line in read_typed(state, "costs", list)),
                 answered=None if answered is None else AnsweredSummary.from_dict(answered),
                 rows_needed=None if state["rows_needed"] is None else read_typed(state, "rows_needed", int),
-                shares=tuple(AnsweredShare.from_dict(one) for one in read_typed(state, "shares", list)),
+                shares=tuple(AnsweredShare.from_dict(share) for share in read_typed(state, "shares", list)),
                 notes=tuple(str(note) for note in read_typed(state, "notes", list)),
                 fingerprint=Fingerprint.from_dict(state["fingerprint"]),
             )

@@ -56,7 +56,9 @@ class Policy:
     @classmethod
     def from_dict(cls, state: Any, k: int) -> "Policy":
         """What `to_dict` gave, or a ValueError, KeyError or TypeError."""
-        acts: Acts | None = next((one for one in ("positive", "answer", "least_cost") if one == state["acts"]), None)
+        acts: Acts | None = next(
+            (known for known in ("positive", "answer", "least_cost") if known == state["acts"]), None
+        )
         threshold, lower = (_share_or_none(name, state[name]) for name in ("threshold", "lower"))
         matrix = None if state["matrix"] is None else np.array(state["matrix"], dtype=np.float64)
         if acts is None or (acts == "least_cost") != (matrix is not None):

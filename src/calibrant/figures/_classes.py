@@ -13,10 +13,10 @@ from calibrant.core.predictions import Predictions
 def class_bins(p: Predictions, count: int, scheme: Scheme) -> Bins:
     """Bins of every class's own probability, (k, bins)."""
     blocks = [curves.bins(count, scheme) for curves in p.class_curves()]
-    counts, scores, hits = (
+    counts, scores, positives = (
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "outcome_sum")
     )
-    return Bins(counts, scores, hits, p.curve.total, p.curve.effective)
+    return Bins(counts, scores, positives, p.curve.total, p.curve.effective)
 
 
 def class_errors(bins: Bins) -> Array:

@@ -1,9 +1,9 @@
 """A bin-count slider that needs no server: the page holds the sorted curve, cut wherever any bin count could cut it.
 
-Rows between two such cuts always share a bin, so one cell (mean confidence, count, hits) stands for them and every bin
-count gives the measure's own numbers. Up to 20,000 cells are kept. Up to 20,000 rows that is 5 to 500 bins; with
-more rows the slider ends at the largest count whose cells are still few enough (never below about 200), and what it
-shows stays exact.
+Rows between two such cuts always share a bin, so one cell (mean confidence, count, positive outcomes) stands for them
+and every bin count gives the measure's own numbers. Up to 20,000 cells are kept. Up to 20,000 rows that is 5 to 500
+bins; with more rows the slider ends at the largest count whose cells are still few enough (never below about 200),
+and what it shows stays exact.
 """
 
 from statistics import NormalDist
@@ -36,7 +36,7 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     start, count = cuts[:-1], np.diff(curve.weight_sum[cuts])
     mean = np.add.reduceat(curve.scores * curve.weights, start) / count
     at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
-    hits = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
+    positives = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
     return {
         "most": most,
         "n": count_of(curve.total),
@@ -44,18 +44,18 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
         "start": start.tolist() if scheme == "mass" else [],
         "at": at.tolist(),
         "count": [count_of(c) for c in count],
-        "hits": [int(h) if h.is_integer() else h for h in hits.tolist()],
+        "positives": [int(h) if h.is_integer() else h for h in positives.tolist()],
     }
 
 
 def bin_rows(row: Row, scheme: Scheme, level: float, words: Vocabulary) -> Any:
     """The rows of `data` again, from cells, for the bin count that the slider stands at."""
-    lists: list[Any] = ["at", "count", "hits"] + (["start"] if scheme == "mass" else [])
+    lists: list[Any] = ["at", "count", "positives"] + (["start"] if scheme == "mass" else [])
     values = [{name: row[name] for name in lists}]
     chart = chart_of(values).transform_flatten(lists)
     chart = _bin_of_equal_mass(chart, row["n"]) if scheme == "mass" else _bin_of_equal_width(chart)
     chart = chart.transform_calculate(score="datum.at * datum.count").transform_aggregate(
-        groupby=["bin"], size="sum(count)", right="sum(hits)", score="sum(score)", first="min(at)", last="max(at)"
+        groupby=["bin"], size="sum(count)", right="sum(positives)", score="sum(score)", first="min(at)", last="max(at)"
     )
     edges = ("datum.first", "datum.last") if scheme == "mass" else ("(datum.bin - 1) / bins", "datum.bin / bins")
     p, n, z = "datum.accuracy", f"(datum.count * {row['effective']!r})", repr(NormalDist().inv_cdf((1 + level) / 2))
@@ -134,6 +134,6 @@ def _chunk_ends(n: int, count: int) -> Ints:
 
 def _even_outcomes(curve: Curve) -> Array:
     """Hits shared evenly among equal scores, as equal-mass bins share them."""
-    hits, misses = curve.groups
-    size = hits + misses
-    return np.repeat(hits / size, size.astype(np.int64))
+    positives, negatives = curve.groups
+    size = positives + negatives
+    return np.repeat(positives / size, size.astype(np.int64))

@@ -49,8 +49,8 @@ class AnsweredShare(PredictionFigure):
         rows = []
         for name, p in models.items():
             curve = p.top_label
-            hits, misses = (group[::-1] for group in curve.groups)
-            size, wrong = np.cumsum(hits + misses), np.cumsum(misses)
+            positives, negatives = (group[::-1] for group in curve.groups)
+            size, wrong = np.cumsum(positives + negatives), np.cumsum(negatives)
             for r in np.linspace(0, self.highest, POINTS + 1)[1:]:
                 error = round(float(r), 12)
                 without_guarantee = float(size[wrong <= error * size].max(initial=0.0) / curve.total)

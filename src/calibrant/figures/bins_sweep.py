@@ -80,7 +80,7 @@ class BinsSweep(PredictionFigure):
     def _noise(self, curve: Curve) -> Any:
         rng = np.random.default_rng(self.seed)
         draws = [(rng.random(curve.n) < curve.scores).astype(np.float64) for _ in range(self.draws)]
-        return np.mean([self._errors(curve.with_outcomes(hits)) for hits in draws], axis=0)
+        return np.mean([self._errors(curve.with_outcomes(outcomes)) for outcomes in draws], axis=0)
 
 
 def _panel(rows: list[Row], measure: str, names: list[str]) -> Any:

@@ -74,14 +74,14 @@ class PrecisionRecall(PredictionFigure):
 
 
 def _curve(name: str, curve: Curve) -> list[Row]:
-    hits, misses = (group[::-1] for group in curve.groups)
-    share = float(hits.sum() / curve.total)
+    positives_at, negatives_at = (group[::-1] for group in curve.groups)
+    share = float(positives_at.sum() / curve.total)
     if share in (0.0, 1.0):
         none = dict.fromkeys(("recall", "precision", "threshold"))
         return [{"model": name, "place": 0, **none, "positives": share, "average_precision": None}]
-    positives, flagged = np.cumsum(hits), np.cumsum(hits + misses)
+    positives, flagged = np.cumsum(positives_at), np.cumsum(positives_at + negatives_at)
     recall, precision = positives / positives[-1], positives / flagged
-    threshold, area = curve.scores[curve.group_ends - 1][::-1], average_precision([(hits, misses)])
+    threshold, area = curve.scores[curve.group_ends - 1][::-1], average_precision([(positives_at, negatives_at)])
     return [
         {
             "model": name,

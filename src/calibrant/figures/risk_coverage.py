@@ -80,10 +80,10 @@ class RiskCoverage(PredictionFigure):
 
 
 def _curve(name: str, curve: Curve) -> list[Row]:
-    hits, misses = (group[::-1] for group in curve.groups)  # from the most confident down
-    size, wrong = np.cumsum(hits + misses), np.cumsum(misses)
+    positives, negatives = (group[::-1] for group in curve.groups)  # from the most confident down
+    size, wrong = np.cumsum(positives + negatives), np.cumsum(negatives)
     risk, coverage = wrong / size, size / curve.total
-    aurc = float((hits + misses) @ risk / curve.total)
+    aurc = float((positives + negatives) @ risk / curve.total)
     accuracy = 1 - risk[-1]
     best = np.maximum(coverage - accuracy, 0) / coverage  # every error ranked behind every correct row
     threshold = curve.scores[curve.group_ends - 1][::-1]

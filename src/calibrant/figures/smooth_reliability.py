@@ -78,11 +78,11 @@ class SmoothReliability(PredictionFigure):
     def _curve(self, name: str, curve: Curve) -> list[Row]:
         ones = curve.weights / curve.total
         error, sigma = smooth_error(curve.scores, (curve.scores - curve.outcomes) * ones)
-        density, hits, scores = smooth(curve.scores, [ones, ones * curve.outcomes, ones * curve.scores], sigma)
+        density, outcomes, scores = smooth(curve.scores, [ones, ones * curve.outcomes, ones * curve.scores], sigma)
         weight = 2 * np.sqrt(np.pi) * sigma * curve.total * curve.effective * density  # how many rows the kernel sees
         keep = np.flatnonzero(weight >= min(FEWEST, weight.max() / 2))
-        density, hits, scores = density[keep], hits[keep], scores[keep]
-        confidence, accuracy = scores / density, np.clip(hits / density, 0, 1)
+        density, outcomes, scores = density[keep], outcomes[keep], scores[keep]
+        confidence, accuracy = scores / density, np.clip(outcomes / density, 0, 1)
         low, high = self._band(curve, grid()[keep], sigma, confidence)
         columns = {
             "confidence": confidence,
@@ -100,7 +100,7 @@ class SmoothReliability(PredictionFigure):
         cell = 2 * np.minimum((curve.scores * CELLS).astype(np.int64), CELLS - 1) + curve.outcomes.astype(np.int64)
         filled, of = np.unique(cell, return_inverse=True)
         count = np.bincount(of, curve.weights)
-        score, hit = np.bincount(of, curve.scores * curve.weights) / count, (filled % 2).astype(np.float64)
+        score, outcome = np.bincount(of, curve.scores * curve.weights) / count, (filled % 2).astype(np.float64)
         worth = max(1, round(curve.total * curve.effective))
         draws = np.random.default_rng(self.seed).multinomial(worth, count / count.sum(), size=self.resamples)
         kernel = sum(
@@ -109,7 +109,7 @@ class SmoothReliability(PredictionFigure):
             for image in (turn + score, turn - score)
         )  # (points, cells)
         below = np.maximum(draws @ np.asarray(kernel).T, 1e-300)
-        gap = (draws * (score - hit)) @ np.asarray(kernel).T / below
+        gap = (draws * (score - outcome)) @ np.asarray(kernel).T / below
         tail = (1 - self.level) / 2
         most, least = np.quantile(gap, [1 - tail, tail], axis=0)
         return np.clip(confidence - most, 0, 1), np.clip(confidence - least, 0, 1)

@@ -15,7 +15,7 @@ RATES = 8  # between none and the largest possible
 
 def outcomes_alike(p: Predictions) -> bool:
     """Whether all predictions are right, or all wrong, or all rows positive, or all negative."""
-    return any(bool(one.all()) or not one.any() for one in (p.correct, p.outcome))
+    return any(bool(outcomes.all()) or not outcomes.any() for outcomes in (p.correct, p.outcome))
 
 
 def widen(m: Measure, p: Predictions, interval: Interval, tail: float, seed: int) -> Interval:

@@ -62,7 +62,7 @@ class AnswerTable:
         """The cells (model, question) that have a confidence."""
         return ~np.isnan(self.confidence[column])
 
-    def hits(self, column: str) -> Bools:
+    def correct_with(self, column: str) -> Bools:
         """Whether each answer counts as right, with this confidence."""
         return self.correct & self.used(column)
 
@@ -160,7 +160,7 @@ def _check_columns(names: Sequence[str], named: Sequence[str], place: str) -> No
         if name not in names:
             if not names:
                 raise missing_from(place, f"a column named {name}", names)
-            raise unknown_name(f"{place}, column", name[:80], [one[:80] for one in names[:200]])
+            raise unknown_name(f"{place}, column", name[:80], [known[:80] for known in names[:200]])
 
 
 def _codes(series: "pl.Series", place: str, expected: str) -> tuple[list[str], Ints]:

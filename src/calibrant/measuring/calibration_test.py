@@ -108,7 +108,7 @@ def calibration_tests(p: Predictions, what: Sequence[What] = USUAL, **options: A
     >>> calibration_tests(p, ["spiegelhalter", "atb"], resamples=100).sentence
     'Not calibrated, by spiegelhalter and atb at the 5 % level (corrected for 2 tests).'
     """
-    return CalibrationTests(calibration_test(p, one, **options) for one in what)
+    return CalibrationTests(calibration_test(p, test, **options) for test in what)
 
 
 def calibration_test(

@@ -139,8 +139,8 @@ def check_against(
     )
 
 
-class Rows(Protocol):
-    """Predictions, or sums of them."""
+class CheckedData(Protocol):
+    """Number of rows and classes of what is checked: predictions, or sums of them."""
 
     @property
     def n(self) -> int: ...
@@ -155,7 +155,7 @@ def check_worsening(
     sign: float,
     difference: tuple[float, float | None, float | None],
     *,
-    rows: Rows,
+    rows: CheckedData,
     definition: str,
     reason: str | None,
 ) -> Check:

@@ -138,7 +138,7 @@ def measure_all(
     chosen = [chosen] if isinstance(chosen, str) else chosen
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
     how = measure_if_defined if what is None else measure
-    return Measurements(how(p, one, **options) for one in chosen)
+    return Measurements(how(p, chosen_measure, **options) for chosen_measure in chosen)
 
 
 def measure_if_defined(p: Predictions, what: What, **options: Any) -> Measurement:

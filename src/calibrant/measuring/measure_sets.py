@@ -142,7 +142,9 @@ def _class_bins(q: Predictions, like: BinOptions) -> list[Bins]:
 
 
 def _join(blocks: Sequence[Bins], n: int) -> Bins:
-    count, scores, outcomes = ([getattr(one, name) for one in blocks] for name in ("count", "score_sum", "outcome_sum"))
+    count, scores, outcomes = (
+        [getattr(block, name) for block in blocks] for name in ("count", "score_sum", "outcome_sum")
+    )
     return Bins(np.concatenate(count), np.concatenate(scores), np.concatenate(outcomes), n)
 
 

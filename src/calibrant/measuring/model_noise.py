@@ -65,7 +65,7 @@ class Answers:
     """Confidences and outcomes of models by questions; cells that are not `used` count for nothing."""
 
     confidence: Array
-    hits: Bools
+    correct: Bools
     used: Bools
 
     def among(self, questions: Bools) -> "Answers":
@@ -124,16 +124,16 @@ def measure_models(
     columns: dict[BoardMeasure, list[_Column]] = {name: [] for name in measures}
     for i in range(len(answers.used)):
         used = np.flatnonzero(answers.used[i])
-        scores, hits = answers.confidence[i, used], answers.hits[i, used].astype(np.float64)
+        scores, correct = answers.confidence[i, used], answers.correct[i, used].astype(np.float64)
         for name in measures:
             if len(used) < FEWEST_ROWS:
                 columns[name].append(_none(draws.resamples if name == "answered" else draws.draws))
             elif name == "ece":
-                columns[name].append(_ece(scores, hits, used, draws, bins, tail))
+                columns[name].append(_ece(scores, correct, used, draws, bins, tail))
             elif name == "answered":
-                columns[name].append(_share_answered(scores, hits, used, draws, max_error, tail))
+                columns[name].append(_share_answered(scores, correct, used, draws, max_error, tail))
             else:
-                value, influence = (accuracy if name == "accuracy" else auroc)(scores, hits, used, draws.n)
+                value, influence = (accuracy if name == "accuracy" else auroc)(scores, correct, used, draws.n)
                 columns[name].append(_linear(value, influence, draws, tail))
         if on_model:
             on_model(1)
@@ -156,30 +156,30 @@ def linear_noise(values: Array, influence: Array, draws: QuestionDraws, *, tail:
     return ModelNoise(value=values, low=low, high=high, straight=noise, kinked=noise)
 
 
-def accuracy(scores: Array, hits: Array, used: Ints, n: int) -> tuple[float, Array]:
+def accuracy(scores: Array, correct: Array, used: Ints, n: int) -> tuple[float, Array]:
     """The share of right answers, and the influence of each of the n questions on it."""
-    value = float(hits.mean())
+    value = float(correct.mean())
     influence = np.zeros(n)
-    influence[used] = (hits - value) * (n / len(used))
+    influence[used] = (correct - value) * (n / len(used))
     return value, influence
 
 
-def auroc(scores: Array, hits: Array, used: Ints, n: int) -> tuple[float, Array]:
+def auroc(scores: Array, correct: Array, used: Ints, n: int) -> tuple[float, Array]:
     """AUROC of correctness, ties counting half, and the influence of each question (DeLong et al. 1988).
 
     >>> auroc(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]), 3)
     (1.0, array([0., 0., 0.]))
     """
-    influence, right, wrong = np.zeros(n), hits.sum(), len(hits) - hits.sum()
+    influence, right, wrong = np.zeros(n), correct.sum(), len(correct) - correct.sum()
     if not right or not wrong:
         return float("nan"), influence
     _, tie = np.unique(scores, return_inverse=True)
-    hits_at, misses_at = np.bincount(tie, hits), np.bincount(tie, 1 - hits)
-    misses_below = np.cumsum(misses_at) - misses_at / 2
-    hits_above = right - np.cumsum(hits_at) + hits_at / 2
-    placed = np.where(hits > 0, misses_below[tie] / wrong, hits_above[tie] / right)
-    value = float((hits * placed).sum() / right)
-    influence[used] = (placed - value) * np.where(hits > 0, n / right, n / wrong)
+    correct_at, wrong_at = np.bincount(tie, correct), np.bincount(tie, 1 - correct)
+    wrong_below = np.cumsum(wrong_at) - wrong_at / 2
+    correct_above = right - np.cumsum(correct_at) + correct_at / 2
+    placed = np.where(correct > 0, wrong_below[tie] / wrong, correct_above[tie] / right)
+    value = float((correct * placed).sum() / right)
+    influence[used] = (placed - value) * np.where(correct > 0, n / right, n / wrong)
     return value, influence
 
 
@@ -206,9 +206,9 @@ def straight_influence(value: Array, influence: Array) -> Array:
     return np.asarray(np.sign(value) @ influence)
 
 
-def _ece(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, bins: int, tail: float) -> _Column:
+def _ece(scores: Array, correct: Array, used: Ints, draws: QuestionDraws, bins: int, tail: float) -> _Column:
     bin_of = bins_of_scores(scores, bins)
-    value, influence = gap_influence(scores - hits, bin_of, used, draws.n, bins)
+    value, influence = gap_influence(scores - correct, bin_of, used, draws.n, bins)
     filled = np.flatnonzero(np.bincount(bin_of, minlength=bins))
     spread = of_sum(NoisyValues(value[filled], draws.noise(influence[filled])))
     ends = spread.ends(tail)
@@ -223,16 +223,18 @@ def _linear(value: float, influence: Array, draws: QuestionDraws, tail: float) -
     return _Column(value, float(low), float(high), noise, noise)
 
 
-def _share_answered(scores: Array, hits: Array, used: Ints, draws: QuestionDraws, most: float, tail: float) -> _Column:
+def _share_answered(
+    scores: Array, correct: Array, used: Ints, draws: QuestionDraws, most: float, tail: float
+) -> _Column:
     """The share answered, with noise by resampled questions, looked at in at most 500 thresholds."""
     levels, tie = np.unique(-scores, return_inverse=True)  # the most confident first
-    right, wrong = (np.bincount(tie, some).astype(np.float64) for some in (hits, 1 - hits))
+    right, wrong = (np.bincount(tie, some).astype(np.float64) for some in (correct, 1 - correct))
     value = answered_at_error(right[None], wrong[None], most)[0]
     if len(levels) > THRESHOLDS:
         cell_of_level = np.minimum(np.cumsum(right + wrong) - 1, len(used) - 1) * THRESHOLDS // len(used)
         tie = np.unique(cell_of_level.astype(np.int64), return_inverse=True)[1][tie]
     cells = int(tie.max()) + 1
-    code = 2 * tie + (hits == 0)
+    code = 2 * tie + (correct == 0)
     order = np.argsort(code, kind="stable")
     kinds, starts = np.unique(code[order], return_index=True)
     sums = np.zeros((draws.resamples + 1, 2 * cells))

@@ -104,12 +104,12 @@ def table(
     >>> [(name, round(cells[0].mean, 4), cells[0].best) for name, cells in made.lines.items()]
     [('a', 0.1367, True), ('b', 0.23, False)]
     """
-    runs = {name: one if isinstance(one, Runs) else Runs(tuple(one)) for name, one in methods.items()}
+    runs = {name: given if isinstance(given, Runs) else Runs(tuple(given)) for name, given in methods.items()}
     _check(runs, measures)
     first = next(iter(runs.values())).predictions[0]
     columns, definitions = {}, {}
-    for what in measures:
-        m, name = resolve(what)
+    for spec in measures:
+        m, name = resolve(spec)
         m.check_shape(first)
         columns[name] = _column(m, name, runs, seed)
         definitions[name] = m.definition_for(first)
@@ -118,19 +118,19 @@ def table(
 
 
 def _check(runs: Mapping[str, Runs], measures: Sequence[str]) -> None:
-    if not runs or not measures or not all(one.predictions for one in runs.values()):
+    if not runs or not measures or not all(group_runs.predictions for group_runs in runs.values()):
         fix = "give at least one run of each method, and one measure"
         raise InputError("table", expected="methods with runs, and measures", got="none", fix=fix)
     first = next(iter(runs.values())).predictions[0]
-    for one in runs.values():
-        for p in one.predictions:
+    for group_runs in runs.values():
+        for p in group_runs.predictions:
             same_classes(first, p)
 
 
 def _column(m: Measure, name: str, runs: Mapping[str, Runs], seed: int) -> dict[str, Cell]:
     cells = {}
-    for group, one in runs.items():
-        values = tuple(float(m(p)) for p in one.predictions)
+    for group, group_runs in runs.items():
+        values = tuple(float(m(p)) for p in group_runs.predictions)
         sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
         cells[group] = Cell(measure=name, values=values, mean=float(np.mean(values)), sd=sd)
     best = _best(m, cells)

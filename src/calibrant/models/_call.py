@@ -66,7 +66,7 @@ def _import(module: str) -> Any:
             raise _cannot_import(module, error) from error
         parent, _, last = error.name.rpartition(".")
         inside = importlib.import_module(parent).__path__ if parent else None
-        fix = _near(last, (one.name for one in pkgutil.iter_modules(inside)), "install it, or put it on PYTHONPATH")
+        fix = _near(last, (found.name for found in pkgutil.iter_modules(inside)), "install it, or put it on PYTHONPATH")
         raise InputError("model", expected="a module to import", got=f"no module '{error.name}'", fix=fix) from error
     except Exception as error:
         raise _cannot_import(module, error) from error
@@ -129,5 +129,5 @@ def _arguments(maker: Callable[..., Any]) -> tuple[list[str], bool]:
 
 
 def _near(name: str, known: Iterable[str], otherwise: str) -> str:
-    near = get_close_matches(name, [one for one in known if not one.startswith("_")], n=1)
+    near = get_close_matches(name, [other for other in known if not other.startswith("_")], n=1)
     return f"did you mean '{near[0]}'?" if near else otherwise

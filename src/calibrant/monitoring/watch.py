@@ -185,18 +185,22 @@ class Watch:
     def to_prometheus(self) -> str:
         """Rows, evidence, limit, alarm, mean score and mean outcome, of all rows and by segment, for Prometheus."""
         values: dict[str, tuple[str, Callable[[Segment], float | None]]] = {
-            "rows": ("rows watched", lambda one: one.n),
-            "evidence": ("evidence against calibration", lambda one: one.evidence),
-            "alarm": ("1 after an alarm, else 0", lambda one: int(one.alarm is not None)),
-            "mean_score": ("mean score", lambda one: one.score_sum / one.n if one.n else None),
-            "mean_outcome": ("mean outcome", lambda one: one.outcome_sum / one.n if one.n else None),
+            "rows": ("rows watched", lambda segment: segment.n),
+            "evidence": ("evidence against calibration", lambda segment: segment.evidence),
+            "alarm": ("1 after an alarm, else 0", lambda segment: int(segment.alarm is not None)),
+            "mean_score": ("mean score", lambda segment: segment.score_sum / segment.n if segment.n else None),
+            "mean_outcome": ("mean outcome", lambda segment: segment.outcome_sum / segment.n if segment.n else None),
         }
         labels: dict[str | None, Labels] = {name: {} if name is None else {"segment": name} for name in self.segments}
         gauges = [
             Gauge(
                 f"calibrant_watch_{name}",
                 words,
-                [(labels[key], value) for key, one in self.segments.items() if (value := read(one)) is not None],
+                [
+                    (labels[key], value)
+                    for key, segment in self.segments.items()
+                    if (value := read(segment)) is not None
+                ],
             )
             for name, (words, read) in values.items()
         ]
@@ -314,9 +318,9 @@ def watch(
     >>> print(watch(Predictions.from_confidence([0.9, 0.8, 0.7, 0.95], correct=[1, 0, 1, 0])))
     No alarm after 4 rows: evidence 0.9941, an alarm needs 20.
     """
-    one = Watch(tolerance=tolerance, alpha=alpha, mode=mode, segments=segments)
-    one.update(p)
-    return one
+    watch = Watch(tolerance=tolerance, alpha=alpha, mode=mode, segments=segments)
+    watch.update(p)
+    return watch
 
 
 def _check_alpha(alpha: float) -> float:

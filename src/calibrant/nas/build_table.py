@@ -213,7 +213,7 @@ def _configuration(row: Mapping[str, Any]) -> dict[str, Any]:
         for name, kind in CONFIGURATION.items():
             read_typed(options, name, kind)
         read_typed({"data": {}, **options["recipe"]}, "data", dict)
-        for name, right in (("attacks", lambda one: isinstance(one, str)), ("ood", list(OOD).__contains__)):
+        for name, right in (("attacks", lambda name: isinstance(name, str)), ("ood", list(OOD).__contains__)):
             if not all(map(right, options[name])):
                 raise ValueError(f"{name} is {options[name]!r:.40}")
     return options

@@ -151,7 +151,7 @@ def _fit_images(part: Part, like: Part) -> Part:
     _, size, _, channels = like.images.shape
     images = part.images[np.arange(len(part))]
     grey = images.shape[3] == 1
-    pictures = [Image.fromarray(one[..., 0] if grey else one) for one in images]
-    changed = [one.convert("RGB" if channels == 3 else "L").resize((size, size)) for one in pictures]
-    whole = np.stack([np.asarray(one, dtype=np.uint8) for one in changed]).reshape(-1, size, size, channels)
+    pictures = [Image.fromarray(pixels[..., 0] if grey else pixels) for pixels in images]
+    changed = [picture.convert("RGB" if channels == 3 else "L").resize((size, size)) for picture in pictures]
+    whole = np.stack([np.asarray(picture, dtype=np.uint8) for picture in changed]).reshape(-1, size, size, channels)
     return Part(whole, np.zeros(len(whole), dtype=np.int64), like.classes)

@@ -102,16 +102,16 @@ def accuracies(folder: str | Path, *, on_file: Callable[[int], None] | None = No
 
 def find_training(trainings: list[StoredTraining], data: str, *, epochs: int = 0, seed: int = -1) -> StoredTraining:
     """The training on a data set: the longest one unless told otherwise, and its lowest seed."""
-    of_data = [one for one in trainings if one.data == data]
+    of_data = [training for training in trainings if training.data == data]
     if not of_data:
-        raise unknown_name("data in the file", data, {one.data for one in trainings})
-    wanted = epochs or max(one.epochs for one in of_data)
-    candidates = [one for one in of_data if one.epochs == wanted and seed in (-1, one.seed)]
+        raise unknown_name("data in the file", data, {training.data for training in trainings})
+    wanted = epochs or max(training.epochs for training in of_data)
+    candidates = [training for training in of_data if training.epochs == wanted and seed in (-1, training.seed)]
     if not candidates:
-        have = ", ".join(f"{one.epochs} epochs, seed {one.seed}" for one in of_data)
+        have = ", ".join(f"{training.epochs} epochs, seed {training.seed}" for training in of_data)
         got = f"{wanted} epochs{'' if seed < 0 else f', seed {seed}'}"
         raise InputError("training", expected=f"one of {have}", got=got, fix="ask for one of these")
-    return min(candidates, key=lambda one: one.seed)
+    return min(candidates, key=lambda training: training.seed)
 
 
 def require_weights(trained: StoredTraining, file: str | Path) -> Mapping[str, StoredTensor]:
@@ -137,28 +137,28 @@ def _trainings(file: Path, content: Mapping[str, Any]) -> Iterator[StoredTrainin
             name = "topology" if arch.startswith("|") else "size"
             if spaces.make(name).index(arch) != index:
                 raise damage_error(file, f"the index of {arch}", str(index))
-            for (data, seed), one in length["all_results"].items():
-                yield _training(name, index, arch, str(DATA.get(data, data)), int(seed), one)
+            for (data, seed), stored in length["all_results"].items():
+                yield _training(name, index, arch, str(DATA.get(data, data)), int(seed), stored)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise damage_error(file, "a network of NATS-Bench", f"{type(error).__name__}: {error}") from error
 
 
-def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapping[str, Any]) -> StoredTraining:
-    last = int(one["epochs"]) - 1
+def _training(space: str, index: int, arch: str, data: str, seed: int, stored: Mapping[str, Any]) -> StoredTraining:
+    last = int(stored["epochs"]) - 1
     if last < 0:
-        raise ValueError(f"{one['epochs']} epochs")
+        raise ValueError(f"{stored['epochs']} epochs")
     numbers = {
-        "train_accuracy": _share(one["train_acc1es"][last]),
-        "train_loss": _finite(one["train_losses"][last], "loss"),
+        "train_accuracy": _share(stored["train_acc1es"][last]),
+        "train_loss": _finite(stored["train_losses"][last], "loss"),
     }
-    for words in one["eval_names"]:
+    for words in stored["eval_names"]:
         start = SETS[words]
-        numbers[f"{start}accuracy"] = _share(one["eval_acc1es"][f"{words}@{last}"])
-        numbers[f"{start}loss"] = _finite(one["eval_losses"][f"{words}@{last}"], "loss")
-    params = round(_finite(one["params"], "params", most=MOST_MILLIONS) * 1e6)
-    flops = _finite(one["flop"], "flop", most=MOST_MILLIONS)
+        numbers[f"{start}accuracy"] = _share(stored["eval_acc1es"][f"{words}@{last}"])
+        numbers[f"{start}loss"] = _finite(stored["eval_losses"][f"{words}@{last}"], "loss")
+    params = round(_finite(stored["params"], "params", most=MOST_MILLIONS) * 1e6)
+    flops = _finite(stored["flop"], "flop", most=MOST_MILLIONS)
     return StoredTraining(
         space=space,
         config=index,
@@ -169,7 +169,7 @@ def _training(space: str, index: int, arch: str, data: str, seed: int, one: Mapp
         params=params,
         flops=flops,
         numbers=numbers,
-        weights=_weights(one["net_state_dict"]),
+        weights=_weights(stored["net_state_dict"]),
     )
 
 
@@ -188,7 +188,7 @@ def _share(value: Any) -> float:
 def _weights(value: Any) -> Mapping[str, StoredTensor] | None:
     tensors = value is None or (
         isinstance(value, Mapping)
-        and all(isinstance(name, str) and isinstance(one, StoredTensor) for name, one in value.items())
+        and all(isinstance(name, str) and isinstance(tensor, StoredTensor) for name, tensor in value.items())
     )
     if not tensors:
         raise ValueError("weights that are no tensors")

@@ -172,7 +172,7 @@ def _walk(
     try:
         return search(_landscape(space), look_up, budget=budget, seed=seed), None
     except _UntrainedError as stop:
-        return [Trial(*one) for one in values.items()], str(stop)
+        return [Trial(*trial) for trial in values.items()], str(stop)
 
 
 def _landscape(space: Space) -> Landscape:

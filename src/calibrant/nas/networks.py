@@ -110,14 +110,14 @@ def _mark(table: "pl.DataFrame") -> "pl.DataFrame":
     parts = []
     for (space,), own in table.group_by("space", maintain_order=True):
         family = spaces.make(str(space))
-        archs = {one: family.find(str(one)) for one in own[known].unique().to_list()}
+        archs = {key: family.find(str(key)) for key in own[known].unique().to_list()}
         facts: dict[str, dict[Any, Any]] = {
             "arch": archs,
-            "unique": {one: family.index(family.unique(arch)) for one, arch in archs.items()},
-            "constant": {one: family.is_constant(arch) for one, arch in archs.items()},
+            "unique": {key: family.index(family.unique(arch)) for key, arch in archs.items()},
+            "constant": {key: family.is_constant(arch) for key, arch in archs.items()},
         }
         kinds = {"arch": pl.String, "unique": pl.Int64, "constant": pl.Boolean}
-        columns = [pl.Series(name, [facts[name][one] for one in own[known].to_list()], kinds[name]) for name in missing]
+        columns = [pl.Series(name, [facts[name][key] for key in own[known].to_list()], kinds[name]) for name in missing]
         parts.append(own.with_columns(columns))
     return pl.concat(parts)
 

@@ -99,9 +99,9 @@ def page(chart: dict[str, Any], *, title: str, theme: Theme = "light") -> str:
 def _visible(value: Any) -> Any:
     """The same with every text visible: a control character ends the converter, and Python with it."""
     if isinstance(value, dict):
-        return {key: _visible(one) for key, one in value.items()}
+        return {key: _visible(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_visible(one) for one in value]
+        return [_visible(item) for item in value]
     return visible(value) if isinstance(value, str) else value
 
 

@@ -61,7 +61,7 @@ def _of_states(
 def _stand_ins(name: str, file: Path) -> dict[str, Predictions]:
     document = read_json(file, expected="a state of an accumulator", fix="write it with measure --stream --state")
     if isinstance(document, dict) and "calibrant_accumulators" in document:
-        return {visible(", ".join(key)): one.to_predictions() for key, one in Accumulators.load(file).items()}
+        return {visible(", ".join(key)): sums.to_predictions() for key, sums in Accumulators.load(file).items()}
     return {name: Accumulator.load(file).to_predictions()}
 
 
@@ -139,9 +139,9 @@ def _before_after(models: Mapping[str, Predictions], resamples: int | None, seed
     better = {"down": "lower", "up": "higher"}
     rows = []
     binary = all(p.task == "binary" for p in models.values())
-    for what in (*COMPARED, "roc_auc" if binary else "auroc_correct"):
+    for name_of_measure in (*COMPARED, "roc_auc" if binary else "auroc_correct"):
         for name, p in models.items():
-            m = measure(p, what, resamples=resamples, seed=seed)
-            known = {"model": name, "measure": what, "better": better[make(what).direction]}
+            m = measure(p, name_of_measure, resamples=resamples, seed=seed)
+            known = {"model": name, "measure": name_of_measure, "better": better[make(name_of_measure).direction]}
             rows.append(known | {"value": m.value, "low": m.low, "high": m.high})
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -85,7 +85,7 @@ def adapt(
     array([0.63157895])
     """
     known, unknown = (from_rates, to_rates), (fit_on, unlabelled)
-    if all(one is not None for one in known) and unknown == (None, None):
+    if all(rates is not None for rates in known) and unknown == (None, None):
         _check_task(m)
         old, new = check_rates("from_rates", from_rates, m.k), check_rates("to_rates", to_rates, m.k)
         return with_rates(m, old, new)
@@ -179,7 +179,7 @@ def _bootstrap(
     counts = resample_counts(q.n, resamples, seed, q.clusters)
     other = resample_counts(fit_on.n, resamples, seed + 1, fit_on.clusters)
     v = _shares(q)
-    rows = (one for batch in other for one in batch)
+    rows = (counts_of_rows for batch in other for counts_of_rows in batch)
     for batch in counts:
         for count in batch:
             index = np.repeat(np.arange(fit_on.n), next(rows))

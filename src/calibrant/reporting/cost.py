@@ -66,7 +66,7 @@ class CostTable:
 
     def _headline(self, best: str) -> str:
         first, row = self.rows[0], next(row for row in self.rows if row.calibrator == best)
-        before, after = (_amount(self.total * one.actual_cost) for one in (first, row))
+        before, after = (_amount(self.total * line.actual_cost) for line in (first, row))
         if row is first:
             return f"Decisions on these {self.total:,.0f} rows cost {before}."
         words = f"Decisions on these {self.total:,.0f} rows cost {after} with {best}, {before} uncalibrated"

@@ -32,14 +32,14 @@ def pack(curve: Curve, threshold: float | None = None) -> str:
     ends = curve.group_ends if curve.n <= EXACT_ROWS else _pools(curve, threshold)
     weight, scale = np.diff(curve.weight_sum[ends], prepend=0.0), unit(curve)
     count = (scale * weight).round().astype(np.int64)
-    hits = np.minimum((scale * np.diff(curve.outcome_sum[ends], prepend=0.0)).round().astype(np.int64), count)
+    positives = np.minimum((scale * np.diff(curve.outcome_sum[ends], prepend=0.0)).round().astype(np.int64), count)
     mean = np.diff(curve.score_sum[ends], prepend=0.0) / weight
     some = count > 0  # of nearly no weight nothing can be seen
     codes = _codes(mean, curve.scores[ends - 1])[some]
-    count, hits = count[some], hits[some]
+    count, positives = count[some], positives[some]
     # A row alone is one number, 0 or 1: right or not. Several rows are their count, 2 or more, and then their hits.
     single = count == 1
-    fields = np.stack([np.diff(codes, prepend=0), np.where(single, hits, count), hits], axis=1)
+    fields = np.stack([np.diff(codes, prepend=0), np.where(single, positives, count), positives], axis=1)
     used = np.stack([np.ones_like(single), np.ones_like(single), ~single], axis=1)
     return base64.b64encode(_varints(fields[used]).tobytes()).decode("ascii")
 

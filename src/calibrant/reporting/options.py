@@ -79,8 +79,8 @@ def check_numbers(bins: int, resamples: int | None) -> None:
 
 def check_calibrators(specs: Sequence[str], p: Predictions) -> None:
     for spec in specs:
-        for one in spec.split("+"):
-            CATALOGUE.make(one.strip()).check_shape(p)
+        for name in spec.split("+"):
+            CATALOGUE.make(name.strip()).check_shape(p)
 
 
 def check_class_names(names: Sequence[str] | None, p: Predictions) -> Sequence[str]:

@@ -109,7 +109,7 @@ def worth(p: Predictions) -> float:
 
 
 def _rows_of_clusters(p: Predictions, rows: float) -> float:
-    """By the spread of the hits of whole clusters."""
+    """Effective number of rows in clusters, by the spread of the outcomes of whole clusters."""
     assert p.clusters is not None
     rate, w = p.mean(p.outcome), np.ones(p.n) if p.weights is None else p.weights
     apart = np.bincount(p.clusters, w * (p.outcome - rate))
@@ -117,19 +117,21 @@ def _rows_of_clusters(p: Predictions, rows: float) -> float:
     return rows * alone / together if together > alone > 0 else rows
 
 
-def chance_of_gap(score: Array, hit: Array, weights: Array | None = None, clusters: Integers | None = None) -> float:
+def chance_of_gap(
+    score: Array, outcome: Array, weights: Array | None = None, clusters: Integers | None = None
+) -> float:
     """How often a calibrated model would be off by this much here: normal, with a correction for counts.
 
     Rows that came together may be right and wrong together: then the spread of whole clusters is asked.
     """
-    if len(hit) < LEAST_ROWS:
+    if len(outcome) < LEAST_ROWS:
         return 1.0
-    w = np.ones(len(hit)) if weights is None else weights
+    w = np.ones(len(outcome)) if weights is None else weights
     counts = weights is None or is_whole(weights)
-    off = max(0.0, abs(float(w @ (score - hit))) - (0.5 if counts else 0.0))
+    off = max(0.0, abs(float(w @ (score - outcome))) - (0.5 if counts else 0.0))
     spread = float(np.sqrt((w if counts else w * w) @ (score * (1 - score))))
     if clusters is not None:
-        apart = np.bincount(clusters, w * (score - hit - float(w @ (score - hit) / w.sum())))
+        apart = np.bincount(clusters, w * (score - outcome - float(w @ (score - outcome) / w.sum())))
         spread = max(spread, float(np.sqrt(apart @ apart)))
     if spread == 0:
         return 0.0 if off > 0 else 1.0

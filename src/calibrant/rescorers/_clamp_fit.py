@@ -129,7 +129,7 @@ def by_sgd(passes: Passes, objective: Objective, start: Tensor, box: Box, option
     """The paper's recipe: both by SGD, from T = 1, a step a batch of shuffled rows, and the last point counts."""
     delta = start.to(passes.device, passes.dtype, copy=True).requires_grad_(options.what != "T")
     T = torch.ones((), device=passes.device, dtype=passes.dtype).requires_grad_(options.what != "delta")
-    learnt = [one for one in (delta, T) if one.requires_grad]
+    learnt = [parameter for parameter in (delta, T) if parameter.requires_grad]
     optimizer = torch.optim.SGD(learnt, lr=options.rate, momentum=options.momentum)
     low, high = (wall.to(delta) for wall in (box.low, box.high))
     rows = passes.rows(options.batch)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError
 from calibrant.core.torch.layers import wide
-from calibrant.core.torch.loader import NO_ITERATOR, Loader, Rows, pairs
+from calibrant.core.torch.loader import NO_ITERATOR, Loader, NumberedRows, pairs
 from calibrant.rescorers._clamped_network import check_inputs
 
 OnPass = Callable[[int], None]
@@ -37,7 +37,7 @@ class Passes:
         self.network, self.loader, self.on_pass, self.count = network, loader, on_pass, 0
         like = next(network.parameters(), torch.zeros(()))
         self.dtype, self.device = like.dtype, like.device
-        self._rows: Rows | None = None
+        self._rows: NumberedRows | None = None
         self.low, self.high = torch.empty(0), torch.empty(0)  # of the inputs, coordinate by coordinate
         self.zero = self._first()
 
@@ -46,10 +46,10 @@ class Passes:
         """Of one input."""
         return self.low.shape
 
-    def rows(self, size: int) -> Rows:
+    def rows(self, size: int) -> NumberedRows:
         """The same rows by number, in batches of another size."""
         if self._rows is None:
-            self._rows = Rows.of(self.loader, size)
+            self._rows = NumberedRows.of(self.loader, size)
         return replace(self._rows, size=size)
 
     def look(self, delta: Tensor, at: Loader | None = None) -> PerturbedOutput:

@@ -158,7 +158,7 @@ class Search:
 
         o, lams = self.options, [share * loss for share in CV_POOL]
         tried = held_out_losses(self.passes, gamma, lams, fits, folds=o.folds, seed=o.seed, batch=o.batch)
-        best = int(np.argmin([one.loss for one in tried]))
+        best = int(np.argmin([trial.loss for trial in tried]))
         return _Weight(CV_POOL[best - 1], tried[best].lam, tuple(tried))
 
 

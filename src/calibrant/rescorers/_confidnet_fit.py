@@ -16,7 +16,7 @@ from calibrant.core.curves.ranking import average_precision
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
 from calibrant.core.torch.loader import Loader, pairs
-from calibrant.rescorers._confidnet_rows import Rows, aims, look, rows_of
+from calibrant.rescorers._confidnet_rows import ClassifierOutputs, aims, collect_outputs, look
 from calibrant.rescorers._fit_state import FitState, load_fit, save_fit, seed_epoch
 from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, OnEpoch, fingerprint
 
@@ -44,7 +44,7 @@ class Fitting:
         self.file = None if file is None else Path(file)
         self.dropouts = [m for m in network.modules() if isinstance(m, nn.modules.dropout._DropoutNd) and m.p > 0]
         self.keeps = not augmented and not self.dropouts  # the same features in every epoch
-        self.cached_rows: Rows | None = None
+        self.cached_rows: ClassifierOutputs | None = None
         self.val = self.rows(val_loader, "the images that select")
         wrong = int((self.val.logits.argmax(1) != self.val.labels).sum())
         self.by = "aupr_error" if LEAST_ERRORS <= wrong < len(self.val.labels) else "loss"
@@ -81,7 +81,7 @@ class Fitting:
             self.end_epoch(loss)
 
     def end_epoch(self, loss: float) -> None:
-        state, (aupr, val_loss) = self.state, self.judge()
+        state, (aupr, val_loss) = self.state, self.validate()
         value = aupr if self.by == "aupr_error" else -val_loss
         better = state.best is None or value > state.best
         state.epoch += 1
@@ -110,7 +110,7 @@ class Fitting:
             total += self.step(rows.features[index], rows.targets[index], rows.weights[index]) * len(index)
         return total / n
 
-    def learning_rows(self, epoch: int) -> Rows:
+    def learning_rows(self, epoch: int) -> ClassifierOutputs:
         """Features and targets of the training images, of one pass with the classifier's dropout on."""
         self.tell(0 if self.keeps else epoch)
         for module in self.dropouts:
@@ -151,10 +151,10 @@ class Fitting:
 
     # -- looking --------------------------------------------------------------------------------
 
-    def rows(self, loader: Loader, what: str) -> Rows:
-        return rows_of(self.network, self.options.head, loader, self.options.error_weight, what)
+    def rows(self, loader: Loader, purpose: str) -> ClassifierOutputs:
+        return collect_outputs(self.network, self.options.head, loader, self.options.error_weight, purpose)
 
-    def judge(self) -> tuple[float, float]:
+    def validate(self) -> tuple[float, float]:
         """AUPR-error and loss on the images that select."""
         val = self.val
         with torch.no_grad():
@@ -165,8 +165,8 @@ class Fitting:
             q = self.head(features).sigmoid()
             loss = float((val.weights * (q - val.targets) ** 2).mean())
         p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), allow_few_rows=True)
-        hits, misses = p.with_confidence(q.cpu().double().numpy()).top_label.groups
-        return average_precision([(misses, hits)]), loss
+        correct, wrong = p.with_confidence(q.cpu().double().numpy()).top_label.groups
+        return average_precision([(wrong, correct)]), loss
 
     def tell(self, epoch: int) -> None:
         set_epoch = getattr(self.train_loader, "set_epoch", None)

@@ -10,8 +10,8 @@ from calibrant.core.torch.layers import layer, listening
 from calibrant.core.torch.loader import Loader, pairs
 
 
-class Rows(NamedTuple):
-    """What the classifier says of some images."""
+class ClassifierOutputs(NamedTuple):
+    """Features, logits and labels of some images, with the targets and weights that ConfidNet learns from."""
 
     features: Tensor  # (n, d)
     targets: Tensor  # (n,) probability of the true class
@@ -20,16 +20,18 @@ class Rows(NamedTuple):
     labels: Tensor  # (n,)
 
 
-def rows_of(network: nn.Module, last: str, loader: Loader, error_weight: float, what: str) -> Rows:
-    """All rows of a loader, by one pass; `what` they are for is said where there are none."""
+def collect_outputs(
+    network: nn.Module, last: str, loader: Loader, error_weight: float, purpose: str
+) -> ClassifierOutputs:
+    """Run the network over a loader once; an error says what the images are for (`purpose`) where there are none."""
     parts = []
     with torch.no_grad():
         for x, labels in pairs(loader, network):
             logits, features = look(network, last, x)
             parts.append((features, *aims(logits, labels, error_weight), logits, labels))
     if not parts:
-        raise InputError("ConfidNet", expected=what, got="an empty loader", fix="give it images and labels")
-    rows = Rows(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        raise InputError("ConfidNet", expected=purpose, got="an empty loader", fix="give it images and labels")
+    rows = ClassifierOutputs(*(torch.cat(column) for column in zip(*parts, strict=True)))
     if not rows.features.isfinite().all():
         fix = "look at the network's outputs"
         raise InputError("ConfidNet", expected="finite features", got="NaN or infinity", fix=fix)

@@ -31,7 +31,7 @@ DECIDED: tuple[Verdict, ...] = ("held", "did not hold", "depends on the data set
 
 
 @dataclass(frozen=True)
-class Interval:
+class PairedDifference:
     """A mean paired difference with its interval, and the smallest difference that would be found 4 times in 5."""
 
     difference: float
@@ -49,30 +49,30 @@ class Finding:
     verdict: Verdict
     level: float  # of the interval over all cells; the intervals of cells share it
     claims: int  # how many claims of the plan its trainings can judge: the level is corrected for them, run or not
-    overall: Interval | None = None
-    cells: tuple[tuple[str, Interval], ...] = ()  # "cifar10, resnet18" and its difference
+    overall: PairedDifference | None = None
+    cells: tuple[tuple[str, PairedDifference], ...] = ()  # "cifar10, resnet18" and its difference
     seeds_to_settle: int | None = None  # of an inconclusive claim, in every cell; None: no number would
 
     def to_dict(self) -> dict[str, Any]:
-        overall = vars(self.overall) if self.overall else dict.fromkeys(Interval.__dataclass_fields__)
+        overall = vars(self.overall) if self.overall else dict.fromkeys(PairedDifference.__dataclass_fields__)
         cells = {name: dict(vars(interval)) for name, interval in self.cells}
         own = ("verdict", "level", "claims", "seeds_to_settle")
         return {**vars(self.claim), **{name: getattr(self, name) for name in own}, **overall, "cells": cells}
 
 
-def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
+def decide_claims(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
     """Every claim, at a level that keeps the probability of any wrong verdict at 5 % (Holm).
 
     A claim is two one-sided hypotheses (lower, higher), and a decided claim has rejected one of them. So after `r`
     decisions of `m` claims, 2 m - r hypotheses are left, whatever the dependence between claims.
     """
-    count, overlap = count_judgeable(plan), _overlap(plan)
+    count, overlap = count_decidable(plan), _overlap(plan)
     differences = [_differences(claim, plan, rows) for claim in plan.claim]
     decided: dict[int, Finding] = {}
     while True:
         level = LEVEL / max(1.0, count - len(decided) / 2)
         findings = [
-            decided.get(number) or judge_cells(claim, cells, level, count, overlap)
+            decided.get(number) or decide_by_cells(claim, cells, level, count, overlap)
             for number, (claim, cells) in enumerate(zip(plan.claim, differences, strict=True))
         ]
         now = {number: finding for number, finding in enumerate(findings) if finding.verdict in DECIDED}
@@ -81,33 +81,38 @@ def judge_all(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
         decided = now
 
 
-def count_judgeable(plan: Plan) -> int:
+def count_decidable(plan: Plan) -> int:
     """How many claims have trainings of all their entries, at this scale, where they are made."""
     cells, entries = list(plan.cells()), plan.rows
     needed = [({entries[e].method for e in (claim.of, *claim.rivals)}, claim.where) for claim in plan.claim]
     return sum(methods <= {method for method, place in cells if among(place, where)} for methods, where in needed)
 
 
-def judge(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:
+def decide_claim(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:
     """One claim at a level. Cells are taken as given: the interval is about other seeds, not about other data sets."""
-    return judge_cells(claim, _differences(claim, plan, rows), level, 1, _overlap(plan))
+    return decide_by_cells(claim, _differences(claim, plan, rows), level, 1, _overlap(plan))
 
 
 def _overlap(plan: Plan) -> float:
     return OVERLAP if plan.after.halves else 0.0
 
 
-def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int, overlap: float = 0.0) -> Finding:
+def decide_by_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int, overlap: float = 0.0) -> Finding:
     """A claim by its paired differences: for each cell an array of seeds and rivals.
 
     With an overlap, seeds are halves of the same images: see `standard_error`.
     """
     if not cells:
         return Finding(claim=claim, verdict="not run", level=level, claims=claims)
-    shared = min(len(one) for one in cells.values())
-    together = [np.mean([one[:shared] for one in cells.values()], axis=0)] if overlap else list(cells.values())
-    overall = interval_of(claim, together, level, overlap)
-    each = tuple((name, interval_of(claim, [one], level / len(cells), overlap)) for name, one in cells.items())
+    shared = min(len(differences) for differences in cells.values())
+    together = (
+        [np.mean([differences[:shared] for differences in cells.values()], axis=0)] if overlap else list(cells.values())
+    )
+    overall = paired_difference(claim, together, level, overlap)
+    each = tuple(
+        (name, paired_difference(claim, [differences], level / len(cells), overlap))
+        for name, differences in cells.items()
+    )
     verdicts = {verdict_of(claim, interval) for interval in (overall, *(interval for _, interval in each))}
     opposite = {"held", "did not hold"} <= verdicts
     verdict: Verdict = "depends on the data set" if opposite else verdict_of(claim, overall)
@@ -123,11 +128,11 @@ def judge_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int
     )
 
 
-def verdict_of(claim: Claim, interval: Interval) -> Verdict:
+def verdict_of(claim: Claim, interval: PairedDifference) -> Verdict:
     """By the interval alone: all of it on the claimed side, all of it on the other, or neither.
 
     >>> claim = Claim(says="a is lower", of="a", measure="ece", is_="lower", against="b")
-    >>> verdict_of(claim, Interval(-0.015, -0.02, -0.01)), verdict_of(claim, Interval(0.0, -0.01, 0.01))
+    >>> verdict_of(claim, PairedDifference(-0.015, -0.02, -0.01)), verdict_of(claim, PairedDifference(0.0, -0.01, 0.01))
     ('held', 'inconclusive')
     """
     low, high = interval.low, interval.high
@@ -149,20 +154,20 @@ def agrees(claim: Claim, difference: float) -> bool:
     return difference < 0 if claim.is_ == "lower" else difference > 0
 
 
-def interval_of(claim: Claim, cells: Sequence[Array], level: float, overlap: float = 0.0) -> Interval:
+def paired_difference(claim: Claim, cells: Sequence[Array], level: float, overlap: float = 0.0) -> PairedDifference:
     """The difference between an entry and its rival, or the rival at the claimed rank, averaged over cells.
 
     "Among the best r of m rivals" is about the r-th best rival. Its difference is an order statistic of m differences,
     and it is inside the r-th bounds of their intervals, each at a share of the level: r rivals are at least as good,
     m - r + 1 are at most as good (partial conjunction, Benjamini and Heller 2008). One rival gives the t interval.
     """
-    rivals, pairs = cells[0].shape[1], sum(len(one) for one in cells)
+    rivals, pairs = cells[0].shape[1], sum(len(cell) for cell in cells)
     sign = -1.0 if claim.is_ == "higher" else 1.0
-    columns = [[sign * one[:, j] for one in cells] for j in range(rivals)]
-    means = [float(np.mean([one.mean() for one in column])) for column in columns]
+    columns = [[sign * cell[:, j] for cell in cells] for j in range(rivals)]
+    means = [float(np.mean([cell.mean() for cell in column])) for column in columns]
     difference = sign * _value_at_rank(means, claim.rank)
-    if any(len(one) < 2 for one in cells):
-        return Interval(difference, pairs=pairs)
+    if any(len(cell) < 2 for cell in cells):
+        return PairedDifference(difference, pairs=pairs)
     errors = [standard_error(column, overlap) for column in columns]
     lows, highs = [], []
     for mean, (error, freedom) in zip(means, errors, strict=True):
@@ -173,7 +178,7 @@ def interval_of(claim: Claim, cells: Sequence[Array], level: float, overlap: flo
     if rivals == 1:
         error, freedom = errors[0]
         detectable = claim.within + noncentrality(level, freedom) * error
-    return Interval(difference, low, high, detectable, pairs)
+    return PairedDifference(difference, low, high, detectable, pairs)
 
 
 def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | None:
@@ -187,14 +192,14 @@ def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | 
     >>> settling_seeds(Claim(says="c", of="a", measure="ece", is_="lower", against="b"), [seen], 0.05)
     16
     """
-    if any(len(one) < 2 for one in cells):
+    if any(len(cell) < 2 for cell in cells):
         return None
     sign = -1.0 if claim.is_ == "higher" else 1.0
-    means = sign * np.mean([one.mean(axis=0) for one in cells], axis=0)
+    means = sign * np.mean([cell.mean(axis=0) for cell in cells], axis=0)
     rival = int(np.argsort(-means, kind="stable")[claim.rank - 1])
     distance = abs(abs(float(means[rival])) - claim.within)
     share = claim.rank if means[rival] < 0 else len(means) - claim.rank + 1  # of the bound that has to cross 0
-    variances = np.array([float(one[:, rival].var(ddof=1)) for one in cells])
+    variances = np.array([float(cell[:, rival].var(ddof=1)) for cell in cells])
     if distance <= 0 or variances.max() <= 0:
         return None
     freedom = float(variances.sum() ** 2 / (variances**2).sum())  # times n - 1: Welch and Satterthwaite, n in each cell
@@ -223,8 +228,8 @@ def standard_error(cells: Sequence[Array], overlap: float = 0.0) -> tuple[float,
     >>> standard_error([np.array([1.0, 3.0]), np.array([2.0, 4.0])])  # variances 2 and 2, of two seeds each
     (0.7071067811865476, 2.0)
     """
-    variances = np.array([float(one.var(ddof=1)) * (1 / len(one) + overlap) for one in cells])
-    freedoms = np.array([len(one) - 1 for one in cells])
+    variances = np.array([float(cell.var(ddof=1)) * (1 / len(cell) + overlap) for cell in cells])
+    freedoms = np.array([len(cell) - 1 for cell in cells])
     total = float(variances.sum())
     largest = float(variances.max())
     if largest <= 0.0:
@@ -263,10 +268,10 @@ def _differences(claim: Claim, plan: Plan, rows: "pl.DataFrame") -> dict[str, Ar
     rows = rows.filter((pl.col("measure") == claim.measure) & (pl.col("set") == claim.set))
     for key, allowed in claim.where.items():
         rows = rows.filter(pl.col(key).is_in(allowed)) if key in rows.columns else rows
-    one = _values(rows, entries[claim.of], place)
-    others = [_values(rows, entries[rival], place) for rival in claim.rivals] or [dict.fromkeys(one, claim.than)]
+    ours = _values(rows, entries[claim.of], place)
+    others = [_values(rows, entries[rival], place) for rival in claim.rivals] or [dict.fromkeys(ours, claim.than)]
     cells: dict[str, list[list[float]]] = {}
-    for at, value in one.items():
+    for at, value in ours.items():
         if all(at in other for other in others):
             name = ", ".join(str(v) for k, v in zip(place, at, strict=True) if k != "seed")
             cells.setdefault(name, []).append([value - other[at] for other in others])

@@ -13,7 +13,7 @@ from calibrant.core.parallel import cores
 from calibrant.core.text.number_format import duration, wrap
 from calibrant.datasets import PublishedDataset, Splits, split_sizes
 from calibrant.models import Shape, build
-from calibrant.studying.claims import count_judgeable
+from calibrant.studying.claims import count_decidable
 from calibrant.studying.expand_plan import cells_of
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan
@@ -80,7 +80,7 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
                 seconds += clock.seconds(job, cell.recipe)
     known = None if clock.unknown else seconds
     missing = tuple(clock.missing.values())
-    unsure = count_judgeable(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
+    unsure = count_decidable(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
     return Estimate(
         title=plan.title,
         scale=plan.scale,

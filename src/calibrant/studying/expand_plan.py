@@ -16,7 +16,7 @@ from calibrant.training.recipe import Recipe, name_entries, recipe_of, recipes_f
 
 NOT_DECISIVE = ("title", "paper", "scale")  # words about a recipe: they change no result
 AXES = ("data", "model")
-RECIPE_KEYS = [one.name for one in fields(Recipe)]
+RECIPE_KEYS = [field.name for field in fields(Recipe)]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def check_code(plan: Plan, file: Path) -> frozenset[str]:
     """
     after = plan.after
     lists = {"calibrators": after.calibrators, "measures": after.measures}
-    tables = {"rescorers": after.rescorers, "shifts": {name: one.set for name, one in after.shifted.items()}}
+    tables = {"rescorers": after.rescorers, "shifts": {name: shift.set for name, shift in after.shifted.items()}}
     specs = {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
     specs |= {f"after.{key}.{name}": spec for key, some in tables.items() for name, spec in some.items()}
     specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
@@ -119,7 +119,7 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
         choices["method"] = chosen.choice
     for key in chosen.recipe:
         if key not in RECIPE_KEYS:
-            keys = [*RECIPE_KEYS, *(one.name for one in fields(chosen))]
+            keys = [*RECIPE_KEYS, *(field.name for field in fields(chosen))]
             raise unknown_name(f"methods.{method}.{key}", key, keys, "a key of a method or of a recipe")
     where = f"method {method}"
     asked = Table(chosen.recipe, {(): where}).over(Table(plan.recipe, {(): "recipe"}))
@@ -147,9 +147,9 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
     options = {key: value for key, value in unusual(trained_by).items() if key not in NOT_DECISIVE}
     trained = Job("train", options)
     whole = {
-        name: Job("shift", {"set": one.set}, (trained,))
-        for name, one in after.shifted.items()
-        if among({**place, "method": method}, one.only)
+        name: Job("shift", {"set": shift.set}, (trained,))
+        for name, shift in after.shifted.items()
+        if among({**place, "method": method}, shift.only)
     }
     asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
     specs = {name: _fill(spec, place) for name, spec in after.rescorers.items() if name in asked}
@@ -230,10 +230,10 @@ def unusual(entry: Any) -> dict[str, Any]:
     ({'epochs': 3}, {})
     """
     options = {}
-    for one in fields(entry):
-        value, usual = getattr(entry, one.name), one.default
+    for field in fields(entry):
+        value, usual = getattr(entry, field.name), field.default
         if is_dataclass(value):
             value, usual = unusual(value), {}
         if value != usual:
-            options[one.name] = list(value) if isinstance(value, tuple) else value
+            options[field.name] = list(value) if isinstance(value, tuple) else value
     return options

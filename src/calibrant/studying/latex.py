@@ -7,7 +7,7 @@ import polars as pl
 
 from calibrant.measures import make
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.claims import LEVEL, judge_cells
+from calibrant.studying.claims import LEVEL, decide_by_cells
 from calibrant.studying.plan import Claim, check_measure
 from calibrant.studying.tables import latex_text
 
@@ -78,4 +78,4 @@ def _is_worse(direction: str, values: Runs, best: Runs, level: float) -> bool:
     if len(differences) < 2:
         return False
     claim = Claim(says="", of="", measure="", is_="higher" if direction == "down" else "lower")
-    return judge_cells(claim, {"": differences}, level, 1).verdict == "held"
+    return decide_by_cells(claim, {"": differences}, level, 1).verdict == "held"

@@ -167,7 +167,7 @@ def _bar(finding: Finding, all_findings: list[Finding]) -> dict[str, float] | No
     if own is None or own.low is None or own.high is None:
         return None
     same = [f.overall for f in all_findings if f.claim.measure == finding.claim.measure and f.overall is not None]
-    reach = max(max(abs(one.low or 0.0), abs(one.high or 0.0)) for one in same) or 1.0
+    reach = max(max(abs(difference.low or 0.0), abs(difference.high or 0.0)) for difference in same) or 1.0
     bounds = {"low": own.low, "high": own.high, "mean": own.difference}
     return {name: 50 + 50 * (value / reach) for name, value in bounds.items()}
 

@@ -43,7 +43,7 @@ class PageFigure:
 
 def drawings(study: Study, rows: list[Row]) -> list[PageFigure]:
     """All figures of the plan for which there are rows or files."""
-    return [one for figure in study.plan.figure for one in _of_places(study, figure, rows)]
+    return [drawing for figure in study.plan.figure for drawing in _of_places(study, figure, rows)]
 
 
 def _of_places(study: Study, figure: Drawing, rows: list[Row]) -> Iterator[PageFigure]:

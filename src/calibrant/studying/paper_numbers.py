@@ -31,11 +31,11 @@ def difference_in_paper(claim: Claim, plan: Plan) -> PrintedDifference | None:
             for entry in (claim.of, *claim.rivals):
                 if number := find_number(plan, layout, numbers, place, entry, claim.measure):
                     cells.setdefault(place, {})[entry] = number.mean
-    differences = [one for entries in cells.values() if (one := _difference(claim, entries)) is not None]
+    differences = [each for entries in cells.values() if (each := _difference(claim, entries)) is not None]
     if not differences:
         return None
     mean = fmean(differences)
-    agreeing = sum(agrees(claim, one) for one in differences)
+    agreeing = sum(agrees(claim, difference) for difference in differences)
     return PrintedDifference(mean, len(differences), agreeing, not agrees(claim, mean))
 
 
@@ -85,7 +85,9 @@ def _is_about(claim: Claim, plan: Plan, layout: Layout, place: tuple[str, str]) 
     for axis, name in zip(("data", "model"), place, strict=True):
         if layout.names.get(axis) and name not in layout.names[axis].values():
             return False
-        printed_there = {p for one in claim.where.get(axis, []) for p in plan.names_in_paper(axis, str(one), layout)}
+        printed_there = {
+            p for label in claim.where.get(axis, []) for p in plan.names_in_paper(axis, str(label), layout)
+        }
         if claim.where.get(axis) and name not in printed_there:
             return False
     return True

@@ -53,7 +53,7 @@ class After:
 
     @property
     def shifted(self) -> dict[str, Shift]:
-        return {name: Shift(one) if isinstance(one, str) else one for name, one in self.shifts.items()}
+        return {name: Shift(shift) if isinstance(shift, str) else shift for name, shift in self.shifts.items()}
 
 
 @dataclass(frozen=True)
@@ -152,15 +152,19 @@ class Plan:
                 _check_known(f"entries.{name}.rescorer", entry.rescorer, self.after.rescorers)
         rows = self.rows
         for number, layout in enumerate(self.table):
-            for i, one in enumerate(layout.entries):
-                _check_known(f"table.{number}.entries.{i}", one, self.methods if layout.rows == "method" else rows)
-            for i, one in enumerate(layout.measures):
-                check_measure(f"table.{number}.measures.{i}", one, self.after.measures)
+            for i, entry_name in enumerate(layout.entries):
+                _check_known(
+                    f"table.{number}.entries.{i}", entry_name, self.methods if layout.rows == "method" else rows
+                )
+            for i, measure in enumerate(layout.measures):
+                check_measure(f"table.{number}.measures.{i}", measure, self.after.measures)
             if layout.published:
                 _check_known(f"table.{number}.published", layout.published, published_tables.names())
         for number, figure in enumerate(self.figure):
-            for i, one in enumerate(figure.entries):
-                _check_known(f"figure.{number}.entries.{i}", one, self.methods if figure.over == "epochs" else rows)
+            for i, entry_name in enumerate(figure.entries):
+                _check_known(
+                    f"figure.{number}.entries.{i}", entry_name, self.methods if figure.over == "epochs" else rows
+                )
             if figure.over in ("entries", "seeds"):
                 check_measure(f"figure.{number}.measure", figure.measure, self.after.measures)
             if figure.over == "bins" and not self.over_bins(figure.measure):
@@ -172,10 +176,10 @@ class Plan:
             _check_known(f"claim.{number}.of", claim.of, rows)
             if claim.against:
                 _check_known(f"claim.{number}.against", claim.against, rows)
-            for i, one in enumerate(claim.among):
-                _check_known(f"claim.{number}.among.{i}", one, rows)
-            for i, one in enumerate(claim.published):
-                _check_known(f"claim.{number}.published.{i}", one, published_tables.names())
+            for i, entry_name in enumerate(claim.among):
+                _check_known(f"claim.{number}.among.{i}", entry_name, rows)
+            for i, name in enumerate(claim.published):
+                _check_known(f"claim.{number}.published.{i}", name, published_tables.names())
             _check_rank(f"claim.{number}", claim)
             check_measure(f"claim.{number}.measure", claim.measure, self.after.measures)
 
@@ -186,7 +190,7 @@ class Plan:
 
     def over_bins(self, measure: str) -> dict[int, str]:
         """The plan's measures that differ from this one in their number of bins alone."""
-        counts = [one.removeprefix(f"{measure}:bins=") for one in self.after.measures]
+        counts = [spec.removeprefix(f"{measure}:bins=") for spec in self.after.measures]
         return {int(count): f"{measure}:bins={count}" for count in counts if count.isdigit()}
 
     def entries_of(self, layout: Layout) -> list[str]:

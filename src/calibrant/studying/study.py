@@ -154,12 +154,12 @@ class Study:
 
     def claims(self) -> "list[Finding]":
         """Every claim of the plan: held, did not hold, inconclusive or different between data sets, with the number."""
-        from calibrant.studying.claims import judge_all
+        from calibrant.studying.claims import decide_claims
 
-        return judge_all(self.plan, self.rows())
+        return decide_claims(self.plan, self.rows())
 
     def _name(self, job: Job) -> str:
-        cell = next(cell for cell in self.cells if any(one.key == job.key for one in cell.jobs))
+        cell = next(cell for cell in self.cells if any(other.key == job.key for other in cell.jobs))
         place = ", ".join(f"{key} {value}" for key, value in cell.place.items())
         more = "" if job.kind in ("train", "judge") else f" {job.options.get('rescorer') or job.options.get('set')}"
         return f"{job.kind}{more} of {cell.method} ({place})"

@@ -9,7 +9,7 @@ from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.number_format import wrap
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.claims import Finding, Interval, Verdict
+from calibrant.studying.claims import Finding, PairedDifference, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +68,8 @@ def settled_by(finding: Finding) -> str:
     """How many seeds would settle an inconclusive claim; empty for one that is decided or has no interval.
 
     >>> from calibrant.studying.plan import Claim
-    >>> claim, some = Claim(says="c", of="a", measure="ece", is_="lower", against="b"), Interval(-0.01, -0.02, 0.01)
+    >>> claim = Claim(says="c", of="a", measure="ece", is_="lower", against="b")
+    >>> some = PairedDifference(-0.01, -0.02, 0.01)
     >>> facts = {"verdict": "inconclusive", "level": 0.05, "claims": 1, "overall": some}
     >>> settled_by(Finding(claim=claim, **facts, seeds_to_settle=1234))
     '1,234'
@@ -90,8 +91,8 @@ def claims_in_words(study: "Study") -> str:
         power = f"; could see {least}" if (least := detectable(f)) else ""
         power += f"; {more} seeds would settle it" if (more := settled_by(f)) else ""
         pairs = 0 if f.overall is None else f.overall.pairs
-        what = f"{f.claim.of} minus {rival}, {f.claim.measure}: {difference(f)}, {pairs} pairs{power}"
-        lines += [_indent(f"{f.verdict}: {what}"), *(_indent(cell) for cell in cells_in_words(f))]
+        compared = f"{f.claim.of} minus {rival}, {f.claim.measure}: {difference(f)}, {pairs} pairs{power}"
+        lines += [_indent(f"{f.verdict}: {compared}"), *(_indent(cell) for cell in cells_in_words(f))]
     counts = {v: sum(f.verdict == v for f in findings) for v in MARKS}
     lines.append("\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
     if findings:
@@ -99,7 +100,7 @@ def claims_in_words(study: "Study") -> str:
     return "\n".join(lines)
 
 
-def _interval(measure: str, interval: Interval) -> str:
+def _interval(measure: str, interval: PairedDifference) -> str:
     value = mf.change(measure, interval.difference)
     if interval.low is None or interval.high is None:
         return f"{value} (one seed in a cell: no interval)"

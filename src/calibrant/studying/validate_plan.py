@@ -32,7 +32,7 @@ def check_plan(plan: Plan, file: Path, *, code: bool = True) -> None:
     allowed = check_code(plan, file) if code else frozenset[str]()
     for keys, name, known in _find_choices(plan, file):
         if name not in known:
-            _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(one) for one in known]))
+            _at(table, keys, partial(_refuse, ".".join(map(str, keys)), str(name), [str(label) for label in known]))
     for keys, make, name in {(make, name): (keys, make, name) for keys, make, name in _find_named(plan)}.values():
         _at(table, keys, partial(_make, make, name, allowed))
 
@@ -78,14 +78,14 @@ def _find_choices(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collect
     for table in (plan_table(file, scale) for scale in scales_of(file)):
         for axis, values in table.at("grid").values.items():
             listed = values if isinstance(values, list) else []
-            axes.setdefault(axis, set()).update(one for one in listed if isinstance(one, str | int | float))
+            axes.setdefault(axis, set()).update(label for label in listed if isinstance(label, str | int | float))
         rows |= {*table.at("methods").values, *table.at("entries").values}
         sets |= set(table.at("after", "shifts").values)
     with_methods = {**axes, "method": set[Label](plan.methods)}
     picked: list[tuple[Keys, Only, Mapping[str, set[Label]]]] = [
         *((("claim", n, "where"), claim.where, axes) for n, claim in enumerate(plan.claim)),
         *((("methods", name, "only"), method.only, axes) for name, method in plan.methods.items()),
-        *((("after", "shifts", name, "only"), one.only, with_methods) for name, one in plan.after.shifted.items()),
+        *((("after", "shifts", name, "only"), shift.only, with_methods) for name, shift in plan.after.shifted.items()),
     ]
     yield from ((("table", n, "set"), layout.set, sets) for n, layout in enumerate(plan.table))
     yield from ((("figure", n, "set"), figure.set, sets) for n, figure in enumerate(plan.figure))
@@ -100,7 +100,7 @@ def _find_choices(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collect
     for keys, names in every:
         for axis, ours in names.items():
             yield (*keys, axis), axis, known_names
-            yield from (((*keys, axis, one), one, known_names.get(axis, ())) for one in ours)
+            yield from (((*keys, axis, name), name, known_names.get(axis, ())) for name in ours)
 
 
 def _refuse(where: str, name: str, known: list[str]) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 LABELS = ("labels", "label", "label_ids", "target", "targets")  # in a batch that is a dict
 LOGITS = ("logits", "out", "output")  # in an output that is a dict
 ONE_SUM = 4e-3  # of half-precision probabilities
-Rows = tuple[Tensor, Tensor, Tensor]  # scores (m, k), labels (m,), and the number of the item each came from (m,)
+CollectedRows = tuple[
+    Tensor, Tensor, Tensor
+]  # scores (m, k), labels (m,), and the number of the item each came from (m,)
 
 
 def collect(
@@ -129,7 +131,7 @@ def _all_rows(
     entries: _Entries,
     head: torch.nn.Module | None,
     columns: _RowColumns,
-) -> Iterator[Rows]:
+) -> Iterator[CollectedRows]:
     start = 0
     listener: AbstractContextManager[list[Tensor]] = nullcontext([]) if head is None else listening(head)
     with evaluating(network), torch.no_grad(), listener as heard:
@@ -189,7 +191,7 @@ def logits_of(output: Any) -> Tensor:
     return logits
 
 
-def _rows(scores: Tensor, labels: Tensor, axis: int | None, ignore: "Ignore", start: int) -> Rows:
+def _rows(scores: Tensor, labels: Tensor, axis: int | None, ignore: "Ignore", start: int) -> CollectedRows:
     """One row for each item, pixel or token whose label is not ignored, on the CPU."""
     if scores.ndim == 1:
         scores = scores[:, None]

@@ -14,7 +14,7 @@ def part_of_run(run: Run, part: str, *, data: str | None = None, root: str = "")
     """A part of the images that the run was trained with, or of another data set with images of the same kind."""
     if data is not None:
         return fitting(part_of_data(data, root, part), run.shape, data)
-    parts = {name: one for name, one in vars(load_splits(run.recipe)).items() if one is not None}
+    parts = {name: part for name, part in vars(load_splits(run.recipe)).items() if part is not None}
     if part not in parts:
         raise unknown_name("part", part, parts)
     return fitting(parts[part], run.shape, run.recipe.data.name)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from calibrant.nas.questions import Question, judge, number
+from calibrant.nas.questions import Question, check_claim, number
 from calibrant.nas.searches import Search
 from calibrant.nas.spaces import Layer, Space
 
@@ -62,4 +62,4 @@ class SpreadOfError(Question):
         for data in n.data("topology"):
             r = n.resample(n.of("topology", data), self.needs)
             medians.append(number("median ECE", data, r.n, r.median("pre_ECE_15"), kind="share"))
-        return [judge("the median ECE is above one percent", medians, above=0.01)], medians, []
+        return [check_claim("the median ECE is above one percent", medians, above=0.01)], medians, []

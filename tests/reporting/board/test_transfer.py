@@ -22,7 +22,7 @@ def case():
 
 
 def predictions(a, i, rows):
-    return cal.Predictions.from_confidence(a.confidence[i, rows], a.hits[i, rows].astype(int))
+    return cal.Predictions.from_confidence(a.confidence[i, rows], a.correct[i, rows].astype(int))
 
 
 def test_between_models(case):

@@ -31,13 +31,15 @@ class MissingCount:
         return self.rows / self.of
 
     def __str__(self) -> str:
-        is_single = self.rows == 1
+        single = self.rows == 1
         if self.policy == "drop":
-            outcome = "was left out" if is_single else "were left out"
+            outcome = "was left out" if single else "were left out"
         else:
-            outcome = f"{'counts' if is_single else 'count'} as wrong, with confidence 0"
+            outcome = f"{'counts' if single else 'count'} as wrong, with confidence 0"
         share = fmt.percent(self.share)
-        return f"{self.rows:,} of {self.of:,} rows ({share}) {'has' if is_single else 'have'} no {self.what} and {outcome}."
+        return (
+            f"{self.rows:,} of {self.of:,} rows ({share}) {'has' if single else 'have'} no {self.what} and {outcome}."
+        )
 
     def __add__(self, other: "MissingCount") -> "MissingCount":
         """The counts of two parts of one file."""

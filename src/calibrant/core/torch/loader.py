@@ -26,11 +26,11 @@ def pairs(loader: Loader, network: nn.Module) -> Iterator[tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class NumberedRows:
     """Rows of a loader by number, in batches: for methods that shuffle or leave rows out.
 
     >>> batches = [(torch.tensor([[1.0], [2.0]]), torch.tensor([0, 1])), (torch.tensor([[3.0]]), torch.tensor([0]))]
-    >>> rows = Rows.of(batches, size=2)
+    >>> rows = NumberedRows.of(batches, size=2)
     >>> [x.flatten().tolist() for x, _ in rows.take(np.array([2, 0, 1]))]
     [[3.0, 1.0], [2.0]]
     """
@@ -40,7 +40,7 @@ class Rows:
     size: int  # of a batch
 
     @classmethod
-    def of(cls, loader: Loader, size: int) -> "Rows":
+    def of(cls, loader: Loader, size: int) -> "NumberedRows":
         """Number the rows of a loader; one without `pick` and `count` is held in memory."""
         if hasattr(loader, "pick") and hasattr(loader, "count"):
             return cls(loader.pick, np.arange(loader.count()), size)
@@ -59,8 +59,8 @@ class Rows:
         for start in range(0, len(self), self.size):
             yield self.pick(self.numbers[start : start + self.size])
 
-    def take(self, which: Ints) -> "Rows":
+    def take(self, which: Ints) -> "NumberedRows":
         return replace(self, numbers=self.numbers[which])
 
-    def shuffle(self, seed: int, epoch: int) -> "Rows":
+    def shuffle(self, seed: int, epoch: int) -> "NumberedRows":
         return self.take(np.random.default_rng([seed, epoch]).permutation(len(self)))

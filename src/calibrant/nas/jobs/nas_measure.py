@@ -22,7 +22,7 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     file, data = Path(options["file"]), str(options["data"])
     name = data.partition(":")[0]
     trained = find_training(read_network(file), name, epochs=options["epochs"], seed=options["seed"])
-    weights = {key: tensor_of(one, f"{file}, {key}") for key, one in require_weights(trained, file).items()}
+    weights = {key: tensor_of(tensor, f"{file}, {key}") for key, tensor in require_weights(trained, file).items()}
     sets = load_sets(data, options["test"], options["spoilt"], options["attacked"], tuple(options["ood"]))
     space = spaces.make(options["space"])
     network = build(space.model(trained.arch), sets.shape)

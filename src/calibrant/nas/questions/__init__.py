@@ -9,8 +9,8 @@ from calibrant.nas.questions._base import (
     Picture,
     Population,
     Question,
+    check_claim,
     format_value,
-    judge,
     number,
 )
 
@@ -26,9 +26,9 @@ __all__ = [
     "Picture",
     "Population",
     "Question",
+    "check_claim",
     "find",
     "format_value",
-    "judge",
     "make",
     "names",
     "number",

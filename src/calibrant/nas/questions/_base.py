@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
 from calibrant.nas.questions._answer import Answer, Claim, Number, Picture, Population, format_value
-from calibrant.nas.questions._judging import judge, number
+from calibrant.nas.questions._claims import check_claim, number
 from calibrant.nas.questions._networks import COPIES, KEYS, Networks, plain
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ __all__ = [
     "Picture",
     "Population",
     "Question",
+    "check_claim",
     "format_value",
-    "judge",
     "number",
     "plain",
 ]

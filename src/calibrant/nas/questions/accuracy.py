@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number
 from calibrant.nas.questions._columns import ECE
 from calibrant.nas.questions._resamples import FEW
 
@@ -55,7 +55,7 @@ class Accuracy(Question):
             e = r.value_of_tau("accuracy", ECE)
             copies.append(number("tau of accuracy and ECE", f"{data}, all with copies", r.n, e))
         claims = [
-            judge("among good networks ECE falls as accuracy rises", good, below=0.0),
-            judge("over all networks accuracy says little about ECE", every, below=LITTLE, above=-LITTLE),
+            check_claim("among good networks ECE falls as accuracy rises", good, below=0.0),
+            check_claim("over all networks accuracy says little about ECE", every, below=LITTLE, above=-LITTLE),
         ]
         return claims, good + every + copies, pictures

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number, plain
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number, plain
 from calibrant.nas.questions._columns import ECE, SEVEN, short
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class AcrossTasks(Question):
                 len(data) < 6
             )
         claims = [
-            judge(
+            check_claim(
                 "the calibration of an accurate architecture does not carry over to another data set", best, below=LIKE
             ),
-            judge(
+            check_claim(
                 "over all networks CIFAR-100 and ImageNet16-120 order architectures alike",
                 [x for x in every if x.published == ALL["cifar100", "imagenet16_120"]],
                 above=LIKE,
@@ -88,9 +88,9 @@ def _taus(
 ) -> list[Number]:
     taus = []
     for a, b in combinations(data, 2):
-        one, other = _name(a, ECE), _name(b, ECE)
-        r = n.resample(frame, (one, other))
-        e = r.tau(one, other) if intervals else r.value_of_tau(one, other)
+        first, other = _name(a, ECE), _name(b, ECE)
+        r = n.resample(frame, (first, other))
+        e = r.tau(first, other) if intervals else r.value_of_tau(first, other)
         known = published.get((plain(a), plain(b)))
         taus.append(number("tau of ECE", f"{a} and {b}, {population}", r.n, e, published=known))
     return taus

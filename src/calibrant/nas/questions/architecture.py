@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number, plain
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number, plain
 from calibrant.nas.questions._columns import ECE
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class Architecture(Question):
         hardest = [min(sizes, key=lambda size: size[1])[2]] if sizes else []
         best = [x for x in shares if x.name in NAMED]
         claims = [
-            judge("wider networks calibrate worse on the hardest data set", hardest, above=0.0),
+            check_claim("wider networks calibrate worse on the hardest data set", hardest, above=0.0),
             self._best(best),
-            judge("fewer parameters do not by themselves help", kernel, below=LITTLE, main=False),
+            check_claim("fewer parameters do not by themselves help", kernel, below=LITTLE, main=False),
         ]
         return claims, [x for _, _, x in sizes] + kernel + shares + numbers, pictures
 
@@ -87,7 +87,7 @@ class Architecture(Question):
             most = max(x.networks for x in shares)
             because = f"the {self.top} best of {most:,} networks here, of {UNIQUE:,} in the study"
             return Claim(says, "inconclusive", because)
-        return judge(says, whole, above=0.8)
+        return check_claim(says, whole, above=0.8)
 
 
 def width(arch: str) -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from operator import truediv
 from typing import ClassVar
 
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number, plain
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number, plain
 from calibrant.nas.questions._columns import BIN_COUNTS
 
 STATES = ("pre", "post")
@@ -59,5 +59,5 @@ class BinSize(Question):
             for column in PUBLISHED:
                 e = full.value_of_median(column)
                 numbers.append(number(f"median {column}", f"{data}, all with copies", full.n, e, kind="share"))
-        claims = [judge("more bins raise ECE more after temperature scaling than before", growth, above=1.0)]
+        claims = [check_claim("more bins raise ECE more after temperature scaling than before", growth, above=1.0)]
         return claims, growth + numbers, pictures

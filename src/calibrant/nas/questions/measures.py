@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number, plain
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number, plain
 from calibrant.nas.questions._columns import ECE, SEVEN, short
 
 OTHERS = tuple(f"pre_{name}" for name in SEVEN[1:])
@@ -51,7 +51,7 @@ class Measures(Question):
         doubted = [x for x in numbers if x.name.endswith(f" {short(DOUBTED)}")]
         rest = [x for x in numbers if x not in doubted]
         claims = [
-            judge("ECE_em, cwCE, KSCE, KDECE and MMCE order networks as ECE does", rest, above=LIKE),
-            judge("cwCE_em does not order networks as ECE does", doubted, below=LIKE),
+            check_claim("ECE_em, cwCE, KSCE, KDECE and MMCE order networks as ECE does", rest, above=LIKE),
+            check_claim("cwCE_em does not order networks as ECE does", doubted, below=LIKE),
         ]
         return claims, numbers + copies, pictures

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from operator import sub
 from typing import ClassVar
 
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number
 from calibrant.nas.questions._columns import BIN_COUNTS
 
 LIKE = 0.5
@@ -47,15 +47,17 @@ class PostHoc(Question):
             pictures.append(Picture(f"Before and after on {data}", "rank_heatmap", unique.select(self.needs)))
         usual = [x for x in same if x.name == _name(15)]
         claims = [
-            judge("networks that are better calibrated need not be so after temperature scaling", usual, below=LIKE),
-            judge(
+            check_claim(
+                "networks that are better calibrated need not be so after temperature scaling", usual, below=LIKE
+            ),
+            check_claim(
                 "ECE before and after have nothing to do with each other",
                 same,
                 below=NOTHING,
                 above=-NOTHING,
                 main=False,
             ),
-            judge("they have more to do with each other, the more bins", growth, above=0.0, main=False),
+            check_claim("they have more to do with each other, the more bins", growth, above=0.0, main=False),
         ]
         return claims, same + growth + numbers, pictures
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.curves.ranking import kendall
-from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, judge, number
+from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number
 from calibrant.nas.questions._columns import ECE, short
 from calibrant.nas.questions._resamples import FEW, Estimate
 
@@ -72,10 +72,12 @@ class Robustness(Question):
         known = {order: [x for x in each if x.networks] for order, each in first.items()}
         says = "ECE is the higher, the higher the robust accuracy, among the {} accurate networks"
         claims = [
-            judge(says.format("most"), known["most"], above=0.3),
-            judge("corruption accuracy follows ECE over all networks", corrupted, above=0.05),
-            judge("out-of-distribution AUROC says little about ECE over all networks", outside, below=0.2, above=-0.2),
-            judge(says.format("least"), known["least"], above=0.3, main=False),
+            check_claim(says.format("most"), known["most"], above=0.3),
+            check_claim("corruption accuracy follows ECE over all networks", corrupted, above=0.05),
+            check_claim(
+                "out-of-distribution AUROC says little about ECE over all networks", outside, below=0.2, above=-0.2
+            ),
+            check_claim(says.format("least"), known["least"], above=0.3, main=False),
         ]
         numbers = [x for x in numbers if x.networks]
         return claims, first["most"] + first["least"] + numbers, pictures

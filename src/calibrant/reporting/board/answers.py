@@ -56,16 +56,16 @@ def answer_questions(
         *_by_size(models, first, draws, settings),
         *_by_confidence(models, measured, draws, settings),
     ]
-    raw = np.array([effect[1].p_value for one in asked for effect in one.effects])
+    raw = np.array([effect[1].p_value for question in asked for effect in question.effects])
     corrected = iter(holm(raw))
     return tuple(
         BoardAnswer(
-            question=one.question,
-            how=one.how,
-            members=one.members,
-            effects=tuple(_effect(*effect, float(next(corrected)), settings.level) for effect in one.effects),
+            question=question.question,
+            how=question.how,
+            members=question.members,
+            effects=tuple(_effect(*effect, float(next(corrected)), settings.level) for effect in question.effects),
         )
-        for one in asked
+        for question in asked
     )
 
 
@@ -95,11 +95,11 @@ def _by_ending(
     models: Sequence[str], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
 ) -> list[_Question]:
     number, asked = {name: i for i, name in enumerate(models)}, []
-    for one in pairs_by_ending(_names_ranked(models, measured)):
-        pairs = [_Family((number[a], number[b]), (-1.0, 1.0)) for a, b in one.pairs]
-        how = f"with -{one.ending} minus without it, mean over pairs, each on its common answers"
-        members = tuple(f"{b} minus {a}" for a, b in one.pairs)
-        asked.append(_Question(one.question, how, members, _compare(pairs, measured, draws, settings)))
+    for named in pairs_by_ending(_names_ranked(models, measured)):
+        pairs = [_Family((number[a], number[b]), (-1.0, 1.0)) for a, b in named.pairs]
+        how = f"with -{named.ending} minus without it, mean over pairs, each on its common answers"
+        members = tuple(f"{b} minus {a}" for a, b in named.pairs)
+        asked.append(_Question(named.question, how, members, _compare(pairs, measured, draws, settings)))
     return asked
 
 
@@ -124,7 +124,9 @@ def _compare(
     families: Sequence[_Family], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
 ) -> tuple[tuple[str, Contrast, Array], ...]:
     """The mean of a weighted sum over families, for each measure; a family without all its values is left out."""
-    before, after = (_on_common(one, families) for one in (measured.answers["before"], measured.answers["after"]))
+    before, after = (
+        _on_common(answers, families) for answers in (measured.answers["before"], measured.answers["after"])
+    )
     noise: dict[str, ModelNoise] = {}
     for name, values in _measure(before, draws, settings, MEASURES).items():
         noise[name] = values
@@ -151,7 +153,7 @@ def _on_common(answers: Answers, families: Sequence[_Family]) -> Answers:
     """The members of all families one after another, each with the questions that its whole family has."""
     members = [i for family in families for i in family.members]
     common = [answers.used[list(family.members)].all(axis=0) for family in families for _ in family.members]
-    return Answers(answers.confidence[members], answers.hits[members], np.array(common))
+    return Answers(answers.confidence[members], answers.correct[members], np.array(common))
 
 
 def _by_confidence(
@@ -161,8 +163,8 @@ def _by_confidence(
     columns = list(measured)
     if len(columns) < 2:
         return []
-    common = np.logical_and.reduce([one.answers["before"].used for one in measured.values()])
-    repaired = np.logical_and.reduce([one.answers["after"].used for one in measured.values()])
+    common = np.logical_and.reduce([column.answers["before"].used for column in measured.values()])
+    repaired = np.logical_and.reduce([column.answers["after"].used for column in measured.values()])
     able = np.flatnonzero(repaired.sum(axis=1) >= FEWEST_ROWS)
     if not len(able):
         return []
@@ -196,7 +198,7 @@ def _by_confidence(
 
 def _some(answers: Answers, models: Ints, used: Bools) -> Answers:
     """Some models on some of their answers."""
-    return Answers(answers.confidence[models], answers.hits[models], used[models])
+    return Answers(answers.confidence[models], answers.correct[models], used[models])
 
 
 def _measure(

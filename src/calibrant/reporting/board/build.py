@@ -105,7 +105,7 @@ def board(
         model_column=model,
         group_column=group,
         questions=table.questions,
-        rows=sum(one.rows for one in table.counts[columns[0]]),
+        rows=sum(model_counts.rows for model_counts in table.counts[columns[0]]),
         policy=table.policy,
         settings=settings,
         boards=tuple(_one_board(table, column, measured[column], draws, settings) for column in columns),
@@ -211,17 +211,17 @@ def _facts(ranking: Ranking) -> RankingFacts:
         groups=ranking.groups,
         told_apart=ranking.told_apart,
         critical=ranking.critical,
-        worse=tuple("".join("1" if one else "0" for one in line) for line in ranking.worse),
+        worse=tuple("".join("1" if is_worse else "0" for is_worse in line) for line in ranking.worse),
     )
 
 
 def _bins(answers: Answers, i: int, bins: int) -> tuple[BoardBin, ...]:
     """The filled bins of one model."""
     rows = np.flatnonzero(answers.used[i])
-    scores, hits = answers.confidence[i, rows], answers.hits[i, rows]
+    scores, correct = answers.confidence[i, rows], answers.correct[i, rows]
     bin_of, edges = bins_of_scores(scores, bins), equal_width_edges(bins)
     counts, says, right = (
-        np.bincount(bin_of, weights, minlength=bins) for weights in (np.ones(len(rows)), scores, hits.astype(float))
+        np.bincount(bin_of, weights, minlength=bins) for weights in (np.ones(len(rows)), scores, correct.astype(float))
     )
     return tuple(
         BoardBin(
@@ -249,14 +249,14 @@ def _groups(
             rows = np.flatnonzero(answers.used[i] & inside)
             if len(rows) < FEWEST_IN_GROUP:
                 continue
-            scores, hits = answers.confidence[i, rows], answers.hits[i, rows].astype(np.float64)
+            scores, correct = answers.confidence[i, rows], answers.correct[i, rows].astype(np.float64)
             by_model[i][name] = {}
             for measure in GROUP_MEASURES:
-                value, one = _influence_of(measure, scores, hits, rows, draws.n, settings.bins)
+                value, row_influence = _influence_of(measure, scores, correct, rows, draws.n, settings.bins)
                 by_model[i][name][measure] = value
                 if np.isfinite(value):
                     values[measure].append(value)
-                    influence[measure] += one
+                    influence[measure] += row_influence
         means = {}
         for measure, some in values.items():
             if some:
@@ -266,15 +266,15 @@ def _groups(
     return tuple(averages), by_model
 
 
-def _influence_of(measure: str, scores: Array, hits: Array, rows: Ints, n: int, bins: int) -> tuple[float, Array]:
+def _influence_of(measure: str, scores: Array, correct: Array, rows: Ints, n: int, bins: int) -> tuple[float, Array]:
     if measure == "accuracy":
-        return accuracy(scores, hits, rows, n)
+        return accuracy(scores, correct, rows, n)
     if measure == "auroc_correct":
-        return auroc(scores, hits, rows, n)
+        return auroc(scores, correct, rows, n)
     if measure == "gap":
-        value, influence = gap_influence(scores - hits, np.zeros(len(rows), dtype=np.int64), rows, n, 1)
+        value, influence = gap_influence(scores - correct, np.zeros(len(rows), dtype=np.int64), rows, n, 1)
         return float(value[0]), influence[0]
-    value, influence = gap_influence(scores - hits, bins_of_scores(scores, bins), rows, n, bins)
+    value, influence = gap_influence(scores - correct, bins_of_scores(scores, bins), rows, n, bins)
     return float(np.abs(value).sum()), straight_influence(value, influence)
 
 
@@ -295,7 +295,7 @@ def _transfers(
             )
         )
     transfers.append(between_models(before, measured.maps, judged, table.models, draws, **options))
-    return tuple(one for one in transfers if np.isfinite(one.other))
+    return tuple(transfer for transfer in transfers if np.isfinite(transfer.other))
 
 
 def _reason(counts: ConfidenceCounts, used: int) -> str | None:
@@ -306,21 +306,21 @@ def _reason(counts: ConfidenceCounts, used: int) -> str | None:
 
 
 def _notes(column: str, models: Sequence[str], counts: Sequence[ConfidenceCounts]) -> list[str]:
-    """What was strange in one column of confidences, counted."""
-    rows = sum(one.rows for one in counts)
+    """Notes on one column of confidences: missing ones, and values outside [0, 1]."""
+    rows = sum(c.rows for c in counts)
     notes = []
-    for what, number in (
-        ("have no confidence", [one.missing for one in counts]),
-        ("have a confidence above 1", [one.above for one in counts]),
-        ("have a confidence below 0", [one.below for one in counts]),
+    for problem, number in (
+        ("have no confidence", [c.missing for c in counts]),
+        ("have a confidence above 1", [c.above for c in counts]),
+        ("have a confidence below 0", [c.below for c in counts]),
     ):
         if sum(number):
             some = [i for i in np.argsort(number)[::-1] if number[i]]
             most = fmt.list_words([f"{models[i]} {number[i]:,}" for i in some], most=3)
-            notes.append(f"{column}: {sum(number):,} of {rows:,} answers {what} ({most}).")
-    if silent := [models[i] for i, one in enumerate(counts) if not one.used]:
+            notes.append(f"{column}: {sum(number):,} of {rows:,} answers {problem} ({most}).")
+    if silent := [models[i] for i, c in enumerate(counts) if not c.used]:
         notes.append(f"{column}: not ranked, because no answer has a confidence: {fmt.list_words(silent, most=12)}.")
-    if few := [one.distinct for one in counts if 0 < one.distinct < FEW_VALUES]:
+    if few := [c.distinct for c in counts if 0 < c.distinct < FEW_VALUES]:
         notes.append(
             f"{column}: {fmt.count(len(few), 'model')} of {len(models)} use fewer than {FEW_VALUES} different values "
             f"(median {int(np.median(few))}): a step of one value can move a share answered by much."

@@ -23,11 +23,21 @@ def csv(board: Board) -> str:
         ["confidence", "repair", "model", "rows", "used", "missing", "above", "below", "distinct", "says"]
         + [f"{measure}{part}" for measure in MEASURES for part in parts]
     )
-    for one in board.boards:
+    for column_board in board.boards:
         for state in STATES:
-            for m in one.models:
+            for m in column_board.models:
                 c = m.counts
-                cells = [one.confidence, state, m.name, c.rows, c.used, c.missing, c.above, c.below, c.distinct]
+                cells = [
+                    column_board.confidence,
+                    state,
+                    m.name,
+                    c.rows,
+                    c.used,
+                    c.missing,
+                    c.above,
+                    c.below,
+                    c.distinct,
+                ]
                 scores = [m.scores[state][measure] for measure in MEASURES]
                 writer.writerow([*cells, _number(m.says), *(cell for score in scores for cell in _cells(score))])
     return out.getvalue()
@@ -45,8 +55,8 @@ def _number(number: float) -> str:
 def markdown(board: Board) -> str:
     parts = [f"# {escape(board.title)}", f"**{escape(say.headline(board))}**", escape(" ".join(say.lead(board)))]
     parts += [f"- {escape(note)}" for note in board.notes]
-    for one in board.boards:
-        parts += _ranking(board, one)
+    for column_board in board.boards:
+        parts += _ranking(board, column_board)
     parts += _answers(board) + _groups(board) + _transfers(board)
     parts += ["## How", "\n".join(f"- {escape(line)}" for line in say.method_sentences(board))]
     parts.append(
@@ -113,7 +123,7 @@ def _groups(board: Board) -> list[str]:
 def _transfers(board: Board) -> list[str]:
     if not board.transfers:
         return []
-    lines = [f"- {say.transfer_sentence(one, board.group_column or 'group')}" for one in board.transfers]
+    lines = [f"- {say.transfer_sentence(transfer, board.group_column or 'group')}" for transfer in board.transfers]
     return ["## Does a repair carry over?", "\n".join(lines)]
 
 

@@ -45,8 +45,8 @@ class SizeFamily:
         """Weights of the models in the slope of a straight line over doublings of the size."""
         x = [math.log2(size) for size in self.sizes]
         centre = sum(x) / len(x)
-        total = sum((one - centre) ** 2 for one in x)
-        return tuple((one - centre) / total for one in x)
+        total = sum((doublings - centre) ** 2 for doublings in x)
+        return tuple((doublings - centre) / total for doublings in x)
 
 
 def pairs_by_ending(models: Sequence[str]) -> list[NamePairs]:

@@ -46,7 +46,7 @@ def page(board: Board) -> str:
         measures=MEASURES,
         group_columns=GROUP_COLUMNS,
         groups=sorted(board.boards[0].groups, key=lambda g: -g.means["ece"].value if "ece" in g.means else 0.0),
-        transfers=[one for one in board.transfers if len(one.names) <= MOST_HEAT],
+        transfers=[transfer for transfer in board.transfers if len(transfer.names) <= MOST_HEAT],
         headline=say.headline(board),
         lead=say.lead(board),
         methods=say.method_sentences(board),
@@ -68,7 +68,7 @@ def page_data(board: Board) -> dict[str, Any]:
         "measures": measures,
         "group": board.group_column,
         "groupColumns": [{"title": say.title_of(x, board), "share": x in say.SHARES} for x in GROUP_COLUMNS],
-        "boards": [_board_data(one) for one in board.boards],
+        "boards": [_board_data(column_board) for column_board in board.boards],
     }
 
 

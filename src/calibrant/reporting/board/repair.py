@@ -37,20 +37,20 @@ def repair(
     after, maps = np.full(answers.confidence.shape, np.nan), []
     for i in range(len(after)):
         rows = np.flatnonzero(answers.used[i] & ~judged)
-        maps.append(fit_map(answers.confidence[i, rows], answers.hits[i, rows], calibrator))
+        maps.append(fit_map(answers.confidence[i, rows], answers.correct[i, rows], calibrator))
         rows = np.flatnonzero(answers.used[i] & judged)
         if maps[-1] is not None:
             after[i, rows] = map_values(maps[-1], answers.confidence[i, rows])
         if on_model:
             on_model(1)
-    return RepairedAnswers(Answers(after, answers.hits, ~np.isnan(after)), tuple(maps))
+    return RepairedAnswers(Answers(after, answers.correct, ~np.isnan(after)), tuple(maps))
 
 
-def fit_map(scores: Array, hits: Array | Bools, calibrator: str) -> Map | None:
+def fit_map(scores: Array, correct: Array | Bools, calibrator: str) -> Map | None:
     """A map of confidences; None with fewer than two answers."""
     if len(scores) < LEAST_ROWS:
         return None
-    return fit(Predictions.from_confidence(scores, np.asarray(hits).astype(np.int64)), calibrator)
+    return fit(Predictions.from_confidence(scores, np.asarray(correct).astype(np.int64)), calibrator)
 
 
 def map_values(fitted: Map, scores: Array) -> Array:

@@ -37,8 +37,8 @@ def render(board: Board) -> list[RenderableType]:
     parts += [Text(f"- {note}") for note in board.notes]
     for answer in board.answers:
         parts += [Text(f"\n{answer.question}", style="bold"), Text(answer.how, style="dim"), _effects(answer, board)]
-    for one in board.transfers:
-        parts.append(Text(f"\n{say.transfer_sentence(one, board.group_column or 'group')}"))
+    for transfer in board.transfers:
+        parts.append(Text(f"\n{say.transfer_sentence(transfer, board.group_column or 'group')}"))
     return parts
 
 

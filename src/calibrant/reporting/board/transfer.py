@@ -30,7 +30,7 @@ class _Part:
     def __init__(self, answers: Answers, model: int, rows: Ints) -> None:
         self.rows = rows
         self.scores = answers.confidence[model, rows]
-        self.hits = answers.hits[model, rows].astype(np.float64)
+        self.correct = answers.correct[model, rows].astype(np.float64)
 
 
 @dataclass
@@ -45,13 +45,13 @@ class _Mean:
 
     def add(self, scores: Array, part: _Part) -> float:
         """One more calibration error, of these scores of a part; its value."""
-        hits, rows = part.hits, part.rows
+        correct, rows = part.correct, part.rows
         bin_of = bins_of_scores(scores, self.bins)
-        value = np.bincount(bin_of, scores - hits, minlength=self.bins) / len(rows)
+        value = np.bincount(bin_of, scores - correct, minlength=self.bins) / len(rows)
         ece, sign = float(np.abs(value).sum()), np.sign(value)
         if self.influence is None:
             self.influence = np.zeros(self.n)
-        self.influence[rows] += (sign[bin_of] * (scores - hits) - ece) * (self.n / len(rows))
+        self.influence[rows] += (sign[bin_of] * (scores - correct) - ece) * (self.n / len(rows))
         self.total, self.count = self.total + ece, self.count + 1
         return ece
 
@@ -92,7 +92,7 @@ def between_groups(
                 pooled.add(scores, test[g])
         for learned in able:
             train = _Part(answers, i, parts[learned][0])
-            fitted = fit_map(train.scores, train.hits, calibrator)
+            fitted = fit_map(train.scores, train.correct, calibrator)
             for g, scores in _map_parts(fitted, test).items() if fitted is not None else ():
                 ece = (own if g == learned else other).add(scores, test[g])
                 sums[learned, g] += ece
@@ -121,7 +121,9 @@ def between_models(
     matrix = np.full((models, models), np.nan)
     lower = 0
     able = [
-        (i, one) for i, one in enumerate(own_maps) if one is not None and (answers.used[i] & judged).sum() >= FEWEST
+        (i, own_map)
+        for i, own_map in enumerate(own_maps)
+        if own_map is not None and (answers.used[i] & judged).sum() >= FEWEST
     ]
     for i, _ in able:
         test = _Part(answers, i, np.flatnonzero(answers.used[i] & judged))
@@ -171,6 +173,6 @@ def _split(answers: Answers, model: int, judged: Bools, inside: Bools) -> tuple[
 
 def _map_parts(fitted: Map, parts: Mapping[int, _Part]) -> dict[int, Array]:
     """The scores of all parts by one map, which is applied once."""
-    after = map_values(fitted, np.concatenate([one.scores for one in parts.values()]))
-    ends = np.cumsum([len(one.rows) for one in parts.values()])[:-1]
+    after = map_values(fitted, np.concatenate([part.scores for part in parts.values()]))
+    ends = np.cumsum([len(part.rows) for part in parts.values()])[:-1]
     return dict(zip(parts, np.split(after, ends), strict=True))

@@ -25,7 +25,7 @@ def number(
     )
 
 
-def judge(
+def check_claim(
     says: str, numbers: list[Number], *, below: float = np.inf, above: float = -np.inf, main: bool = True
 ) -> Claim:
     """Whether numbers lie between two bounds: the claim agrees if all intervals do, differs if one lies outside."""
