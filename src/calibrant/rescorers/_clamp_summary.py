@@ -32,7 +32,7 @@ def summarise(
 ) -> ClampReport:
     """The report of the best of these fits."""
     z, labels, count = passes.zero.logits, passes.zero.labels, passes.count
-    judged = None if held_out is None else judge(passes, best.point, held_out)
+    judged = None if held_out is None else compare_held_out(passes, best.point, held_out)
     row, point = row_of(best), best.point
     alone = Objective(row.gamma, 0.0, options.norm, True).point(passes.zero)
     return ClampReport(
@@ -54,12 +54,12 @@ def summarise(
         diagnosis=diagnosis(options, row, best) + ("" if judged is None else f" {judged.words}"),
         options={key: list(v) if isinstance(v, tuple) else v for key, v in asdict(options).items()},
         rows=tuple(row_of(fit) for fit in fits) if len(fits) > 1 else (),
-        held_out=tuple(one for fit in fits for one in fit.held_out),
+        held_out=tuple(losses for fit in fits for losses in fit.held_out),
         judged=judged,
     )
 
 
-def judge(passes: Passes, point: Point, held_out: Loader) -> ClampComparison:
+def compare_held_out(passes: Passes, point: Point, held_out: Loader) -> ClampComparison:
     """The clamp against plain temperature scaling (cross-entropy, no perturbation): two passes over held-out rows."""
     T = best_temperature(passes.zero.logits, passes.zero.labels, 0.0)
     clamped, plain = passes.look(point.delta, held_out), passes.look(passes.zero.delta, held_out)
