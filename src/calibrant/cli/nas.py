@@ -59,7 +59,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show one network: its cell, index, parameters, FLOPs, class, and its numbers in the table."""
-    from calibrant.core.files import write_whole
+    from calibrant.core.files import write_text
     from calibrant.core.nats import BEST
     from calibrant.nas import spaces
     from calibrant.nas.pictures import cell_svg, cell_text, size_text
@@ -70,7 +70,7 @@ def show(
     facts = _network_facts(chosen_space, text, classes, size)
     facts["rows"] = _numbers(chosen_space, text, table)
     if svg is not None:
-        write_whole(svg, lambda stream: stream.write(cell_svg(cell).encode()))
+        write_text(svg, cell_svg(cell))
     if as_json:
         return print_json(facts)
     typer.echo(f"{text}\n")

@@ -45,6 +45,11 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         raise _unwritable(path, number) from error
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write text in UTF-8, as `write_whole` does."""
+    write_whole(path, lambda stream: stream.write(text.encode()))
+
+
 def check_place(path: str | Path) -> None:
     """Refuse a path that is a folder, a socket or the like, before the work whose result would be written there."""
     try:

@@ -2,15 +2,16 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from calibrant.core.errors import InputError
 
+T = TypeVar("T")
 NOT_IN_JSON = {"json": False}  # metadata of a field that `plain` leaves out
 
 
@@ -76,6 +77,26 @@ def read_json(path: str | Path, *, expected: str, fix: str) -> Any:
         return parse_json(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # of JSON, or of its encoding
         raise InputError(str(path), expected=f"{expected}, in JSON", got="something else", fix=fix) from error
+
+
+def load_json(path: str | Path, build: Callable[[Any], T], *, expected: str, fix: str) -> T:
+    """The value that `build` makes of the JSON in a file; its errors name the file."""
+    document = read_json(path, expected=expected, fix=fix)
+    try:
+        return build(document)
+    except InputError as error:
+        raise InputError.inside(str(path), error) from None
+
+
+def load_state(path: str | Path, parse: Callable[[str], T], *, expected: str) -> T:
+    """The value that `parse` makes of the text in a file that `save` wrote; its errors name the file."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(str(path), expected=expected, got="no such file", fix="check the path")
+    try:
+        return parse(file.read_text(encoding="utf-8", errors="replace"))
+    except InputError as error:
+        raise InputError.inside(str(path), error) from None
 
 
 def parse_json(text: str) -> Any:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.json import plain, read_json, read_typed, whole
+from calibrant.core.files import write_text
+from calibrant.core.json import load_json, plain, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
@@ -124,10 +125,7 @@ class Decision:
             )
 
     def save(self, path: str | Path) -> None:
-        from calibrant.core.files import write_whole
-
-        text = json.dumps(self.to_dict(), allow_nan=False)
-        write_whole(path, lambda stream: stream.write(text.encode()))
+        write_text(path, json.dumps(self.to_dict(), allow_nan=False))
 
     def __repr__(self) -> str:
         return f"Decision({self.aim}: {self.words})"
@@ -148,17 +146,13 @@ def _is_decision(state: Any) -> bool:
 
 def load_decision(path: str | Path) -> Decision:
     """A decision from the JSON file that `Decision.save` or `calibrant decide` wrote."""
-    state = read_json(path, expected="a decision written by calibrant decide", fix="decide again")
-    try:
-        return Decision.from_dict(state)
-    except InputError as error:
-        raise InputError.inside(str(path), error) from None
+    return load_json(path, Decision.from_dict, expected="a decision written by calibrant decide", fix="decide again")
 
 
 def load_map_or_decision(path: str | Path) -> Map | Decision:
     """What is in a JSON file: a map, or a decision with its map."""
-    state = read_json(path, expected="a map written by calibrant fit", fix="fit it again")
-    try:
+
+    def build(state: Any) -> Map | Decision:
         return Decision.from_dict(state) if _is_decision(state) else Map.from_dict(state)
-    except InputError as error:
-        raise InputError.inside(str(path), error) from None
+
+    return load_json(path, build, expected="a map written by calibrant fit", fix="fit it again")

@@ -10,7 +10,8 @@ import numpy as np
 from calibrant.core.arrays import Array, Ints, rows_of
 from calibrant.core.config.convert import read_value
 from calibrant.core.errors import InputError, unknown_name, visible
-from calibrant.core.json import parse_state, plain, read_typed, whole
+from calibrant.core.files import write_text
+from calibrant.core.json import load_state, parse_state, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
@@ -239,19 +240,11 @@ class Watch:
             return watch
 
     def save(self, path: str | Path) -> None:
-        from calibrant.core.files import write_whole
-
-        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+        write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> "Watch":
-        file = Path(path)
-        if not file.is_file():
-            raise InputError(str(path), expected="a saved watch", got="no such file", fix="check the path")
-        try:
-            return cls.from_json(file.read_text(encoding="utf-8", errors="replace"))
-        except InputError as error:
-            raise InputError.inside(str(path), error) from None
+        return load_state(path, cls.from_json, expected="a saved watch")
 
     # -- private --------------------------------------------------------------------------------
 

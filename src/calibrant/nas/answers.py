@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError, visible
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text
 from calibrant.core.text.number_format import wrap
 from calibrant.figures import CATALOGUE, TableFigure
 from calibrant.nas import questions
@@ -48,7 +48,7 @@ def answer_all(table: "pl.DataFrame", specs: Sequence[str] | None = None) -> lis
 
 def save_page(answers: Sequence[Answer], table: "pl.DataFrame", out: str | Path, *, about: str = "") -> None:
     text = page(answers, table, about)
-    write_whole(out, lambda stream: stream.write(text.encode()))
+    write_text(out, text)
 
 
 def page(answers: Sequence[Answer], table: "pl.DataFrame", about: str = "") -> str:
@@ -83,7 +83,7 @@ def markdown(answers: Sequence[Answer], out: str | Path) -> None:
         )
     head, rest = before.split(MARKERS[0], 1)
     text = head + MARKERS[0] + "\n" + block(answers) + "\n" + MARKERS[1] + rest.partition(MARKERS[1])[2]
-    write_whole(file, lambda stream: stream.write(text.encode()))
+    write_text(file, text)
 
 
 def block(answers: Sequence[Answer]) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 from calibrant.core.config.convert import build
 from calibrant.core.config.toml import Table, show_value
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text, write_whole
 from calibrant.core.json import read_json, whole
 from calibrant.rescorers._clamp_report import ClampReport
 
@@ -40,9 +40,8 @@ def save_clamp(clamp: Clamp, folder: str | Path) -> None:
         "T": float(clamp.T),
         "report": None if clamp.report is None else asdict(clamp.report),
     }
-    text = json.dumps(facts, indent=2).encode()
     write_whole(Path(folder) / TENSORS, lambda stream: stream.write(tensors))
-    write_whole(Path(folder) / FACTS, lambda stream: stream.write(text))
+    write_text(Path(folder) / FACTS, json.dumps(facts, indent=2))
 
 
 def load_clamp(folder: Path) -> Clamp:

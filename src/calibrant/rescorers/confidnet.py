@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from calibrant.core.arrays import Array
 from calibrant.core.config.convert import from_json
 from calibrant.core.errors import InputError
-from calibrant.core.files import check_place, write_whole
+from calibrant.core.files import check_place, write_text
 from calibrant.core.json import read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
@@ -177,7 +177,7 @@ class FittedConfidNet(nn.Module):
         tensors |= {} if self.clone is None else checkpoint.name_tensors("clone", self.clone.state_dict())
         facts = {"calibrant_confidnet": 1, **self.facts}
         checkpoint.save(folder / WEIGHTS, tensors, facts)
-        write_whole(folder / FACTS, lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
+        write_text(folder / FACTS, json.dumps(facts, indent=2))
 
     @classmethod
     def load(cls, folder: str | Path, network: nn.Module) -> "FittedConfidNet":

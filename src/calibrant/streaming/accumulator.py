@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +12,8 @@ from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Bins
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
-from calibrant.core.json import plain, whole
+from calibrant.core.files import write_text
+from calibrant.core.json import load_state, plain, whole
 from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
@@ -319,20 +321,12 @@ class Accumulator(TableResult):
             return a
 
     def save(self, path: str | Path) -> None:
-        from calibrant.core.files import write_whole
-
-        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+        write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path, *, own: Sequence[str] = ()) -> "Accumulator":
         """Load a file that `save` wrote; `own` as for `from_json`."""
-        file = Path(path)
-        if not file.is_file():
-            raise InputError(str(path), expected="a saved accumulator", got="no such file", fix="check the path")
-        try:
-            return cls.from_json(file.read_text(encoding="utf-8", errors="replace"), own=own)
-        except InputError as error:
-            raise InputError.inside(str(path), error) from None
+        return load_state(path, partial(cls.from_json, own=own), expected="a saved accumulator")
 
     # -- private --------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from calibrant.core.arrays import rows_of
 from calibrant.core.errors import InputError, visible
-from calibrant.core.json import parse_state, plain, read_typed, whole
+from calibrant.core.files import write_text
+from calibrant.core.json import load_state, parse_state, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text.notebook import Table, TableResult
@@ -205,19 +207,11 @@ class Accumulators(TableResult):
             return accumulators
 
     def save(self, path: str | Path) -> None:
-        from calibrant.core.files import write_whole
-
-        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+        write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path, *, own: Sequence[str] = ()) -> "Accumulators":
-        file = Path(path)
-        if not file.is_file():
-            raise InputError(str(path), expected="saved accumulators", got="no such file", fix="check the path")
-        try:
-            return cls.from_json(file.read_text(encoding="utf-8", errors="replace"), own=own)
-        except InputError as error:
-            raise InputError.inside(str(path), error) from None
+        return load_state(path, partial(cls.from_json, own=own), expected="saved accumulators")
 
     def _same_task(self, task: Task | None) -> None:
         """All keys have one task: measures of different tasks are not comparable."""

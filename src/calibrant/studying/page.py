@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring import measure_format as mf
@@ -34,7 +34,7 @@ class CellOfTable:
 
 def save_page(study: Study, out: str | Path) -> None:
     text = page(study)
-    write_whole(out, lambda stream: stream.write(text.encode()))
+    write_text(out, text)
 
 
 def page(study: Study) -> str:

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from calibrant.core.config.convert import from_json
 from calibrant.core.errors import DamagedFileError, InputError
-from calibrant.core.files import fault_point, write_whole
+from calibrant.core.files import fault_point, write_text, write_whole
 from calibrant.core.io.tables import read_table
 from calibrant.core.json import parse_json
 from calibrant.studying.job import Outcome, Row
@@ -141,7 +141,7 @@ class Journal:
         if failed:
             text = "".join(json.dumps(vars(o)) + "\n" for o in failed)
             place = self.store.folder / "failed" / f"{failed[0].key}-{len(failed)}.jsonl"
-            write_whole(place, lambda stream: stream.write(text.encode()))
+            write_text(place, text)
         self.file.unlink()
 
 

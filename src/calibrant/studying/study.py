@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.cached_property import cached_property
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text, write_whole
 from calibrant.core.json import read_json, read_typed, whole
 from calibrant.core.lock import lock_folder
 from calibrant.studying.engine import StudyProgress, run_jobs
@@ -213,7 +213,7 @@ def open_plan(
     text = file.read_bytes()
     write_whole(folder / "plan.toml", lambda stream: stream.write(text))
     facts = {"version": VERSION, "title": study_plan.title, "scale": scale, "store": _relative(place, folder)}
-    write_whole(folder / "study.json", lambda stream: stream.write(json.dumps(facts, indent=2).encode()))
+    write_text(folder / "study.json", json.dumps(facts, indent=2))
     return Study(folder, study_plan, Store(place), unused)
 
 

@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text, write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.number_format import wrap
 from calibrant.measuring import measure_format as mf
@@ -42,7 +42,7 @@ def render_text(text: str, out: Path | None) -> str:
     """The text itself, or where it was written."""
     if out is None:
         return text
-    write_whole(out, lambda stream: stream.write(f"{text}\n".encode()))
+    write_text(out, f"{text}\n")
     return f"Written to {out}."
 
 

@@ -12,7 +12,7 @@ from calibrant.core.config import code_trust
 from calibrant.core.config.convert import build as build_facts
 from calibrant.core.config.toml import Table, show_value
 from calibrant.core.errors import InputError
-from calibrant.core.files import read_regular, write_whole
+from calibrant.core.files import read_regular, write_text, write_whole
 from calibrant.core.json import read_json, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.torch import checkpoint
@@ -165,7 +165,7 @@ class Run:
         code_trust.remember(
             file, json.loads(text), name_entries(self.recipe)
         )  # our own training: it may be opened again
-        write_whole(file, lambda stream: stream.write(text.encode()))
+        write_text(file, text)
 
 
 def open_run(folder: str | Path) -> Run:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text
 
 PYTHON_FILE = re.compile(r"[^*=,]*\.py(?!\w)", re.IGNORECASE)  # wherever it stands: as a name, an option, in a sum
 CALL = re.compile(r"[A-Za-z_][\w.]*(\?.*)?", re.DOTALL)  # options of a catalogue hold a `=` before any `?`
@@ -103,7 +103,7 @@ def remember(file: str | Path, content: Any, specs: Specs) -> None:
     """Allow what this content names; a file that names no code needs no permission."""
     if runs := _runs(specs):
         note = json.dumps({"file": os.path.abspath(file), "would": list(runs.values())}, indent=2)
-        write_whole(_record(content, specs), lambda stream: stream.write(note.encode()))
+        write_text(_record(content, specs), note)
 
 
 def folder() -> Path:

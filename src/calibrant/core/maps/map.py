@@ -13,7 +13,8 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.convert import from_json, read_value
 from calibrant.core.errors import InputError, LeakWarning
-from calibrant.core.json import plain, read_json, read_typed, whole
+from calibrant.core.files import write_text
+from calibrant.core.json import load_json, plain, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
@@ -193,9 +194,7 @@ class Map:
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def save(self, path: str | Path) -> None:
-        from calibrant.core.files import write_whole
-
-        write_whole(path, lambda stream: stream.write(self.to_json().encode()))
+        write_text(path, self.to_json())
 
     # -- elsewhere ------------------------------------------------------------------------------
 
@@ -232,11 +231,7 @@ def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predi
 
 def load_map(path: str | Path) -> Map:
     """A map from the JSON file that `Map.save` or `calibrant fit` wrote."""
-    state = read_json(path, expected="a map written by calibrant fit", fix="fit it again")
-    try:
-        return Map.from_dict(state)
-    except InputError as error:
-        raise InputError.inside(str(path), error) from None
+    return load_json(path, Map.from_dict, expected="a map written by calibrant fit", fix="fit it again")
 
 
 HIGHEST = 2.0  # no curve says more: values are probabilities, perhaps a little beyond one

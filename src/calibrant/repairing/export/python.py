@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Floats
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text
 from calibrant.core.maps.export_check import (
     ExportedFile,
     check_exportable,
@@ -43,7 +43,7 @@ def to_python(m: Map, path: str | Path) -> ExportedFile:
     logits = trial_logits(m)
     step = min(max(1, len(logits) * m.k**2 // TRIAL_WORK), len(logits) // LEAST_ROWS)
     differences = compare_outputs(m, *_try_rows(m, room["calibrate"], logits[::step]), "python")
-    write_whole(path, lambda stream: stream.write(text.encode()))
+    write_text(path, text)
     return ExportedFile(Path(path), "python", *differences)
 
 
@@ -78,7 +78,7 @@ def decision_to_python(d: Decision, path: str | Path) -> ExportedFile:
     p, probs = _try_rows(d.map, calibrate, logits)
     differences = compare_outputs(d.map, p, probs, "python")
     compare_decisions(d, p, decisions, "python")
-    write_whole(path, lambda stream: stream.write(text.encode()))
+    write_text(path, text)
     return ExportedFile(Path(path), "python", *differences)
 
 
