@@ -4,6 +4,7 @@ import textwrap
 from typing import Any
 
 from calibrant.app.draw import asset
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import visible
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET
@@ -52,6 +53,6 @@ def _diagrams(m: Model, bins: int) -> list[dict[str, Any]]:
 
 def _diagram(t: CalibratorTrial, bins: int) -> dict[str, Any]:
     assert t.curve is not None
-    ece = next(value for name, value in t.values.items() if name.partition(":")[0] == "ece")
+    ece = next(value for name, value in t.values.items() if name_of(name) == "ece")
     name = "uncalibrated" if t.calibrator == "identity" else t.calibrator
     return {"title": f"{name}: ECE {fmt.percent(ece)}", "bars": mini(t.curve, bins)}

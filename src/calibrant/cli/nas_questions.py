@@ -9,6 +9,7 @@ import typer
 
 from calibrant.cli._app import Json, bar, needs_train, print_json
 from calibrant.cli.nas import On, Tables, commands
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError, visible
 from calibrant.core.text.number_format import percent, wrap
 from calibrant.nas import spaces
@@ -133,7 +134,7 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
 
         results = search_live(folder, **options, data=data, on_progress=on_progress)
     goal, networks = options["goal"], read_networks([results.file])
-    space = options["space"].partition(":")[0]
+    space = name_of(options["space"])
     best = front(networks, space=space)
     if out is not None:
         draw_front(networks, out, space=space)

@@ -115,7 +115,7 @@ class Catalogue(Generic[T]):
 
     def make_named(self, spec: str) -> T:
         """An instance from a spec in a file, which may come from anybody: names of the catalogue only, never code."""
-        name = spec.partition(":")[0].strip()
+        name = name_of(spec)
         if name.endswith(".py"):
             raise InputError(
                 self.kind,
@@ -170,10 +170,22 @@ def spec_of(entry: Any) -> str:
         for field in dataclasses.fields(entry)
         if (value := getattr(entry, field.name)) != field.default
     ]
+    name = name_of(entry)
+    return f"{name}:{','.join(options)}" if options else name
+
+
+def name_of(entry: Any) -> str:
+    """The name of an entry or, of the text that makes it, the part in front of the options.
+
+    >>> from calibrant.measures.ece import ECE
+    >>> name_of(ECE(bins=30)), name_of("ece:bins=30")
+    ('ece', 'ece')
+    """
+    if isinstance(entry, str):
+        return entry.partition(":")[0].strip()
     module = type(entry).__module__
     own = module.removeprefix(USER_FILE) if module.startswith(USER_FILE) else module.rpartition(".")[2]
-    name = PLUGGED.get(type(entry), own)
-    return f"{name}:{','.join(options)}" if options else name
+    return PLUGGED.get(type(entry), own)
 
 
 def check_options(entry: Any) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from calibrant.core.arrays import Ints
+from calibrant.core.catalogue import name_of
 from calibrant.core.files import damage_error, read_bytes
 from calibrant.datasets._base import Bytes, Dataset, Part
 from calibrant.datasets._decode import Picture
-from calibrant.datasets._files import absence_error, first_file, name_of, place
+from calibrant.datasets._files import absence_error, first_file, place
 from calibrant.datasets._parquet import columns_of, files_of, images_of, labels_of
 from calibrant.datasets._unpickle import read_pickled
 

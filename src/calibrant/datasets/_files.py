@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.catalogue import spec_of
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError
 from calibrant.core.files import damage_error, read_bytes
 from calibrant.core.io import npz
@@ -24,10 +24,6 @@ def place(dataset: Dataset) -> Path:
         return Path(dataset.root).expanduser()
     data = os.environ.get("CALIBRANT_DATA")
     return (Path(data).expanduser() if data else cache_folder() / "data") / name_of(dataset)
-
-
-def name_of(dataset: Dataset) -> str:
-    return spec_of(dataset).partition(":")[0]
 
 
 def first_file(folders: Sequence[Path], names: Sequence[str]) -> Path | None:

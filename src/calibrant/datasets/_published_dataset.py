@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError
 from calibrant.datasets._base import Dataset, Part
-from calibrant.datasets._files import name_of, place
+from calibrant.datasets._files import place
 
 
 @dataclass(frozen=True)

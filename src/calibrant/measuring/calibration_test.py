@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.catalogue import name_of
 from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
@@ -253,7 +254,7 @@ def _of_measure(p: Predictions, what: What, resamples: int | None, seed: int) ->
         degrees_of_freedom=None,
         p_value=np.nan if reason else float(chance),
         method="simulated outcomes" if p.clusters is None else "simulated outcomes of clusters",
-        blind_to=BLIND.get(name.partition(":")[0], f"what {chosen.title[:1].lower()}{chosen.title[1:]} does not see"),
+        blind_to=BLIND.get(name_of(name), f"what {chosen.title[:1].lower()}{chosen.title[1:]} does not see"),
         n=p.n,
         k=p.k,
         reason=reason,

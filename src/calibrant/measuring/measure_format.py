@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from calibrant.core.catalogue import name_of
 from calibrant.core.text.number_format import UNDEFINED, apart
 from calibrant.measures import find
 
@@ -62,7 +63,7 @@ def _has_sign(measure: str) -> bool:
 def _measure(spec: str) -> object:
     """The class of a measure; None for other numbers, for instance a cost."""
     try:
-        return find(spec.partition(":")[0])
+        return find(name_of(spec))
     except ValueError:
         return None
 

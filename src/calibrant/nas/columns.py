@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from calibrant import corruptions, datasets
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.datasets import Part, Splits
@@ -94,7 +95,7 @@ def structure(space: str, arch: str, shape: Shape) -> Row:
     s = spaces.make(space)
     sizes = {"classes": shape.classes, "channels": shape.channels}
     return {
-        "space": space.partition(":")[0],
+        "space": name_of(space),
         "config": s.index(arch),
         "arch": arch,
         "unique": s.index(s.unique(arch)),
@@ -106,7 +107,7 @@ def structure(space: str, arch: str, shape: Shape) -> Row:
 
 def ood_for(data: str) -> tuple[str, ...]:
     """The out-of-distribution sets that are here and are not the data themselves."""
-    name = data.partition(":")[0]
+    name = name_of(data)
     columns = []
     for column, spec in OOD.items():
         if spec.partition("_")[0] == name.partition("_")[0]:

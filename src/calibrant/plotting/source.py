@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.core.catalogue import spec_of
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.formats import existing
 from calibrant.core.io.tables import read_table
@@ -44,7 +44,7 @@ def _of_states(
     figure: Figure, files: Mapping[str, Path], states: list[Path], load: Callable[[Path], Predictions]
 ) -> "Mapping[str, Predictions] | pl.DataFrame":
     """Rows that stand for the sums of accumulators, or the evidence of a watch."""
-    if spec_of(figure).partition(":")[0] == "watch_evidence":
+    if name_of(figure) == "watch_evidence":
         return evidence_table({name: Watch.load(file) for name, file in files.items()})
     if isinstance(figure, TableFigure):
         fix = "draw reliability of it, or watch_evidence of a watch"
@@ -82,14 +82,14 @@ def evidence_table(watches: Mapping[str, Watch]) -> "pl.DataFrame":
 
 def is_measured(figure: Figure) -> bool:
     """Whether the table of a figure can be measured from predictions."""
-    return spec_of(figure).partition(":")[0] in ("decomposition", "before_after")
+    return name_of(figure) in ("decomposition", "before_after")
 
 
 def measure_table(
     figure: Figure, models: Mapping[str, Predictions], *, resamples: int | None = None, seed: int = 0
 ) -> "pl.DataFrame":
     """The table of such a figure."""
-    if spec_of(figure).startswith("decomposition"):
+    if name_of(figure) == "decomposition":
         return _decomposition(models)
     return _before_after(models, resamples, seed)
 

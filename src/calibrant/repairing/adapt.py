@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from calibrant.calibrators import names as calibrator_names
 from calibrant.core.arrays import Array
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError
 from calibrant.core.json import plain
 from calibrant.core.maps.map import Map
@@ -199,7 +200,7 @@ def _refit(m: Map, fit_on: Predictions) -> Callable[[Predictions], Map] | None:
     """How the map is fitted on other rows: only a calibrator of the package, and only if these rows fitted it."""
     if m.fingerprint is None or m.groups is not None or m.fingerprint.share_seen(fit_on) < FITTED:
         return None
-    if any(part.partition(":")[0] not in calibrator_names() for part in m.calibrator.split("+")):
+    if any(name_of(part) not in calibrator_names() for part in m.calibrator.split("+")):
         return None
     chain = parse_chain(m.calibrator)
     return lambda rows: fit_chain(rows, chain)

@@ -12,11 +12,11 @@ from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.costs import CostRule, check_rule, cost_rule
-from calibrant.measures import ClassMeasure, make
+from calibrant.measures import BinOptions, ClassMeasure, make
 from calibrant.measuring.confidence_limits import affordable, find_limits
 from calibrant.measuring.paired_draws import CONFIDENCE, Draws
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
-from calibrant.reporting import contents_by_task, meanings, pictures, verdict
+from calibrant.reporting import contents_by_task, pictures, verdict
 from calibrant.reporting.base_rate import base_rate_notes
 from calibrant.reporting.calibration_state import assess
 from calibrant.reporting.calibrator_trials import RESAMPLES, Trials, calibrators_for, candidates, try_all
@@ -179,13 +179,14 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     ece, seed = options.ece, options.seed
     costs = None if options.rule is None else CostTable(options.rule)
     options.on_step(name)
-    draws = Draws.of(p, {spec: _resamples(p, spec, options) for spec in contents_by_task.specs(p.task, ece)}, seed)
+    specs = contents_by_task.specs(p.task, options.bins)
+    draws = Draws.of(p, {spec: _resamples(p, spec, options) for spec in specs}, seed)
     numbers = _numbers(p, draws, seed)
     trials = try_all(
         p,
         fit_on,
         options.calibrators,
-        ece=ece,
+        bins=options.bins,
         before=draws,
         keep_argmax=options.keep_argmax,
         resamples=options.resamples or _affordable(p, RESAMPLES),
@@ -235,7 +236,7 @@ def _numbers(p: Predictions, draws: Draws, seed: int) -> tuple[Number, ...]:
             known = draws.spreads.get(spec) if isinstance(chosen, ClassMeasure) else None
             limits = find_limits(chosen, p, tail=tail, seed=seed, draws=own, spread=known)
             low, high = limits.low, limits.high
-        mass = spec.endswith("scheme=mass")
+        mass = isinstance(chosen, BinOptions) and chosen.scheme == "mass"
         numbers.append(
             Number(
                 measure=spec,
@@ -245,7 +246,7 @@ def _numbers(p: Predictions, draws: Draws, seed: int) -> tuple[Number, ...]:
                 high=high,
                 better=fmt.BETTER[chosen.direction],
                 definition=chosen.definition_for(p),
-                meaning=meanings.meaning(spec, p.task),
+                meaning=chosen.explain(p.task),
             )
         )
     return tuple(numbers)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant import calibrators
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
@@ -25,7 +26,7 @@ from calibrant.repairing.choose import (
 from calibrant.repairing.cross_fit import choose_folds
 from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import FITTING, UNCALIBRATED, Ruling, Significant, decide
-from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.contents_by_task import ece_spec, mce_spec, refinement
 from calibrant.reporting.options import OnStep
 from calibrant.reporting.report import CalibratorTrial, Outcome
 
@@ -70,7 +71,7 @@ def try_all(
     fit_on: Predictions | None,
     calibrators: Sequence[str],
     *,
-    ece: str,
+    bins: int,
     before: Draws,
     keep_argmax: bool,
     resamples: int,
@@ -82,9 +83,10 @@ def try_all(
 
     The one to use is chosen on the fitting rows alone, so that the rows it is judged on have no part in it.
     """
+    ece = ece_spec(bins)
     measures = ("nll", "brier", ece, "accuracy", refinement(p.task))
     before = before.first(measures, resamples)
-    rows, judged, maps, seen = [_uncalibrated_trial(p, before, ece)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
+    rows, judged, maps, seen = [_uncalibrated_trial(p, before, bins)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
     if look:
         look(UNCALIBRATED, p)
     for name in with_identity(calibrators)[1:]:
@@ -98,7 +100,7 @@ def try_all(
         if fit_on is not None and m.fingerprint is not None:
             seen = max(seen, m.fingerprint.share_seen(p))
         changes = compare_draws(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
-        rows.append(_trial(name, m, p, q, changes, ece))
+        rows.append(_trial(name, m, p, q, changes, bins))
         judged.append(judge(name, q))
         maps[name] = m
         if look:
@@ -143,8 +145,8 @@ def _choose_rows(fit_on: Predictions | None, seen: float) -> tuple[JudgedOn, str
     return "held_out", ""
 
 
-def _uncalibrated_trial(p: Predictions, before: Draws, ece: str) -> CalibratorTrial:
-    values = before.values | _more_values(p, ece)
+def _uncalibrated_trial(p: Predictions, before: Draws, bins: int) -> CalibratorTrial:
+    values = before.values | _more_values(p, bins)
     return CalibratorTrial(
         calibrator=UNCALIBRATED,
         outcome="uncalibrated",
@@ -159,17 +161,16 @@ def _uncalibrated_trial(p: Predictions, before: Draws, ece: str) -> CalibratorTr
     )
 
 
-def _more_values(p: Predictions, ece: str) -> dict[str, float]:
-    mce = ece.replace("ece", "mce")
-    values = {name: make(name)(p) for name in ("gap", mce, "classwise") if p.task in make(name).tasks}
+def _more_values(p: Predictions, bins: int) -> dict[str, float]:
+    values = {name: make(name)(p) for name in ("gap", mce_spec(bins), "classwise") if p.task in make(name).tasks}
     return values | {"says": p.mean(p.score)}
 
 
 def _trial(
-    name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Comparison, ...], ece: str
+    name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Comparison, ...], bins: int
 ) -> CalibratorTrial:
     """Everything but the outcome, which is for the rule to say."""
-    values = {c.measure: c.b for c in changes} | _more_values(q, ece)
+    values = {c.measure: c.b for c in changes} | _more_values(q, bins)
     return CalibratorTrial(
         calibrator=name,
         outcome="inconclusive",
@@ -203,7 +204,7 @@ def _with_outcome(t: CalibratorTrial, ruling: Ruling) -> CalibratorTrial:
     if t.outcome in ("uncalibrated", "failed"):
         return t
     outcome = OUTCOMES[ruling.of(t.calibrator).significant]
-    sides = {c.measure.partition(":")[0]: c.better for c in t.changes}
+    sides = {name_of(c.measure): c.better for c in t.changes}
     notes = []
     for measure, what, words in (
         ("ece", "the ECE", {"a": "rose", "b": "fell"}),

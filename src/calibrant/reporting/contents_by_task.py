@@ -1,9 +1,12 @@
 """Contents of a report by the task of the predictions: its measures, its figures, and what it cannot answer."""
 
+from calibrant.core.catalogue import spec_of
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
+from calibrant.measures.ece import ECE
+from calibrant.measures.mce import MCE
 
 SHOWN = 5  # numbers on the page at first sight; the others are folded
 BESIDE_BINS = "corp"
@@ -24,10 +27,19 @@ def refinement(task: Task) -> str:
     return "roc_auc" if task == "binary" else "auroc_correct"
 
 
-def specs(task: Task, ece: str) -> tuple[str, ...]:
+def ece_spec(bins: int) -> str:
+    """The headline error as the catalogue names it."""
+    return spec_of(ECE(bins=bins))
+
+
+def mce_spec(bins: int) -> str:
+    """The error of the worst of the same bins."""
+    return spec_of(MCE(bins=bins))
+
+
+def specs(task: Task, bins: int) -> tuple[str, ...]:
     """The measures, the five that say most first."""
-    mass = f"{ece}{',' if ':' in ece else ':'}scheme=mass"
-    mce = ece.replace("ece", "mce")
+    ece, mass, mce = ece_spec(bins), spec_of(ECE(bins=bins, scheme="mass")), mce_spec(bins)
     if task == "binary":
         return (ece, "gap", "nll", "roc_auc", "average_precision", "accuracy", mass, mce, "smooth", "brier")
     of_classes = ("classwise",) if task == "multiclass" else ()

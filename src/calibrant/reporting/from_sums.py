@@ -12,7 +12,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.figures import CATALOGUE, PredictionFigure
 from calibrant.measures import make
-from calibrant.reporting import meanings, verdict
+from calibrant.reporting import verdict
 from calibrant.reporting.calibration_state import Assessment, rows_of, state_of
 from calibrant.reporting.provenance import provenance
 from calibrant.reporting.report import Bin, FigureData, Model, Noise, Number, Report, Segment, Segments, SourceFile
@@ -152,10 +152,6 @@ def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
     numbers = []
     for m in a.measure_all(seed=seed):
         chosen = make(m.measure)
-        try:
-            meaning = meanings.meaning(m.measure, a.task or "multiclass")
-        except KeyError:  # measures that no other report shows
-            meaning = ""
         numbers.append(
             Number(
                 measure=m.measure,
@@ -165,7 +161,7 @@ def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
                 high=m.high,
                 better=fmt.BETTER[chosen.direction],
                 definition=m.definition,
-                meaning=meaning,
+                meaning=chosen.explain(a.task or "multiclass"),
             )
         )
     return tuple(numbers)

@@ -7,8 +7,7 @@ from calibrant.core.text.markdown import escape
 from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
-from calibrant.reporting.contents_by_task import refinement
-from calibrant.reporting.options import ece_spec
+from calibrant.reporting.contents_by_task import ece_spec, refinement
 from calibrant.reporting.page import cost_of_best, label, side_by_side
 from calibrant.reporting.report import Model, Ranking, Report, Segments
 

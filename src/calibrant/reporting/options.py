@@ -16,6 +16,7 @@ from calibrant.core.text.vocabulary import describe_task
 from calibrant.deciding.costs import CostRule
 from calibrant.measures import check_predictions
 from calibrant.measuring.matching_rows import match_rows
+from calibrant.reporting.contents_by_task import ece_spec
 from calibrant.reporting.curves import FEWEST_BINS, MOST_BINS
 
 MOST_ROWS = 500_000  # of a model: its accuracy is then known to 0.14 points, and no sentence needs more
@@ -44,11 +45,6 @@ class Options:
     @property
     def ece(self) -> str:
         return ece_spec(self.bins)
-
-
-def ece_spec(bins: int) -> str:
-    """The headline error as the catalogue names it."""
-    return "ece" if bins == 15 else f"ece:bins={bins}"
 
 
 def sample_rows(p: Predictions, seed: int) -> Ints | None:

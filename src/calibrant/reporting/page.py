@@ -6,6 +6,7 @@ import html
 from importlib.resources import files
 from typing import Any
 
+from calibrant.core.catalogue import name_of
 from calibrant.core.curves.curve import Curve
 from calibrant.core.json import in_script
 from calibrant.core.text import number_format as fmt
@@ -14,7 +15,6 @@ from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting import contents_by_task, pictures, verdict
 from calibrant.reporting.calibration_state import bins_of
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
-from calibrant.reporting.options import ece_spec
 from calibrant.reporting.report import CalibratorTrial, Model, Number, Report
 
 BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
@@ -48,7 +48,7 @@ def page(r: Report) -> str:
     return str(
         template.render(
             r=r,
-            ece=ece_spec(r.bins),
+            ece=contents_by_task.ece_spec(r.bins),
             data=data,
             json=_safe(in_script(data)),
             css=_safe(_asset("page.css")),
@@ -147,7 +147,7 @@ def side_by_side(m: Model) -> list[Number]:
     """One number per column, the first of its measure."""
     by_stem: dict[str, Number] = {}
     for n in m.numbers:
-        by_stem.setdefault(n.measure.partition(":")[0], n)
+        by_stem.setdefault(name_of(n.measure), n)
     return [by_stem[stem] for stem in (*SIDE_BY_SIDE, contents_by_task.refinement(m.task))]
 
 
@@ -182,7 +182,7 @@ def _environment() -> Any:
         "number": fmt.number,
         "count": fmt.count,
         "chance": fmt.chance,
-        "short": lambda measure: SHORT[measure.partition(":")[0]],
+        "short": lambda measure: SHORT[name_of(measure)],
         "label": label,
         "judged": verdict.describe_judging,
         "choice": verdict.choice,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
@@ -79,7 +80,7 @@ def svgs(figures: Sequence[FigureData]) -> list[Future[str]]:
 
 
 def _begin(figure: FigureData, engine: ThreadPoolExecutor) -> Future[str]:
-    chart, name = _describe(figure.figure, _thin(figure.rows)), figure.figure.partition(":")[0]
+    chart, name = _describe(figure.figure, _thin(figure.rows)), name_of(figure.figure)
     return engine.submit(_draw, chart, figure.words, name)
 
 

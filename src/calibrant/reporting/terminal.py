@@ -12,8 +12,7 @@ from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import VOCABULARIES, Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
-from calibrant.reporting.contents_by_task import refinement
-from calibrant.reporting.options import ece_spec
+from calibrant.reporting.contents_by_task import ece_spec, refinement
 from calibrant.reporting.page import cost_of_best, label, side_by_side
 from calibrant.reporting.report import Bin, Model, Outcome, Ranking, Report, Segments
 from calibrant.reporting.tables import console, table_of

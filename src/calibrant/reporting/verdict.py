@@ -5,6 +5,7 @@ predictions in `headline.py`, and why a calibrator was chosen by the rule itself
 """
 
 from calibrant import calibrators
+from calibrant.core.catalogue import name_of
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.measure import REVERSED
@@ -162,7 +163,7 @@ def _find(trials: tuple[CalibratorTrial, ...], calibrator: str) -> CalibratorTri
 
 
 def _changes(t: CalibratorTrial) -> dict[str, Comparison]:
-    return {c.measure.partition(":")[0]: c for c in t.changes}
+    return {name_of(c.measure): c for c in t.changes}
 
 
 def _in_text(calibrator: str) -> str:

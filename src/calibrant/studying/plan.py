@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from itertools import product
 from typing import Any, Literal
 
+from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.studying import published_tables
 
@@ -221,7 +222,7 @@ def check_measure(where: str, name: str, measured: Iterable[str]) -> None:
     from calibrant.measures import names
 
     listed = list(measured)
-    if name.partition(":")[0] in names() and not get_close_matches(name, listed, n=1):
+    if name_of(name) in names() and not get_close_matches(name, listed, n=1):
         expected = f"one of the plan's measures ({', '.join(listed)})"
         raise InputError(where, expected=expected, got=f"'{name}'", fix="add it to after.measures")
     raise unknown_name(where, name, listed, f"one of {', '.join(listed)}")
@@ -232,7 +233,7 @@ def _check_calibrators(specs: list[str]) -> None:
     from calibrant.calibrators import names
 
     for i, spec in enumerate(specs):
-        name = spec.partition(":")[0]
+        name = name_of(spec)
         if name.isidentifier() and name not in ("identity", "auto") and name not in names():
             raise unknown_name(f"after.calibrators.{i}", name, names())
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.catalogue import name_of
 from calibrant.studying.job import Row
 
 VERSION = 2
@@ -20,7 +21,7 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     from calibrant.training.predict import device_of
 
     file, data = Path(options["file"]), str(options["data"])
-    name = data.partition(":")[0]
+    name = name_of(data)
     trained = find_training(read_network(file), name, epochs=options["epochs"], seed=options["seed"])
     weights = {key: tensor_of(tensor, f"{file}, {key}") for key, tensor in require_weights(trained, file).items()}
     sets = load_sets(data, options["test"], options["spoilt"], options["attacked"], tuple(options["ood"]))

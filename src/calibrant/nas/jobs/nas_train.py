@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.catalogue import name_of
 from calibrant.studying.job import Row
 
 VERSION = 2
@@ -30,7 +31,7 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
     recipe = Recipe.from_dict({**words, "data": data, "model": model, "seed": options["seed"]})
     trained = train(recipe, folder, splits=splits, like=datasets.make(options["data"]), device="cpu")
     row = structure(options["space"], options["arch"], sets.shape)
-    row |= {"data": options["data"].partition(":")[0], "seed": options["seed"]}
+    row |= {"data": name_of(options["data"]), "seed": options["seed"]}
     row |= columns(trained.network(), sets, options["attacks"], torch.device("cpu"))
     last = trained.log.row(-1, named=True)
     row |= {"train_accuracy": 1 - last["train_error"], "train_loss": last["train_loss"]}

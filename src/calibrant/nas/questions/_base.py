@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from calibrant.core.catalogue import check_options, spec_of
+from calibrant.core.catalogue import check_options, name_of
 from calibrant.core.errors import InputError
 from calibrant.nas.questions._answer import Answer, Claim, Number, Picture, Population, format_value
 from calibrant.nas.questions._claims import check_claim, number
@@ -57,7 +57,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        return spec_of(self).partition(":")[0]
+        return name_of(self)
 
     def __call__(self, table: "pl.DataFrame") -> Answer:
         import polars as pl
