@@ -14,7 +14,7 @@ from calibrant.deciding.results import Choice, CostLine
 def cost_lines(
     rule: CostRule, p: Predictions, confidence: float = 0.95, *, hindsight: Policy | None = None
 ) -> tuple[CostLine, ...]:
-    """Costs per row, the decision of the rule first; intervals count weights, and clusters as wholes.
+    """Costs per row of the rule's decision (first) and of others; intervals count weights, and clusters as wholes.
 
     The best threshold in hindsight is that of these rows, so its cost is optimistic; `hindsight` gives that of others.
     """
@@ -45,7 +45,7 @@ def cost_lines(
 def mean_cost(
     rule: CostRule, p: Predictions, decided: Ints, confidence: float = 0.95, *, less: Ints | None = None
 ) -> Mean:
-    """Cost per row of what was decided, or what it costs beyond another decision on the same rows.
+    """Mean cost per row of decisions, or how much more they cost than other decisions on the same rows.
 
     Costs that no row happened to bring count in the interval: a miss that was not seen is not impossible.
     """
@@ -64,7 +64,7 @@ NO_THRESHOLD: Thresholds = (None, None)
 
 
 def _rivals(rule: CostRule, p: Predictions, chosen: Ints, hindsight: Policy | None) -> list[Rival]:
-    """The decision of the rule and others on the same rows."""
+    """The decision of the rule, and the decisions it is compared with, on the same rows."""
     constant = np.ones(p.n, dtype=np.int64)
     if rule.matrix is not None:
         totals = np.array([p.mean(column) for column in rule.matrix[p.labels].T])
@@ -119,12 +119,12 @@ def _best_policy(rule: CostRule, p: Predictions) -> Policy:
 
 
 def _score_at(curve: Curve, place: int) -> float | None:
-    """The score of a group, or None behind the last: no row reaches it."""
+    """The score of a group of equal scores; None behind the last, which no row reaches."""
     return None if place == len(curve.group_ends) else float(curve.scores[curve.group_ends[place] - 1])
 
 
 def _running_argmin(values: Array) -> Ints:
-    """Where the least of all values up to each place is.
+    """The index of the least value up to each place.
 
     >>> _running_argmin(np.array([2.0, 1.0, 3.0, 0.0]))
     array([0, 1, 1, 3])

@@ -23,7 +23,7 @@ FIX = "give costs of 0 or more, not all of them 0, and abstaining cheaper than b
 
 @dataclass(frozen=True, kw_only=True)
 class CostRule:
-    """Accept a prediction at or above a confidence, else abstain; or take the class of least expected cost.
+    """Costs of decisions: accept a prediction at or above a confidence, or take the class of least expected cost.
 
     With costs of misses (`fn`) and of false alarms (`fp`), rows at or above the threshold are called positive; where
     abstaining costs less than either choice is expected to, rows are handed over.
@@ -40,7 +40,7 @@ class CostRule:
 
     @property
     def policy(self) -> Policy:
-        """What is done with a row of calibrated scores."""
+        """The policy that applies this rule to calibrated scores."""
         if self.matrix is not None:
             return Policy(acts="least_cost", matrix=self.matrix)
         return Policy(acts="answer" if self.fn is None else "positive", threshold=self.threshold, lower=self.lower)
@@ -106,12 +106,12 @@ class CostRule:
 
 
 def as_percent(threshold: float) -> str:
-    """A threshold as it must be read: 1/51 is 1.96 %, not 2.0 %."""
+    """Format a threshold in percent with enough digits: 1/51 is 1.96 %, not 2.0 %."""
     return f"{100 * threshold:.3g} %"
 
 
 def cost_rule(cost: "str | Mapping[str, float] | npt.ArrayLike | CostRule") -> CostRule:
-    """A rule from text, from named costs, or from a matrix.
+    """Build a rule from text, from named costs, or from a matrix.
 
     >>> cost_rule({"fn": 50, "fp": 1}).threshold == cost_rule("fn=50,fp=1").threshold == 1 / 51
     True
@@ -126,7 +126,7 @@ def cost_rule(cost: "str | Mapping[str, float] | npt.ArrayLike | CostRule") -> C
 
 
 def read_rule(text: str) -> CostRule:
-    """A rule from the command line: `wrong=5,abstain=1`, `threshold=0.9`, or the name of a CSV file.
+    """Read a rule from the command line: `wrong=5,abstain=1`, `threshold=0.9`, or the name of a CSV file.
 
     >>> read_rule("wrong=5,abstain=1").threshold
     0.8
@@ -157,7 +157,7 @@ def _from_numbers(numbers: Mapping[str, float], text: str) -> CostRule:
 
 
 def _of_errors(fn: float, fp: float, abstain: float | None) -> CostRule:
-    """Calling a row positive pays where P(positive) times fn is at least P(negative) times fp."""
+    """Rule of a binary decision: act where P(positive) times fn is at least P(negative) times fp."""
     rule = CostRule(fn=fn, fp=fp, threshold=fp / (fn + fp), abstain=abstain)
     if abstain is None or abstain * (fn + fp) >= fn * fp:  # at the threshold either choice costs fn fp / (fn + fp)
         return rule

@@ -43,7 +43,7 @@ def decide(
     confidence: float = 0.95,
     map: Map | None = None,
 ) -> Decision:
-    """What to do with rows like these: a frozen `Decision`, which applies itself to new scores.
+    """Choose a threshold by cost or by a guarantee, as a frozen `Decision` that applies itself to new scores.
 
     - `cost`: "fn=50,fp=1", also with "abstain=0.5"; "wrong=5,abstain=1"; or a matrix (true class, class chosen).
     - `max_error`: answer the rows that are sure enough, so that at most this share of the answers is wrong.
@@ -97,7 +97,7 @@ def _by_cost(
 
 
 def _few_errors(rule: CostRule, q: Predictions) -> tuple[str, ...]:
-    """Why the interval of a cost is wide, where the cost rests on a handful of dear rows."""
+    """A note on why the interval of a cost is wide, where the cost rests on a handful of expensive rows."""
     costs = rule.actual(q, rule.policy(q))
     dear = costs >= costs.max() * DEAR if costs.max() > 0 else np.zeros(q.n, dtype=bool)
     few, part = int(dear.sum()), float(costs[dear].sum() / max(costs.sum(), 1e-300))
@@ -145,7 +145,7 @@ def _with_guarantee(
 
 
 def _of_clusters(q: Predictions) -> tuple[str, ...]:
-    """What the guarantee is about where rows are not independent, or do not count alike."""
+    """Notes on the guarantee where rows are not independent, or have unequal weights."""
     if counts_rows(q):
         return ()
     if q.clusters is None:
@@ -178,7 +178,7 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
 
 
 def _count_answers(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
-    """What a policy with one threshold does on rows: by weight, with an interval of the error rate."""
+    """Count the answers of a policy with one threshold: by weight, with an interval of the error rate."""
     from calibrant.core.statistics.mean_interval import standard_error
     from calibrant.core.statistics.wilson import wilson
 
@@ -201,7 +201,7 @@ def _count_answers(policy: Policy, q: Predictions, confidence: float) -> Answere
 
 
 def _shares(p: Predictions, q: Predictions | None, confidence: float) -> tuple[AnsweredShare, ...]:
-    """What can be answered at several error rates: a map that keeps the order of confidences changes nothing."""
+    """Shares that can be answered at several error rates: a map that keeps the order of confidences changes nothing."""
 
     def share(rows: Predictions, rate: float) -> float:
         return rows_to_answer(rows, rows.top_label, rate, confidence).share
@@ -217,7 +217,7 @@ def _shares(p: Predictions, q: Predictions | None, confidence: float) -> tuple[A
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What a decision does on rows that it was not decided on."""
+    """Costs or answers of a decision on rows that it was not decided on."""
 
     n: int
     costs: tuple[CostLine, ...] = ()
@@ -230,7 +230,7 @@ class Judgement:
 
 
 def judge(decision: Decision, test: Predictions) -> Judgement:
-    """The decision on held-out rows; `best in hindsight` stays that of the rows it was decided on."""
+    """Apply a decision to held-out rows; `best in hindsight` stays that of the rows it was decided on."""
     decision.warn_of_leak(test)
     q = decision.calibrate(test)
     confidence = float(decision.settings["confidence"])
@@ -266,7 +266,7 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
 
 
 def _rule_of(decision: Decision) -> CostRule:
-    """The costs that a decision was made by."""
+    """The cost rule that a decision was made by."""
     if decision.policy.matrix is not None:
         return CostRule(matrix=decision.policy.matrix)
     numbers = {name: value for name, value in decision.settings.items() if name in ("fn", "fp", "wrong", "abstain")}

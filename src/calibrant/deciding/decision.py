@@ -47,7 +47,7 @@ class Decision:
 
     @property
     def possible(self) -> bool:
-        """Whether some rows can be answered or called as it was asked for."""
+        """Whether some rows can be answered or called positive as asked."""
         return self.policy.acts == "least_cost" or self.policy.threshold is not None
 
     @property
@@ -60,7 +60,7 @@ class Decision:
         return self.policy(self.calibrate(p))
 
     def calibrate(self, p: Predictions | npt.ArrayLike) -> Predictions:
-        """The scores that it decides by."""
+        """The calibrated scores that the decision uses."""
         return self.map.apply(p if isinstance(p, Predictions) else self.map.without_labels(p))
 
     def warn_of_leak(self, p: Predictions) -> None:
@@ -150,7 +150,7 @@ def load_decision(path: str | Path) -> Decision:
 
 
 def load_map_or_decision(path: str | Path) -> Map | Decision:
-    """What is in a JSON file: a map, or a decision with its map."""
+    """Load a map, or a decision with its map, from a JSON file."""
 
     def build(state: Any) -> Map | Decision:
         return Decision.from_dict(state) if _is_decision(state) else Map.from_dict(state)

@@ -10,7 +10,7 @@ Choice = Literal["chosen", "hindsight", "always", "never", "answer_all", "hand_o
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Numbers that JSON holds."""
+    """A result of numbers that can be written to JSON."""
 
     @classmethod
     def from_dict(cls, state: Any) -> Self:
@@ -21,7 +21,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class CostLine(Result):
-    """What one way of deciding costs per row, on the same rows."""
+    """Cost per row of one way of deciding, on the same rows."""
 
     choice: Choice
     label: str  # in words

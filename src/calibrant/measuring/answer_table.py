@@ -31,7 +31,7 @@ NO_GROUP = "(none)"
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceCounts:
-    """What one model's column of confidences holds."""
+    """Counts of one model's column of confidences: rows, missing, out of range, used and distinct ones."""
 
     rows: int  # answers of the model in the table
     used: int  # with a confidence in 0 to 1
@@ -63,7 +63,7 @@ class AnswerTable:
         return ~np.isnan(self.confidence[column])
 
     def correct_with(self, column: str) -> Bools:
-        """Whether each answer counts as right, with this confidence."""
+        """Whether each answer counts as right when this confidence is used; without a confidence it does not."""
         return self.correct & self.used(column)
 
 
@@ -77,7 +77,7 @@ def read_answers(
     question: str | None = None,
     missing: MissingPolicy = "drop",
 ) -> AnswerTable:
-    """From a Parquet, CSV or JSONL file, or a polars or pandas frame, with one row for each model and question.
+    """Read answers from a Parquet, CSV or JSONL file or a frame, with one row for each model and question.
 
     >>> rows = {"model": ["a", "a", "b", "b"], "id": [1, 2, 1, 2], "confidence": [0.9, None, 0.6, 7.0]}
     >>> table = read_answers(rows | {"correct": [1, 1, 0, 1]})

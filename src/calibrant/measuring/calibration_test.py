@@ -42,7 +42,7 @@ BLIND = {
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationTest(TableResult):
-    """A statistic, and how often a perfectly calibrated model on as many rows reaches it.
+    """A test of calibration: a statistic, and how often a perfectly calibrated model on as many rows reaches it.
 
     Where there are too few rows or clusters for a test, `reason` says so and the p-value is NaN (null in JSON).
     """
@@ -87,7 +87,7 @@ class CalibrationTests(TableResult, list[CalibrationTest]):
 
     @property
     def sentence(self) -> str:
-        """What the tests say together at the 5 % level, corrected for their number by Holm's method."""
+        """The joint result of the tests at the 5 % level, corrected for their number by Holm's method."""
         tests = [test for test in self if np.isfinite(test.p_value)]
         if not tests:
             return f"Nothing can be concluded: {self[0].reason}."
@@ -193,7 +193,7 @@ def _of_statistic(
     *,
     simulate: bool = False,
 ) -> CalibrationTest:
-    """A z (two-sided) or, with degrees of freedom, a chi-squared statistic; of clusters, by drawn outcomes."""
+    """Test a z (two-sided) or, with degrees of freedom, chi-squared statistic; of clusters, by drawn outcomes."""
     from scipy.special import chdtrc, chdtri, ndtr, ndtri
 
     value, two_sided = statistic(p.curve), freedom is None

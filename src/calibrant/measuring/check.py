@@ -113,7 +113,7 @@ def check_against(
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Check:
-    """The same for the worsening since a reference, which has rows of its own: last month's, for instance.
+    """Compare a limit with one-sided bounds of how much a measure worsened since reference rows, such as last month's.
 
     >>> p = Predictions.from_confidence([0.9, 0.6, 0.8, 0.7] * 5, correct=[1, 0, 1, 1] * 5)
     >>> check_against(p, p, "brier", limit=0.5, resamples=100).state

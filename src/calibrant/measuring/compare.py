@@ -36,7 +36,7 @@ Better = Literal["a", "b", "neither"]
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """b minus a, or the difference of the distances of a measure that is best at 0 or at 1.
+    """Difference of a measure, b minus a, with interval and test; of distances for a measure that is best at 0 or 1.
 
     The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample. Where there are too
     few rows for an interval, `reason` says so, and the ends and the p-value are NaN (null in JSON).
@@ -147,26 +147,26 @@ class Difference:
 
     @classmethod
     def of_spreads(cls, a: Spread, b: Spread, tail: float) -> "Difference":
-        """Of two calibration errors: each end takes the bias of both from the side that is safe."""
+        """Build the difference of two calibration errors: each end takes the bias of both from the safe side."""
         difference, (lower, upper) = b.value - a.value, difference_draws(a, b)
         low, high = difference - np.quantile(lower, 1 - tail), difference - np.quantile(upper, tail)
         return cls(float(low), float(high), p_value(difference, difference + lower, difference + upper))
 
     @classmethod
     def of_labels(cls, models: Sequence[LabelNoise], tail: float) -> "Difference":
-        """Of two class-wise errors on the same rows, whose noise comes from the same drawn labels."""
+        """Build the difference of two class-wise errors on the same rows, with noise from the same drawn labels."""
         pairs = ErrorPairs.of(*models)
         return cls(*pairs.ends(tail), pairs.p_value)
 
     @classmethod
     def of_draws(cls, difference: float, draws: Array, tail: float) -> "Difference":
-        """By the basic bootstrap, from differences on the same resampled rows."""
+        """Build the difference by the basic bootstrap, from differences on the same resampled rows."""
         span = basic_interval(difference, draws, 1 - 2 * tail)
         return cls(span.low, span.high, p_value(difference, draws))
 
     @classmethod
     def of_parts(cls, difference: float, parts: Array, tail: float) -> "Difference":
-        """By the differences on many parts of very many rows."""
+        """Build the difference from the differences on many parts of very many rows."""
         from scipy.special import stdtr, stdtrit
 
         half = half_width(parts, tail)
@@ -176,7 +176,7 @@ class Difference:
 
     @classmethod
     def of_distances(cls, difference: "Difference", total: "Difference") -> "Difference":
-        """Of |b| - |a|, from b - a and b + a: it is zero if one of these is, so both must be significant.
+        """Build the difference |b| - |a| from b - a and b + a: zero if one of these is, so both must be significant.
 
         |b| - |a| is the smaller of |b - a| and |b + a|, with the sign of their product.
         """
@@ -259,7 +259,7 @@ def difference_of(
     tail: float,
     how: Callable[[float, Array, float], Difference] = Difference.of_draws,
 ) -> Difference:
-    """From values of a and b on the same resamples (or parts); of distances from the ideal where there is one."""
+    """Build the difference from values of a and b on the same resamples (or parts), or from distances to an ideal."""
     difference = how(b - a, draws_b - draws_a, tail)
     if m.ideal is None:
         return difference

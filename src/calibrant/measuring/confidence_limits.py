@@ -29,7 +29,7 @@ NO_SPREAD = "no interval: every row gives the same value, so that these rows do 
 
 @dataclass(frozen=True)
 class Limits:
-    """Ends that miss the true value with the chance asked for, each on its side, and how they were computed.
+    """Confidence limits, each missing the true value with the chance asked for, and how they were computed.
 
     Where there is no interval both ends are None, and `reason` says why.
     """
@@ -51,7 +51,7 @@ def find_limits(
     draws: Array | None = None,
     spread: Spread | None = None,
 ) -> Limits:
-    """The limits by the best way this measure has at this n.
+    """Compute the limits by the best method that this measure has at this n.
 
     `draws` are its values on resamples and `spread` is the noise of its residuals, if known already.
     """
@@ -106,7 +106,7 @@ def _interval(
 
 
 def standard_error(influence: Array, p: Predictions) -> tuple[float, int]:
-    """Of a value that is a sum of these, one a row, to first order; and the number of independent rows or clusters."""
+    """Standard error of a value from the influence of each row, and the number of independent rows or clusters."""
     if p.clusters is not None:
         influence = np.bincount(p.clusters, influence).astype(np.float64)
     units = len(influence) if p.clusters is not None else int(p.effective)
@@ -114,7 +114,7 @@ def standard_error(influence: Array, p: Predictions) -> tuple[float, int]:
 
 
 def normal_interval(m: Measure, value: float, error: float, units: int, tail: float) -> Interval:
-    """By Student's distribution; of a ratio, symmetric in its logarithm."""
+    """Interval by Student's distribution; of a ratio, symmetric in its logarithm."""
     from scipy.special import stdtrit
 
     half = -float(stdtrit(max(units - 1, 1), tail)) * error
@@ -140,7 +140,7 @@ def check_resamples(resamples: int | None, *, least: int = 0) -> None:
 
 
 def affordable(m: Measure, n: int) -> int:
-    """How many resamples of n rows: as many as the measure asks for, fewer for very many rows."""
+    """The number of resamples of n rows: as many as the measure asks for, fewer for very many rows."""
     return max(min(m.resamples, WORK // n), min(m.resamples, FEWEST))
 
 
@@ -150,7 +150,7 @@ def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:
 
 
 def noise_of_labels(m: ClassMeasure, seed: int, *models: Predictions) -> list[LabelNoise]:
-    """Of models on the same rows, from labels drawn once, from the mean of their corrected probabilities."""
+    """Noise of models on the same rows, from labels drawn once from the mean of their corrected probabilities."""
     probs = np.asarray(sum(correct_probs(p) for p in models)) / len(models)
     labels = draw_labels(probs, seed)
     return [
@@ -160,7 +160,7 @@ def noise_of_labels(m: ClassMeasure, seed: int, *models: Predictions) -> list[La
 
 
 def in_parts(m: Measure, p: Predictions, resamples: int | None) -> bool:
-    """With very many rows, a value that noise does not bias is as noisy as its values on parts say."""
+    """Whether the interval comes from parts of the rows: very many rows, and a measure that noise does not bias."""
     units = p.n if p.clusters is None else int(p.clusters.max()) + 1
     return units >= MANY_ROWS and resamples is None and not m.of_calibration
 
@@ -204,7 +204,7 @@ def _means_of_parts(rows: Array, part_of: npt.NDArray[np.int16], weights: Array 
 
 
 def _curves_of_parts(m: OfCurve, curve: Curve, part_of: npt.NDArray[np.int16]) -> Array:
-    """Rows of a part keep their order, so that its curve is sorted."""
+    """The measure on the curve of each part; rows of a part keep their order, so that its curve is sorted."""
     of_sorted = part_of[curve.order]
     grouped = np.argsort(of_sorted, kind="stable")
     ends = np.cumsum(np.bincount(of_sorted, minlength=PARTS))[:-1]
@@ -218,7 +218,7 @@ def _step(value: float, progress: OnDone | None) -> float:
 
 
 def half_width(values: Array, tail: float) -> float:
-    """Of the interval of the mean of values that are nearly normal."""
+    """Half the width of the interval of the mean of values that are nearly normal."""
     from scipy.special import stdtrit
 
     return float(-stdtrit(len(values) - 1, tail) * np.nanstd(values, ddof=1) / np.sqrt(len(values)))

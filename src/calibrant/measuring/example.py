@@ -72,7 +72,7 @@ def _llm_stated() -> Example:
 
 
 def _save_scaled(file: Path) -> None:
-    """The test predictions after temperature scaling on the validation predictions."""
+    """Save the test predictions after temperature scaling on the validation predictions."""
     val, test = _fashion()
     test.with_temperature(find_temperature(val).T).save(file)
 
@@ -96,7 +96,7 @@ def _save_stream(file: Path) -> None:
 
 
 def _save_answers(file: Path) -> None:
-    """The network as three models on the same images: uncalibrated, after temperature scaling, and twice as sure."""
+    """Save answers of three models on the same images: uncalibrated, after temperature scaling, and twice as sure."""
     val, test = _fashion()
     rows = test.take(np.arange(ANSWERS))
     models = {"network": 1.0, "network-scaled": find_temperature(val).T, "network-sharp": 0.5}

@@ -1,4 +1,4 @@
-"""A plain function as a measure: whoever has one need not write a class."""
+"""Use a plain function as a measure, without writing a class."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

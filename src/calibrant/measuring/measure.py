@@ -25,7 +25,7 @@ What = str | Measure | Callable[[Predictions], float]
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """A number that says what it is."""
+    """The value of a measure with its interval, sample size and definition in words."""
 
     measure: str
     value: float
@@ -84,7 +84,9 @@ def measure(
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Measurement:
-    """One measure with its interval; `resamples=0` for the value alone. A function of predictions is a measure too.
+    """Compute one measure with its interval; `resamples=0` for the value alone.
+
+    A function of predictions is a measure too.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> print(measure(p, "ece:bins=2", resamples=0))
@@ -127,7 +129,7 @@ def measure_all(
     seed: int = 0,
     progress: OnDone | None = None,
 ) -> Measurements:
-    """Several measures of the same predictions; without a name, the standard ones of their task.
+    """Compute several measures of the same predictions; without a name, the standard ones of their task.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> [m.measure for m in measure_all(p, ["ece", "brier"], resamples=0)]
@@ -163,12 +165,12 @@ def measure_if_defined(p: Predictions, what: What, **options: Any) -> Measuremen
 
 
 def definition_of(chosen: Measure, p: Predictions) -> str:
-    """What exactly the number is; where scores were made of something else, that too, because it changes the number."""
+    """The definition of a measure for these predictions, with the notes on how their scores were made."""
     return chosen.definition_for(p) + how_read(p)
 
 
 def how_read(p: Predictions) -> str:
-    """The end of every definition: how the file was read."""
+    """The notes on how a file was read, as the end of every definition."""
     return "".join(f"; {note[:1].lower()}{note[1:].rstrip('.')}" for note in p.row_data.notes)
 
 

@@ -8,7 +8,7 @@ from calibrant.measures import find
 
 
 def value(measure: str, number: float | None) -> str:
-    """As its measure is read.
+    """Format a value in the unit of its measure.
 
     >>> value("ece:bins=30", 0.0681), value("nll", 0.50301), value("gap", 0.063)
     ('6.81 %', '0.5030', '+6.30 %')
@@ -21,14 +21,14 @@ def value(measure: str, number: float | None) -> str:
 
 
 def change(measure: str, number: float | None) -> str:
-    """A difference of two values of a measure, with its sign, without the unit."""
+    """Format a difference of two values of a measure, with its sign, without the unit."""
     if number is None or number != number:
         return UNDEFINED
     return f"{100 * number:+.2f}" if is_share(measure) else f"{number:+.4f}"
 
 
 def interval(measure: str, low: float | None, high: float | None) -> str:
-    """Both ends without the unit, which stands beside the value.
+    """Format both ends of an interval without the unit, which stands beside the value.
 
     >>> interval("ece", 0.0562, 0.0748), interval("nll", 0.86211, 0.86213)
     ('5.62 to 7.48', '0.86211 to 0.86213')
@@ -37,7 +37,7 @@ def interval(measure: str, low: float | None, high: float | None) -> str:
 
 
 def change_interval(measure: str, low: float | None, high: float | None) -> str:
-    """Both ends of the interval of a difference, with signs.
+    """Format both ends of the interval of a difference, with signs.
 
     >>> change_interval("nll", -0.0002, 0.00004), change_interval("ece", -0.02, -0.01)
     ('-0.00020 to +0.00004', '-2.00 to -1.00')

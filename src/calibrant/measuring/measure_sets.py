@@ -104,14 +104,14 @@ def _benchmark(p: Predictions, ood: Mapping[str, Predictions], seed: int, *, oth
 
 
 def _states(p: Predictions, seed: int) -> tuple[float, dict[str, Predictions]]:
-    """The temperature, all rows before it, and the rows it was not fitted on after it."""
+    """The fitted temperature, all rows before scaling, and the rows it was not fitted on after scaling."""
     fit_on, rest = p.split(FIT_SHARE, seed=seed)
     T = find_temperature(fit_on).T
     return T, {"pre": p, "post": rest.with_temperature(T)}
 
 
 def _columns(q: Predictions, others: bool) -> dict[str, float]:
-    """Every column of one state; the counts of a family share one search in the sorted curves."""
+    """Every column of one state (before or after scaling); the counts of a family share one search in the curves."""
     _ = q.probs  # one pass for the top label and for all classes
     values: dict[str, float] = {}
     shared: dict[tuple[str, ...], Sequence[Bins]] = {}

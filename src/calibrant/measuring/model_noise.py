@@ -49,7 +49,7 @@ class ModelNoise:
     resampled: bool = False
 
     def at(self, models: Ints) -> "ModelNoise":
-        """Some of the models."""
+        """The noise of some of the models."""
         return ModelNoise(
             value=self.value[models],
             low=self.low[models],
@@ -69,7 +69,7 @@ class Answers:
     used: Bools
 
     def among(self, questions: Bools) -> "Answers":
-        """With some questions alone in use."""
+        """The answers with only some questions in use."""
         return replace(self, used=self.used & questions)
 
 

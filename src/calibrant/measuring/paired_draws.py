@@ -28,7 +28,7 @@ class Draws:
 
     @classmethod
     def of(cls, p: Predictions, sizes: Mapping[str, int], seed: int) -> "Draws":
-        """Each measure on its number of resamples (none for 0); all of them see the same rows."""
+        """Compute each measure on its number of resamples (none for 0); all of them see the same rows."""
         measures = {name: make(name) for name in sizes}
         known = {name: m.spread(p, sampling(p, seed, paired=True)) for name, m in measures.items() if sizes[name]}
         spreads = {name: spread for name, spread in known.items() if spread is not None}
@@ -44,7 +44,7 @@ class Draws:
         return cls(p, seed, {name: m(p) for name, m in measures.items()}, draws, spreads)
 
     def first(self, measures: Sequence[str], resamples: int) -> "Draws":
-        """Some measures on the first resamples."""
+        """The draws of some measures on the first resamples."""
         return Draws(
             self.predictions,
             self.seed,
@@ -55,7 +55,7 @@ class Draws:
 
 
 def compare_draws(a: Draws, b: Draws, p: Predictions) -> tuple[Comparison, ...]:
-    """b against a on the same rows, one comparison per measure."""
+    """Compare b with a on the same rows, one comparison per measure."""
     rows, tail = [], (1 - CONFIDENCE) / 2
     for name, before in a.values.items():
         m, after = make(name), b.values[name]

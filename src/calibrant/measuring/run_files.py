@@ -19,7 +19,9 @@ SAME_METHOD = ("seed", "title")  # keys of a recipe in which runs of one method 
 
 
 def read_runs(files: Sequence[Path], by: str, load: Callable[[Path], Predictions]) -> dict[str, Runs]:
-    """Groups in the order of the files. `by` is "file", "folder", "parent", or a key of the recipe: "data.name".
+    """Read predictions of many runs, grouped, with the groups in the order of the files.
+
+    `by` is "file", "folder", "parent", or a key of the recipe: "data.name".
 
     Runs of one group differ in nothing but their seed: where other keys of their recipes differ, the group is split,
     and its name says by what ("focal, data.name=fashion"). A recipe stands in run.json beside the file. It is read, and

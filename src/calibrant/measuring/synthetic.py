@@ -20,7 +20,7 @@ STARTS = 12
 def synthetic(
     *, ece: float, auroc: float, n: int = 1000, accuracy: float = 0.5, classes: int = 10, seed: int = 0
 ) -> Predictions:
-    """Rows whose confidences are Beta-distributed, apart for right and for wrong predictions, to reach two targets.
+    """Generate rows with Beta-distributed confidences of right and of wrong predictions that reach two targets.
 
     To see that calibration and refinement are two things: a low ECE with a low AUROC, a high ECE with a high one.
     The ECE has 15 bins of equal width; not every pair can be reached, and one that cannot is refused.
@@ -64,7 +64,7 @@ def synthetic(
 
 
 def _predictions(options: Floats, quantiles: Array, right: npt.NDArray[np.bool_], labels: Ints, k: int) -> Predictions:
-    """Options are the logits of the two mean confidences, on the way from 1/k to 1, and the log of the sharpness."""
+    """Predictions for a vector of options: logits of the two mean confidences from 1/k to 1, and log sharpness."""
     from scipy.special import betaincinv, expit
 
     mean = np.clip(np.where(right, expit(options[0]), expit(options[1])), 1e-3, 1 - 1e-3)

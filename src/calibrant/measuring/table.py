@@ -29,7 +29,7 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measure of one method; `p_value` is that of a difference from the best, corrected for their number."""
+    """Values of one measure of one method over its runs; `p_value` tests the difference from the best, corrected."""
 
     measure: str
     values: tuple[float, ...]
@@ -61,7 +61,7 @@ class Results:
 
     @property
     def note(self) -> str:
-        """How the numbers are to be read."""
+        """The note that explains the numbers and marks of the table."""
         runs = sorted({len(cells[0].values) for cells in self.lines.values()})
         count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
         tests = sorted({cell.test for cells in self.lines.values() for cell in cells if cell.test})
@@ -72,7 +72,7 @@ class Results:
         return f"{text} * is the best, ~ is not significantly worse ({how})."
 
     def text(self, form: str) -> str:
-        """As "markdown", "latex" or "csv"."""
+        """The table as "markdown", "latex" or "csv"."""
         from calibrant.measuring.table_formats import FORMS
 
         return FORMS[form](self)

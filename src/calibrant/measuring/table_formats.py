@@ -20,7 +20,7 @@ def heads(results: Results) -> list[str]:
 
 
 def number(cell: Cell, plus: str = " ± ") -> str:
-    """Mean and standard deviation, shares in percent.
+    """Format mean and standard deviation, shares in percent.
 
     >>> both = Cell(measure="ece", values=(0.06, 0.07), mean=0.065, sd=0.0071)
     >>> number(both), number(Cell(measure="nll", values=(0.5,), mean=0.5, sd=None))
@@ -49,7 +49,7 @@ def markdown(results: Results) -> str:
 
 
 def latex(results: Results) -> str:
-    """For booktabs."""
+    """The table in LaTeX, for booktabs."""
     columns = "l" + "r" * len(results.measures)
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [" & ".join(_tex(head) for head in (results.by, *heads(results))) + r" \\", r"\midrule"]
@@ -64,7 +64,7 @@ def latex(results: Results) -> str:
 
 
 def as_csv(results: Results) -> str:
-    """One line for each method and measure, with full digits."""
+    """The table as CSV: one line for each method and measure, with full digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([results.by, "measure", "runs", "mean", "sd", "best", "p_value"])

@@ -53,7 +53,7 @@ def follow(logs: Array, score: Array, outcome: Array, tolerance: float, mode: Mo
 
 
 def place_of_most(logs: Array) -> tuple[int, int]:
-    """The largest part of the average wealth: 0 for all rows or 1 + bin, and 0 for too high, 1 for too low."""
+    """The bet with the largest part of the wealth: 0 for all rows or 1 + bin, and 0 for too high, 1 for too low."""
     parts = SHARE[:, None] * np.exp(logs - logs.max()).mean(axis=2)
     place, side = np.unravel_index(int(parts.argmax()), parts.shape)
     return int(place), int(side)

@@ -82,7 +82,7 @@ class Segment:
         return int(reached[0]) if len(reached) else None
 
     def copy(self) -> "Segment":
-        """The same evidence and sums, without alarm and history."""
+        """A copy of the evidence and sums, without alarm and history."""
         return Segment(
             order=self.order,
             log_wealth=self.log_wealth,
@@ -92,7 +92,7 @@ class Segment:
         )
 
     def raise_alarm(self, name: str | None, row: int, limit: float, task: Task) -> Alarm:
-        """The alarm for the present evidence."""
+        """Build the alarm for the present evidence."""
         place, side = evidence.place_of_most(self.log_wealth)
         return Alarm(
             segment=name,
@@ -108,7 +108,7 @@ class Segment:
         )
 
     def merge(self, other: "Segment") -> "Segment":
-        """The evidence of both: their rows differ, so their wealth multiplies."""
+        """A segment of the rows of both: the rows differ, so the wealth of their bets multiplies."""
         return Segment(
             order=self.order,
             log_wealth=self.log_wealth + other.log_wealth,

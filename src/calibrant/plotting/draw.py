@@ -29,7 +29,7 @@ MOST_MODELS = 8  # the colours of the theme
 
 
 def compute(figure: str | Figure, source: "FigureSource | None") -> list[Row]:
-    """The rows of a figure: from predictions (one model, or several by name) or from a table."""
+    """Compute the rows of a figure: from predictions (one model, or several by name) or from a table."""
     drawing = CATALOGUE.make(figure) if isinstance(figure, str) else figure
     if isinstance(drawing, PredictionFigure):
         return drawing.data(name_models(source))
@@ -97,7 +97,7 @@ def page(chart: dict[str, Any], *, title: str, theme: Theme = "light") -> str:
 
 
 def _visible(value: Any) -> Any:
-    """The same with every text visible: a control character ends the converter, and Python with it."""
+    """Escape control characters in every text of a value: one ends the converter, and Python with it."""
     if isinstance(value, dict):
         return {key: _visible(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -125,7 +125,7 @@ def picture(chart: dict[str, Any]) -> str:
 
 
 def _resize(svg: str, scale: float) -> str:
-    """An SVG of another size: what it holds is in its view box."""
+    """The SVG at another size; its content is in the view box."""
     head, end, rest = svg.partition(">")
     return re.sub(r' (width|height)="([\d.]+)"', lambda m: f' {m[1]}="{float(m[2]) * scale:g}"', head) + end + rest
 
@@ -138,7 +138,7 @@ def _without_validation() -> AbstractContextManager[None]:
 
 
 def name_models(source: "FigureSource | None") -> Mapping[str, Predictions]:
-    """Models by name: one needs none."""
+    """Models by name; a single model needs none."""
     if isinstance(source, Predictions):
         return {"model": source}
     if not isinstance(source, Mapping) or not source or not all(isinstance(p, Predictions) for p in source.values()):

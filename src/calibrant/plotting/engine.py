@@ -34,7 +34,7 @@ FIRST_CHART = {
 
 
 def start() -> None:
-    """Let a process that draws start, and a thread that loads Altair, while numbers are computed."""
+    """Start the drawing process, and a thread that loads Altair, while numbers are computed."""
     global _process
     with _turn:
         if _process is None:
@@ -46,7 +46,7 @@ def start() -> None:
 
 
 def to_svg(chart: dict[str, Any]) -> str:
-    """The chart, a Vega-Lite specification, as SVG."""
+    """Draw a Vega-Lite specification as SVG."""
     version = vega_lite_version()
     svg = _ask([chart, version])
     if svg is not None:
@@ -64,7 +64,7 @@ def vega_lite_version() -> str:
 
 
 def _ask(question: list[Any]) -> str | None:
-    """The SVG that the process has drawn; None where there is no process, or it has ended or refused the chart."""
+    """Ask the process for an SVG; None where there is no process, or it has ended or refused the chart."""
     global _process
     with _turn:
         if _process is None or _process.stdin is None or _process.stdout is None:

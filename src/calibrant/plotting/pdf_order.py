@@ -14,7 +14,7 @@ ENTRY = 20  # bytes
 
 
 def in_order(pdf: bytes) -> bytes:
-    """The same objects, numbered as they are reached from the root, and a new table of their places.
+    """The PDF with its objects numbered as they are reached from the root, and a new table of their places.
 
     A file that is built in another way than the converter's is given back as it is.
     """
@@ -44,7 +44,7 @@ def _starts(entries: bytes) -> dict[int, int]:
 
 
 def _objects(pdf: bytes, entries: bytes, end: int) -> dict[int, tuple[bytes, bytes]]:
-    """What each object says, without its number, and the stream behind it, into which nobody looks."""
+    """The content of each object without its number, and the stream behind it as it is."""
     starts = _starts(entries)
     ends = dict(zip(sorted(starts.values()), [*sorted(starts.values())[1:], end], strict=True))
     objects = {}

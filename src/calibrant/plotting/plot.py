@@ -31,11 +31,11 @@ class Plot:
 
     @property
     def chart(self) -> "alt.TopLevelMixin":
-        """To change, or to put beside others; without the house's colours."""
+        """The Altair chart without the house's colours, to change or to put beside others."""
         return self.figure.chart(self.rows)
 
     def save(self, path: str | Path) -> "Plot":
-        """To .svg, .png, .pdf or .html."""
+        """Save to .svg, .png, .pdf or .html."""
         draw(self.figure, self.source, path, theme=self.theme)
         return self
 

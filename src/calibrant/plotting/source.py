@@ -88,14 +88,14 @@ def is_measured(figure: Figure) -> bool:
 def measure_table(
     figure: Figure, models: Mapping[str, Predictions], *, resamples: int | None = None, seed: int = 0
 ) -> "pl.DataFrame":
-    """The table of such a figure."""
+    """Measure the table of such a figure from predictions."""
     if name_of(figure) == "decomposition":
         return _decomposition(models)
     return _before_after(models, resamples, seed)
 
 
 def _tables(files: Mapping[str, Path]) -> "pl.DataFrame":
-    """One table; several become one, with the file's name in the column model."""
+    """Read one table, or join several with the file's name in the column model."""
     import polars as pl
 
     tables = {name: _read(file) for name, file in files.items()}

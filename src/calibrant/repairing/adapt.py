@@ -105,13 +105,13 @@ def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
     step = Linear(np.array(1.0), np.log(new) - np.log(old))
     facts = {"base_rates": {"from": old.tolist(), "to": new.tolist(), "assumed": ASSUMED, **more}}
 
-    def add_step(one: Map) -> Map:
-        name = f"{one.calibrator}+base_rate"
+    def add_step(part: Map) -> Map:
+        name = f"{part.calibrator}+base_rate"
         return replace(
-            one, calibrator=name, steps=(*one.steps, step), parameters=one.parameters | facts, keeps_argmax=False
+            part, calibrator=name, steps=(*part.steps, step), parameters=part.parameters | facts, keeps_argmax=False
         )
 
-    groups = None if m.groups is None else {name: add_step(one) for name, one in m.groups.items()}
+    groups = None if m.groups is None else {name: add_step(part) for name, part in m.groups.items()}
     return replace(add_step(m), groups=groups)
 
 
@@ -226,9 +226,9 @@ def _p_value(
     order = ScoreOrder(probs, probs[:0])
     mixed, size, larger = mixture(labels, w, new), round(p.effective), 0
     for _ in range(resamples):
-        one = rng.multinomial(size, w / w.sum()) / size
-        two = rng.multinomial(round(n), mixed / mixed.sum()) / round(n)
-        larger += order.gap(mixture(labels, one, estimate(two)) - two, probs[:0, 0]) >= gap
+        labelled = rng.multinomial(size, w / w.sum()) / size
+        unlabelled = rng.multinomial(round(n), mixed / mixed.sum()) / round(n)
+        larger += order.gap(mixture(labels, labelled, estimate(unlabelled)) - unlabelled, probs[:0, 0]) >= gap
     return (1 + larger) / (1 + resamples)
 
 

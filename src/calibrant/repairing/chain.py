@@ -13,7 +13,7 @@ Chain = list[Calibrator]
 
 def parse_chain(spec: str | Calibrator) -> Chain:
     """The calibrators of a name such as "temperature+isotonic", in order."""
-    return [spec] if isinstance(spec, Calibrator) else [CATALOGUE.make(one.strip()) for one in spec.split("+")]
+    return [spec] if isinstance(spec, Calibrator) else [CATALOGUE.make(name.strip()) for name in spec.split("+")]
 
 
 def fit_chain(p: Predictions, chain: Chain) -> Map:

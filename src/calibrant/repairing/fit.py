@@ -46,7 +46,7 @@ def fit(p: Predictions, what: str | Calibrator = "auto", *, by_group: bool = Fal
     for calibrator in chain:
         calibrator.check_shape(p)
     outcomes = outcomes_of(p)
-    if outcomes != "differ" and any(one.learns for one in chain):
+    if outcomes != "differ" and any(calibrator.learns for calibrator in chain):
         return _leave(p, outcomes)
     return _fit_by_group(p, chain) if by_group else fit_chain(p, chain)
 

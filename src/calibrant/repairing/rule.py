@@ -233,7 +233,7 @@ def decide(
     """
     candidates = _candidates(judged, resamples, seed)
     chosen, otherwise = (_winner(judged, candidates, keep) for keep in (keep_argmax, not keep_argmax))
-    allowed = [one for one in judged if one.keeps_argmax or not keep_argmax]
+    allowed = [candidate for candidate in judged if candidate.keeps_argmax or not keep_argmax]
     return Ruling(
         chosen=chosen,
         otherwise=otherwise,
@@ -249,26 +249,26 @@ def decide(
 
 def _candidates(judged: Sequence[CandidateLosses], resamples: int, seed: int) -> tuple[Candidate, ...]:
     """All of them on the same resamples, which are also those of `compare`."""
-    gains = np.stack([one.losses - judged[0].losses for one in judged], axis=1)  # (n, candidates)
+    gains = np.stack([candidate.losses - judged[0].losses for candidate in judged], axis=1)  # (n, candidates)
     n = len(gains)
     w = np.ones(n) if judged[0].weights is None else judged[0].weights
     resamples_of = resample_counts(n, resamples, seed, judged[0].clusters)
     resampled = np.concatenate([(counts * w) @ gains / (counts @ w)[:, None] for counts in resamples_of])
     candidates = []
-    for one, gain, draws in zip(judged, gains.T, resampled.T, strict=True):
+    for candidate, gain, draws in zip(judged, gains.T, resampled.T, strict=True):
         difference = _mean(gain, judged[0].weights)
         span = basic_interval(difference, draws, CONFIDENCE)
         sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high
         candidates.append(
             Candidate(
-                calibrator=one.calibrator,
-                nll=one.mean,
+                calibrator=candidate.calibrator,
+                nll=candidate.mean,
                 difference=difference,
                 low=span.low,
                 high=span.high,
                 significant="neither" if not sure else "better" if difference < 0 else "worse",
-                keeps_argmax=one.keeps_argmax,
-                likelier=one.likelier_than(judged[0]),
+                keeps_argmax=candidate.keeps_argmax,
+                likelier=candidate.likelier_than(judged[0]),
             )
         )
     return tuple(candidates)
@@ -278,27 +278,31 @@ def _winner(judged: Sequence[CandidateLosses], candidates: Sequence[Candidate], 
     if judged[0].outcomes != "differ":
         return UNCALIBRATED
     named = {c.calibrator for c in candidates if c.may_win and (c.keeps_argmax or not keep_argmax)}
-    able = [one for one in judged if one.calibrator in named]
-    if judged[0].certain and all(one.certain for one in able):
+    able = [candidate for candidate in judged if candidate.calibrator in named]
+    if judged[0].certain and all(candidate.certain for candidate in able):
         out = {c.calibrator for c in candidates if c.significant == "worse" or (keep_argmax and not c.keeps_argmax)}
-        able = [one for one in judged if one.fits_positives and not one.certain and one.calibrator not in out] or able
-    able = [one for one in able if not one.certain] or able
+        able = [
+            candidate
+            for candidate in judged
+            if candidate.fits_positives and not candidate.certain and candidate.calibrator not in out
+        ] or able
+    able = [candidate for candidate in able if not candidate.certain] or able
     if not able:
         return UNCALIBRATED
-    lowest = min(able, key=lambda one: one.mean)
-    near = [one for one in able if _is_near(lowest, one)]
-    least = min(one.complexity for one in near)
-    simplest = [one for one in near if one.complexity == least]
-    of_positives = [one for one in simplest if one.fits_positives]
+    lowest = min(able, key=lambda candidate: candidate.mean)
+    near = [candidate for candidate in able if _is_near(lowest, candidate)]
+    least = min(candidate.complexity for candidate in near)
+    simplest = [candidate for candidate in near if candidate.complexity == least]
+    of_positives = [candidate for candidate in simplest if candidate.fits_positives]
     if judged[0].certain:
-        of_positives = [one for one in of_positives if one.of_raw_score] or of_positives
-    return (min(of_positives, key=lambda one: one.mean) if of_positives else simplest[0]).calibrator
+        of_positives = [candidate for candidate in of_positives if candidate.of_raw_score] or of_positives
+    return (min(of_positives, key=lambda candidate: candidate.mean) if of_positives else simplest[0]).calibrator
 
 
-def _is_near(lowest: CandidateLosses, one: CandidateLosses) -> bool:
+def _is_near(lowest: CandidateLosses, other: CandidateLosses) -> bool:
     """Whether the one with the lowest loss is neither a standard error ahead nor 100 times as likely."""
-    ahead, error = lowest.ahead_of(one)
-    return ahead <= error and lowest.likelier_than(one) < LIKELIER
+    ahead, error = lowest.ahead_of(other)
+    return ahead <= error and lowest.likelier_than(other) < LIKELIER
 
 
 def _mean(values: Array, weights: Array | None) -> float:
@@ -307,11 +311,11 @@ def _mean(values: Array, weights: Array | None) -> float:
 
 def _rival(allowed: Sequence[CandidateLosses], chosen: str) -> Rival | None:
     """None where the chosen one differs significantly from the best of the others."""
-    winner = next(one for one in allowed if one.calibrator == chosen)
-    others = [one for one in allowed if one.calibrator not in (chosen, UNCALIBRATED)]
+    winner = next(candidate for candidate in allowed if candidate.calibrator == chosen)
+    others = [candidate for candidate in allowed if candidate.calibrator not in (chosen, UNCALIBRATED)]
     if not others:
         return None
-    other = min(others, key=lambda one: one.mean)
+    other = min(others, key=lambda candidate: candidate.mean)
     mean, error = winner.ahead_of(other)
     half = 1.96 * error
     if abs(mean) > half or mean == 0:

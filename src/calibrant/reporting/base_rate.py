@@ -49,7 +49,7 @@ def _rates(p: Predictions) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def _chance(here: object, there: object, p: Predictions, fit_on: Predictions) -> float:
-    """Of such a difference, of the class that differs most, by the normal test of two shares times their number."""
+    """The p-value of the difference in the class that differs most: a normal test of two shares, times their number."""
     a, b = np.asarray(here), np.asarray(there)
     n, m = p.effective, fit_on.effective
     shared = (n * a + m * b) / (n + m)

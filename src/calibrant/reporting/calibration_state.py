@@ -61,7 +61,7 @@ def assess(
 
 
 def _reversed_auc(p: Predictions, seed: int) -> float | None:
-    """The ROC AUC where its interval lies below one half."""
+    """The ROC AUC, where its interval lies below one half; else None."""
     chosen = make("roc_auc")
     if not (auc := chosen(p)) < 0.5:  # undefined where all rows are of one class
         return None
@@ -70,7 +70,7 @@ def _reversed_auc(p: Predictions, seed: int) -> float | None:
 
 
 def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:
-    """The ECE against chance first, then the side of the gap; the gap alone where the ECE has no test."""
+    """The state of the calibration: by the ECE against chance first, then by the side of the gap."""
     over = gap > 0
     gap_is_significant = noise.gap_p_value <= SURE
     if noise.p_value != noise.p_value:
@@ -85,7 +85,7 @@ def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:
 
 
 def rows_of(weight: float) -> int:
-    """Rows of a bin, or its weight to the nearest row; never none where there are some."""
+    """The number of rows of a bin, or its weight rounded; at least 1 where the bin is not empty."""
     return max(1, round(weight)) if weight > 0 else 0
 
 

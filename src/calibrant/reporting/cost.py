@@ -27,7 +27,7 @@ class CostTable:
     rivals: dict[str, tuple[CostLine, ...]] = field(default_factory=dict)  # other decisions, by calibrator
 
     def add(self, calibrator: str, p: Predictions) -> None:
-        """Expected and actual cost per row, and how the actual one differs from that of no calibration."""
+        """Add the expected and actual cost per row of a calibrator, and its difference from no calibration."""
         d = _decide(p, self.rule)
         if self.uncalibrated is None:
             self.uncalibrated, self.total = d.chosen, p.curve.total if is_whole(p.curve.weights) else float(p.n)
@@ -52,7 +52,7 @@ class CostTable:
         )
 
     def summary(self, best: str) -> Cost:
-        """All of it, with the cost of the recommended calibrator in one line."""
+        """The whole table, with the cost of the recommended calibrator in one line."""
         return Cost(
             rule=self.rule.words,
             headline=self._headline(best),
@@ -80,7 +80,7 @@ class CostTable:
 
 @dataclass(frozen=True, kw_only=True)
 class _Decisions:
-    """What a rule makes of every row."""
+    """The decisions of a rule on every row, with their costs."""
 
     chosen: Ints  # (n,)
     expected: Array  # (n,) cost by the model's own scores
@@ -102,7 +102,7 @@ def _decide(p: Predictions, rule: CostRule) -> _Decisions:
 
 
 def _amount(cost: float) -> str:
-    """Three figures, or all digits before the point.
+    """Format an amount with three figures, or all digits before the point.
 
     >>> _amount(12345.6), _amount(1.23456), _amount(0.0)
     ('12,346', '1.23', '0')
@@ -116,7 +116,7 @@ def _part(p: Predictions, some: npt.NDArray[np.bool_], of: npt.NDArray[np.bool_]
 
 
 def _rival_words(lines: tuple[CostLine, ...]) -> str:
-    """What the best threshold in hindsight and decisions without a model cost."""
+    """A sentence on the cost of the best threshold in hindsight and of decisions without a model."""
     costs = {line.choice: fmt.number(line.cost) for line in lines}
     if not lines:
         return ""

@@ -45,7 +45,7 @@ def pack(curve: Curve, threshold: float | None = None) -> str:
 
 
 def unit(curve: Curve) -> int:
-    """What a row of weight 1 counts on the page: 1 where weights count rows, more where they are shares of them."""
+    """The count of a row of weight 1 on the page: 1 where weights count rows, more where they are shares of them."""
     return 1 if is_whole(curve.weights) else SHARES
 
 

@@ -39,7 +39,7 @@ def report_of_sums(
     sources: Sequence[SourceFile] | None = None,
     command: str | None = None,
 ) -> Report:
-    """A report of everything that was added up; accumulators by key are its groups."""
+    """Build the report of an accumulator; accumulators by key are its groups."""
     whole = sums if isinstance(sums, Accumulator) else sums.total()
     if whole.n == 0 or whole.task is None:
         raise InputError("report", expected="sums of at least one batch", got="none", fix="call update first")
@@ -70,7 +70,7 @@ def report_of_sums(
 
 
 def refuse_options(names: Sequence[str]) -> None:
-    """Refuse what needs rows."""
+    """Refuse options that need rows."""
     if names:
         fix = "leave them out, or report the rows"
         raise InputError("report of sums", expected="no option that needs rows", got=", ".join(names), fix=fix)
@@ -85,13 +85,13 @@ def source_of_sums(sums: Accumulator | Accumulators, name: str = "sums", sha256:
 
 def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessment:
     sums, edges = _error_bins(a)
-    count, score, hits = sums[:3]
-    says, right = float(score.sum() / a.total), float(hits.sum() / a.total)
+    count, score, outcomes = sums[:3]
+    says, right = float(score.sum() / a.total), float(outcomes.sum() / a.total)
     noise = _noise(a, sums, seed)
     filled = np.maximum(count, 1e-300)
     bins = tuple(
         Bin(float(edges[i]), float(edges[i + 1]), rows_of(float(count[i])), float(s), float(h))
-        for i, (s, h) in enumerate(zip(score / filled, hits / filled, strict=True))
+        for i, (s, h) in enumerate(zip(score / filled, outcomes / filled, strict=True))
     )
     total = float(a.total) if float(a.total).is_integer() else None
     auc = next((m for m in numbers if m.measure == "roc_auc" and m.high is not None and m.high < 0.5), None)
@@ -118,12 +118,12 @@ def _error_bins(a: Accumulator) -> tuple[Array, Array]:
 
 
 def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
-    """The error against what chance makes: hits drawn from the mean score of each bin.
+    """The error that chance alone makes: outcomes drawn from the mean score of each bin.
 
     Scores that differ inside a bin vary a little less than that, so the test errs on the side of chance.
     """
-    count, score, hits, *_ = sums
-    observed = float(np.abs(score - hits).sum() / a.total)
+    count, score, outcomes, *_ = sums
+    observed = float(np.abs(score - outcomes).sum() / a.total)
     if a.clustered:
         return Noise(observed, float("nan"), float("nan"), float("nan"), float("nan"))
     mean = np.divide(score, count, out=np.zeros_like(score), where=count > 0)
@@ -137,8 +137,8 @@ def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
 
 def _gap(a: Accumulator, sums: Array) -> tuple[float, float]:
     """Mean score minus mean outcome, and its standard error."""
-    _, score, hits, square, cross = sums
-    gap = float((score - hits).sum() / a.total)
+    _, score, outcomes, square, cross = sums
+    gap = float((score - outcomes).sum() / a.total)
     return gap, float(np.sqrt(max(square.sum() - 2 * gap * cross.sum() + gap**2 * a.square, 0.0)) / a.total)
 
 
@@ -170,21 +170,21 @@ def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
 def _by_key(sums: Accumulators) -> Segments:
     """One segment for each key; rows in clusters have neither intervals nor tests."""
     rows = []
-    for key, one in sums.items():
-        _, score, hits, *_ = one.sums["histogram"]
-        gap, error = _gap(one, one.sums["histogram"])
-        if one.clustered:
+    for key, key_sums in sums.items():
+        _, score, outcomes, *_ = key_sums.sums["histogram"]
+        gap, error = _gap(key_sums, key_sums.sums["histogram"])
+        if key_sums.clustered:
             error = float("nan")
         rows.append(
             Segment(
                 name=visible(", ".join(key)),
-                n=one.n,
-                says=float(score.sum() / one.total),
-                right=float(hits.sum() / one.total),
+                n=key_sums.n,
+                says=float(score.sum() / key_sums.total),
+                right=float(outcomes.sum() / key_sums.total),
                 gap=gap,
                 low=gap - 1.96 * error,
                 high=gap + 1.96 * error,
-                p_value=float("nan") if one.clustered else _two_sided(gap, error),
+                p_value=float("nan") if key_sums.clustered else _two_sided(gap, error),
                 beyond_noise=False,
                 gap_after=None,
             )
@@ -193,12 +193,12 @@ def _by_key(sums: Accumulators) -> Segments:
 
 
 def _reliability(a: Accumulator) -> FigureData:
-    """The diagram of the same bins: two rows for each, one for its hits and one for its misses, at its mean score."""
+    """The reliability diagram of the bins, from two rows each: positive and negative outcomes at the mean score."""
     sums, edges = _error_bins(a)
-    count, score, hits = sums[:3]
+    count, score, positives = sums[:3]
     mean = np.divide(score, count, out=edges[1:].copy(), where=count > 0)
     mean = np.clip(mean, np.nextafter(edges[:-1], 1), edges[1:])  # a sum of many may stray over an edge
-    weights = np.concatenate([hits, count - hits])
+    weights = np.concatenate([positives, count - positives])
     filled = weights > 0
     rows = np.tile(mean, 2)[filled], np.repeat([1, 0], len(mean))[filled]
     make_rows = Predictions.binary if a.task == "binary" else Predictions.from_confidence

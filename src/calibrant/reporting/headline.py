@@ -52,14 +52,14 @@ def _headline_of_positives(a: Assessment, chosen: Outcome) -> str:
 
 
 def _ending_beside(a: Assessment, chosen: Outcome, ending: str) -> str:
-    """Without praise where a calibrator is recommended: a loss may fall though the ECE is not significant."""
+    """The end of the headline where a calibrator is recommended: a loss may fall though the ECE is not significant."""
     if a.state != "calibrated" or chosen in ("uncalibrated", "worse"):
         return ending
     return f"no significant calibration error{', yet calibration lowers the loss' if chosen == 'better' else ''}"
 
 
 def error_words(a: Assessment) -> str:
-    """The error against chance, in a sentence or two."""
+    """A sentence or two on the error against chance."""
     noise, state = a.noise, a.state
     error, rows = fmt.percent(noise.observed), fmt.count(a.n, "row")
     if noise.p_value != noise.p_value:
@@ -93,7 +93,7 @@ def error_words(a: Assessment) -> str:
 
 
 def _where(bins: tuple[Bin, ...], sides: tuple[int, ...] = (0,), task: str = "multiclass") -> str:
-    """The bins that add most to the error, as examples: one of any side, or one of each (1 is overconfident)."""
+    """Name the bins that add most to the error: one of any side, or one of each (1 is overconfident)."""
     clauses = []
     for side in sides:
         there = [b for b in bins if b.n and (not side or (b.says - b.right) * side > 0)]

@@ -29,7 +29,7 @@ OnStep = Callable[[str], None]  # told what is being done
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to look at a model; the same for all models of a report."""
+    """Options of the analysis of a model; the same for all models of a report."""
 
     calibrators: Sequence[str]
     not_tried: tuple[str, ...]  # left out of the default list, because they take long here
@@ -54,7 +54,7 @@ def sample_rows(p: Predictions, seed: int) -> Ints | None:
 
 
 def sampled_words(n: int, of: int, seed: int) -> str:
-    """What the page says of it."""
+    """The sentence of the page on a random sample of rows."""
     return (
         f"All numbers here are of {n:,} of the {of:,} rows, drawn at random with seed {seed}, and the calibrators were "
         "fitted on no more: a report of all rows would take longer and say the same. calibrant measure takes them all."
@@ -118,7 +118,7 @@ def check_models(models: Predictions | Mapping[str, Predictions]) -> tuple[dict[
 def check_fit_on(
     fit_on: Predictions | Mapping[str, Predictions] | None, models: Mapping[str, Predictions]
 ) -> dict[str, Predictions]:
-    """What each model is fitted on, by name: for all of them or for none."""
+    """The rows that each model is fitted on, by name: for all of them or for none."""
     named = {next(iter(models)): fit_on} if isinstance(fit_on, Predictions) else dict(fit_on or {})
     fits = {visible(name): p for name, p in named.items()}
     if fits and set(fits) != set(models):

@@ -16,7 +16,7 @@
       do { byte = bytes[at++]; number += (byte & 127) * weight; weight *= 128; } while (byte > 127);
       return number;
     };
-    const value = [], rows = [0], said = [0], hits = [0];
+    const value = [], rows = [0], said = [0], positives = [0];
     while (at < bytes.length) {
       code += next();
       const first = next();
@@ -25,9 +25,9 @@
       value.push(code / data.scale);
       rows.push(rows[last] + count);
       said.push(said[last] + count * (code / data.scale));
-      hits.push(hits[last] + right);
+      positives.push(positives[last] + right);
     }
-    return { value, rows, said, hits, n: rows[rows.length - 1] };
+    return { value, rows, said, positives, n: rows[rows.length - 1] };
   };
 
   /* How many entries of an ascending list are at most (or, if `below`, smaller than) x. */
@@ -40,13 +40,13 @@
     return low;
   };
 
-  const sumsAt = (curve, group, share) => ["rows", "said", "hits"].map((name) =>
+  const sumsAt = (curve, group, share) => ["rows", "said", "positives"].map((name) =>
     curve[name][group] + (share ? share * (curve[name][group + 1] - curve[name][group]) : 0));
 
   const cutsOfWidth = (curve, bins) => Array.from({ length: bins + 1 }, (_, m) =>
     sumsAt(curve, m === 0 ? 0 : m === bins ? curve.value.length : search(curve.value, m / bins), 0));
 
-  /* Cut by position; rows of one confidence that a cut divides share their hits evenly. */
+  /* Cut by position; rows of one confidence that a cut divides share their outcomes evenly. */
   const cutsOfMass = (curve, bins) => {
     const size = Math.floor(curve.n / bins), more = curve.n % bins;
     return Array.from({ length: bins + 1 }, (_, m) => {
@@ -62,14 +62,14 @@
     const made = [];
     let error = 0, largest = 0;
     for (let m = 0; m < bins; m++) {
-      const [count, said, hits] = [0, 1, 2].map((i) => cuts[m + 1][i] - cuts[m][i]);
+      const [count, said, positives] = [0, 1, 2].map((i) => cuts[m + 1][i] - cuts[m][i]);
       if (!count) continue;
-      const says = said / count, right = hits / count;
-      error += Math.abs(said - hits) / curve.n;
+      const says = said / count, right = positives / count;
+      error += Math.abs(said - positives) / curve.n;
       largest = Math.max(largest, Math.abs(says - right));
       const first = scheme === "width" ? m / bins : curve.value[search(curve.rows, cuts[m][0]) - 1];
       const last = scheme === "width" ? (m + 1) / bins : curve.value[search(curve.rows, cuts[m + 1][0], true) - 1];
-      made.push({ low: first, high: last, count, says, right, hits });
+      made.push({ low: first, high: last, count, says, right, positives });
     }
     return { bins: made, ece: error, mce: largest };
   };
@@ -123,7 +123,7 @@
         const [from, to] = wilson(b.right, b.count / model.unit * model.effective);
         put(svg, "line", { x1: x1 + wide / 2, x2: x1 + wide / 2, y1: y(from), y2: y(to), class: "whisker" });
       }
-      const bar = low * b.count / most, wrong = low * (b.count - b.hits) / most;
+      const bar = low * b.count / most, wrong = low * (b.count - b.positives) / most;
       put(svg, "rect", { x: x1 + inset, width: wide - 2 * inset, y: floor - bar, height: bar, class: "rows" });
       put(svg, "rect", { x: x1 + inset, width: wide - 2 * inset, y: floor - wrong, height: wrong, class: "wrong" });
     }
@@ -155,7 +155,7 @@
   const show = () => {
     const { model, trial, scheme, bins } = chosen();
     const curve = curveOf(trial), found = binned(curve, bins, scheme);
-    const says = curve.said[curve.said.length - 1] / curve.n, right = curve.hits[curve.hits.length - 1] / curve.n;
+    const says = curve.said[curve.said.length - 1] / curve.n, right = curve.positives[curve.positives.length - 1] / curve.n;
     const shown = { says: percent(says), right: percent(right), gap: `${signed(says - right)} points`,
       ece: percent(found.ece), mce: percent(found.mce), ...trial.numbers };
     for (const [id, text] of Object.entries(shown)) $(id).textContent = text;
@@ -176,7 +176,7 @@
   /* Binary scores: rows at or above a threshold are called positive. */
   const cost = (name) => Math.max(0, Number($(`cost-${name}`).value) || 0);
   const outcome = (curve, group) => {
-    const total = curve.hits[curve.hits.length - 1], missed = curve.hits[group], called = curve.n - curve.rows[group];
+    const total = curve.positives[curve.positives.length - 1], missed = curve.positives[group], called = curve.n - curve.rows[group];
     const found = total - missed, alarms = called - found;
     return { called, found, alarms, total, each: (missed * cost("fn") + alarms * cost("fp")) / curve.n };
   };

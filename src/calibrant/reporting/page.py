@@ -41,7 +41,7 @@ def page(r: Report) -> str:
     first = r.models[0]
     data = page_data(r) if first.trials else None
     template = _environment().get_template("page")
-    figures = [(one, _safe(svg.result())) for one, svg in zip(r.figures, drawings, strict=True)]
+    figures = [(figure, _safe(svg.result())) for figure, svg in zip(r.figures, drawings, strict=True)]
     diagram, others = (figures, []) if data is None else ([], figures)
     beside_bins = (contents_by_task.BESIDE_BINS,)
     beside_costs = (contents_by_task.BESIDE_COSTS,) if len(r.models) == 1 else ()
@@ -70,7 +70,7 @@ def page(r: Report) -> str:
 
 
 def frame(r: Report) -> str:
-    """For notebooks: the page in a frame of its own, where its styles stay inside."""
+    """The page in a frame for notebooks, where its styles stay inside."""
     return (
         f'<iframe title="{html.escape(r.title)}" srcdoc="{html.escape(page(r))}" sandbox="allow-scripts" '
         'style="width:100%;height:80vh;min-height:30rem;border:1px solid #8884" loading="lazy"></iframe>'
@@ -78,7 +78,7 @@ def frame(r: Report) -> str:
 
 
 def page_data(r: Report) -> dict[str, Any]:
-    """What the script reads: for every model and calibrator the sorted confidences and the ready numbers."""
+    """The data of the page's script: sorted confidences and numbers of every model and calibrator."""
     models, notes = [], []
     for m in r.models:
         packed = _pack_trials(m, BUDGET // len(r.models))
@@ -107,7 +107,7 @@ def page_data(r: Report) -> dict[str, Any]:
 
 
 def mini(curve: Curve, bins: int) -> list[dict[str, Any]]:
-    """The bars of a small diagram that stands without a script."""
+    """The bars of a small diagram that needs no script."""
     filled = [b for b in bins_of(curve, bins) if b.n]
     most = max(b.n for b in filled)
     return [
@@ -125,7 +125,7 @@ def mini(curve: Curve, bins: int) -> list[dict[str, Any]]:
 
 
 def _pack_trials(m: Model, budget: int) -> dict[str, str]:
-    """Curves of as many calibrators as fit, the most important first; the first always."""
+    """Packed curves of as many calibrators as fit, the most important first; the first always."""
     packed: dict[str, str] = {}
     threshold = None if m.cost is None else m.cost.threshold
     for t in sorted(m.trials, key=lambda t: (t.calibrator != "identity", t.calibrator != m.best)):
@@ -144,7 +144,7 @@ def label(calibrator: str) -> str:
 
 
 def side_by_side(m: Model) -> list[Number]:
-    """One number per column, the first of its measure."""
+    """One number per column: the first of its measure."""
     by_stem: dict[str, Number] = {}
     for n in m.numbers:
         by_stem.setdefault(name_of(n.measure), n)
@@ -157,7 +157,7 @@ def cost_of_best(m: Model) -> list[str]:
 
 
 def _order_trials(m: Model) -> list[CalibratorTrial]:
-    """No calibration, the one to use, and the one for the other option: the rest is folded where there is more."""
+    """Trials to show first: no calibration, the one to use, and that of the other option; the rest is folded."""
     if m.ruling is None:
         return []
     names = {UNCALIBRATED, m.best, m.ruling.chosen, m.ruling.otherwise}
@@ -199,7 +199,7 @@ def _environment() -> Any:
 
 
 def _interval_or_why(n: Number) -> str:
-    """Both ends, or why there are none."""
+    """Format both ends of an interval, or say why there are none."""
     if n.value != n.value:
         return "no interval: undefined on these rows"
     if n.low is None or n.high is None:
@@ -208,7 +208,7 @@ def _interval_or_why(n: Number) -> str:
 
 
 def _no_break(text: str) -> Any:
-    """Keeps a number and its unit on one line."""
+    """Keep a number and its unit on one line."""
     from markupsafe import escape
 
     return escape(text).replace(" %", "\N{NO-BREAK SPACE}%").replace(" points", "\N{NO-BREAK SPACE}points")
@@ -227,7 +227,7 @@ def _other_sentences(text: str) -> str:
 
 
 def _safe(text: str) -> Any:
-    """Marked as ours: not escaped again."""
+    """Mark text as HTML of our own, so that it is not escaped again."""
     from markupsafe import Markup
 
     return Markup(text)

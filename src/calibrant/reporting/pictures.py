@@ -60,7 +60,7 @@ def _compute(models: Mapping[str, Predictions], costs: bool) -> Iterator[FigureD
 
 
 def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
-    """The loss as what calibration costs and what no repair takes away."""
+    """The table of the loss as calibration and refinement."""
     import polars as pl
 
     parts = []
@@ -86,7 +86,7 @@ def _begin(figure: FigureData, engine: ThreadPoolExecutor) -> Future[str]:
 
 @contextmanager
 def _one_thread() -> Iterator[ThreadPoolExecutor]:
-    """It goes on with what it was given after the block has ended."""
+    """An executor of one thread that continues with its work after the block has ended."""
     engine = ThreadPoolExecutor(1)
     try:
         yield engine
@@ -113,7 +113,7 @@ def _draw(chart: dict[str, Any], words: str, name: str) -> str:
 
 
 def _thin(rows: list[Row]) -> list[Row]:
-    """Long curves with every few points: Altair copies each row many times, and more cannot be seen."""
+    """Rows of long curves thinned out: Altair copies each row many times, and more points cannot be seen."""
     curves: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         curves.setdefault(tuple(v for v in row.values() if isinstance(v, str)), []).append(row)
@@ -133,7 +133,7 @@ def _name_colours(text: str) -> str:
 
 
 def _one_image(text: str, words: str) -> str:
-    """To a screen reader one image with its sentence, not hundreds of marks."""
+    """Make the SVG one image with a label for screen readers, not hundreds of marks."""
     text = _in_tags(text, lambda tag: re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", tag))
     return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(words)}" ', 1)
 
@@ -144,7 +144,7 @@ def _own_ids(text: str, prefix: str) -> str:
 
 
 def _in_tags(text: str, change: Callable[[str], str]) -> str:
-    """Change the tags of an SVG alone: what stands between them are names, which may look like attributes."""
+    """Apply a change inside the tags of an SVG only: text between them may look like attributes."""
     return re.sub(r'<(?:[^<>"]|"[^"]*")*>', lambda tag: change(tag[0]), text)
 
 

@@ -13,7 +13,7 @@ FAR = 1e9  # rows nobody has
 
 
 def certainty(n: int, gap: Number, noise: Noise, state: CalibrationState, ruling: Ruling) -> Certainty:
-    """Intervals shrink with the square root of n: that is how rows are counted here."""
+    """The precision of the numbers, and the rows that would settle what is open: intervals shrink by the root of n."""
     low = gap.value if gap.low is None else gap.low
     high = gap.value if gap.high is None else gap.high
     half = (high - low) / 2
@@ -61,7 +61,7 @@ def _rows_wanted(n: int, gap: float, half: float, noise: Noise, state: Calibrati
 
 
 def _rows(n: int, ratio: float) -> int | None:
-    """Rows in all that make the noise smaller by this ratio, to two figures; None above a billion."""
+    """The number of rows that would reduce the noise by this ratio, to two figures; None above a billion."""
     wanted = n * ratio * ratio if ratio < inf else inf
     if wanted > FAR:
         return None

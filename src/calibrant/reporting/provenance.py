@@ -31,7 +31,7 @@ def provenance(sources: Sequence[SourceFile], command: str | None, seed: int, re
 
 
 def today() -> str:
-    """The date; from SOURCE_DATE_EPOCH where it is set, so that pages can be made again byte for byte."""
+    """The date, from SOURCE_DATE_EPOCH where it is set, so that pages can be made again byte for byte."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch is None:
         return datetime.now(UTC).date().isoformat()
@@ -47,7 +47,7 @@ def source_of(p: Predictions, name: str, role: str, file: Path | None = None) ->
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """What was typed, with no folder of this machine in it.
+    """The command that was typed, without folders of this machine.
 
     >>> command_line(["report", "/home/me/test.npz", "--title", "my net"])
     "calibrant report test.npz --title 'my net'"

@@ -27,7 +27,7 @@ def rank(
     seed: int,
     on_step: OnStep | None = None,
 ) -> Ranking:
-    """Order by the loss with the recommended calibration; test every pair on the same resampled rows."""
+    """Rank models by their loss with the recommended calibration; test every pair on the same resampled rows."""
     measures = (BY, ece, "accuracy", refinement(next(iter(after.values())).task))
     draws = {}
     for name, p in after.items():
@@ -43,7 +43,7 @@ def rank(
 
 
 def cheapest(models: Sequence[Model]) -> str:
-    """Which model costs least with the calibration recommended for it, in one line; nothing without costs."""
+    """A line on which model costs least with its recommended calibration; nothing without costs."""
     costs = {}
     for m in models:
         if m.cost is None:
@@ -83,7 +83,7 @@ def _words(
 
 
 def _best(pairs: tuple[Pair, ...], at: int) -> str | None:
-    """The model that no other beats in the measure at this place, if it beats some other."""
+    """The model that no other beats in this measure, if it beats some other."""
     wins: dict[str, int] = {}
     for pair in pairs:
         side = pair.changes[at].better

@@ -37,7 +37,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Noise:
-    """What chance alone does: ECE and gap of a perfectly calibrated model on as many rows."""
+    """ECE and gap of a perfectly calibrated model on as many rows: the effect of chance alone."""
 
     observed: float
     expected: float
@@ -48,7 +48,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The page in one line and one paragraph."""
+    """The verdict in one line and one paragraph."""
 
     state: CalibrationState
     headline: str
@@ -85,7 +85,7 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """Some of the rows: what the model says there and how often it is right."""
+    """A segment of the rows: mean confidence and accuracy there, and whether their gap is more than noise."""
 
     name: str
     n: int
@@ -111,7 +111,7 @@ class Segments:
 
 @dataclass(frozen=True, kw_only=True)
 class CostRow:
-    """What using these probabilities costs per row: expected by the model's own confidence, and in fact."""
+    """Cost per row of using these probabilities: expected by the model's own confidence, and actual."""
 
     calibrator: str
     accepted: float  # share of rows whose prediction is used
@@ -142,7 +142,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Certainty:
-    """How sure the numbers are, and how many rows would settle what is open."""
+    """Precision of the numbers, and how many rows would settle what is open."""
 
     half_width: float  # of the interval of the gap
     rows_wanted: int | None  # in all, to settle the open question or to sharpen the number
@@ -151,7 +151,7 @@ class Certainty:
 
 @dataclass(frozen=True)
 class FigureData:
-    """A figure that stands still: its rows, and what it shows in words."""
+    """A static figure: its rows, and its description in words."""
 
     figure: str
     title: str
@@ -234,7 +234,7 @@ class SourceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """How the report came about: enough to make it again and to see that it is the same."""
+    """Provenance of the report: enough to make it again and to see that it is the same."""
 
     date: str
     command: str | None
@@ -256,12 +256,12 @@ class Report:
     provenance: Provenance
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: undefined numbers are None, and what only pages draw from is left out."""
+        """The report for JSON: undefined numbers are None, and data that only pages draw from are left out."""
         document: dict[str, Any] = {"calibrant_report": VERSION, **plain(self)}
         return document
 
     def save(self, path: str | Path) -> None:
-        """To .html, .pdf, .md or .json, whole or not at all."""
+        """Save to .html, .pdf, .md or .json, whole or not at all."""
         from calibrant.reporting.write import save
 
         save(self, path)

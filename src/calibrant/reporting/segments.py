@@ -25,14 +25,14 @@ Names = npt.NDArray[Any]
 
 
 def by_prediction(p: Predictions, after: Predictions | None, class_names: Sequence[str]) -> Segments:
-    """Rows by the predicted class."""
+    """Segments by the predicted class."""
     parts = [(class_names[c], np.flatnonzero(p.predicted == c)) for c in range(p.k)]
     later = None if after is None else [np.flatnonzero(after.predicted == c) for c in range(p.k)]
     return summarise("predicted class", _segments(parts, p, after, later), p.task, of_classes=True)
 
 
 def by_group(p: Predictions, after: Predictions | None, groups: Names, name: str) -> Segments:
-    """Rows by the value of a column."""
+    """Segments by the value of a column."""
     values = groups.astype(str)
     parts = [(visible(str(value)), np.flatnonzero(values == value)) for value in np.unique(values)]
     later = None if after is None else [rows for _, rows in parts]
@@ -40,7 +40,7 @@ def by_group(p: Predictions, after: Predictions | None, groups: Names, name: str
 
 
 def check_groups(groups: npt.ArrayLike, n: int, name: str = "groups") -> Names:
-    """One value per row, and few enough of them to be segments."""
+    """Check group values: one per row, and few enough of them to be segments."""
     values = np.asarray(groups)
     if values.shape != (n,):
         raise InputError(name, expected=f"one value for each of {n} rows", got=f"shape {values.shape}", fix="check it")
@@ -75,7 +75,7 @@ def _segments(
 
 
 def summarise(by: str, rows: list[Segment], task: str, *, of_classes: bool = False) -> Segments:
-    """Mark what is more than noise, the test of one depending on all the others; the worst first."""
+    """Mark segments whose gap is more than noise, corrected for the number of tests; the worst first."""
     tested = [i for i, s in enumerate(rows) if s.p_value == s.p_value]
     yes = _discoveries([rows[i].p_value for i in tested])
     beyond = {i for i, significant in zip(tested, yes, strict=True) if significant}
@@ -102,7 +102,7 @@ def _segment(name: str, p: Predictions, gap_after: float | None) -> Segment:
 
 
 def worth(p: Predictions) -> float:
-    """Rows of equal weight that would tell as much; of rows that came together, the clusters at worst."""
+    """The effective number of rows: by weights, and at worst the number of clusters."""
     curve = p.curve
     rows = max(curve.total * curve.effective, 1e-9)
     return rows if p.clusters is None else min(rows, _rows_of_clusters(p, rows))
@@ -120,7 +120,7 @@ def _rows_of_clusters(p: Predictions, rows: float) -> float:
 def chance_of_gap(
     score: Array, outcome: Array, weights: Array | None = None, clusters: Integers | None = None
 ) -> float:
-    """How often a calibrated model would be off by this much here: normal, with a correction for counts.
+    """The chance that a calibrated model is off by this much here: normal, with a correction for counts.
 
     Rows that came together may be right and wrong together: then the spread of whole clusters is asked.
     """
@@ -141,20 +141,20 @@ def chance_of_gap(
 
 
 def _discoveries(p_values: list[float]) -> npt.NDArray[np.bool_]:
-    """Benjamini and Hochberg: of those called, at most 5 % are expected to be noise."""
+    """Significant p-values by Benjamini and Hochberg: at most 5 % of them are expected to be noise."""
     return np.asarray(benjamini_hochberg(np.array(p_values)) <= FALSE_ALARMS)
 
 
 def _words(rows: list[Segment], task: str, of_classes: bool) -> str:
     words = vocabulary_of(task)
-    what, many = ("class", "classes") if of_classes else ("group", "groups")
+    noun, many = ("class", "classes") if of_classes else ("group", "groups")
     off = [s for s in rows if s.beyond_noise]
     if len(rows) == 1:
-        return f"There is one {what} only, {rows[0].name}."
+        return f"There is one {noun} only, {rows[0].name}."
     if any(s.p_value != s.p_value for s in rows):
-        return f"{fmt.sentence(fmt.count(len(rows), what, many))}; without a test, for rows came in clusters."
+        return f"{fmt.sentence(fmt.count(len(rows), noun, many))}; without a test, for rows came in clusters."
     if not off:
-        return f"Of {fmt.count(len(rows), what, many)} none is off by more than noise explains."
+        return f"Of {fmt.count(len(rows), noun, many)} none is off by more than noise explains."
     over = sum(s.gap > 0 for s in off)
     sides = f"{over} {words.over}, {len(off) - over} {words.under}"
     sides = f"all {words.over}" if over == len(off) else f"all {words.under}" if over == 0 else sides
@@ -163,7 +163,7 @@ def _words(rows: list[Segment], task: str, of_classes: bool) -> str:
     worst = off[0]
     where = f"when it predicts {worst.name}" if of_classes else f"in {worst.name}"
     return (
-        f"{len(off)} of {fmt.count(len(rows), what, many)} {'is' if len(off) == 1 else 'are'} off by more than "
+        f"{len(off)} of {fmt.count(len(rows), noun, many)} {'is' if len(off) == 1 else 'are'} off by more than "
         f"noise explains ({sides}). Worst: {where} it {words.says} {fmt.percent(worst.says)} "
         f"and {_rate(worst, task)} ({fmt.count(worst.n, 'row')})."
     )

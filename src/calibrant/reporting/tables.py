@@ -42,7 +42,7 @@ def show(*parts: RenderableType) -> None:
 
 
 def measurements(rows: Sequence["Measurement"], confidence: float, *, said_below: str = "") -> Text:
-    """Two lines a measure: the numbers, then what they are, without the end that is said once below the table."""
+    """Table of measures, two lines each: the numbers, then the definition without the end that all share."""
     from calibrant.measures import make
     from calibrant.measuring.confidence_limits import MANY_ROWS
 
@@ -61,7 +61,7 @@ def measurements(rows: Sequence["Measurement"], confidence: float, *, said_below
 
 
 def calibration_tests(rows: Sequence["CalibrationTest"]) -> Text:
-    """Two lines a test: the numbers, then what it is blind to and how its p-value was found."""
+    """Table of tests, two lines each: the numbers, then what the test is blind to and how its p-value was found."""
     width = max(len("test"), *(len(test.test) for test in rows)) + 2
     text = Text(f"{'test':{width}}{'observed':11}{'95 % chance':13}{'df':4}p\n", style="bold")
     for test in rows:
@@ -75,7 +75,7 @@ def calibration_tests(rows: Sequence["CalibrationTest"]) -> Text:
 
 
 def benchmark(rows: Sequence["Measurement"]) -> Table:
-    """The columns of the study, before and after temperature scaling side by side."""
+    """Table of the study's columns, before and after temperature scaling side by side."""
     values = {m.measure: m.value for m in rows}
     table = table_of("column", "pre_", "post_")
     for name in values:
@@ -88,7 +88,7 @@ def benchmark(rows: Sequence["Measurement"]) -> Table:
 
 
 def comparisons(rows: Sequence["Comparison"], names: tuple[str, str], confidence: float) -> Group:
-    """Names that would take the room of the numbers stand below the table, as a and b."""
+    """Table of comparisons; long names of models stand below it, as a and b."""
     table, out = _comparisons(rows, names, confidence), console()
     if out.measure(table, options=out.options.update(width=10_000)).maximum <= out.width:
         return Group(table)
@@ -122,7 +122,7 @@ def checks(rows: Sequence["Check"], confidence: float) -> Table:
 
 
 def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence["Measurement"]]) -> list[Table]:
-    """A line for each key of accumulators, a column for each measure; as many tables as fit the width."""
+    """Table with a line for each key of accumulators and a column for each measure; as many as fit the width."""
     specs = list(dict.fromkeys(m.measure for measurements in rows.values() for m in measurements))
     first = [max(len(visible(part)) for part in column) for column in zip(names, *rows, strict=True)]
     left = console().width - sum(first) - 2 * len(first) - 12
@@ -155,7 +155,7 @@ def _fitting(specs: Sequence[str], width: int) -> list[list[str]]:
 
 
 def methods(results: "Results") -> Table:
-    """A line for each method, a column for each measure; the note says what the marks mean."""
+    """Table with a line for each method and a column for each measure; the note explains the marks."""
     from calibrant.measuring.table_formats import heads, mark
     from calibrant.measuring.table_formats import number as cell_number
 
@@ -181,7 +181,7 @@ def calibrator_catalogue(entries: Sequence[tuple[str, "Calibrator"]]) -> Table:
 
 
 def plain_catalogue(rows: Sequence[tuple[str, object, str]]) -> Table:
-    """Names, and what they are: the first line of the class, and one line more."""
+    """Names of a catalogue with the first line of each class, and one line more."""
     table = table_of("name", "what it is, reference")
     for name, entry, more in rows:
         table.add_row(name, f"{_summary(entry)}\n{more}".rstrip())
@@ -217,7 +217,7 @@ def repair(r: "Repair") -> Table:
 
 
 def describe_map(m: "Map") -> str:
-    """One paragraph: what was fitted, how sure it is, and the proof."""
+    """A paragraph on a map: what was fitted, its uncertainty, and the proof of the optimum."""
     p = m.parameters
     if "T" in p and "T_low" in p and m.fit.converged:
         words = f"T = {p['T']:.4f} [{p['T_low']:.4f}, {p['T_high']:.4f}]"
@@ -253,7 +253,7 @@ def candidates(rows: Sequence["Candidate"]) -> Table:
 
 
 def costs(lines: Sequence["CostLine"], confidence: float) -> Table:
-    """What ways of deciding cost per row; where rows may be handed over, their share in place of the threshold."""
+    """Table of costs per row by way of deciding, with the share handed over or the threshold."""
     over = any(line.handed_over for line in lines)
     some = ("acted", "handed over") if over else ("threshold", "acted")
     table = table_of("decision", *some, "expected", "cost", f"{level(confidence)} interval")
@@ -266,7 +266,7 @@ def costs(lines: Sequence["CostLine"], confidence: float) -> Table:
 
 
 def answered_shares(rows: Sequence["AnsweredShare"]) -> Table:
-    """What can be answered at several error rates, before and after a map."""
+    """Table of the shares that can be answered at several error rates, before and after a map."""
     table = table_of("error rate at most", *(["share answered"] if rows[0].after is None else ["before", "after"]))
     for row in rows:
         shares = [row.before] if row.after is None else [row.before, row.after]
@@ -275,7 +275,7 @@ def answered_shares(rows: Sequence["AnsweredShare"]) -> Table:
 
 
 def base_rates(rates: "BaseRates") -> Table:
-    """Of every class, before and now."""
+    """Table of the base rate of every class, before and now."""
     table = table_of("class", "before", "now", "95 % interval")
     for c, (old, new) in enumerate(zip(rates.old, rates.new, strict=True)):
         table.add_row(str(c), percent(old), percent(new), f"{percent(rates.low[c])} to {percent(rates.high[c])}")

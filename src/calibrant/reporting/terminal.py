@@ -31,7 +31,7 @@ MOST_BARS = 60
 
 
 def render(r: Report) -> Group:
-    """Everything the page says, in the order of the page."""
+    """Render the whole report, in the order of the page."""
     parts: list[RenderableType] = [Text(r.title, style="bold"), ""]
     if r.ranking:
         parts += _ranking(r, r.ranking)
@@ -63,7 +63,7 @@ def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
 
 
 def sparkline(bins: Sequence[Bin], words: Vocabulary = VOCABULARIES["multiclass"]) -> Text:
-    """What it says and how often it is right, bin by bin, as small bars over the confidence.
+    """Mean confidence and accuracy of each bin as small bars.
 
     >>> print(sparkline([Bin(0, 0.5, 0, 0, 0), Bin(0.5, 1, 4, 0.9, 0.5)]).plain.splitlines()[1])
     is right   ▅▅

@@ -20,13 +20,13 @@ WORSE: Outcome = "worse"
 
 
 def of_predictions(assessment: Assessment) -> Verdict:
-    """Without a word about repairs: what `calibrant measure` says."""
+    """The verdict without a word about repairs, as `calibrant measure` prints it."""
     words = (REVERSED if assessment.reversed_auc is not None else "", error_words(assessment))
     return Verdict(assessment.state, headline(assessment), " ".join(part for part in words if part))
 
 
 def write(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, judged_on: JudgedOn) -> Verdict:
-    """With what the calibrators tried did, and which to use."""
+    """The verdict with the results of the calibrators tried, and which to use."""
     parts = [
         error_words(assessment),
         _repair(assessment, trials, ruling, judged_on),
@@ -43,7 +43,7 @@ def _where_chosen(judged_on: JudgedOn) -> str:
 
 
 def _action(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling: Ruling, where: str) -> str:
-    """What to do, in one line."""
+    """The recommended action, in one line."""
     if assessment.reversed_auc is not None:
         return REVERSED
     if ruling.outcomes != "differ":
@@ -76,7 +76,7 @@ def _action(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling:
 
 
 def choice(m: Model) -> str:
-    """Which calibrator was chosen and why; and that it is not used where these rows speak against it."""
+    """Which calibrator was chosen and why, or why it is not used where these rows speak against it."""
     if m.ruling is None:
         return ""
     if m.best != m.ruling.chosen:
@@ -85,7 +85,7 @@ def choice(m: Model) -> str:
 
 
 def badge(m: Model) -> str:
-    """The recommendation in a few words, beside the calibrator to use, or beside none."""
+    """A short label beside the calibrator to use, or beside no calibration."""
     if m.best != UNCALIBRATED:
         return "use this"
     if m.ruling is not None and m.ruling.outcomes != "differ":
@@ -98,7 +98,7 @@ def badge(m: Model) -> str:
 
 
 def describe_judging(judged_on: JudgedOn, not_tried: tuple[str, ...] = ()) -> str:
-    """How the calibrators were fitted and judged."""
+    """A sentence on how the calibrators were fitted and tested."""
     words = {
         "held_out": "Each calibrator was fitted on separate rows and judged on these, which are held out.",
         "cross_fitted": "No rows to fit on were given, so each row is calibrated by a map fitted on the other four "
@@ -143,7 +143,7 @@ def _repair(assessment: Assessment, trials: tuple[CalibratorTrial, ...], ruling:
 
 
 def _other_option(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
-    """What would be chosen if predictions might not change, or might."""
+    """A sentence on what would be chosen with the other setting of keep_argmax."""
     if ruling.otherwise == ruling.chosen:
         return ""
     if ruling.otherwise == UNCALIBRATED:
@@ -167,7 +167,7 @@ def _changes(t: CalibratorTrial) -> dict[str, Comparison]:
 
 
 def _in_text(calibrator: str) -> str:
-    """What a sentence calls it; a chain and a user's file by their own names."""
+    """The name of a calibrator in a sentence; chains and users' files keep their own names."""
     return calibrator if "+" in calibrator or ".py" in calibrator else calibrators.make(calibrator).name_in_text
 
 
@@ -210,6 +210,6 @@ def _refinement(auroc: Comparison) -> str:
 
 
 def _harm(trials: tuple[CalibratorTrial, ...], ruling: Ruling) -> str:
-    """A sentence on the calibrators that raise the loss, without the chosen one, of which another sentence tells."""
+    """A sentence on the calibrators that raise the loss, other than the chosen one."""
     worse = [t.calibrator for t in trials if t.outcome == WORSE and t.calibrator != ruling.chosen]
     return f"The loss is raised by {fmt.list_words([_in_text(name) for name in worse], most=8)}." if worse else ""

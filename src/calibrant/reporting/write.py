@@ -11,7 +11,7 @@ SUFFIXES = (".html", ".pdf", ".md", ".json")
 
 
 def check_out(path: str | Path) -> Path:
-    """The path, if its suffix is one we can write; asked before anything takes long."""
+    """Check the suffix of a path before anything takes long."""
     file = Path(path)
     if file.suffix.lower() not in SUFFIXES:
         raise InputError(

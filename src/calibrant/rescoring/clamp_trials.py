@@ -52,7 +52,7 @@ class InterruptedFitError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class ClampSubject:
-    """A network, images to calibrate it on and others to judge it by. Shared and never changed."""
+    """A network, images to calibrate it on and others to test it on. Shared and never changed."""
 
     network: nn.Module
     calibration: Batches
@@ -70,7 +70,7 @@ class ClampSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class ClampTry:
-    """One try and what it does to the test images."""
+    """One combination of temperature and perturbation, with its measures on the test images."""
 
     title: str
     T: float | None  # None where the map is not a temperature
@@ -116,7 +116,7 @@ def _few(part: Part, most: int) -> Part:
 
 @dataclass
 class ClampTrials:
-    """What one person tries: a perturbation that was fitted, a map behind the network, and all tries so far."""
+    """The trials of one session: a fitted perturbation, a map behind the network, and all tries so far."""
 
     subject: ClampSubject
     tries: list[ClampTry] = field(default_factory=list)
@@ -138,7 +138,7 @@ class ClampTrials:
         return float(self.delta.double().norm())
 
     def predict(self, T: float = 1.0, strength: float = 1.0) -> Predictions:
-        """The test images with some of the perturbation, at a temperature."""
+        """Predict the test images with some of the perturbation, at a temperature."""
         if not 0.001 <= T <= 1000 or not 0 <= strength <= 10:
             got, fix = f"T = {T:g}, strength {strength:g}", "move the sliders back"
             raise InputError("clamp", expected="T from 0.001 to 1000, strength from 0 to 10", got=got, fix=fix)

@@ -31,7 +31,7 @@ MEASURES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Images:
-    """Which images, and how they become inputs."""
+    """Options of the images: which ones, and how they become inputs."""
 
     data: str | None = None  # a data set; None: the run's own
     root: str = ""
@@ -108,7 +108,7 @@ def _run(folder: str, images: Images, device: "torch.device") -> _Subject:
 
 
 def _other(spec: str, images: Images, weights: Path | None, device: "torch.device") -> _Subject:
-    """A network of another package and a data set."""
+    """The subject of a network of another package and a data set."""
     if images.data is None or images.part == "test":
         got = "no --data" if images.data is None else "--part test"
         fix = "say --data NAME --part PART; it is judged on the part test"
@@ -129,7 +129,7 @@ def _other(spec: str, images: Images, weights: Path | None, device: "torch.devic
 
 
 def _spread(chosen: tuple[float, ...], usual: tuple[float, ...], channels: int) -> tuple[float, ...]:
-    """One number a channel: those given, or those of the data set."""
+    """One number per channel: those given, or those of the data set."""
     numbers = chosen or usual
     if len(numbers) not in (1, channels):
         expected, got = f"one number or {channels}, one a channel", str(len(numbers))
@@ -138,7 +138,7 @@ def _spread(chosen: tuple[float, ...], usual: tuple[float, ...], channels: int) 
 
 
 def _judge(clamped: ClampedNetwork, subject: _Subject) -> ClampedRun:
-    """Measures on the test part before, with temperatures alone and clamped."""
+    """Measures on the test part: uncalibrated, with temperatures alone, and clamped."""
     assert clamped.report is not None
     plain = ClampedNetwork(subject.network, 0 * clamped.delta, 1.0)
     before = plain.predict(subject.judged["test"])

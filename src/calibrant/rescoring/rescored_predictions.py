@@ -18,7 +18,7 @@ Bar = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 
 @contextmanager
 def no_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Progress that is not shown."""
+    """A progress callback that shows nothing."""
     yield lambda done: None
 
 
@@ -38,7 +38,7 @@ class RescoredPredictions(Generic[T]):
 
 
 def predictions_of(source: Path, part: str, *, device: str = "auto", bar: Bar = no_bar) -> Predictions:
-    """Predictions in a file; or of a part of a run, from the file in its folder where there is one."""
+    """Load the predictions of a file, or of a part of a run, from the file in its folder where there is one."""
     if not source.is_dir():
         return Predictions.load(source)
     file = source / f"{part}.npz"

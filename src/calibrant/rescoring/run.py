@@ -1,4 +1,4 @@
-"""A run as rescorers see it: its predictions, its network, its images."""
+"""A run for rescorers: its predictions, its network, its images."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

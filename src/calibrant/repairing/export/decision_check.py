@@ -30,7 +30,7 @@ def trial_scores(m: Map) -> tuple[Floats, Predictions]:
     return probs, q
 
 
-def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, what: str) -> None:
+def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, format_name: str) -> None:
     """An error unless an export decides as the decision does, wherever rounding cannot matter."""
     expected, got = d(p), np.asarray(decisions)
     steady = np.ones(p.n, dtype=bool)
@@ -39,7 +39,7 @@ def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, wha
     if got.shape != expected.shape or (got != expected)[steady].any() or not steady.any():
         differ = "another shape" if got.shape != expected.shape else f"{(got != expected)[steady].sum()} others"
         raise InputError(
-            f"export to {what}",
+            f"export to {format_name}",
             expected="the decisions of the decision",
             got=differ,
             fix="nothing was written; please report this decision as a bug",

@@ -148,7 +148,7 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
     are_probs = scores == "probs"
     both = has_one_score(m) and values.ndim == 2 and values.shape[1] == 2
     name, used, copy = PROBS_OUTPUT if are_probs else OUTPUT, _names(model.graph), 1
-    while any(one.startswith(_prefix(copy)) for one in used) or _number_name(name, copy) in used:
+    while any(other.startswith(_prefix(copy)) for other in used) or _number_name(name, copy) in used:
         copy += 1  # the classifier has a map already
     joint = _Joint(old=old.name, new=_number_name(name, copy), are_probs=are_probs, rank=values.ndim, both=both)
     nodes = nodes_of(m, _prefix(copy), joint.old, joint.new, are_probs=are_probs, rank=joint.rank, both=both)
@@ -200,7 +200,7 @@ def _number_name(name: str, copy: int) -> str:
 
 
 def _names(graph: Any) -> set[str]:
-    values = {one.name for group in (graph.input, graph.output, graph.initializer, graph.node) for one in group}
+    values = {item.name for group in (graph.input, graph.output, graph.initializer, graph.node) for item in group}
     return values | {name for node in graph.node for name in (*node.input, *node.output)}
 
 
@@ -228,7 +228,7 @@ def _expose_zipped(model: Any, name: str | None) -> str | None:
 
     Converters of scikit-learn and LightGBM put a ZipMap at the end by default; no map can follow it.
     """
-    graph, outputs = model.graph, {one.name for one in model.graph.output}
+    graph, outputs = model.graph, {output.name for output in model.graph.output}
     types = require_module("onnx", ONNX_INSTALL).TensorProto
     for node in graph.node:
         if node.op_type == "ZipMap" and node.output[0] in outputs and node.input[0] not in outputs:
@@ -242,8 +242,8 @@ def _expose_zipped(model: Any, name: str | None) -> str | None:
 
 def _scores_output(m: Map, model: Any, file: Path, name: str | None) -> Any:
     """The output that holds scores: the named one, the one called "logits", or the only one that can be."""
-    outputs = {one.name: one for one in model.graph.output}
-    able = [one for one in outputs.values() if _can_hold_scores(m, one)]
+    outputs = {output.name: output for output in model.graph.output}
+    able = [output for output in outputs.values() if _can_hold_scores(m, output)]
     if name is None:
         name = INPUT if INPUT in outputs else able[0].name if len(able) == 1 else None
         name = next(iter(outputs)) if name is None and len(outputs) == 1 else name
@@ -292,7 +292,7 @@ def _describe(model: Any, m: Map) -> None:
         key: whole[key] for key in ("calibrant_map", "calibrator", "k", "task", "parameters", "keeps_argmax", "fit")
     }
     values = {"calibrant.map": json.dumps(facts), "calibrant.version": version("calibrant")}
-    for old in [one for one in model.metadata_props if one.key in values]:
+    for old in [entry for entry in model.metadata_props if entry.key in values]:
         model.metadata_props.remove(old)
     for key, value in values.items():
         model.metadata_props.add(key=key, value=value)
@@ -321,19 +321,19 @@ def _try_output(model: Any, name: str) -> Any:
 
 def _try_classifier(m: Map, model: Any, joint: _Joint) -> float:
     """The whole classifier on random input: its new output must be the map of its old one."""
-    old, new = (np.asarray(one, dtype=np.float64) for one in _try_outputs(model, [joint.old, joint.new]))
+    old, new = (np.asarray(values, dtype=np.float64) for values in _try_outputs(model, [joint.old, joint.new]))
     if old.shape != new.shape:
         raise InputError(
             "export to onnx", expected=f"shape {old.shape}", got=f"{new.shape}", fix="please report this map as a bug"
         )
     if joint.rank > 2 and not has_one_score(m):
-        old, new = (np.moveaxis(one, 1, -1).reshape(-1, m.k) for one in (old, new))
+        old, new = (np.moveaxis(values, 1, -1).reshape(-1, m.k) for values in (old, new))
     if not joint.are_probs:
         logits = old[:, 1] - old[:, 0] if joint.both else old
         odds = new[:, 1] - new[:, 0] if joint.both else new
         return compare_outputs(m, to_input(m, logits), _probs(m, odds), "onnx")[0]
     if has_one_score(m):
-        old, new = (one[:, 1:] if joint.both else one.reshape(-1, 1) for one in (old, new))
+        old, new = (values[:, 1:] if joint.both else values.reshape(-1, 1) for values in (old, new))
         old = np.concatenate([1 - old, old], axis=1)
     blank = to_input(m, np.zeros(len(old)) if has_one_score(m) else np.zeros_like(old))
     return compare_outputs(m, Predictions(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data), new, "onnx")[0]
@@ -344,7 +344,9 @@ def _try_outputs(model: Any, names: list[str]) -> list[Any]:
     for size in FREE_SIZES:
         try:
             session, rng = _session(model), np.random.default_rng(0)
-            return list(session.run(names, {one.name: _random_input(one, size, rng) for one in session.get_inputs()}))
+            return list(
+                session.run(names, {node.name: _random_input(node, size, rng) for node in session.get_inputs()})
+            )
         except Exception as error:  # onnxruntime's own errors share no base class
             failed = failed or str(error).strip().splitlines()[0]
     raise InputError(
@@ -355,10 +357,10 @@ def _try_outputs(model: Any, names: list[str]) -> list[Any]:
     )
 
 
-def _random_input(one: Any, size: int, rng: np.random.Generator) -> Any:
+def _random_input(node: Any, size: int, rng: np.random.Generator) -> Any:
     """Numbers of the right type and shape; free sizes become the batch (the first) or `size`."""
-    shape = [d if isinstance(d, int) and d > 0 else (BATCH if i == 0 else size) for i, d in enumerate(one.shape)]
-    kind = one.type.removeprefix("tensor(").removesuffix(")")  # onnxruntime's word, numpy's in most cases
+    shape = [d if isinstance(d, int) and d > 0 else (BATCH if i == 0 else size) for i, d in enumerate(node.shape)]
+    kind = node.type.removeprefix("tensor(").removesuffix(")")  # onnxruntime's word, numpy's in most cases
     kind = {"float": "float32", "double": "float64"}.get(kind, kind)
     return rng.normal(size=shape).astype(kind) if kind.startswith("float") else np.ones(shape, dtype=kind)
 

@@ -30,7 +30,7 @@ class Nodes:
     def __call__(self, op: str, *inputs: Any, result: str | None = None, **attributes: Any) -> str:
         """One node; inputs that are numbers or arrays become constants."""
         name = result or f"{self.prefix}n{len(self.nodes)}"
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         self.nodes.append(
             require_module("onnx.helper", ONNX_INSTALL).make_node(op, names, [name], name=f"{name}_node", **attributes)
         )

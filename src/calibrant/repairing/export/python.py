@@ -110,7 +110,7 @@ def source(m: Map, policy: Policy | None = None) -> str:
 
 def _decide_lines(m: Map, policy: Policy) -> str:
     """The function `decide` of a policy."""
-    t, lower = (None if one is None else repr(lower_slightly(one)) for one in (policy.threshold, policy.lower))
+    t, lower = (None if bound is None else repr(lower_slightly(bound)) for bound in (policy.threshold, policy.lower))
     take, kind = ("score: float", "float") if has_one_score(m) else ("logits: list[float]", "list[float]")
     lines = [f"def decide({take}) -> tuple[{kind}, int]:"]
     if policy.acts == "positive":
@@ -268,7 +268,7 @@ def _literal(value: Any, indent: int = 0) -> str:
     if not isinstance(value, list) or len(text) + indent <= WIDTH:
         return text
     gap = " " * (indent + 4)
-    return "[\n" + "".join(f"{gap}{_literal(one, indent + 4)},\n" for one in value) + " " * indent + "]"
+    return "[\n" + "".join(f"{gap}{_literal(item, indent + 4)},\n" for item in value) + " " * indent + "]"
 
 
 CLASSES = '''"""Calibrated probabilities from the logits of a classifier of {k} classes. Needs nothing but Python.

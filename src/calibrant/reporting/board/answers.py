@@ -28,7 +28,7 @@ ORDER = ("ece", AFTER, "auroc_correct", "accuracy", "answered")
 
 @dataclass(frozen=True)
 class MeasuredAnswers:
-    """One confidence of all models: before the repair on all questions, after it on the judged half."""
+    """Measures of all models with one confidence: before the repair on all questions, after it on the judged half."""
 
     answers: Mapping[State, Answers]
     maps: tuple[Map | None, ...]
@@ -49,7 +49,7 @@ class _Question:
 def answer_questions(
     models: Sequence[str], measured: Mapping[str, MeasuredAnswers], draws: QuestionDraws, settings: BoardSettings
 ) -> tuple[BoardAnswer, ...]:
-    """Endings and sizes by the first confidence, and confidences against each other; p-values corrected over all."""
+    """Answer what names ask, by endings, by sizes and between confidences; p-values corrected over all questions."""
     first = next(iter(measured.values()))
     asked = [
         *_by_ending(models, first, draws, settings),
@@ -169,10 +169,10 @@ def _by_confidence(
     if not len(able):
         return []
     noise: dict[str, dict[str, ModelNoise]] = {}
-    for column, one in measured.items():
-        before = _measure(_some(one.answers["before"], able, common), draws, settings, MEASURES)
+    for column, column_answers in measured.items():
+        before = _measure(_some(column_answers.answers["before"], able, common), draws, settings, MEASURES)
         noise[column] = {str(name): values for name, values in before.items()}
-        after = _some(one.answers["after"], able, repaired)
+        after = _some(column_answers.answers["after"], able, repaired)
         noise[column][AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
     asked = []
     for x, b in enumerate(columns):
@@ -197,7 +197,7 @@ def _by_confidence(
 
 
 def _some(answers: Answers, models: Ints, used: Bools) -> Answers:
-    """Some models on some of their answers."""
+    """The answers of some models, as far as they are used."""
     return Answers(answers.confidence[models], answers.correct[models], used[models])
 
 

@@ -22,7 +22,7 @@ SUFFIXES: dict[str, BoardFormat] = {".html": "html", ".md": "markdown", ".csv": 
 
 @dataclass(frozen=True, kw_only=True)
 class BoardSettings:
-    """What a board was computed with."""
+    """The options that a board was computed with."""
 
     calibrator: str = "isotonic"
     bins: int = 15
@@ -70,7 +70,7 @@ class BoardModel:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingFacts:
-    """How much one ranking tells apart."""
+    """Facts about one ranking: its models, groups, and the share of pairs that differ significantly."""
 
     ranked: int
     groups: int
@@ -131,7 +131,7 @@ class BoardAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """What a repair learned elsewhere does: mean ECE over models, and differences with intervals."""
+    """Effect of a repair that was learned elsewhere: mean ECE over models, and differences with intervals."""
 
     across: Literal["groups", "models"]
     names: tuple[str, ...]
@@ -172,7 +172,7 @@ class Board:
         return document
 
     def text(self, form: BoardFormat) -> str:
-        """As "markdown", "csv", "html" or "json"."""
+        """The board as "markdown", "csv", "html" or "json"."""
         if form == "html":
             from calibrant.reporting.board.page import page
 
@@ -188,7 +188,7 @@ class Board:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """To a file, whose suffix says the format."""
+        """Save to a file, whose suffix says the format."""
         content = self.text(check_board_out(path)).encode()
         write_whole(path, lambda stream: stream.write(content))
 

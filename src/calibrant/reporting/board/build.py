@@ -123,7 +123,7 @@ def board(
 
 @dataclass
 class _Steps:
-    """Steps done, told to whoever asked for them."""
+    """Count the steps done, and report them to a callback."""
 
     total: int
     on_step: OnStep | None
@@ -138,7 +138,7 @@ class _Steps:
 def _measure(
     table: AnswerTable, column: str, draws: QuestionDraws, judged: Bools, settings: BoardSettings, steps: _Steps
 ) -> MeasuredAnswers:
-    """One confidence of all models, measured before and after the repair."""
+    """Measure all models with one confidence, before and after the repair."""
     before = Answers(table.confidence[column], table.correct, table.used(column))
     repaired = repair(before, judged, settings.calibrator, steps)
     options: dict[str, Any] = {
@@ -190,7 +190,7 @@ def _one_board(
                 reason=_reason(counts, len(rows)),
             )
         )
-    facts = {state: {m: _facts(one) for m, one in rankings[state].items()} for state in states}
+    facts = {state: {m: _facts(ranking) for m, ranking in rankings[state].items()} for state in states}
     return ConfidenceBoard(confidence=column, models=tuple(models), rankings=facts, groups=averages)
 
 

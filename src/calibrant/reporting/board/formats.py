@@ -68,20 +68,20 @@ def markdown(board: Board) -> str:
     return joined.replace("\n\n- ", "\n- ").replace(".\n- ", ".\n\n- ", 1) + "\n"
 
 
-def _ranking(board: Board, one: ConfidenceBoard) -> list[str]:
+def _ranking(board: Board, column_board: ConfidenceBoard) -> list[str]:
     head = ["rank", "model", *(say.title_of(m, board) for m in MEASURES), "ECE after repair", "counted"]
     rows = []
-    for m in one.ordered("ece"):
+    for m in column_board.ordered("ece"):
         s = m.scores["before"]
         cells = [
             f"{say.value(x, s[x].value)} ({say.interval(x, s[x].low, s[x].high)}) {_place(s[x])}" for x in MEASURES
         ]
         after = say.value("ece", m.scores["after"]["ece"].value)
         rows.append([_ranks(s["ece"]), escape(m.name), *cells, after, fmt.percent(m.counts.used / m.counts.rows)])
-    left = [f"- {escape(m.name)}: not ranked, {m.reason}." for m in one.models if m.reason]
+    left = [f"- {escape(m.name)}: not ranked, {m.reason}." for m in column_board.models if m.reason]
     return [
-        f"## By {escape(one.confidence)}",
-        f"Groups: {say.apart_sentence(one, board)} A letter behind a number names its group.",
+        f"## By {escape(column_board.confidence)}",
+        f"Groups: {say.apart_sentence(column_board, board)} A letter behind a number names its group.",
         _table(head, rows),
         "\n".join(left),
     ]

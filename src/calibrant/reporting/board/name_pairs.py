@@ -62,7 +62,7 @@ def pairs_by_ending(models: Sequence[str]) -> list[NamePairs]:
         if dash and ending and stem in there:
             by_ending.setdefault(ending, []).append((stem, model))
     endings = [NamePairs(ending, tuple(pairs)) for ending, pairs in by_ending.items()]
-    return sorted(endings, key=lambda one: (-len(one.pairs), one.ending))
+    return sorted(endings, key=lambda named: (-len(named.pairs), named.ending))
 
 
 def families_by_size(models: Sequence[str]) -> list[SizeFamily]:

@@ -35,7 +35,7 @@ def page(board: Board) -> str:
         "letter": group_letter,
         "count": fmt.count,
         "percent": lambda share: _unbroken(fmt.percent(share)),
-        "transfer": lambda one: say.transfer_sentence(one, board.group_column or "group").replace(
+        "transfer": lambda transfer: say.transfer_sentence(transfer, board.group_column or "group").replace(
             "-", "\N{MINUS SIGN}"
         ),
         "heat": heat,
@@ -60,7 +60,7 @@ def page(board: Board) -> str:
 
 
 def page_data(board: Board) -> dict[str, Any]:
-    """What the script reads."""
+    """The data that the script of the page reads."""
     measures = [
         {"id": m, "title": say.title_of(m, board), "down": DIRECTION[m] > 0, "share": m in say.SHARES} for m in MEASURES
     ]
@@ -72,11 +72,11 @@ def page_data(board: Board) -> dict[str, Any]:
     }
 
 
-def _board_data(one: ConfidenceBoard) -> dict[str, Any]:
+def _board_data(column_board: ConfidenceBoard) -> dict[str, Any]:
     return {
-        "confidence": one.confidence,
-        "models": [_model_data(m) for m in one.models],
-        "worse": {state: {m: facts.worse for m, facts in one.rankings[state].items()} for state in STATES},
+        "confidence": column_board.confidence,
+        "models": [_model_data(m) for m in column_board.models],
+        "worse": {state: {m: facts.worse for m, facts in column_board.rankings[state].items()} for state in STATES},
     }
 
 
@@ -107,13 +107,13 @@ def _short(number: float) -> float | None:
     return None if number != number else round(number, DIGITS)
 
 
-def heat(one: Transfer) -> list[tuple[str, list[tuple[str, str]]]]:
+def heat(transfer: Transfer) -> list[tuple[str, list[tuple[str, str]]]]:
     """Lines of a table: the value of each cell, and how strong its colour is."""
-    finite = [v for line in one.matrix for v in line if v == v]
+    finite = [v for line in transfer.matrix for v in line if v == v]
     most = max(finite, default=1.0) or 1.0
     return [
         (name, [("", "0%") if v != v else (f"{100 * v:.1f}", f"{70 * v / most:.0f}%") for v in line])
-        for name, line in zip(one.names, one.matrix, strict=True)
+        for name, line in zip(transfer.names, transfer.matrix, strict=True)
     ]
 
 

@@ -33,7 +33,7 @@ def judged_half(n: int, seed: int) -> Bools:
 def repair(
     answers: Answers, judged: Bools, calibrator: str, on_model: Callable[[int], None] | None = None
 ) -> RepairedAnswers:
-    """Every model repaired by its own answers to the questions that are not judged."""
+    """Repair every model by its own answers to the questions that are not judged."""
     after, maps = np.full(answers.confidence.shape, np.nan), []
     for i in range(len(after)):
         rows = np.flatnonzero(answers.used[i] & ~judged)
@@ -47,14 +47,14 @@ def repair(
 
 
 def fit_map(scores: Array, correct: Array | Bools, calibrator: str) -> Map | None:
-    """A map of confidences; None with fewer than two answers."""
+    """Fit a map of confidences; None with fewer than two answers."""
     if len(scores) < LEAST_ROWS:
         return None
     return fit(Predictions.from_confidence(scores, np.asarray(correct).astype(np.int64)), calibrator)
 
 
 def map_values(fitted: Map, scores: Array) -> Array:
-    """What a map makes of confidences, each different one once."""
+    """Apply a map to confidences, each distinct value once."""
     if not len(scores):
         return scores
     values, level = np.unique(scores, return_inverse=True)

@@ -22,7 +22,7 @@ def title_of(measure: str, board: Board) -> str:
 
 
 def value(measure: str, number: float) -> str:
-    """One number in the unit of its measure."""
+    """Format a number in the unit of its measure."""
     if number != number:
         return fmt.UNDEFINED
     return f"{100 * number:.1f} %" if measure in SHARES else f"{number:.3f}"
@@ -35,7 +35,7 @@ def interval(measure: str, low: float, high: float) -> str:
 
 
 def change(measure: str, difference: Contrast) -> str:
-    """A difference and its interval; differences of shares are points."""
+    """Format a difference and its interval; differences of shares are in points."""
     scale, digits = (100, 1) if measure in SHARES else (1, 3)
     numbers = (difference.value, *sorted((difference.low, difference.high)))
     first, low, high = (f"{round(scale * number, digits) + 0.0:+.{digits}f}" for number in numbers)
@@ -70,7 +70,7 @@ def _share_counted(m: BoardModel) -> float:
 
 
 def lead(board: Board) -> list[str]:
-    """What to know beside the headline."""
+    """The sentences beside the headline."""
     first = board.boards[0]
     ranked = first.ordered("ece")
     if not ranked:
@@ -80,13 +80,13 @@ def lead(board: Board) -> list[str]:
         order = first.ordered("auroc_correct" if measure == "auroc_correct" else "accuracy")
         if order:
             score = order[0].scores["before"]["auroc_correct" if measure == "auroc_correct" else "accuracy"]
-            what = "ranks right answers above wrong ones best" if measure == "auroc_correct" else "is right most often"
-            sentences.append(f"{order[0].name} {what} ({title_of(measure, board)} {value(measure, score.value)}).")
+            merit = "ranks right answers above wrong ones best" if measure == "auroc_correct" else "is right most often"
+            sentences.append(f"{order[0].name} {merit} ({title_of(measure, board)} {value(measure, score.value)}).")
     changes = [(m.scores["after"]["ece"].value, m.change) for m in ranked if m.change is not None]
     if changes:
-        better = sum(one.high < 0 for _, one in changes)
+        better = sum(difference.high < 0 for _, difference in changes)
         after = float(np.mean([v for v, _ in changes]))
-        before = after - float(np.mean([one.value for _, one in changes]))
+        before = after - float(np.mean([difference.value for _, difference in changes]))
         sentences.append(
             f"A repair fitted on half of the questions ({board.settings.calibrator}) takes the mean ECE on the other "
             f"half from {value('ece', before)} to {value('ece', after)}, and lowers it beyond noise for {better} of "
@@ -100,12 +100,12 @@ def _sure(ranked: Sequence[BoardModel], confidence: str) -> str:
     return f"By the confidence “{confidence}”, {over} of {len(ranked)} models say more than they are right."
 
 
-def apart_sentence(one: ConfidenceBoard, board: Board) -> str:
-    """How much the rankings tell apart."""
+def apart_sentence(column_board: ConfidenceBoard, board: Board) -> str:
+    """A sentence on how many models the rankings tell apart."""
     parts = [
         f"{title_of(measure, board)} {fmt.count(facts.groups, 'group')} "
         f"({fmt.percent(facts.told_apart, 0)} of pairs told apart)"
-        for measure, facts in one.rankings["before"].items()
+        for measure, facts in column_board.rankings["before"].items()
         if facts.ranked > 1
     ]
     return "; ".join(parts) + "." if parts else ""
@@ -117,14 +117,14 @@ def effect_words(effect: Effect) -> str:
     return f"{effect.verdict}{f' ({agree})' if agree and effect.verdict != 'inconclusive' else ''}"
 
 
-def transfer_sentence(one: Transfer, group: str) -> str:
-    what = group if one.across == "groups" else "model"
-    pooled = "" if one.pooled is None else f", {value('ece', one.pooled)} by its answers to all of them"
+def transfer_sentence(t: Transfer, group: str) -> str:
+    source = group if t.across == "groups" else "model"
+    pooled = "" if t.pooled is None else f", {value('ece', t.pooled)} by its answers to all of them"
     return (
-        f"From {what} to {what}: mean ECE {value('ece', one.none)} without a repair, {value('ece', one.own)} by its "
-        f"own {what}{pooled}, {value('ece', one.other)} by another {what}. A borrowed repair changes it by "
-        f"{change('ece', one.other_minus_none)} against none and by {change('ece', one.other_minus_own)} against its "
-        f"own; it helps in {fmt.percent(one.helps, 0)} of the cases."
+        f"From {source} to {source}: mean ECE {value('ece', t.none)} without a repair, {value('ece', t.own)} by its "
+        f"own {source}{pooled}, {value('ece', t.other)} by another {source}. A borrowed repair changes it by "
+        f"{change('ece', t.other_minus_none)} against none and by {change('ece', t.other_minus_own)} against its "
+        f"own; it helps in {fmt.percent(t.helps, 0)} of the cases."
     )
 
 

@@ -44,7 +44,7 @@ class _Mean:
     influence: Array | None = None
 
     def add(self, scores: Array, part: _Part) -> float:
-        """One more calibration error, of these scores of a part; its value."""
+        """Add a calibration error of these scores of a part; return its value."""
         correct, rows = part.correct, part.rows
         bin_of = bins_of_scores(scores, self.bins)
         value = np.bincount(bin_of, scores - correct, minlength=self.bins) / len(rows)
@@ -86,7 +86,7 @@ def between_groups(
         parts = [_split(answers, i, judged, group_of == g) for g in range(groups)]
         able = [g for g, (fits, rows) in enumerate(parts) if min(len(fits), len(rows)) >= FEWEST]
         test = {g: _Part(answers, i, parts[g][1]) for g in able}
-        before = {g: none.add(one.scores, one) for g, one in test.items()}
+        before = {g: none.add(part.scores, part) for g, part in test.items()}
         if pooled_map is not None and test:
             for g, scores in _map_parts(pooled_map, test).items():
                 pooled.add(scores, test[g])
