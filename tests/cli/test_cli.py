@@ -1,6 +1,7 @@
 """The command line: every command, its JSON, its exit codes, and errors without a traceback."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -251,10 +252,27 @@ class Mine(Measure):
     assert row["value"] == 0.5
 
 
-def test_output_may_be_cut_by_the_reader():
-    command = f"{sys.executable} -m calibrant list measures | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert done.stderr == ""
+COMMAND = f"unset PYTHONUNBUFFERED; {sys.executable} -m calibrant"  # buffered, as people start it
+
+
+@pytest.mark.parametrize("command", ["list measures", f"check {DEMO_TEST} --max accuracy=1 --resamples 5"])
+def test_output_may_be_cut_by_the_reader(command):
+    """Not with code 1, which is a verdict of `check`."""
+    cut = f"( sleep 0.2; {COMMAND} {command}; echo $? >&2 ) | true"
+    assert subprocess.run(cut, shell=True, capture_output=True, text=True).stderr == "141\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.parametrize("command", ["list measures", f"measure {DEMO_TEST} -m accuracy --resamples 5 --json"])
+def test_output_on_a_full_disk_is_an_error(command):
+    done = subprocess.run(f"{COMMAND} {command} >/dev/full", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
+
+
+def test_closed_standard_streams(tmp_path, small):
+    """The number of a closed one goes to the next file: what was printed went into it."""
+    closed = f"{COMMAND} report {small} <&- >&- 2>&-"
+    assert subprocess.run(closed, shell=True, cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="there are no signals of pipes")

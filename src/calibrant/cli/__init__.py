@@ -27,7 +27,7 @@ from calibrant.cli import (  # noqa: F401  each adds its commands
     training,
     watching,
 )
-from calibrant.cli._app import app
+from calibrant.cli._app import app, drop_output
 from calibrant.core.errors import InputError, visible
 
 
@@ -43,6 +43,7 @@ def version(show: Annotated[bool, typer.Option("--version", help="print the vers
 
 def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2, Ctrl-C with 130."""
+    _open_closed_streams()
     # Threads of torch that wait must sleep: on a busy machine, spinning ones make a step ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
@@ -54,11 +55,24 @@ def main() -> None:
     except InputError as error:
         _fail(str(error))
     except OSError as error:
-        _fail(f"{error.filename or 'file'}: {error.strerror or error}")
+        drop_output()
+        what = error.strerror or str(error)
+        _fail(f"{error.filename}: {what}" if error.filename else what)
     except MemoryError as error:
         _fail(f"memory: {error or 'there is not enough for this'}")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that are closed to nowhere: the next file would get their number, and what is printed."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream or open(os.devnull, mode)  # noqa: SIM115  until the process ends
+        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+    )
 
 
 def _fail(message: str) -> None:

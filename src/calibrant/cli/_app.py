@@ -1,13 +1,16 @@
 """The application that commands add themselves to, the options they share, and how they print."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -17,7 +20,31 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
+LEFT_BY_READER = 141  # as the signal would end it; 1 is a verdict of check, watch and decide
+
+
+class Commands(TyperGroup):
+    """The commands. What one printed is written out before it ends, so that a full disk is an error."""
+
+    def invoke(self, context: Any) -> Any:
+        try:
+            try:
+                return super().invoke(context)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            drop_output()
+            raise typer.Exit(LEFT_BY_READER) from None
+
+
+def drop_output() -> None:
+    """Write the rest of standard output nowhere: Python would try once more at its end, and complain."""
+    with suppress(OSError):  # a stream without a number
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Is a classifier calibrated? Measure it, repair it, train for it, report it.",
     no_args_is_help=True,
     add_completion=False,

@@ -26,8 +26,15 @@ if TYPE_CHECKING:  # every command imports this file, and needs few of these
     from calibrant.repairing.rule import Candidate
 
 
+class _Console(Console):
+    """Prints; where nobody reads any more, the command line decides how to end."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
-    return Console(highlight=False, markup=False, emoji=False)  # names of files and classes are no markup
+    return _Console(highlight=False, markup=False, emoji=False)  # names of files and classes are no markup
 
 
 def show(*parts: RenderableType) -> None:
