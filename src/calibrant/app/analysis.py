@@ -1,4 +1,4 @@
-"""Predictions that a person looks into: what the page shows of them, asked from the library."""
+"""An analysis of predictions for the page: what it shows, computed by the library."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where predictions come from, so that code can name it: an example, or files and how they are read."""
+    """Source of predictions: an example, or files and how they are read, so that code can name it."""
 
     example: str | None = None
     judged: Mapping[str, Path] = field(default_factory=dict)  # model -> file
@@ -58,7 +58,7 @@ class Source:
 
 @dataclass(frozen=True)
 class View:
-    """What is looked at: one model, with one calibrator, in bins, in one segment."""
+    """The current selection: one model, with one calibrator, in bins, in one segment."""
 
     model: str
     calibrator: str = UNCALIBRATED
@@ -88,7 +88,7 @@ class Analysis:
 
     @property
     def calibrators(self) -> list[str]:
-        """Those that the report tries, "identity" first."""
+        """Calibrators to choose from: those that the report tries, "identity" first."""
         fitting = next(iter(self.fits.values()), None)
         return [UNCALIBRATED, *calibrators_for(self.first, fitting, len(self.models))]
 
@@ -99,7 +99,7 @@ class Analysis:
         return [ALL, *names[:200]]
 
     def check(self, view: View) -> View:
-        """The same view, with what these predictions do not have replaced by the first that they have."""
+        """The view with values that these predictions do not have replaced by the first that they have."""
         return View(
             view.model if view.model in self.models else next(iter(self.models)),
             view.calibrator if view.calibrator in self.calibrators else UNCALIBRATED,
@@ -109,7 +109,7 @@ class Analysis:
         )
 
     def calibrate(self, view: View) -> tuple[Map | None, Predictions]:
-        """The map, fitted on the rows to fit on or on all rows, and what it makes of the rows, cross-fitted then."""
+        """The map fitted on the fitting rows, and the calibrated rows; without fitting rows, cross-fitted."""
         p = self.models[view.model]
         if view.calibrator == UNCALIBRATED:
             return None, p
@@ -155,7 +155,7 @@ class Analysis:
         return rows[np.argsort(-p.score[rows], kind="stable")]
 
     def row_table(self, view: View, rows: Ints) -> tuple[list[str], list[list[Any]]]:
-        """Names and values of what is known of some rows."""
+        """Column names and values of some rows."""
         p, raw = self.calibrate(view)[1], self.models[view.model]
         names = check_class_names(None, p)
         columns: dict[str, Any] = {"row": rows}
@@ -176,7 +176,7 @@ class Analysis:
         return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
     def cost(self, view: View, rule: CostRule) -> Cost:
-        """What decisions by a rule cost, uncalibrated and with the calibrator of the view."""
+        """Costs of decisions by a rule, uncalibrated and with the calibrator of the view."""
         table = CostTable(check_rule(rule, self.first))
         table.add(UNCALIBRATED, self.models[view.model])
         if view.calibrator != UNCALIBRATED:
@@ -187,7 +187,7 @@ class Analysis:
         return assess(self.rows_of(view), seed=SEED)
 
     def build(self, *, bins: int = 15, cost: str | None = None, on_step: OnStep | None = None) -> Report:
-        """The whole report."""
+        """Build the whole report."""
         judged = {name: self.source.judged.get(name) for name in self.models}
         fitted = {name: self.source.fitted.get(name) for name in self.fits}
         return build(
@@ -204,7 +204,7 @@ class Analysis:
 
 
 def open_example(name: str) -> Analysis:
-    """One of the examples that come with the package, fitted on its validation rows."""
+    """Open one of the examples that come with the package, fitted on its validation rows."""
     val, test = _example(name)
     return Analysis(source=Source(example=name), models={name: test}, fits={name: val})
 
@@ -215,7 +215,7 @@ def _example(name: str) -> Example:
 
 
 def open_files(judged: Sequence[Path], fitted: Sequence[Path], columns: Columns) -> Analysis:
-    """Files of one model or of several on the same rows, and as many to fit on, or none."""
+    """Open files of one model or of several on the same rows, and as many to fit on, or none."""
     names = _names(judged)
     if fitted and len(fitted) != len(judged):
         expected = f"{len(judged)} files to fit on, one a model and in the same order"
@@ -248,7 +248,7 @@ def report_sums(file: Path) -> Report:
 
 
 def _load(file: Path, columns: Columns) -> Predictions:
-    """A file that was uploaded; messages name it as its owner does."""
+    """Load an uploaded file; messages use the name that its owner gave it."""
     try:
         with READING:
             return load_predictions(file, columns)
@@ -257,7 +257,7 @@ def _load(file: Path, columns: Columns) -> Predictions:
 
 
 def _names(files: Sequence[Path]) -> list[str]:
-    """A name of its own for each model: that of its file."""
+    """A unique name for each model: that of its file."""
     names: list[str] = []
     for file in files:
         name, more = visible(file.name.partition(".")[0] or "model"), 2

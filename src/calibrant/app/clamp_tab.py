@@ -34,7 +34,7 @@ NO_TORCH = """<div class="cal"><p>A network needs PyTorch: <code>pip install 'ca
 
 
 class ClampTab:
-    """Components of the tab and what they do."""
+    """Components of the tab and their actions."""
 
     def __init__(self, sessions: Sessions, run: Path | None) -> None:
         self.sessions, self.run = sessions, run or CLAMP_RUN
@@ -79,7 +79,7 @@ class ClampTab:
 
     @tell
     def open(self, request: gr.Request) -> Updates:
-        """The uncalibrated network, when the tab is first seen."""
+        """Show the uncalibrated network when the tab is first opened."""
         try:
             trials = self._trials(self.sessions.of(request))
         except ModuleNotFoundError:
@@ -107,7 +107,7 @@ class ClampTab:
 
     @tell
     def start(self, request: gr.Request) -> Updates:
-        """Before a fit, which may wait for its turn: from now on it can be cancelled."""
+        """Prepare a fit, which may wait for its turn: from now on it can be cancelled."""
         self.sessions.of(request).stop = threading.Event()
         return {self.cancel: gr.update(interactive=True), self.status: _note("Waiting for its turn.")}
 

@@ -32,7 +32,7 @@ GAP = 0.25  # between bars, of 100
 
 
 def part(name: str, *arguments: Any) -> str:
-    """One macro of the template."""
+    """Render one macro of the template."""
     return str(getattr(_parts(), name)(*arguments))
 
 
@@ -54,7 +54,7 @@ def asset(name: str) -> str:
 
 
 def first_verdict(a: Assessment, analysis: Analysis) -> str:
-    """What `calibrant measure` says, while the report is being written."""
+    """The verdict of `calibrant measure`, shown while the report is being written."""
     v = verdict.of_predictions(a)
     cautions = [analysis.left_out] if analysis.left_out else []
     return part("verdict", v.headline, v.text, "", cautions, analysis.first.notes, a.says, a.right, analysis.words)
@@ -70,7 +70,7 @@ def report_verdict(r: Report) -> str:
 
 
 def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions, strength: float) -> str:
-    """The first images with and without delta, what the network says of them, and delta itself."""
+    """The first images with and without delta, the network's prediction for each, and delta itself."""
     names = before.classes
     figures = [
         {
@@ -87,7 +87,7 @@ def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions
 
 
 def png(image: npt.NDArray[np.uint8]) -> str:
-    """An image (h, w, c) as an address that holds it."""
+    """An image (h, w, c) as a data URL."""
     from PIL import Image
 
     data = io.BytesIO()
@@ -171,7 +171,7 @@ def _bar(bar: dict[str, Any], most: float, over: str) -> dict[str, Any]:
 
 
 def region(analysis: Analysis, view: View, low: float, high: float, address: str) -> str:
-    """What the rows of a region say and how often they are right, and the first of them; all are at the address."""
+    """Mean confidence and accuracy of the rows of a region, and the first of them; all are at the address."""
     words, rows = analysis.words, analysis.rows_between(view, low, high)
     span = f"from {fmt.percent(low)} to {fmt.percent(high)}"
     if not len(rows):

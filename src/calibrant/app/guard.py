@@ -53,7 +53,7 @@ SPACES = "'self' https://huggingface.co https://*.hf.space"
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may use the app."""
+    """Who may use the app: the hosts, the token, and the cookies of browsers."""
 
     port: int
     hosts: frozenset[str] | None  # names in the Host header; None: any, where a token or nothing secret protects
@@ -71,7 +71,7 @@ class Access:
         return f"{name}.{self._signature(name)}"
 
     def browser_of(self, cookie: str) -> str | None:
-        """The browser that this cookie was given to; None if it is not one of ours."""
+        """The browser that this cookie was given to; None if the cookie is not ours."""
         name, _, signature = cookie.partition(".")
         return name if hmac.compare_digest(signature.encode(), self._signature(name).encode()) else None
 
@@ -108,7 +108,7 @@ class Owners:
                     Path(path).unlink(missing_ok=True)
 
     def claim(self, session: object, browser: str) -> bool:
-        """Whether this tab is the browser's own; the first to name a tab owns it."""
+        """Whether this tab belongs to the browser; the first to name a tab owns it."""
         if not isinstance(session, str) or not SESSION.fullmatch(session):
             return False
         with self.lock:
@@ -118,7 +118,7 @@ class Owners:
 
 
 class RequestError(Exception):
-    """A request that is not served, with the reason for whoever sent it."""
+    """A refused request, with the reason for the sender."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -169,7 +169,7 @@ class Guard:
         await self.app(scope, receive, self._with_headers(send))
 
     def _check_host(self, headers: dict[str, str]) -> None:
-        """Refuse names that lead here by a trick of DNS, and pages of other sites."""
+        """Refuse host names that lead here by a trick of DNS, and pages of other sites."""
         host = headers.get("host", "")
         if self.access.hosts is not None and host not in self.access.hosts:
             raise RequestError(
@@ -182,7 +182,7 @@ class Guard:
             raise RequestError(403, "Pages of other sites may not use this app.")
 
     def _headers_to_drop(self) -> tuple[str, ...]:
-        """Headers of proxies, where there is none."""
+        """Names of proxy headers to drop where there is no proxy."""
         return () if self.access.public else FORWARDED
 
     async def _welcome(self, send: Send, query: dict[str, list[str]]) -> None:
@@ -268,7 +268,7 @@ def _cookies(header: str) -> dict[str, str]:
 
 
 def _paths(value: object) -> Iterator[object]:
-    """Whatever a request names as a file, at any depth."""
+    """Every file path in a request, at any depth."""
     if isinstance(value, dict):
         if "path" in value:
             yield value["path"]
@@ -279,7 +279,7 @@ def _paths(value: object) -> Iterator[object]:
 
 
 def _limit_body(receive: Receive, most: int, announced: str) -> Receive:
-    """The body as it comes, up to a number of bytes."""
+    """Receive the body up to a number of bytes; beyond it the request is refused."""
     too_large = RequestError(413, f"This upload is larger than {most >> 20:,} MB: see --max-upload.")
     if announced and (not announced.isdigit() or int(announced) > most):
         raise too_large
@@ -308,7 +308,7 @@ async def _read(receive: Receive) -> bytes:
 
 
 def _again(body: bytes) -> Receive:
-    """A body that has been read, for the app behind."""
+    """A receive function that replays a body which has been read."""
     sent = False
 
     async def receive() -> Message:

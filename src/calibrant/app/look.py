@@ -15,7 +15,7 @@ def css() -> str:
 
 
 def theme() -> Any:
-    """A theme without fonts from anywhere."""
+    """A Gradio theme that loads no fonts."""
     import gradio as gr
 
     both = {

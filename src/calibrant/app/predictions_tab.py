@@ -44,7 +44,7 @@ KEEP = """(...all) => {
 
 
 class PredictionsTab:
-    """Components of the tab and what they do."""
+    """Components of the tab and their actions."""
 
     def __init__(self, sessions: Sessions) -> None:
         self.sessions = sessions
@@ -156,7 +156,7 @@ class PredictionsTab:
 
     @tell
     def begin(self, request: gr.Request, *values: Any) -> Updates:
-        """The view that the address names, of an example to begin with."""
+        """Open the view that the address names, or an example."""
         asked = dict(request.query_params)
         view, low, high = _view([asked.get(name, value) for name, value in zip(VIEW, values, strict=False)])
         name = asked.get("example", "fashion")
@@ -169,7 +169,7 @@ class PredictionsTab:
 
     @tell
     def open_files(self, request: gr.Request, files: Any, fit_files: Any, *values: Any) -> Updates:
-        """Read the uploads; ask where it is not clear which column is what."""
+        """Read the uploads; ask for the roles of columns where they are not clear."""
         roles, values = values[: len(ROLES) + 3], values[len(ROLES) + 3 :]
         view, low, high = _view(values)
         session = self.sessions.of(request)
@@ -230,7 +230,7 @@ class PredictionsTab:
         *,
         is_upload: bool = False,
     ) -> Updates:
-        """Everything but the report: the first verdict must not wait for it."""
+        """Show everything but the report: the first verdict must not wait for it."""
         session = self.sessions.of(request)
         with session.lock:
             session.analysis, session.results = analysis, {}
@@ -263,7 +263,7 @@ class PredictionsTab:
 
     @tell
     def look(self, request: gr.Request, *values: Any) -> Updates:
-        """The diagram, the rows and the costs of a view."""
+        """Show the diagram, the rows and the costs of a view."""
         session = self.sessions.of(request)
         view, low, high = _view(values)
         with session.turn(values[-1]) as is_newest:
@@ -271,7 +271,7 @@ class PredictionsTab:
 
     @tell
     def brush(self, request: gr.Request, event: gr.EventData, *values: Any) -> Updates:
-        """The rows of a region that was drawn."""
+        """Show the rows of a region that was drawn."""
         session = self.sessions.of(request)
         view, _, _ = _view(values)
         low, high = _region(getattr(event, "low", 0), getattr(event, "high", 1))
@@ -280,7 +280,7 @@ class PredictionsTab:
 
     @tell
     def write_report(self, request: gr.Request, progress: Any = PROGRESS, *rule: Any) -> Updates:
-        """The whole report, and what can be downloaded with it."""
+        """Write the whole report, and offer its files to download."""
         session = self.sessions.of(request)
         analysis = session.analysis
         if analysis is None:
@@ -338,7 +338,7 @@ COSTS = ("a wrong prediction costs", "abstaining costs")
 
 
 def _view(values: Any) -> tuple[View, float, float]:
-    """What the components, or the address, say; the analysis replaces what it does not have."""
+    """The view from the values of components or of the address; the analysis replaces invalid ones."""
     _, model, calibrator, bins, scheme, segment, low, high = values[:8]
     try:
         count = int(float(bins))
@@ -366,7 +366,7 @@ def _rule_text(analysis: Analysis, rule: Any) -> str:
 
 
 def _columns(roles: Any, names: Any) -> Columns:
-    """Columns that were chosen and that the file has."""
+    """The columns that were chosen and that the file has."""
     known = {*names, "none"}
     chosen: Any = {role: str(value) for role, value in zip(ROLES, roles, strict=False) if value in known}
     logits, positive, missing = roles[len(ROLES) :]

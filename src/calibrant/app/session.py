@@ -55,7 +55,7 @@ class Session:
 
     @contextmanager
     def turn(self, asked: object) -> Iterator[bool]:
-        """One look at a time; whether it is newer than those shown: the queue may overtake, and an older must not win.
+        """Run one look at a time; false for one older than those shown, because the queue may overtake.
 
         `asked` is the time in the browser when it was asked for.
         """
@@ -110,7 +110,7 @@ class Sessions:
         return session
 
     def owned(self, request: Any, paths: list[str]) -> list[str]:
-        """Paths of uploads, which are known to be this browser's own."""
+        """Paths of uploads, checked to be this browser's own."""
         browser = self._key(request)[0]
         if not all(self.owners.has_upload(path, browser) for path in paths):
             fix = "drop the file once more"

@@ -11,7 +11,7 @@ from calibrant.core.errors import InputError
 
 
 def tell(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Say what is wrong with an input; other errors are for the log, and the page says only that there was one."""
+    """Show what is wrong with an input; other errors go to the log, and the page says only that there was one."""
 
     @wraps(handler)
     def run(*args: Any, **named: Any) -> Any:

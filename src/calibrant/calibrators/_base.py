@@ -44,7 +44,7 @@ class Calibrator:
 
     @property
     def name_in_text(self) -> str:
-        """What a sentence calls the calibrator with these options."""
+        """The name of the calibrator with these options, in a sentence."""
         return self.words if self.words and self == type(self)() else spec_of(self)
 
     def keeps(self, task: Task) -> bool:

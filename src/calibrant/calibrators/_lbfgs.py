@@ -24,7 +24,7 @@ DECREASE, SLOPE = 1e-4, 0.9  # Wolfe's conditions: the value falls, and the slop
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """An objective, and the largest gradient entry at which its work is done."""
+    """An objective, and the largest gradient entry at which it counts as solved."""
 
     objective: Objective
     enough: float

@@ -72,7 +72,7 @@ def mean_nll(
 def _mean_nll_of_vector(
     z: Floats, labels: Ints, weight: Array, bias: Array, rows_weigh: Array | None
 ) -> tuple[float, Array, Array]:
-    """The same for one weight per class, in one compiled pass, in float64."""
+    """Mean NLL and gradients for one weight per class, in one compiled pass, in float64."""
     n, k = z.shape
     parts = native.shares(z)
     total, gradients = np.zeros(len(parts)), np.zeros((len(parts), 2, k))
@@ -102,6 +102,6 @@ class CachedObjective:
 
 
 def largest_entry(objective: Objective, w: Array, b: Array) -> float:
-    """Of both gradients at a point."""
+    """The largest absolute entry of both gradients at a point."""
     _, gw, gb = objective(w, b)
     return float(max(np.abs(gw).max(), np.abs(gb).max()))

@@ -18,7 +18,7 @@ Select = Literal["cross_validation", "cal_ece"]
 
 
 def odir(strength: float, bias_strength: float, k: int) -> Ridge:
-    """lambda / (k (k - 1)) sum of squares off the diagonal + mu / k sum of squared biases."""
+    """The penalty lambda / (k (k - 1)) sum of squares off the diagonal + mu / k sum of squared biases."""
     return Ridge(0.0, strength / (k * (k - 1)), bias_strength / k)
 
 

@@ -115,7 +115,7 @@ class _Blocks:
 
 
 def scaling(z: Floats, weight: Array, ridge: Ridge | None) -> Scaling:
-    """From the curvature on a sample of rows."""
+    """Build coordinates from the curvature on a sample of rows."""
     n, k = z.shape
     apart = weight.ndim == 1 and 2 * k > MOST_COUPLED
     rows = SAMPLE if apart else max(SAMPLE if weight.ndim == 1 else SAMPLE_OF_MATRIX, 2 * k)
@@ -131,7 +131,7 @@ def scaling(z: Floats, weight: Array, ridge: Ridge | None) -> Scaling:
 
 
 def _of_matrix(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:
-    """The row of class c curves by the mean of q_c (1 - q_c) x x': taken to be that of all classes."""
+    """Scaling of a matrix: the row of class c curves by the mean of q_c (1 - q_c) x x', taken alike for all c."""
     s, k = sample.shape
     q = _softmax(sample @ weight.T)
     spread = q * (1 - q)
@@ -149,7 +149,7 @@ def _of_matrix(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:
 
 
 def _apart(sample: Array, weight: Array, ridge: Ridge | None) -> Scaling:
-    """From the diagonal of the curvature alone."""
+    """Scaling from the diagonal of the curvature alone."""
     q = _softmax(sample * weight)
     spread = q * (1 - q)
     curvature = np.concatenate([(spread * sample**2).mean(axis=0), spread.mean(axis=0)])

@@ -70,7 +70,7 @@ class Pool:
         return self.positives / self.size
 
     def begins(self, count: int) -> Array:
-        """Where the chunks behind the first begin, when all rows make `count` nearly equal chunks; no empty ones."""
+        """Where chunks after the first begin, when all rows make `count` nearly equal chunks; no empty ones."""
         if not self.whole:
             return self.n * np.arange(1, count) / count
         begins = equal_chunks(round(self.n), count)[1:-1]
@@ -103,7 +103,7 @@ def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
 
 
 def pool_classes(p: Predictions) -> Pool:
-    """All n * k probabilities together."""
+    """One pool of all n * k probabilities."""
     present = np.arange(p.k) == p.labels[:, None]
     weights = None if p.weights is None else np.repeat(p.weights, p.k)
     return pool_of(sort_curve(p.probs.ravel(), present.ravel(), weights))
@@ -145,7 +145,7 @@ def isotonic_knots(pool: Pool) -> tuple[Array, Array]:
 
 
 def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
-    """The same line plus `by` times the score, from 0 to 1: ties become differences."""
+    """Add `by` times the score, from 0 to 1, to a line: ties become differences."""
     low, high = ([0.0], y[:1]) if x[0] > 0 else ([], []), ([1.0], y[-1:]) if x[-1] < 1 else ([], [])
     wide = np.concatenate([low[0], x, high[0]])
     return wide, np.concatenate([low[1], y, high[1]]) + by * wide

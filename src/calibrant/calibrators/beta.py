@@ -39,7 +39,7 @@ class Beta(OfScores):
 
 
 def _beta_of(pool: Pool) -> Logistic:
-    """The constrained optimum; of smoothed targets where there is none. Equal scores keep a = b = 1 and fit c."""
+    """Fit the constrained optimum; of smoothed targets where there is none. Equal scores keep a = b = 1 and fit c."""
     s = np.clip(pool.x, SCORE_FLOOR, 1 - SCORE_FLOOR)
     features = np.stack([np.log(s), -np.log1p(-s)], axis=1)  # (m, 2)
     why = explain_separation(s, pool.rate, rising=True)
@@ -51,7 +51,7 @@ def _beta_of(pool: Pool) -> Logistic:
 
 
 def _fit_constrained(features: Array, targets: Array, weights: Array) -> Logistic:
-    """Both slopes free if that keeps them from below 0; else the best with one or both of them 0.
+    """Fit both slopes if neither is below 0; else the best fit with one or both of them 0.
 
     The loss is convex, so with one slope below 0 the optimum has that slope 0: the rule of the paper. With both
     below 0 either may be the one that stays.

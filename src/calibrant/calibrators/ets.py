@@ -57,7 +57,7 @@ def _brier(p: Predictions) -> float:
 
 
 def _brier_temperature(p: Predictions) -> float:
-    """Best of a coarse grid, then a bounded search around it: the Brier score need not be convex in T."""
+    """The temperature of least Brier score: best of a coarse grid, then a bounded search, as it need not be convex."""
     from scipy.optimize import minimize_scalar
 
     grid = np.geomspace(LOWEST, HIGHEST, 14)
@@ -68,7 +68,7 @@ def _brier_temperature(p: Predictions) -> float:
 
 
 def _brier_weights(p: Predictions, T: float) -> Array:
-    """A quadratic form in three weights on the simplex: solved exactly on each face, the best face wins."""
+    """Minimise a quadratic form in three weights on the simplex: exactly on each face, the best face wins."""
     gram, linear = np.zeros((3, 3)), np.zeros(3)
     hot = p.with_temperature(T)
     for (rows, first), (_, second) in zip(hot.prob_rows(), p.prob_rows(), strict=True):
@@ -99,7 +99,7 @@ def _on_face(gram: Array, linear: Array, face: list[int]) -> Array:
 
 
 def _nll_weights(p: Predictions, T: float) -> Array:
-    """Convex in the weights: each round of expectation-maximisation lowers the NLL, until nothing moves."""
+    """The weights of least NLL, by expectation-maximisation: each round lowers it, until nothing moves."""
     flat = p.uniform()[np.arange(p.n), p.labels]
     likely = np.stack([p.with_temperature(T).true_prob, p.true_prob, flat])  # (3, n)
     share = np.full(p.n, 1 / p.n) if p.weights is None else p.weights / p.weights.sum()

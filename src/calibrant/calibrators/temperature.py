@@ -55,7 +55,7 @@ class Temperature(Calibrator):
 
 
 def _quantile(p: Predictions) -> float:
-    """97.5 % of the normal distribution; of clusters, whose spread is estimated, Student's with one degree less."""
+    """The 97.5 % quantile: normal, or of clusters, whose spread is estimated, Student's with one degree less."""
     from scipy.special import stdtrit
 
     return 1.96 if p.clusters is None else float(stdtrit(max(1, len(np.unique(p.clusters)) - 1), 0.975))

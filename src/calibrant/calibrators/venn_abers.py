@@ -87,7 +87,7 @@ def _with_a_positive(pool: Pool) -> Array:
 
 
 def _stair(x: Array, p0: Array, p1: Array) -> tuple[Array, Array]:
-    """Below each score, at it, and above the last: a knot just below each score and one at it, where they differ."""
+    """Knots of a stair: one just below each score and one at it where they differ, and one above the last."""
     knots = np.stack([np.nextafter(x, -np.inf), x], axis=1).ravel()
     low, high = np.repeat(p0, 2)[1:], np.repeat(p1, 2)[:-1]  # below x[0], at x[0], below x[1], at x[1], ...
     value = high / (1 - low + high)

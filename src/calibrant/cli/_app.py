@@ -95,7 +95,7 @@ def override_help(settings: type, *, but: Sequence[str] = ()) -> str:
 
 
 def read_settings(settings: type[S], override: list[str] | None) -> S:
-    """What `--override key=value` says, as a dataclass; an unknown key ends with the nearest known one."""
+    """Parse `--override key=value` options into a dataclass; an unknown key ends with the nearest known one."""
     from calibrant.core.config.convert import build
     from calibrant.core.config.overrides import read_changes
 
@@ -117,7 +117,7 @@ def choose_format(form: str | None, as_json: bool, formats: Sequence[str]) -> st
 
 @contextmanager
 def needs_train() -> Iterator[None]:
-    """Say which extra is missing, if one is."""
+    """Raise an error that names the missing extra, if one is missing."""
     from calibrant.core.errors import InputError
 
     try:
@@ -151,7 +151,7 @@ def show_progress(*columns: "str | ProgressColumn", quiet: bool = False) -> Iter
 
 @contextmanager
 def status(first: str) -> Iterator[Callable[[str], None]]:
-    """A function that says on the terminal what is being done; silent in pipes."""
+    """A function that shows the current step on the terminal; silent in pipes."""
     from rich.console import Console
 
     error = Console(stderr=True)

@@ -45,7 +45,7 @@ class ReadSettings:
 
 @dataclass(frozen=True)
 class Inputs:
-    """How the files of a command are read."""
+    """Options for reading the files of a command."""
 
     columns: Columns = STANDARD_NAMES
     allow_few_rows: bool = False

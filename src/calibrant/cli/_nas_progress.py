@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def run_shown(jobs: "list[Job]", out: Path, on: str, limit: float, retry: bool, quiet: bool) -> None:
-    """Run what is missing and print what became of it; `quiet` prints JSON instead."""
+    """Run the missing jobs behind a bar and print the outcome; `quiet` prints JSON instead."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -26,7 +26,7 @@ def is_state(file: Path) -> bool:
 
 
 def load_state(file: Path) -> States:
-    """What an accumulator, or accumulators by key, have saved."""
+    """Load a saved accumulator, or accumulators by key."""
     document = read_json(file, expected="a state of an accumulator", fix="write it with --stream --state")
     if isinstance(document, dict) and "calibrant_accumulators" in document:
         return cal.Accumulators.load(file)
@@ -83,7 +83,7 @@ def measure_state(file: Path, measures: list[str] | None, output: SumsOutput) ->
 
 
 def _begin(state: Path | None, measures: list[str] | None, group: str | None) -> States:
-    """New sums, or the saved ones, which must have the measures and the column that the user gives."""
+    """Start new sums, or load the saved ones, which must have the measures and the column that the user gives."""
     names = None if group is None else (group,)
     if state is None or not state.exists():
         return cal.Accumulator(measures or None) if names is None else cal.Accumulators(names, measures or None)
@@ -124,7 +124,7 @@ def check_state(
     seed: int,
     as_json: bool,
 ) -> bool:
-    """Whether the sums keep their limits, each key by itself; printed."""
+    """Check and print the limits of saved sums, each key by itself; whether all hold."""
     states, reference = load_state(file), None if against is None else load_state(against)
     each = _by_name(states)
     others = {} if reference is None else _by_name(reference)
@@ -182,7 +182,7 @@ def _by_name(states: States) -> dict[str, cal.Accumulator]:
 
 
 def _reference(place: str, others: dict[str, cal.Accumulator], name: str) -> cal.Accumulator:
-    """The same key of the reference, or the one that it has for all."""
+    """The reference for a key: the same key, or the one that it has for all."""
     reference = others.get(name, others.get(""))
     if reference is None:
         got = ", ".join(list(others)[:5]) or "none"

@@ -218,7 +218,7 @@ def _network_facts(space: "Space", arch: str, classes: int, size: int) -> dict[s
 
 
 def _numbers(space: "Space", arch: str, table: Path | None) -> list[dict[str, Any]]:
-    """The rows of the table that are of this network; none where there is no table of the package yet."""
+    """The rows of the table for this network; none where there is no table of the package yet."""
     from calibrant.data import NAS
     from calibrant.nas.table import open_table
 

@@ -158,7 +158,7 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
 
 
 def _print_front(best: list[dict[str, Any]], index: Callable[[str], int]) -> None:
-    """By number: the name of a cell alone is longer than a line."""
+    """Print the front with networks by number: the name of a cell alone is longer than a line."""
     typer.echo(f"\nPareto front of accuracy against ECE: {len(best)} networks")
     for row in best:
         rates = f"accuracy {percent(row['accuracy'], 2):>7}  ECE {percent(row['ece'], 2):>7}"

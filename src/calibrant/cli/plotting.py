@@ -60,7 +60,7 @@ def plot(
 
 
 def _name_files(files: list[Path], names: str | None) -> dict[str, Path]:
-    """The files by name: as told, else by their stems, else by their paths."""
+    """The files by name: as given, else by their stems, else by their paths."""
     labels = [name.strip() for name in names.split(",")] if names is not None else [file.stem for file in files]
     if names is None and len(set(labels)) < len(labels):
         labels = [str(file.with_suffix("")) for file in files]
@@ -80,7 +80,7 @@ def _name_files(files: list[Path], names: str | None) -> dict[str, Path]:
 
 
 def _table(rows: list[figures.Row]) -> Any:
-    """The first rows in columns; what is the same in every row has been said in the words."""
+    """The first rows in columns; columns with one value only are left out."""
     from rich.table import Table
 
     first = rows[:SHOWN]

@@ -146,7 +146,7 @@ def apply(
 
 
 def _count(decided: Ints) -> dict[str, int]:
-    """How often each class was decided for; -1 is handing over."""
+    """Count the rows decided for each class; -1 is handing over."""
     values, counts = np.unique(decided, return_counts=True)
     return {str(value): int(count) for value, count in zip(values, counts, strict=True)}
 

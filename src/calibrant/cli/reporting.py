@@ -145,7 +145,7 @@ def _fits(files: list[Path], names: list[str]) -> dict[str, Path]:
 
 
 def _class_names(text: str) -> list[str]:
-    """From a file with one name per line, or from the words themselves."""
+    """Read class names from a file with one name per line, or from the words themselves."""
     file = Path(text)
     try:
         if file.is_file():

@@ -220,7 +220,7 @@ def density_ratio(
 
 
 def _out(out: Path | None, run: str | Path, name: str) -> Path:
-    """Where to write: as the user says, or under this name in the folder of the run."""
+    """The folder to write to: as given, or under this name in the folder of the run."""
     if out is None and not Path(run).is_dir():
         fix = f"say --out {name}"
         raise InputError("--out", expected="a place to write to, where there is no run", got="none", fix=fix)

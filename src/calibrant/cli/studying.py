@@ -214,7 +214,7 @@ def _print_latex(study: "Study", measure: str, where: str, out: Path | None) -> 
 
 
 def _sizes(on: str, cpus: float | None, gpus: float | None) -> dict[str, float]:
-    """What a job takes, where Ray is asked for it."""
+    """The resources of a job where Ray runs it."""
     sizes = {name: value for name, value in (("cpus", cpus), ("gpus", gpus)) if value is not None}
     if sizes and on.partition(":")[0] != "ray":
         raise InputError(

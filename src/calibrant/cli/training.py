@@ -239,7 +239,7 @@ def _progress(quiet: bool) -> Iterator[Callable[["TrainingProgress"], None]]:
 
 
 def epoch_line(row: dict[str, Any], epochs: int) -> str:
-    """One row of the log for people, in 80 columns."""
+    """Format one row of the log in 80 columns."""
     line = f"epoch {row['epoch']:>{len(str(epochs))}}/{epochs}  loss {row['train_loss']:.3f}"
     if "val_error" in row:
         line += "" if "gamma_mean" in row else f" error {percent(row['train_error'], 1):>6}"
@@ -249,7 +249,7 @@ def epoch_line(row: dict[str, Any], epochs: int) -> str:
 
 
 def _ahead(log: "pl.DataFrame") -> str:
-    """What looking ahead did to the meta objective in the first and in the last epoch."""
+    """A line on how looking ahead changed the meta objective in the first and in the last epoch."""
     rows = [log.row(i, named=True) for i in sorted({0, log.height - 1})]
     moved = (f"{row['meta_before']:.3f} to {row['meta_after']:.3f} in epoch {row['epoch']}" for row in rows)
     return f"meta objective before and after the step ahead: {', '.join(moved)}"

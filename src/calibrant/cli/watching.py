@@ -92,7 +92,7 @@ def watch(
 
 
 def _begin(state: Path | None, options: dict[str, object]) -> cal.Watch:
-    """A new watch, or the saved one, whose options must be those that the user gives."""
+    """Start a new watch, or load the saved one, whose options must be those that the user gives."""
     chosen = {name: value for name, value in options.items() if value is not None}
     if state is None or not state.exists():
         return cal.Watch(**chosen)  # type: ignore[arg-type]

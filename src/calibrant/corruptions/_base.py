@@ -21,7 +21,7 @@ SMALL = 32  # pixels a side of the images that the published severities are for
 
 @dataclass(frozen=True)
 class Corruption:
-    """A way to spoil images, at one of five severities.
+    """A corruption of images, at one of five severities.
 
     The five settings are CIFAR-10-C's, for images of 32 pixels a side. Lengths in pixels (of a blur, say) grow with
     larger images and stay as they are for smaller ones. Results are rounded, not cut, to whole bytes.
@@ -63,7 +63,7 @@ class Corruption:
 
 
 def length(x: Pixels) -> float:
-    """How many pixels a pixel of a small image is."""
+    """The number of pixels that a pixel of a small image corresponds to."""
     return max(1.0, float(min(x.shape[1:3])) / SMALL)
 
 

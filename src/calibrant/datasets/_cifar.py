@@ -23,7 +23,7 @@ CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What the files of one of the two sets are called, and where a record keeps its label."""
+    """File names of one of the two sets, and the place of the label in a record."""
 
     batches: Mapping[str, tuple[str, ...]]  # the names of the Python version; the binary one appends .bin
     folders: tuple[str, ...]
@@ -57,7 +57,7 @@ def read_cifar(dataset: Dataset, part: str, layout: Layout) -> Part:
 
 
 def _batch(dataset: Dataset, first: Path, name: str) -> Path:
-    """A file that has to lie beside the first one."""
+    """Find a file beside the first one, or raise an error."""
     file = first.with_name(name)
     if not file.exists():
         raise absence_error(dataset, name, first.parent)

@@ -31,7 +31,7 @@ DAMAGED = (OSError, EOFError, ValueError, SyntaxError, IndexError, struct.error,
 
 @dataclass(frozen=True)
 class Picture:
-    """What every image of a set is turned into."""
+    """Size, channels and resizing of every image of a set."""
 
     height: int
     width: int
@@ -105,7 +105,7 @@ class ImageFiles:
 
 @contextmanager
 def _open_image(encoded: Encoded) -> Iterator[Any]:
-    """The image of these bytes, while it is open; whatever is wrong with it is an InputError."""
+    """Open the image of these bytes; any damage is an InputError."""
     what, read = encoded
     pillow = _pillow()
     try:

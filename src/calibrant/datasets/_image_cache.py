@@ -1,4 +1,4 @@
-"""Images made once: a file of bytes in the cache, that later loads read straight from disk."""
+"""A cache of decoded images: a file of bytes that later loads read straight from disk."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def progress_to(on_progress: OnProgress) -> Iterator[None]:
-    """Inside, `on_progress(done, total)` is called while images are decoded."""
+    """Call `on_progress(done, total)` while images are decoded inside this block."""
     token = _on_progress.set(on_progress)
     try:
         yield

@@ -94,7 +94,7 @@ def images_of(name: str, files: Sequence[Path], columns: Columns, n: int, pictur
 
 @dataclass(frozen=True)
 class Guess:
-    """What the images become, judged by those of one file when they have to be decoded."""
+    """The size and channels of images, judged by those of one file when they have to be decoded."""
 
     file: Path
     columns: Columns
@@ -149,7 +149,7 @@ def _one_column(file: Path, what: str, asked: str, fitting: list[str], names: li
 
 
 def _class_names(file: Path, label: str) -> tuple[str, ...]:
-    """From the note the hub leaves in the file; none where there is no such note."""
+    """Class names from the note that the hub leaves in the file; none where there is no such note."""
     try:
         with file.open("rb") as stream:
             note: Any = json.loads(pl.read_parquet_metadata(stream)["huggingface"])
@@ -160,7 +160,7 @@ def _class_names(file: Path, label: str) -> tuple[str, ...]:
 
 
 def _part_of(file: Path) -> str:
-    """train, val or test, by the file's own name first, then by its folders."""
+    """The part (train, val or test) of a file, by its own name first, then by its folders."""
     for name in reversed(file.parts):
         parts = re.split(r"[^a-z]+", name.lower())
         for part, words in WORDS.items():

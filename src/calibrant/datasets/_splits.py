@@ -80,7 +80,7 @@ def split_sizes(sizes: Mapping[str, int], how: str) -> tuple[int, int, int]:
 
 
 def _ends(shares: list[int], n: int) -> Ints:
-    """Where val and, of three shares, meta end."""
+    """The ends of val and, of three shares, meta."""
     return np.round(np.cumsum(shares[1:]) / max(sum(shares), 1) * n).astype(int)
 
 

@@ -55,7 +55,7 @@ def read_pickled(file: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Name:
-    """A name in the file. It is compared, never looked up."""
+    """A name in the file, which is compared with known ones, never imported or called."""
 
     text: str
 
@@ -66,7 +66,7 @@ class _Mark:
 
 @dataclass
 class _Array:
-    """An array that is described, first, and gets its contents from a later BUILD."""
+    """A numpy array described first; a later BUILD gives its contents."""
 
     array: npt.NDArray[Any] | None = None
 
@@ -86,7 +86,7 @@ class _Storage:
 
 
 class _Reader:
-    """The stack and the memory of a pickle, for the instructions that only hold data."""
+    """Interpreter of the pickle instructions that only hold data, with their stack and memory."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -141,7 +141,7 @@ class _Reader:
             self._describe(name, value)
 
     def _describe(self, name: str, value: Any) -> None:
-        """The instructions by which objects are made: numpy's arrays, and nothing else."""
+        """Run the instructions that make objects: numpy's arrays, and nothing else."""
         if name == "GLOBAL":
             self.stack.append(self._look_up(*value.split(" ", 1)))
         elif name == "STACK_GLOBAL":
@@ -210,7 +210,7 @@ class _Reader:
         return items
 
     def _pop_marked(self) -> list[Any]:
-        """Everything down to the last mark."""
+        """Pop everything down to the last mark."""
         items = []
         while not isinstance(item := self.stack.pop(), _Mark):
             items.append(item)
@@ -256,7 +256,7 @@ OPERATIONS = {operation.code: operation for operation in pickletools.opcodes}
 
 
 def instructions(content: bytes) -> Iterator[tuple[str, Any]]:
-    """Name and value of each, up to the end of the pickle."""
+    """Name and value of each instruction, up to the end of the pickle."""
     stream = io.BytesIO(content)
     while (code := stream.read(1)) != b".":
         operation = OPERATIONS.get(code.decode("latin-1"))

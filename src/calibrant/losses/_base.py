@@ -33,7 +33,7 @@ class Loss(nn.Module):
     may_be_negative: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        """A `forward(logits, labels)` without ids is enough: whoever calls may give them all the same."""
+        """Let a `forward(logits, labels)` without ids be called with ids too."""
         own = cls.__dict__.get("forward")
         if own is None or len(signature(own).parameters) > 3:
             return
@@ -54,7 +54,7 @@ class Loss(nn.Module):
         raise TypeError(f"{type(self).__name__} does not say how it is computed: define rows or value")
 
     def start(self, samples: int, epochs: int) -> None:
-        """Called once before training; what the loss remembers is forgotten."""
+        """Reset the memory of the loss; called once before training."""
 
     def start_epoch(self, epoch: int) -> None:
         """Called before every epoch; the first is 0."""
@@ -68,7 +68,7 @@ class RowLoss(Loss):
     """The mean (or sum) of one number per sample."""
 
     def rows(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, k) logits of at least float32 and (B,) labels to (B,) losses."""
+        """The losses (B,) of logits (B, k) of at least float32 and labels (B,)."""
         raise TypeError(f"{type(self).__name__} does not say its value per row: define rows")
 
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
@@ -97,11 +97,11 @@ class Term(Loss):
             raise InputError(f"{name}.reduction", expected="mean or sum", got="none: it has no value per row", fix=fix)
 
     def value(self, logits: Tensor, labels: Tensor, ids: Tensor | None) -> Tensor:
-        """(B, k) logits of at least float32 and (B,) labels to the term, a mean over the batch."""
+        """The term, a mean over the batch, of logits (B, k) of at least float32 and labels (B,)."""
         raise TypeError(f"{type(self).__name__} does not say its value: define value")
 
     def remember(self, logits: Tensor, labels: Tensor, ids: Tensor | None) -> None:
-        """What a term with a memory learns from a batch of training, after its value is taken."""
+        """Update the memory of a term by a batch of training, after its value is taken."""
 
     def forward(self, logits: Tensor, labels: Tensor, ids: Tensor | None = None) -> Tensor:
         logits, labels = ready(logits, labels)
@@ -113,7 +113,7 @@ class Term(Loss):
 
 
 def ready(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits in float32 or better and labels as indices, after a look at their shapes."""
+    """Check shapes; logits in float32 or better and labels as indices."""
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or labels.is_floating_point():
         raise InputError(
             "loss",
@@ -125,12 +125,12 @@ def ready(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def full_precision(logits: Tensor) -> AbstractContextManager[object]:
-    """No autocast inside: asked for only where there is one, because entering it takes longer than a small loss."""
+    """Switch autocast off inside, only where it is on: entering a context takes longer than a small loss."""
     kind = logits.device.type
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else AS_IT_IS
 
 
 def require(ok: bool, what: str, *, expected: str, got: float) -> None:
-    """Refuse the value of an option."""
+    """Raise an error about the value of an option unless `ok`."""
     if not ok:
         raise InputError(what, expected=expected, got=f"{got:g}", fix="give another value")

@@ -32,7 +32,7 @@ class ClosedLoss(RowLoss):
 
 
 class _ClosedForm(torch.autograd.Function):
-    """It has no rule for forward mode or torch.func on purpose: they would miss the derivative of the slopes."""
+    """Autograd function without forward mode or torch.func on purpose: they would miss the derivative of the slopes."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, loss: ClosedLoss) -> Tensor:
@@ -51,7 +51,7 @@ class _ClosedForm(torch.autograd.Function):
 
 
 def _plain_backward(logits: Tensor) -> bool:
-    """Whether nothing but an ordinary backward pass can follow."""
+    """Whether only an ordinary backward pass can follow."""
     return (
         logits.requires_grad
         and torch.is_grad_enabled()

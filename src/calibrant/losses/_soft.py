@@ -11,13 +11,13 @@ def top_label(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def entropy(logits: Tensor) -> Tensor:
-    """(B,) in nats."""
+    """Entropy of each row in nats, (B,)."""
     log_probs = logits.log_softmax(1)
     return -(log_probs.exp() * log_probs).sum(1)
 
 
 def soft_accuracy(logits: Tensor, labels: Tensor, slope: float) -> Tensor:
-    """(B,): about 1 where the true class comes first and 0 where another does; sharper with the slope."""
+    """Soft accuracy (B,): about 1 where the true class comes first and 0 where another does; sharper with the slope."""
     probs = logits.softmax(1)
     true = probs.gather(1, labels[:, None])
     rank = 0.5 + torch.sigmoid(slope * (probs - true)).sum(1)  # the true class itself adds one half
@@ -25,10 +25,10 @@ def soft_accuracy(logits: Tensor, labels: Tensor, slope: float) -> Tensor:
 
 
 def gaps(confidence: Tensor) -> Tensor:
-    """(B, B) differences of confidences."""
+    """Differences of all pairs of confidences, (B, B)."""
     return confidence[:, None] - confidence
 
 
 def root(sums: Tensor, p: float) -> Tensor:
-    """sums^(1/p) with a derivative at 0."""
+    """The root sums^(1/p), with a derivative at 0."""
     return sums if p == 1 else (sums + 1e-12) ** (1 / p)

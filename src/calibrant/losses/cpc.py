@@ -68,7 +68,7 @@ class CPC(ClosedLoss):
 
 
 def _pairs(others: Tensor) -> Tensor:
-    """(B, m) logits to (B,) means of -1/2 ln s(z_i - z_j) over i != j."""
+    """Means (B,) of -1/2 ln s(z_i - z_j) over i != j, from logits (B, m)."""
     m = others.shape[1]
     sums = [-logsigmoid(part[:, :, None] - others[:, None, :]).sum((1, 2)) for part in _parts(others)]
     return (torch.stack(sums).sum(0) - m * math.log(2)) / (2 * m * (m - 1))  # without i = j

@@ -42,7 +42,7 @@ class DECE(Term):
         return (excess @ self._members(confidence)).abs().sum() / len(labels)
 
     def _members(self, confidence: Tensor) -> Tensor:
-        """(B, bins): the share of each sample in each bin."""
+        """The share of each sample in each bin, (B, bins)."""
         j = torch.arange(1, self.bins + 1, device=confidence.device, dtype=confidence.dtype)
         scores = j * confidence[:, None] - j * (j - 1) / (2 * self.bins)  # neighbours cross on the edges
         soft = (scores / self.temperature).softmax(1) + 1e-6

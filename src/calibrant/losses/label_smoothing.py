@@ -46,6 +46,6 @@ class LabelSmoothing(ClosedLoss):
         return torch.lerp(log_probs.gather(1, true), log_probs.mean(1, keepdim=True), self._uniform_share(log_probs))
 
     def _uniform_share(self, logits: Tensor) -> float:
-        """What all classes get: epsilon to the others is k / (k - 1) epsilon to all, of which one gets 1 / k."""
+        """The share of all classes: epsilon to the others is k / (k - 1) epsilon to all, of which one gets 1 / k."""
         k = logits.shape[1]
         return self.epsilon if self.form == "uniform" else self.epsilon * k / (k - 1)

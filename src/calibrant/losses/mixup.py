@@ -14,14 +14,14 @@ from calibrant.losses.crl import CRL
 
 
 class Pairs(NamedTuple):
-    """What a mixed batch is: `share` of these labels and the rest of their partners'."""
+    """Labels of a mixed batch: `share` of these labels and the rest of their partners'."""
 
     labels: Tensor
     partners: Tensor
     share: float
 
     def rows(self, rows: Tensor) -> "Pairs":
-        """Some rows of the batch."""
+        """The pairs of some rows of the batch."""
         return Pairs(self.labels[rows], self.partners[rows], self.share)
 
 

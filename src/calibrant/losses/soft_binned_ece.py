@@ -42,7 +42,7 @@ class SoftBinnedECE(Term):
         return root((mass / len(labels) * gap**self.p).sum(), self.p)
 
     def _members(self, confidence: Tensor) -> Tensor:
-        """(B, bins): the share of each sample in each bin."""
+        """The share of each sample in each bin, (B, bins)."""
         j = torch.arange(self.bins, device=confidence.device, dtype=confidence.dtype)
         centres = (j + 0.5) / self.bins
         return ((confidence[:, None] - centres) ** 2 / -self.temperature).softmax(1)

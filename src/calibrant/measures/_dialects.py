@@ -29,7 +29,7 @@ BinOf = Callable[[Floats, int], Ints]
 
 @dataclass(frozen=True)
 class Rule:
-    """One peer's ECE."""
+    """Settings of one peer's ECE."""
 
     words: str  # what differs from ours
     bin_of: BinOf  # the bin of each confidence; -1 is never summed
@@ -56,12 +56,12 @@ def _between(edges: Callable[[int], Floats], closed: Closed, *, ends_join: bool)
 
 
 def _numpy_edges(bins: int) -> Floats:
-    """np.linspace multiplies by 1/M, so 3/10 comes out as 0.30000000000000004."""
+    """Bin edges of np.linspace, which multiplies by 1/M, so 3/10 comes out as 0.30000000000000004."""
     return np.linspace(0, 1, bins + 1)
 
 
 def _torch_edges(bins: int) -> Floats:
-    """torch.linspace in float32: steps up from 0 in the lower half, down from 1 in the upper half."""
+    """Bin edges of torch.linspace in float32: steps up from 0 in the lower half, down from 1 in the upper half."""
     steps = np.arange(bins + 1)
     up = steps * np.float64(np.float32(1) / np.float32(bins))
     return np.where(steps < (bins + 1) // 2, up, 1 - up[::-1]).astype(np.float32)

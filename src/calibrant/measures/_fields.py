@@ -49,5 +49,5 @@ def local_gaps(curve: Curve, h: float, rows: Sampling) -> NoisyValues:
 
 
 def _gauss(a: Array, b: Array, sigma: float) -> Array:
-    """Between every source (rows) and target (columns); the narrowest reaches at least through its own cell."""
+    """Gaussian kernel between every source (rows) and target (columns), at least as wide as a cell."""
     return np.asarray(np.exp(-0.5 * ((b[:, None] - a[None, :]) / max(sigma, 0.5 / CELLS)) ** 2))

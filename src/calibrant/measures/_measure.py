@@ -117,12 +117,12 @@ class Measure:
         return None
 
     def influence(self, p: Predictions) -> Array | None:
-        """What each row adds to the error of the value, to first order, (n,); None where only resamples can tell."""
+        """The influence of each row on the value, to first order, (n,); None where only resamples can tell."""
         return None
 
     @property
     def ideal(self) -> float | None:
-        """The value that is best, where neither low nor high values are."""
+        """The best value of a measure for which neither low nor high values are best."""
         return IDEALS.get(self.direction)
 
     def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:

@@ -18,7 +18,7 @@ from calibrant.measures._of_curve import CurveMeasure
 
 @dataclass(frozen=True)
 class BinOptions(Measure):
-    """Every choice about bins, as options."""
+    """Base class of measures with bins: number, scheme, closed side and rule of equal mass are options."""
 
     bins: int = 15
     scheme: Scheme = "width"
@@ -37,7 +37,7 @@ class BinOptions(Measure):
         raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
 
     def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        """From the noise of each bin's residuals (score minus outcome, over n); None where that is not known."""
+        """Spread of the value from the noise of each bin's residuals (score minus outcome, over n); None if unknown."""
         return None
 
     def make_bins(self, curve: Curve | ClassCurves | WeightedCurves) -> Bins:
@@ -45,12 +45,12 @@ class BinOptions(Measure):
 
     @property
     def streamed_from(self) -> Streams:
-        """Bins whose edges are known before the rows; others need all rows at once."""
+        """Sums for streams: only bins whose edges are known before the rows can be streamed."""
         return self.streams if self.scheme == "width" else "no"
 
     @property
     def bins_in_words(self) -> str:
-        """For instance: 15 equal-width right-closed bins."""
+        """The bins in words, for instance: 15 equal-width right-closed bins."""
         if self.scheme == "width":
             return f"{self.bins} equal-width {self.closed}-closed bins"
         rule = {

@@ -37,15 +37,15 @@ class ClassMeasure(BinOptions):
         return self.spread_of(bins, NoisyValues(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
 
     def has_few_rows(self, p: Predictions) -> bool:
-        """Are there too few rows for normal noise?"""
+        """Whether there are too few rows for normal noise"""
         return p.n < FEW_ROWS * p.k
 
     def cell_scale(self, bins: Bins) -> Array | None:
-        """What the absolute residual sum of each cell (over n) counts in the value; None where it is no such sum."""
+        """The factor of each cell's absolute residual sum (over n) in the value; None where it is no such sum."""
         return None
 
     def by_labels(self, p: Predictions) -> bool:
-        """Can the noise be had by drawing labels? Rows of one cluster share theirs, which drawn labels do not."""
+        """Whether the noise can be drawn by labels: rows of one cluster share theirs, which drawn labels do not."""
         small = p.n * p.k <= MOST_ELEMENTS and self.bins * p.k <= MOST_CELLS
         return small and p.clusters is None and self.cell_scale(self.class_bins(p)) is not None
 
@@ -76,12 +76,12 @@ class ClassMeasure(BinOptions):
         return self.of_classes(bins)
 
     def of_classes(self, bins: Bins) -> float:
-        """From bins of all classes at once, (k, bins)."""
+        """The value from bins of all classes at once, (k, bins)."""
         raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of_classes")
 
     @property
     def above(self) -> float:
-        """Only probabilities above this are looked at."""
+        """Only probabilities above this threshold are counted; -1 counts all."""
         return -1.0
 
     def curves(self, p: Predictions) -> Iterator[ClassCurves | WeightedCurves]:
@@ -101,7 +101,7 @@ class ClassMeasure(BinOptions):
         return Bins(count, score_sum, outcome_sum, whole.total, whole.effective)
 
     def inner_edges(self, p: Predictions) -> Array:
-        """What parts the bins of each class, (k, bins - 1)."""
+        """The edges between the bins of each class, (k, bins - 1)."""
         none = np.ones((1, self.bins - 1))
         edges = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.mass_rule) for c in self.curves(p)]
         return np.concatenate(edges)

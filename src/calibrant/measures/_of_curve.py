@@ -19,7 +19,7 @@ class OfCurve(Measure):
         raise TypeError(f"{type(self).__name__} does not say how to read the curve: define on")
 
     def curve(self, p: Predictions) -> Curve:
-        """The scores and outcomes that are looked at."""
+        """The curve of scores and outcomes that the measure reads."""
         return p.curve
 
     def __call__(self, p: Predictions) -> float:

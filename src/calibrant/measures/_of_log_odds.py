@@ -36,7 +36,7 @@ class LogOddsMeasure(CurveMeasure):
         return float((fit.intercept, fit.slope)[self.coefficient])
 
     def influence(self, p: Predictions) -> Array:
-        """In the order of the rows, which need not be sorted for it."""
+        """The influence of each row, in the order of the rows, which need not be sorted for it."""
         fit, influence = self._fit(self.curve(p)), np.empty(p.n)
         scores, outcomes = self.scores(p)
         for part in pieces(p.n, BLOCK):
@@ -45,7 +45,7 @@ class LogOddsMeasure(CurveMeasure):
         return influence
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
-        """The fit to each resample; NaN where it has none."""
+        """The coefficient on each resample; NaN where there is no fit."""
         curve = self.curve(p)
         x, fit, batch = log_odds(curve.scores), self._fit(curve), max(1, BATCH_ELEMENTS // max(curve.n, 1))
         start, values = np.array([fit.intercept, fit.slope]), []

@@ -23,7 +23,7 @@ class RowMeasure(Measure):
         raise TypeError(f"{type(self).__name__} does not say its value per row: define rows")
 
     def numbers(self, p: Predictions) -> Array:
-        """The same, but of very many rows part by part, where no row needs the others."""
+        """The number of each row, (n,); of very many rows part by part, where no row needs the others."""
         return p.by_parts(self.rows) if self.streamed_from == "rows" else self.rows(p)
 
     def __call__(self, p: Predictions) -> float:

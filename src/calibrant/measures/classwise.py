@@ -46,7 +46,7 @@ class Classwise(ClassMeasure):
         return self.on_curves(p)
 
     def on_curves(self, p: Predictions) -> float:
-        """The same from the sorted class curves, which many measures can share."""
+        """The value from sorted class curves, which many measures can share."""
         return self._root(self.per_class(p))
 
     def per_class(self, p: Predictions) -> Array:
@@ -85,7 +85,7 @@ class Classwise(ClassMeasure):
 
 
 def _resample_width(p: Predictions, counts: Ints, inner: Array, right_closed: bool) -> Array:
-    """Fixed bins: only the few entries above the first bin are summed one by one, the rest is a product."""
+    """The measure on resamples with fixed bins: entries above the first bin are summed, the rest is a product."""
     bins = len(inner) + 1
     residual = np.zeros((len(counts), p.k))  # sum of p - y per class over all bins
     where: list[tuple[Ints, Ints, Array]] = []  # row, flat bin, residual of every entry above the first bin

@@ -65,7 +65,7 @@ class SECE(CurveMeasure):
 
 
 def _without_self(c: Array, a: Array, w: Array, near: Array, right: Array, h: float) -> tuple[Array, Array]:
-    """Sums without the own sample; where little is left it is summed directly, and nothing left means the sample."""
+    """Sums without the own sample, computed directly where little is left; the sample itself where nothing is."""
     for i in np.flatnonzero(near < 1e-4):
         window = slice(*c.searchsorted([c[i] - REACH * h, c[i] + REACH * h]))
         kernel = w[window] * np.exp(-0.5 * ((c[window] - c[i]) / h) ** 2)

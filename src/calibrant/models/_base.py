@@ -11,7 +11,7 @@ from calibrant.core.errors import InputError
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network must fit: square images of `size` pixels with `channels`, in `classes`."""
+    """Shape of a network's data: square images of `size` pixels with `channels`, in `classes`."""
 
     classes: int
     channels: int = 3
@@ -56,7 +56,7 @@ class Model:
 
 
 def count(network: nn.Module) -> int:
-    """How many numbers are trained.
+    """The number of trained parameters.
 
     >>> count(nn.Linear(512, 10))
     5130

@@ -16,12 +16,12 @@ def conv_bn(inside: int, outside: int, kernel: int = 3, *, stride: int = 1) -> n
 
 
 def basic(inside: int, outside: int, stride: int) -> nn.Sequential:
-    """Two 3x3 convolutions."""
+    """The branch of a basic block: two 3x3 convolutions."""
     return nn.Sequential(conv_bn(inside, outside, stride=stride), nn.ReLU(), conv_bn(outside, outside))
 
 
 def bottleneck(inside: int, outside: int, stride: int) -> nn.Sequential:
-    """A 3x3 convolution in a quarter of the channels, between two 1x1."""
+    """The branch of a bottleneck block: a 3x3 convolution in a quarter of the channels, between two 1x1."""
     narrow = outside // 4
     return nn.Sequential(
         *(conv_bn(inside, narrow, 1), nn.ReLU()),
@@ -31,7 +31,7 @@ def bottleneck(inside: int, outside: int, stride: int) -> nn.Sequential:
 
 
 class Residual(nn.Module):
-    """relu(branch(x) + shortcut(x))."""
+    """A residual block: relu(branch(x) + shortcut(x))."""
 
     def __init__(self, branch: nn.Module, shortcut: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Networks of other packages as ours: their head found by a look, their features caught on the way into it."""
+"""Networks of other packages: find their last layer, and record the features that go into it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ Pass = tuple[str, Tensor, Tensor]  # name of a layer, what went in, what came ou
 
 
 class External(Network):
-    """Another package's network, its features caught on their way into `head`.
+    """Another package's network, with the features recorded that go into its `head`.
 
     Parameters, buffers and saved weights are those of the network inside. What it does after its head is left out.
     """
@@ -49,7 +49,7 @@ class External(Network):
 
 
 def wrap(network: nn.Module, shape: Shape, what: str, head: str | None = None) -> Network:
-    """The network as one of ours, its head found or checked by one look at how it treats two images."""
+    """Wrap a network, its head found or checked by running it on two images."""
     if head is not None:
         _check_name(network, head, what)
     modes = [(module, module.training) for module in network.modules()]
@@ -76,7 +76,7 @@ def wrap(network: nn.Module, shape: Shape, what: str, head: str | None = None) -
 
 @contextmanager
 def _watch(layers: Mapping[str, nn.Module]) -> Iterator[list[Pass]]:
-    """Fills with what goes into some layers and comes out, while the network works."""
+    """Record the inputs and outputs of some layers while the network runs."""
     passes: list[Pass] = []
 
     def note(name: str, _: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -92,7 +92,7 @@ def _watch(layers: Mapping[str, nn.Module]) -> Iterator[list[Pass]]:
 
 
 def _look(network: nn.Module, shape: Shape, what: str) -> Any:
-    """What the network makes of two images of noise, with torch's random numbers left as they were."""
+    """The output of the network for two images of noise, with torch's random numbers left as they were."""
     like = next(network.parameters(), torch.empty(0))
     noise = torch.randn(2, shape.channels, shape.size, shape.size, generator=torch.Generator().manual_seed(0))
     try:

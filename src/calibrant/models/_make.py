@@ -43,7 +43,7 @@ def build(spec: str, shape: Shape) -> Network:
 
 
 def _is_call(name: str, rest: str) -> bool:
-    """Options of the catalogue hold a `=` before any `?`, so a bare word after the colon is never one of them."""
+    """Whether the text after the colon is a callable: options of the catalogue hold a `=` before any `?`."""
     if not CALL.fullmatch(rest):
         return False
     if name.endswith(".py"):

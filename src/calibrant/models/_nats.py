@@ -32,7 +32,7 @@ class CellNetwork(Network):
 
 
 class Cell(nn.Module):
-    """Four nodes, each the sum of what its edges make of earlier nodes."""
+    """Four nodes, each the sum of the edges from earlier nodes."""
 
     def __init__(self, operations: Sequence[str], inside: int, outside: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Convolution(nn.Module):
 
 
 class Widening(nn.Module):
-    """What stands for a skip between different widths: a 1x1 convolution and a norm."""
+    """A 1x1 convolution and a norm in place of a skip between different widths."""
 
     def __init__(self, inside: int, outside: int) -> None:
         super().__init__()

@@ -64,7 +64,7 @@ class DenseNetwork(Network):
 
 
 class DenseLayer(nn.Module):
-    """What came in, and `growth` channels more."""
+    """A layer that appends `growth` channels to its input."""
 
     def __init__(self, inside: int, growth: int) -> None:
         super().__init__()

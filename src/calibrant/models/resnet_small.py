@@ -72,7 +72,7 @@ class SmallResidualNetwork(Network):
 
 
 class Pad(nn.Module):
-    """Every second pixel, between channels of zeros."""
+    """Shortcut that takes every second pixel and pads the channels with zeros."""
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ MOST_NUMBERS = 12  # of an answer that are shown at once on the page; the others
 
 
 def read_networks(paths: Sequence[Path] = ()) -> "pl.DataFrame":
-    """One table of all files, in our columns; without a file the table that comes with calibrant."""
+    """Read all files into one table with our columns; without a file the table that comes with calibrant."""
     import polars as pl
 
     tables = [in_our_columns(open_table(path), path.stem) for path in paths] or [in_our_columns(open_table(), "nas")]
@@ -39,7 +39,7 @@ def read_networks(paths: Sequence[Path] = ()) -> "pl.DataFrame":
 
 
 def answer_all(table: "pl.DataFrame", specs: Sequence[str] | None = None) -> list[Answer]:
-    """The answers, in the order of the study; every question is checked before the first is asked."""
+    """Answer the questions, in the order of the study; every question is checked before the first is asked."""
     asked = [questions.make(spec) for spec in (questions.names() if specs is None else specs)]
     for question in asked:
         question.check(table)
@@ -52,7 +52,7 @@ def save_page(answers: Sequence[Answer], table: "pl.DataFrame", out: str | Path,
 
 
 def page(answers: Sequence[Answer], table: "pl.DataFrame", about: str = "") -> str:
-    """One HTML file without a script; `about` says what kind of networks these are."""
+    """The answers as one HTML file without a script; `about` says what kind of networks these are."""
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 

@@ -32,7 +32,7 @@ NATS_NORMALISED = ("cifar10", "cifar100")  # have the benchmark's constants as a
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How much a network is trained and shown."""
+    """The size of the training and of the test sets of a network."""
 
     spaces: Mapping[str, str]  # space -> the version of it that is trained
     recipe: Mapping[str, Any]  # keys of a recipe
@@ -88,7 +88,7 @@ SCALES = {
 
 @dataclass(frozen=True)
 class TableBuild:
-    """How a run of many networks ended."""
+    """The outcome of a run of many networks."""
 
     table: "pl.DataFrame"
     file: Path
@@ -106,7 +106,7 @@ def train_jobs(
     archs: Sequence[str] = (),
     extremes: bool = False,
 ) -> list[Job]:
-    """A job for each network and data set: those of `archs`, or random ones (with the space's extremes, if asked).
+    """Jobs for networks and data sets: those of `archs`, or random ones (with the space's extremes, if asked).
 
     Each network has a seed of its own, made from `seed` and its index.
     """
@@ -141,7 +141,7 @@ def train_job(space: spaces.Space, arch: str, data: str, scale: str, *, seed: in
 def measure_jobs(
     folder: str | Path, data: str, *, epochs: int = 0, seed: int = -1, robust: int = 0, space: str = ""
 ) -> list[Job]:
-    """A job for each file with weights; the first readable one decides whether there are any."""
+    """Jobs for files with weights, one each; the first readable file decides whether there are any."""
     from calibrant.nas.columns import ood_for
 
     files = network_files(folder)
@@ -156,7 +156,7 @@ def measure_jobs(
 
 
 def _readable(files: list[Path]) -> Iterator[tuple[Path, Any]]:
-    """Files that are whole, with what they say; the last error where there is none."""
+    """The files that can be read, with their content; the last error where there is none."""
     last: InputError | None = None
     for file in files:
         try:
@@ -205,7 +205,7 @@ def remake(row: Mapping[str, Any]) -> Row:
 
 
 def _configuration(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the row says made it, of the right kinds."""
+    """The configuration that a row says made it, with checked types."""
     from calibrant.nas.columns import OOD
 
     with whole("configuration", fix="give a row as calibrant nas train has written it"):
@@ -220,7 +220,7 @@ def _configuration(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def data_sets(text: str) -> list[str]:
-    """Data sets with their options, all joined by commas.
+    """Parse names of data sets with their options, joined by commas.
 
     >>> data_sets("fashion_mini:shrink=2,cifar10:shrink=2,root=/data,digits")
     ['fashion_mini:shrink=2', 'cifar10:shrink=2,root=/data', 'digits']

@@ -31,7 +31,7 @@ BATCH = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Sets:
-    """What a network is shown: test images, and others that are made from them or come from elsewhere."""
+    """The images a network is tested on: test images, and others that are made from them or come from elsewhere."""
 
     test: Part
     noisy: Part
@@ -77,7 +77,7 @@ def load_training(recipe: Recipe) -> Splits:
 
 
 def columns(network: Network, sets: Sets, attacks: Sequence[str], device: torch.device) -> Row:
-    """Every column of a trained network; `auc_cifar10c` is the study's name for its own test images under noise."""
+    """Compute every column of a trained network; `auc_cifar10c` is the study's name for its test images under noise."""
     pixels = Pixels(sets.mean, sets.std, device, channels_last=True)  # half the time, with so few channels
     network = network.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
 
@@ -91,7 +91,7 @@ def columns(network: Network, sets: Sets, attacks: Sequence[str], device: torch.
 
 
 def structure(space: str, arch: str, shape: Shape) -> Row:
-    """What is known of a network without training it."""
+    """The columns of a network that need no training."""
     s = spaces.make(space)
     sizes = {"classes": shape.classes, "channels": shape.channels}
     return {
@@ -121,7 +121,7 @@ def ood_for(data: str) -> tuple[str, ...]:
 
 
 def few(part: Part, count: int) -> Part:
-    """So many images by a fixed seed, or all."""
+    """A number of images by a fixed seed, or all."""
     if not count or count >= len(part):
         return part
     return part.take(np.sort(np.random.default_rng(0).permutation(len(part))[:count]))
@@ -146,7 +146,7 @@ def _under_attack(network: Network, part: Part | None, attacks: Sequence[str], p
 
 
 def _fit_images(part: Part, like: Part) -> Part:
-    """The images at the size and with the channels of others; labels mean nothing there and are all the first class."""
+    """Convert images to the size and channels of others; labels mean nothing there and are all the first class."""
     from PIL import Image
 
     _, size, _, channels = like.images.shape

@@ -38,7 +38,7 @@ MOST_MILLIONS = 1e6  # of parameters and of multiply-adds: the largest network o
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTraining:
-    """One training of one network, as its file tells it."""
+    """One training of one network, as stored in its file."""
 
     space: str
     config: int  # the index of the benchmark
@@ -85,7 +85,7 @@ def read_network(file: str | Path) -> list[StoredTraining]:
 
 
 def accuracies(folder: str | Path, *, on_file: Callable[[int], None] | None = None) -> Accuracies:
-    """What the files of a folder say, without weights; damaged files are skipped and named."""
+    """Read the accuracies of a folder, without weights; damaged files are skipped and named."""
     import polars as pl
 
     files, rows, skipped = network_files(folder), list[Row](), dict[str, str]()
@@ -115,7 +115,7 @@ def find_training(trainings: list[StoredTraining], data: str, *, epochs: int = 0
 
 
 def require_weights(trained: StoredTraining, file: str | Path) -> Mapping[str, StoredTensor]:
-    """The weights, or which download has them."""
+    """The weights of a training, or an error that names the download that has them."""
     if trained.weights is None:
         raise InputError(
             str(file),

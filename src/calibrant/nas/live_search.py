@@ -26,7 +26,7 @@ KIND = "nas_train"
 
 @dataclass(frozen=True)
 class SearchWalk:
-    """What one search tried, in order, by one seed; a network whose training failed is worth nothing."""
+    """The trials of one search by one seed, in order; a network whose training failed is worth nothing."""
 
     search: str
     seed: int
@@ -39,7 +39,7 @@ class SearchWalk:
 
 @dataclass(frozen=True)
 class LiveSearchResult:
-    """How searches by training ended."""
+    """The outcome of searches by training."""
 
     walks: list[SearchWalk]
     table: "pl.DataFrame"
@@ -49,11 +49,11 @@ class LiveSearchResult:
 
 
 class _UntrainedError(Exception):
-    """A search has come to a network that is not trained yet."""
+    """A search needs a network that is not trained yet."""
 
 
 class _SharedExecutor:
-    """An executor that outlives a round: its workers have loaded everything."""
+    """An executor that is kept between rounds: its workers have loaded everything."""
 
     def __init__(self, inner: Executor) -> None:
         self.inner, self.slots = inner, inner.slots
@@ -65,7 +65,7 @@ class _SharedExecutor:
         return self.inner.wait()
 
     def close(self) -> None:
-        """Nothing: the inner runner is closed after the last search."""
+        """Do nothing: the inner executor is closed after the last search."""
 
 
 def search_live(
@@ -83,7 +83,7 @@ def search_live(
     limit: float = 0.0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> LiveSearchResult:
-    """Each search from `seeds` seeds, side by side; a network that two of them ask for is trained once.
+    """Run each search from `seeds` seeds, side by side; a network that two of them ask for is trained once.
 
     Searches draw nothing but by their seed, so each round runs all of them again from the start on what is known, and
     trains the networks they stop at. After an interruption, the same call continues.
@@ -124,7 +124,7 @@ def search_live(
 
 
 class _NetworkValues:
-    """The worth of every network that is trained, by the key of its job."""
+    """The value of every trained network, by the key of its job."""
 
     def __init__(self, store: Store, space: Space, data: str, scale: str, seed: int, goal: Goal) -> None:
         from calibrant.nas.columns import ood_for
@@ -142,7 +142,7 @@ class _NetworkValues:
         return self.jobs[arch]
 
     def value(self, arch: str) -> float | None:
-        """The higher the better; None where it is not trained yet."""
+        """The value of a network, higher is better; None where it is not trained yet."""
         key = self.job(arch).key
         if key not in self.results:
             return None
@@ -150,7 +150,7 @@ class _NetworkValues:
         return self.values[key]
 
     def look(self, jobs: list[Job]) -> None:
-        """What has become of jobs that ran; a network that failed is worth nothing, and asked for no more."""
+        """Read the outcomes of jobs that ran; a failed network is worth nothing and is not asked for again."""
         rows = self.store.rows(KIND, [job.key for job in jobs])
         results = dict(zip(rows["job"], rows[self.column], strict=True)) if rows.height else {}
         self.results |= {job.key: results.get(job.key, -self.sign * math.inf) for job in jobs}
@@ -160,7 +160,7 @@ class _NetworkValues:
 def _walk(
     search: Search, space: Space, known: _NetworkValues, budget: int, seed: int
 ) -> tuple[list[Trial], str | None]:
-    """How far a search comes with the networks that are trained, and the first one that is not."""
+    """Run a search on the trained networks, up to the first one that is not trained."""
     values: dict[str, float] = {}
 
     def look_up(arch: str) -> float:

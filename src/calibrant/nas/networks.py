@@ -30,7 +30,7 @@ DATA = {"cifar100": "cifar100", "cifar10": "cifar10", "imagenet": "ImageNet16-12
 
 
 def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
-    """The table with the names, shares and marks that questions expect; a file's name may say space and data set."""
+    """Rename and convert a table to the columns of questions; a file's name may say space and data set."""
     import polars as pl
 
     table = table.rename({old: new for old, new in NAMES.items() if old in table.columns and new not in table.columns})
@@ -54,7 +54,7 @@ def in_our_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
 
 
 def mark_networks(table: "pl.DataFrame") -> "pl.DataFrame":
-    """All files together: of every class of networks one row counts as unique, and rows know what they stand for."""
+    """Mark the rows of all files together: one row of each class of equal networks is unique; add their copies."""
     import polars as pl
 
     if CLASS in table.columns:
@@ -64,7 +64,7 @@ def mark_networks(table: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _with_class(table: "pl.DataFrame") -> "pl.DataFrame":
-    """The class of networks that compute the same functions, as text; `unique` becomes true or false."""
+    """Add the class of networks that compute the same functions, as text; `unique` becomes true or false."""
     import polars as pl
 
     if table["unique"].dtype.is_integer():  # the index of the first of its class
@@ -74,7 +74,7 @@ def _with_class(table: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _check_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
-    """Words, marks and whole numbers where they belong; a number that is not finite is none."""
+    """Check the types of columns; a number that is not finite becomes null."""
     import polars as pl
 
     kinds: dict[str, tuple[str, Callable[[pl.DataType], bool]]] = {
@@ -100,7 +100,7 @@ def _check_columns(table: "pl.DataFrame", name: str) -> "pl.DataFrame":
 
 
 def _mark(table: "pl.DataFrame") -> "pl.DataFrame":
-    """What an architecture says of itself, where the table does not: its text, its class, whether it is constant."""
+    """Add the text, the class and the constant mark of each architecture, where the table lacks them."""
     import polars as pl
 
     missing = [column for column in ("arch", "unique", "constant") if column not in table.columns]
@@ -123,7 +123,7 @@ def _mark(table: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _with_copies(table: "pl.DataFrame") -> "pl.DataFrame":
-    """How many cells of the topology space each row stands for: 1 where the table holds the copies itself.
+    """Add the number of cells of the topology space that each row stands for: 1 where the table holds the copies.
 
     Else a network stands for its copies, and a random one also for those that were not drawn; the extremes of a sample
     are in every sample, and stand for no others.
@@ -153,7 +153,7 @@ def _copies() -> dict[str, int]:
 
 
 def _spread(table: "pl.DataFrame", column: str) -> "pl.DataFrame":
-    """A column of lists, one element a strength, as columns; another column under our name."""
+    """Split a column of lists into columns, one per strength; or rename a column."""
     import polars as pl
 
     stem = column.removeprefix("aa_").partition("@")[0].removesuffix("-ce")

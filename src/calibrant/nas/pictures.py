@@ -68,7 +68,7 @@ def _list_paths(cell: str) -> list[tuple[str, tuple[int, int]]]:
 
 
 def _arc(name: str, start: int, end: int) -> str:
-    """Longer edges rise higher, so that no two labels meet."""
+    """The arc of an edge; longer edges rise higher, so that no two labels meet."""
     rise = {200: 0, 400: 110, 600: 220}[end - start]
     middle, top = (start + end) // 2, 232 - rise
     path = f"M{start + 13} 238 Q{middle} {232 - 2 * rise} {end - 13} 238"

@@ -1,4 +1,4 @@
-"""Questions to a table in SQL that can only look: nothing is written, and no other file is read."""
+"""Query a table in SQL, read-only: nothing is written, and no other file is read."""
 
 import re
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ LOOKS = ("select", "with")
 
 
 def query(table: "pl.DataFrame", sql: str, *, name: str = "nas") -> "pl.DataFrame":
-    """What a SELECT finds in the table, which is called `name` in it.
+    """Run a SELECT on the table, which is called `name` in it.
 
     >>> import polars as pl
     >>> query(pl.DataFrame({"a": [1, 2, 3]}), "select sum(a) as total from nas where a > 1").item()

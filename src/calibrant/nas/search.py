@@ -24,7 +24,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """What one search finds with one budget, over many seeds."""
+    """The best values that one search finds with one budget, over many seeds."""
 
     search: str
     goal: Goal
@@ -62,7 +62,7 @@ def search_table(
     space: str = "topology",
     data: str | None = None,
 ) -> list[SearchResult]:
-    """Each search from `seeds` seeds; intervals are about other seeds, 95 %."""
+    """Run each search from `seeds` seeds on a table; intervals (95 %) are about other seeds."""
     looked_up = look_up(table, goal=goal, space=space, data=data)
     if budget > len(looked_up.archs):
         raise InputError(

@@ -12,7 +12,7 @@ from calibrant.datasets import StoredTensor
 
 
 def tensor_of(stored: StoredTensor, what: str) -> Tensor:
-    """The tensor, with memory of its own."""
+    """The torch tensor of stored numbers, with memory of its own."""
     try:
         storage: Any = torch.load(io.BytesIO(stored.content), weights_only=True, map_location="cpu")
         flat = torch.empty(0, dtype=storage.dtype).set_(storage, stored.offset, stored.size, stored.stride)

@@ -30,7 +30,7 @@ FITTED = 0.9  # share of the labelled rows that the map knows: it was fitted on 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseRates:
-    """Class frequencies of unlabelled rows, how sure they are, and whether they explain the scores."""
+    """Estimated class frequencies of unlabelled rows, with intervals and a test of whether they explain the scores."""
 
     old: tuple[float, ...]  # of the labelled rows
     new: tuple[float, ...]
@@ -43,7 +43,7 @@ class BaseRates:
 
     @property
     def refuted(self) -> bool:
-        """Whether the scores say that more than the base rate has changed."""
+        """Whether the test says that more than the base rate has changed."""
         return self.p_value is not None and self.p_value < LEVEL
 
     @property
@@ -76,7 +76,7 @@ def adapt(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Map:
-    """The map for data in which only the class frequencies differ: a constant is added to each logit.
+    """Adapt a map to data in which only the class frequencies differ: a constant is added to each logit.
 
     Give both base rates (of the positive class, or one for each class), or the labelled rows of the fit and unlabelled
     rows of today, from which the new rates are estimated. Undersampled training data: `from_rates` is their rate.
@@ -101,7 +101,7 @@ def adapt(
 
 
 def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
-    """The map with a step behind it that changes the base rates."""
+    """Append a step to the map that changes the base rates."""
     step = Linear(np.array(1.0), np.log(new) - np.log(old))
     facts = {"base_rates": {"from": old.tolist(), "to": new.tolist(), "assumed": ASSUMED, **more}}
 
@@ -116,7 +116,7 @@ def with_rates(m: Map, old: Array, new: Array, **more: Any) -> Map:
 
 
 def with_estimate(m: Map, rates: BaseRates) -> Map:
-    """The map for estimated base rates; its parameters hold the interval and the test."""
+    """Adapt a map to estimated base rates; its parameters hold the interval and the test."""
     facts = {name: value for name, value in rates.to_dict().items() if name not in ("old", "new")}
     return with_rates(m, np.array(rates.old), np.array(rates.new), **facts)
 
@@ -131,7 +131,7 @@ def base_rates(
     seed: int = 0,
     on_done: OnDone | None = None,
 ) -> BaseRates:
-    """Class frequencies of unlabelled rows by EM, with a bootstrap interval and a test of what they assume.
+    """Estimate class frequencies of unlabelled rows by EM, with a bootstrap interval and a test of the assumption.
 
     Weights count; whole clusters are resampled. The interval counts the noise of both sets: where the map was fitted on
     `fit_on`, its calibrator is fitted anew on every resample. The test compares the scores of the unlabelled rows with
@@ -197,7 +197,7 @@ def _bootstrap(
 
 
 def _refit(m: Map, fit_on: Predictions) -> Callable[[Predictions], Map] | None:
-    """How the map is fitted on other rows: only a calibrator of the package, and only if these rows fitted it."""
+    """A function that refits the map: only of a calibrator of the package, and only if these rows fitted it."""
     if m.fingerprint is None or m.groups is not None or m.fingerprint.share_seen(fit_on) < FITTED:
         return None
     if any(name_of(part) not in calibrator_names() for part in m.calibrator.split("+")):
@@ -220,7 +220,7 @@ def rates_explain(fit_on: Predictions, p: Predictions, *, resamples: int = RESAM
 def _p_value(
     p: Predictions, new: Array, estimate: Callable[[Array], Array], gap: float, n: float, resamples: int, seed: int
 ) -> float:
-    """How often the gap is as large when only the base rates differ: both sets drawn anew, rates estimated anew."""
+    """The chance of such a gap when only the base rates differ: both sets drawn anew, rates estimated anew."""
     rng = np.random.default_rng(seed + 2)
     probs, labels, w = p.probs, p.labels, _shares(p)
     order = ScoreOrder(probs, probs[:0])
@@ -265,7 +265,7 @@ def _check_task(m: Map) -> None:
 
 
 def _frequencies(p: Predictions) -> Array:
-    """Of every class among the labelled rows, by weight."""
+    """The frequency of every class among the labelled rows, by weight."""
     rates = np.bincount(p.labels, _shares(p), p.k)
     if (rates == 0).any():
         missing = fmt.list_words([p.classes[c] if p.classes else str(c) for c in np.flatnonzero(rates == 0)])
@@ -276,7 +276,7 @@ def _frequencies(p: Predictions) -> Array:
 
 
 def _shares(p: Predictions) -> Array:
-    """Weights that sum to one."""
+    """The weights of the rows, scaled to sum to one."""
     return np.full(p.n, 1 / p.n) if p.weights is None else np.asarray(p.weights / p.weights.sum())
 
 

@@ -14,7 +14,7 @@ SURER = 1e-9  # less than this is rounding
 
 
 def bound(m: Map, p: Predictions) -> Map:
-    """The map, with scores kept from 0 and 1 by 1 / (n + 2) where only the n rows it was fitted on take them there.
+    """Keep scores of a map from 0 and 1 by 1 / (n + 2) where only the n rows it was fitted on take them there.
 
     After n rows of one outcome the next may still be the other: Laplace's rule of succession gives it 1 / (n + 2).
     Values of curves (isotonic regression, bins) are clipped to this range. A fit without an optimum (no row
@@ -36,7 +36,7 @@ def bound(m: Map, p: Predictions) -> Map:
 
 
 def _makes_surer(m: Map, p: Predictions) -> bool:
-    """Whether any row; some rows at a time, until one is found."""
+    """Whether the map raises the confidence of any row; some rows at a time, until one is found."""
     return any(
         (m.apply(p.take(np.arange(p.n)[rows])).confidence > p.confidence[rows] + SURER).any()
         for rows in pieces(p.n, max(1, KEEP_ELEMENTS // p.k))
@@ -50,6 +50,6 @@ def _clip(step: Step, least: float) -> Step:
 
 
 def _squeeze(least: float) -> Curves:
-    """Scores from 0 to 1 into `least` to 1 - `least`; those that are 2 `least` away from both ends stay."""
+    """A step from scores in 0 to 1 into `least` to 1 - `least`; those 2 `least` away from both ends stay."""
     x, y = np.array([0, 2 * least, 1 - 2 * least, 1]), np.array([least, 2 * least, 1 - 2 * least, 1 - least])
     return Curves([x], [y], form="line", scope="top")

@@ -17,14 +17,14 @@ def parse_chain(spec: str | Calibrator) -> Chain:
 
 
 def fit_chain(p: Predictions, chain: Chain) -> Map:
-    """A map of all calibrators, each fitted on what the one before it gives, with a fingerprint of the rows."""
+    """Fit all calibrators, each on the output of the one before it; the map has a fingerprint of the rows."""
     for calibrator in chain:
         calibrator.check_shape(p)
     return replace(fit_steps(with_weight(p), chain), fingerprint=Fingerprint.of(p))
 
 
 def fit_steps(p: Predictions, chain: Chain) -> Map:
-    """The map without a fingerprint."""
+    """Fit the chain to a map without a fingerprint."""
     if len(chain) == 1:
         return chain[0].fit(p)
     maps: list[Map] = []
@@ -46,5 +46,5 @@ def fit_steps(p: Predictions, chain: Chain) -> Map:
 
 
 def with_weight(p: Predictions) -> Predictions:
-    """Without rows of weight 0, which teach nothing."""
+    """The rows without those of weight 0, which have no effect on a fit."""
     return p.take(p.weights > 0) if p.weights is not None and (p.weights == 0).any() else p

@@ -14,7 +14,7 @@ FOLDS = 5
 
 
 def cross_fit(p: Predictions, calibrator: str, *, folds: int | None = None, seed: int = 0) -> Predictions:
-    """Every row calibrated by a map fitted on the other folds: random ones, with the rows of a cluster in one fold.
+    """Calibrate every row by a map fitted on the other folds: random ones, with the rows of a cluster in one fold.
 
     Five folds, or one for each row where there are fewer.
     """
@@ -29,6 +29,6 @@ def choose_folds(p: Predictions, folds: int | None, seed: int) -> Ints:
 
 
 def calibrate_folds(p: Predictions, fold: Ints, fit: Callable[[Predictions], Map]) -> Predictions:
-    """The rows of each fold, calibrated by the map that `fit` learns on all others."""
+    """Calibrate the rows of each fold by the map that `fit` learns on all others."""
     members = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
     return put_together(p, [(rows, fit(p.take(fold != f)).apply(p.take(rows))) for f, rows in enumerate(members)])

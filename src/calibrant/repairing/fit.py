@@ -52,13 +52,13 @@ def fit(p: Predictions, what: str | Calibrator = "auto", *, by_group: bool = Fal
 
 
 def _leave(p: Predictions, outcomes: Outcomes) -> Map:
-    """A map that changes nothing, and says why."""
+    """A map that changes nothing, with the reason in words."""
     m = fit_chain(p, parse_chain(UNCALIBRATED))
     return replace(m, fit=Fit(converged=False, diagnosis=f"{ALIKE[outcomes]}, so there is nothing to fit"))
 
 
 def _fit_by_group(p: Predictions, chain: Chain) -> Map:
-    """One map per group with different outcomes, and one of all rows for every other group."""
+    """Fit one map per group with different outcomes, and one of all rows for every other group."""
     if p.groups is None:
         raise InputError(
             "groups", expected="a group for every row", got="none", fix="add a column group (in npz: groups)"

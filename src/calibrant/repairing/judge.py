@@ -27,7 +27,7 @@ JudgedOn = Literal["held_out", "cross_fitted", "fitting_rows"]  # the rows that 
 
 @dataclass(frozen=True)
 class Repair:
-    """A fitted map and what it changed on the rows it was judged on."""
+    """A fitted map and the changes of measures on the rows it was judged on."""
 
     map: Map
     judged_on: JudgedOn
@@ -76,7 +76,7 @@ def repair(
 
 
 def _cross_fit(m: Map, p: Predictions, folds: int, seed: int) -> Predictions:
-    """Rows calibrated as this map was fitted: with the bound of a recommended map, or without."""
+    """Cross-fit rows as this map was fitted: with the bound of a recommended map, or without."""
     if "bound" in m.parameters:
         return cross_fit_candidate(p, m.calibrator, choose_folds(p, folds, seed))
     return cross_fit(p, m.calibrator, folds=folds, seed=seed)

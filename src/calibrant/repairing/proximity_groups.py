@@ -52,7 +52,7 @@ class FittedProximityGroups:
     map: Map
 
     def predict(self, p: Predictions) -> Predictions:
-        """Calibrated by the map of each row's group; groups that the rows had before are kept."""
+        """Calibrate each row by the map of its proximity group; groups that the rows had before are kept."""
         x = matrix(features_of(p, "ProximityGroups"), "ProximityGroups", self.known.shape[1])
         calibrated = self.map(group_rows(p, proximity(x, self.known, self.neighbours), self.edges))
         return calibrated.with_values(
@@ -60,7 +60,7 @@ class FittedProximityGroups:
         )
 
     def save(self, path: str | Path) -> None:
-        """To one .npz file, whole or not at all."""
+        """Save to one .npz file, whole or not at all."""
         facts: dict[str, Any] = {"neighbours": self.neighbours, "map": self.map.to_dict()}
         save_arrays(path, "ProximityGroups", {"known": self.known, "edges": self.edges}, facts)
 

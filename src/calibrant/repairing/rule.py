@@ -54,7 +54,7 @@ ALIKE: dict[Outcomes, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateLosses:
-    """The losses of one calibrator on the rows it is judged on, and the facts that the rule looks at."""
+    """The losses of one calibrator on the rows it is judged on, and the facts that the rule uses."""
 
     calibrator: str
     losses: Array  # (n,)
@@ -73,7 +73,7 @@ class CandidateLosses:
         return _mean(self.losses, self.weights)
 
     def ahead_of(self, other: "CandidateLosses") -> tuple[float, float]:
-        """By how much its mean loss is lower, and the standard error of that."""
+        """How much lower its mean loss is than the other's, and the standard error of that difference."""
         gain = other.losses - self.losses
         mean = _mean(gain, self.weights)
         w = np.ones(len(gain)) if self.weights is None else self.weights
@@ -82,7 +82,7 @@ class CandidateLosses:
         return mean, float(np.sqrt(units @ units) / w.sum())
 
     def likelier_than(self, other: "CandidateLosses") -> float:
-        """Logarithm of how many times as likely the labels are under it.
+        """Logarithm of the likelihood ratio of the labels under it and under the other.
 
         Rows that came together count as their mean, and shares of rows not more than one row: so the ratio is not
         further from 1 than rows that say something of their own would take it.
@@ -148,7 +148,7 @@ class Ruling:
 
     @property
     def choice_words(self) -> str:
-        """What to do and why."""
+        """The choice and its reason, in words."""
         where = "" if self.rows == THESE else f" of {self._rows}"
         if self.outcomes != "differ":
             return f"No calibration: {ALIKE[self.outcomes]}, so there is nothing to fit."
@@ -218,7 +218,7 @@ def decide(
     seed: int = 0,
     rows: str = THESE,
 ) -> Ruling:
-    """The winner among these; the first must be "identity", which is no calibration.
+    """Choose the winner among these; the first must be "identity", which is no calibration.
 
     >>> rng = np.random.default_rng(0)
     >>> base = rng.exponential(size=500)
@@ -248,7 +248,7 @@ def decide(
 
 
 def _candidates(judged: Sequence[CandidateLosses], resamples: int, seed: int) -> tuple[Candidate, ...]:
-    """All of them on the same resamples, which are also those of `compare`."""
+    """Mean losses of all candidates with intervals from the same resamples, which are also those of `compare`."""
     gains = np.stack([candidate.losses - judged[0].losses for candidate in judged], axis=1)  # (n, candidates)
     n = len(gains)
     w = np.ones(n) if judged[0].weights is None else judged[0].weights
@@ -300,7 +300,7 @@ def _winner(judged: Sequence[CandidateLosses], candidates: Sequence[Candidate], 
 
 
 def _is_near(lowest: CandidateLosses, other: CandidateLosses) -> bool:
-    """Whether the one with the lowest loss is neither a standard error ahead nor 100 times as likely."""
+    """Whether the candidate of lowest loss is neither a standard error ahead of another nor 100 times as likely."""
     ahead, error = lowest.ahead_of(other)
     return ahead <= error and lowest.likelier_than(other) < LIKELIER
 
@@ -310,7 +310,7 @@ def _mean(values: Array, weights: Array | None) -> float:
 
 
 def _rival(allowed: Sequence[CandidateLosses], chosen: str) -> Rival | None:
-    """None where the chosen one differs significantly from the best of the others."""
+    """The nearest other candidate; None where the chosen one differs significantly from the best of the others."""
     winner = next(candidate for candidate in allowed if candidate.calibrator == chosen)
     others = [candidate for candidate in allowed if candidate.calibrator not in (chosen, UNCALIBRATED)]
     if not others:

@@ -107,7 +107,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _cross_fitted(
         self, X: Any, y: npt.NDArray[Any], labels: Ints, weights: Array | None
     ) -> tuple[Predictions, Ints]:
-        """Scores of every row by a model that had not seen it, and the rows that were ever held out."""
+        """Scores of every row by a model that was fitted without it, and the rows that were ever held out."""
         from sklearn.model_selection import check_cv
 
         k = len(self.classes_)
@@ -161,7 +161,7 @@ def _scores(model: Any, X: Any, k: int) -> Predictions:
 
 
 def _predictions(values: Floats, labels: Ints | None, kind: str, weights: Array | None = None) -> Predictions:
-    """Two classes are binary: the second is the positive one, as everywhere in scikit-learn."""
+    """Predictions from scores; two classes are binary, and the second is positive, as in scikit-learn."""
     if values.shape[1] == 2:
         scores = values[:, 1] if kind == "probs" else values[:, 1] - values[:, 0]
         return Predictions.binary(scores, labels, logits=kind == "logits", weights=weights, allow_few_rows=True)
@@ -170,7 +170,7 @@ def _predictions(values: Floats, labels: Ints | None, kind: str, weights: Array 
 
 
 def _code_labels(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Ints:
-    """Labels as places in `classes`."""
+    """Labels as indices into `classes`."""
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise InputError("y", expected="classes the estimator knows", got=f"{unknown[0]!r}", fix="check the labels")

@@ -24,11 +24,11 @@ REFIT = "fit and save it again"
 
 
 class TrainedRun(Protocol):
-    """What a rescorer may take from a run. Parts are train, val and test."""
+    """Interface of a run for rescorers. Parts are train, val and test."""
 
     @property
     def out(self) -> Path:
-        """The folder that predictions are written to, for files of the rescorer's own."""
+        """The folder for predictions and for files of the rescorer's own."""
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Rescorer:
 
 
 def features_of(p: Predictions, method: str) -> Floats:
-    """The features of the rows, which not every file of predictions has."""
+    """The features of the rows, or an error: not every file of predictions has them."""
     if p.features is None:
         raise InputError(
             method,
@@ -91,7 +91,7 @@ def features_of(p: Predictions, method: str) -> Floats:
 
 
 def matrix(features: npt.ArrayLike, what: str, width: int | None = None) -> Array:
-    """Features as finite float64 (n, d), of the width that others had."""
+    """Check features: finite, (n, d), of the width that others had; as float64."""
     values = np.asarray(features, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise InputError(what, expected="features (n, d)", got=f"shape {values.shape}", fix="give a row per sample")
@@ -120,14 +120,14 @@ def replace_confidence(p: Predictions, q: Array, fitted_on: Fingerprint | None) 
 
 
 def save_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> None:
-    """One npz: arrays, and the facts as JSON text. Nothing in it can run code."""
+    """Write one npz: arrays, and the facts as JSON text. Nothing in it can run code."""
     text = json.dumps({"calibrant": kind, "version": 1, **facts})
     whole: dict[str, Any] = {**arrays, "facts": np.array(text)}
     write_whole(path, lambda stream: np.savez_compressed(stream, **whole))
 
 
 def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """What `save_arrays` wrote, or a clear error."""
+    """Read what `save_arrays` wrote; a clear error for anything else."""
 
     def wrong(got: str) -> InputError:
         return InputError(str(path), expected=f"a fitted {kind} in an .npz file", got=got, fix=REFIT)
@@ -146,7 +146,7 @@ def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]
 
 
 def check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shapes: Mapping[str, tuple[int | None, ...]]) -> None:
-    """These arrays and no others, of finite numbers, in these shapes; None is any length but 0. Else a ValueError."""
+    """Raise a ValueError unless these arrays and no others are there, finite, in these shapes; None is any length."""
     if set(arrays) != set(shapes):
         raise ValueError(f"it holds {', '.join(sorted(arrays)) or 'nothing'}"[:150])
     for name, shape in shapes.items():

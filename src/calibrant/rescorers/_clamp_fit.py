@@ -43,7 +43,7 @@ class Objective:
     tempered: bool  # with the best T for every perturbation; otherwise T = 1
 
     def point(self, look: PerturbedOutput) -> Point:
-        """The perturbation with its exact T: what is left is a function of the perturbation alone."""
+        """The point of a perturbation with its exact T: what is left is a function of the perturbation alone."""
         if not np.isfinite(look.logits).all():
             return Point(look, 1.0, float("inf"))
         return self.at(look, best_temperature(look.logits, look.labels, self.gamma) if self.tempered else 1.0)
@@ -56,7 +56,7 @@ class Objective:
         return self.lam * (delta.square().sum() if self.norm == "squared" else delta.norm())
 
     def slope(self, passes: Passes, point: Point) -> Tensor:
-        """Gradient by delta. At the best T it is the total one: there, T's own derivative is 0."""
+        """The gradient by delta. At the best T it is the total one: there, T's own derivative is 0."""
         slope = passes.gradient(point.delta, lambda z, y: focal_rows(z / point.T, y, self.gamma))
         if self.norm == "squared":
             return slope + 2 * self.lam * point.delta
@@ -66,7 +66,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Box:
-    """Where every coordinate of the perturbation may be."""
+    """Bounds of every coordinate of the perturbation."""
 
     low: Tensor
     high: Tensor
@@ -75,7 +75,7 @@ class Box:
         return torch.minimum(torch.maximum(delta, self.low), self.high)
 
     def free(self, delta: Tensor, slope: Tensor) -> Tensor:
-        """Coordinates that are not pressed against the wall."""
+        """The coordinates that are not held at a bound."""
         return ((delta > self.low) | (slope < 0)) & ((delta < self.high) | (slope > 0))
 
 
@@ -126,7 +126,7 @@ class Sgd:
 
 
 def by_sgd(passes: Passes, objective: Objective, start: Tensor, box: Box, options: Sgd) -> Point:
-    """The paper's recipe: both by SGD, from T = 1, a step a batch of shuffled rows, and the last point counts."""
+    """Fit by the paper's recipe: SGD from T = 1, one step per batch of shuffled rows; the last point counts."""
     delta = start.to(passes.device, passes.dtype, copy=True).requires_grad_(options.what != "T")
     T = torch.ones((), device=passes.device, dtype=passes.dtype).requires_grad_(options.what != "delta")
     learnt = [parameter for parameter in (delta, T) if parameter.requires_grad]
@@ -148,7 +148,7 @@ def by_sgd(passes: Passes, objective: Objective, start: Tensor, box: Box, option
 
 
 def data_driven(passes: Passes, box: Box | None, small: float) -> Tensor:
-    """What raises the entropy most, to first order, without leaving the feasible range (Theorem 3.2): one pass.
+    """The perturbation that raises the entropy most, to first order, within the feasible range (Theorem 3.2): one pass.
 
     Where the data fill the range there is no room, and without a range nothing to go to: then small * sign.
     """
@@ -173,13 +173,13 @@ def _entropy(logits: Tensor) -> Tensor:
 
 
 def _remember(pairs: Pairs, step: Tensor, turn: Tensor) -> None:
-    """Steps that saw no upward curvature teach nothing."""
+    """Remember a step of L-BFGS, unless it saw no upward curvature."""
     if float((step * turn).sum()) > 1e-12 * float(step.norm() * turn.norm()):
         pairs[:] = [*pairs, (step, turn)][-MEMORY:]
 
 
 def _direction(slope: Tensor, pairs: Pairs) -> Tensor:
-    """Downhill, the slope divided by the curvature that the pairs have seen (two loops of L-BFGS)."""
+    """The L-BFGS direction downhill: the slope divided by the curvature of the remembered pairs."""
     q, shares = slope.clone(), []
     for step, turn in reversed(pairs):
         share = (step * q).sum() / (step * turn).sum()
@@ -198,7 +198,7 @@ def _direction(slope: Tensor, pairs: Pairs) -> Tensor:
 def _search(
     passes: Passes, objective: Objective, box: Box, point: Point, slope: Tensor, pairs: Pairs, limit: int
 ) -> Point | None:
-    """The first of shorter and shorter steps downhill that keeps its promise."""
+    """The first of shorter and shorter steps that lowers the objective enough (Armijo)."""
     free = box.free(point.delta, slope)
     direction = _direction(slope * free, pairs) * free
     for length in _lengths(passes, limit):
@@ -218,7 +218,7 @@ class _Length:
     value: float = 1.0
 
     def shorten(self, promised: float, rise: float) -> None:
-        """To the bottom of the parabola through what was seen, between a tenth and a half."""
+        """Shorten to the bottom of the parabola through the values seen, between a tenth and a half."""
         bend = rise - promised
         share = -promised / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.1
         self.value *= min(0.5, max(0.1, share))

@@ -47,14 +47,14 @@ class ClampOptions(Rescorer):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        """What is tried, from small to large: neighbours are alike, so that each fit starts where the last ended."""
+        """The gammas to try, ascending: each fit starts where the last ended."""
         if self.gamma_pool is None:
             return (self.gamma,)
         return PAPER_POOL if self.gamma_pool == "paper" else tuple(sorted(set(map(float, self.gamma_pool))))
 
     @property
     def most_passes(self) -> int:
-        """Over the calibration batches, for progress bars."""
+        """The largest number of passes over the calibration batches, for progress bars."""
         if self.by == "efficient" or (self.what == "T" and self.by != "sgd"):
             return 1 if self.what == "T" else 3
         rule = self.lambda_rule if self.lam is None and self.what != "T" else ""
@@ -68,7 +68,7 @@ class ClampOptions(Rescorer):
 
     @property
     def next_passes(self) -> int:
-        """Of a later fit of several, which starts where the last one ended."""
+        """The number of passes of a later fit of several, which starts where the last one ended."""
         return max(2, self.passes // NEXT)
 
 

@@ -20,7 +20,7 @@ CPU_ROWS = 100  # images at a time on a CPU: what a network makes of more of the
 
 @dataclass(frozen=True)
 class PerturbedOutput:
-    """What the network says with a perturbation: logits before any temperature."""
+    """Output of the network with a perturbation: logits before any temperature."""
 
     delta: Tensor  # of one input's shape; float64, with the digits that the network's number type keeps
     logits: npt.NDArray[np.float64]  # (n, k)
@@ -43,11 +43,11 @@ class Passes:
 
     @property
     def shape(self) -> torch.Size:
-        """Of one input."""
+        """The shape of one input."""
         return self.low.shape
 
     def rows(self, size: int) -> NumberedRows:
-        """The same rows by number, in batches of another size."""
+        """The rows by number, in batches of another size."""
         if self._rows is None:
             self._rows = NumberedRows.of(self.loader, size)
         return replace(self._rows, size=size)
@@ -94,7 +94,7 @@ class Passes:
             self.on_pass(self.count)
 
     def _first(self) -> PerturbedOutput:
-        """The pass without a perturbation, which learns shapes and ranges and refuses what cannot be calibrated."""
+        """Run the pass without a perturbation, which learns shapes and ranges and refuses unsuitable networks."""
         logits: list[Tensor] = []
         labels: list[Tensor] = []
         for x, y in _pieces(pairs(self.loader, self.network)):
@@ -121,7 +121,7 @@ class Passes:
 
 
 def _pieces(batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches in the pieces that are fastest: images on a CPU few at a time, with their channels last."""
+    """Split batches into the pieces that are fastest: images on a CPU few at a time, with their channels last."""
     for x, y in batches:
         if x.device.type != "cpu" or x.ndim != 4:
             yield x, y

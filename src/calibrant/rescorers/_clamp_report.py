@@ -21,7 +21,7 @@ class ClampRow:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How one weight does on rows that were left out of the fits."""
+    """The loss of one weight of the penalty on rows that were left out of the fits."""
 
     gamma: float
     lam: float | None  # None: no perturbation at all

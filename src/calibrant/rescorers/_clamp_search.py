@@ -31,7 +31,7 @@ SLACK = 1e-4  # of the range of inputs, by which rounding may take them out of i
 
 @dataclass(frozen=True, kw_only=True)
 class ClampFit:
-    """One fit: where it ended and why, and where it would be without a perturbation."""
+    """One fit: its point, why it ended there, and the point without a perturbation."""
 
     gamma: float
     lam: float | None  # None: rows left out of the fits were served best by no perturbation
@@ -43,7 +43,7 @@ class ClampFit:
 
 @dataclass
 class _WarmStart:
-    """Where the fit for the next gamma begins, and what it need not learn again."""
+    """Start of the fit for the next gamma: its perturbation, pass limit, and curvature learned so far."""
 
     start: Tensor
     limit: int  # passes, counted from the beginning of all
@@ -53,7 +53,7 @@ class _WarmStart:
 
 @dataclass(frozen=True)
 class _Weight:
-    """Of the penalty; None: no perturbation at all. The same `share` of the loss makes fits that are alike."""
+    """A weight of the penalty; None: no perturbation at all. The same `share` of the loss makes fits that are alike."""
 
     share: float
     lam: float | None
@@ -151,7 +151,7 @@ class Search:
         return term
 
     def _cross_validate(self, gamma: float, loss: float) -> _Weight:
-        """The weight that serves rows best which were left out of the fit."""
+        """The weight with the lowest loss on rows that were left out of the fit."""
 
         def fits(passes: Passes, lams: Sequence[float]) -> list[Point]:
             return [self._one(passes, self._objective(gamma, lam), self._warm(passes))[0] for lam in lams]
@@ -163,7 +163,7 @@ class Search:
 
 
 def find_room(o: ClampOptions, passes: Passes) -> Box | None:
-    """How far a perturbation may go in every coordinate before an input of the calibration set leaves the range."""
+    """The largest perturbation of every coordinate that keeps all inputs of the calibration set in range."""
     if o.low is None or o.high is None:
         if o.keep_inside or o.init == "data":
             asked = "keep_inside" if o.keep_inside else "init='data'"

@@ -21,7 +21,7 @@ AGAIN = "fit and save again"
 
 @dataclass(frozen=True, eq=False)
 class Clamp:
-    """All of a clamped network but the network itself."""
+    """The perturbation, temperature and report of a clamped network, without the network."""
 
     delta: Tensor
     T: Tensor
@@ -29,7 +29,7 @@ class Clamp:
 
 
 def save_clamp(clamp: Clamp, folder: str | Path) -> None:
-    """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report)."""
+    """Write `clamp.safetensors` (delta, T) and `clamp.json` (shape, report)."""
     from safetensors.torch import save as to_bytes
 
     tensors = to_bytes({name: getattr(clamp, name).cpu().contiguous() for name in ("delta", "T")})
@@ -45,7 +45,7 @@ def save_clamp(clamp: Clamp, folder: str | Path) -> None:
 
 
 def load_clamp(folder: Path) -> Clamp:
-    """What `save_clamp` wrote."""
+    """Read what `save_clamp` wrote."""
     saved = _facts(folder / FACTS)
     delta, T = _tensors(folder / TENSORS)
     if list(delta.shape) != saved.input_shape or float(T) != saved.T:
@@ -56,7 +56,7 @@ def load_clamp(folder: Path) -> Clamp:
 
 @dataclass(frozen=True)
 class _ClampFile:
-    """clamp.json."""
+    """The content of clamp.json."""
 
     calibrant_clamp: int
     version: str

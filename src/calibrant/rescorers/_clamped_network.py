@@ -63,7 +63,7 @@ class ClampedNetwork(nn.Module):
         return Predictions.from_logits(torch.cat(logits).numpy(), torch.cat(labels).numpy(), allow_few_rows=True)
 
     def save(self, folder: str | Path) -> None:
-        """`clamp.safetensors` (delta, T) and `clamp.json` (shape, report): all but the network itself."""
+        """Write `clamp.safetensors` (delta, T) and `clamp.json` (shape, report): all but the network itself."""
         save_clamp(Clamp(self.delta, self.T, self.report), folder)
 
     def export_onnx(self, path: str | Path) -> ExportedFile:
@@ -78,14 +78,14 @@ class ClampedNetwork(nn.Module):
 
 
 def load_clamped(folder: str | Path, network: nn.Module) -> ClampedNetwork:
-    """What `ClampedNetwork.save` wrote, around the network that it was fitted to."""
+    """Load what `ClampedNetwork.save` wrote, around the network that it was fitted to."""
     clamp = load_clamp(Path(folder))
     like = next(network.parameters(), clamp.delta)
     return ClampedNetwork(network, clamp.delta.to(like.device, like.dtype), float(clamp.T), report=clamp.report)
 
 
 def check_inputs(x: Tensor, shape: torch.Size) -> None:
-    """Inputs that a perturbation of this shape can be added to."""
+    """Refuse inputs that a perturbation of this shape cannot be added to."""
     if not x.is_floating_point():
         raise InputError(
             "inputs",

@@ -21,7 +21,7 @@ INPUT, OUTPUT = "inputs", "logits"
 
 
 def export_clamped(network: nn.Module, delta: Tensor, T: Tensor, path: str | Path) -> ExportedFile:
-    """Write inputs -> network(inputs + delta) / T."""
+    """Write the graph inputs -> network(inputs + delta) / T."""
     for module in ("onnx", "onnxscript", "onnxruntime"):
         require_module(module, ONNX_INSTALL if module != "onnxscript" else "onnxscript")
     clamped = _Clamped(network, delta, T)
@@ -82,7 +82,7 @@ def _graph(clamped: _Clamped) -> bytes:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """The exporter tells of packages that it does not need here."""
+    """Silence the exporter's messages about packages that it does not need here."""
     log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)

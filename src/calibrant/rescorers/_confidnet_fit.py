@@ -111,7 +111,7 @@ class Fitting:
         return total / n
 
     def learning_rows(self, epoch: int) -> ClassifierOutputs:
-        """Features and targets of the training images, of one pass with the classifier's dropout on."""
+        """Features and targets of the training images, from one pass with the classifier's dropout on."""
         self.tell(0 if self.keeps else epoch)
         for module in self.dropouts:
             module.train()

@@ -39,7 +39,7 @@ def collect_outputs(
 
 
 def aims(logits: Tensor, labels: Tensor, error_weight: float) -> tuple[Tensor, Tensor]:
-    """Probability of the true class, and the weight of each row."""
+    """Targets and weights of rows: the probability of the true class, and the weight of each row."""
     if int(labels.min()) < 0 or int(labels.max()) >= logits.shape[1]:
         got = f"{int(labels.min())} to {int(labels.max())}"
         raise InputError("labels", expected=f"0 to {logits.shape[1] - 1}", got=got, fix="count classes from 0")
@@ -49,7 +49,7 @@ def aims(logits: Tensor, labels: Tensor, error_weight: float) -> tuple[Tensor, T
 
 
 def look(network: nn.Module, last: str, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits, and the features that went into the last layer."""
+    """Run the network: its logits, and the features that went into the last layer."""
     with listening(layer(network, last, "ConfidNet")) as heard:
         logits: Tensor = network(x)
     if not heard or heard[0].ndim != 2 or logits.ndim != 2:

@@ -16,7 +16,7 @@ from calibrant.core.torch import checkpoint
 
 @dataclass(kw_only=True)
 class FitState:
-    """How far a fit is."""
+    """The state of a fit by epochs."""
 
     stage: int = 1
     epoch: int = 0  # of the stage
@@ -29,7 +29,7 @@ class FitState:
 
 @dataclass(frozen=True)
 class SavedFit:
-    """What a file holds of a fit."""
+    """The content of a file of a fit."""
 
     state: FitState
     tensors: dict[str, Tensor]  # of the optimizer, of now and of the best epoch
@@ -61,7 +61,7 @@ def save_fit(
 
 
 def load_fit(file: Path, what: str, facts: Mapping[str, Any], later: Mapping[int, set[str]]) -> SavedFit:
-    """What `save_fit` wrote, if these facts are still the same.
+    """Read what `save_fit` wrote, if these facts are still the same.
 
     `later` names, by stage, options that no epoch so far has looked at: they may differ.
     """

@@ -23,7 +23,7 @@ def focal_mean(logits: npt.NDArray[np.float64], labels: Ints, gamma: float, T: f
 
 
 def row_losses(logits: npt.NDArray[np.float64], labels: Ints) -> Array:
-    """-ln p of the true class, row by row."""
+    """The loss -ln p of the true class of every row."""
     return -_log_p(logits, labels, 1.0)[0]
 
 

@@ -181,7 +181,7 @@ class FittedConfidNet(nn.Module):
 
     @classmethod
     def load(cls, folder: str | Path, network: nn.Module) -> "FittedConfidNet":
-        """What `save` wrote, around the classifier that it was fitted to."""
+        """Read what `save` wrote, around the classifier that it was fitted to."""
         file = Path(folder) / WEIGHTS
         tensors, facts = checkpoint.load(file)
         if not isinstance(facts, dict) or facts.pop("calibrant_confidnet", None) != 1:
@@ -223,7 +223,7 @@ class FittedConfidNet(nn.Module):
 
 
 class BatchOutput(NamedTuple):
-    """What is known of a batch."""
+    """Logits, features and confidences of a batch."""
 
     logits: Tensor  # (B, k)
     features: Tensor  # (B, d) of the classifier

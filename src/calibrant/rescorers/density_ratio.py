@@ -100,7 +100,7 @@ class FittedDensityRatio:
         return replace_confidence(p, np.clip(self.confidence(p.confidence, d), 0.0, 1.0), self.fingerprint)
 
     def save(self, path: str | Path) -> None:
-        """To one .npz file, whole or not at all."""
+        """Save to one .npz file, whole or not at all."""
         arrays = {name: getattr(self, name) for name in ("known", "right", "wrong", "widths")}
         fingerprint = None if self.fingerprint is None else self.fingerprint.to_dict()
         save_arrays(path, "DensityRatio", arrays, {"neighbours": self.neighbours, "fingerprint": fingerprint})

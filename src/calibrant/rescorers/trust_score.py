@@ -100,7 +100,7 @@ class TrustScore(Rescorer):
 
 @dataclass(frozen=True)
 class _Sigmoid:
-    """What a file says of the sigmoid."""
+    """The sigmoid in a file: its coefficients."""
 
     slope: float | None
     offset: float
@@ -118,7 +118,7 @@ class FittedTrustScore:
     fingerprint: Fingerprint | None = None  # of the rows that gave slope and offset
 
     def score(self, features: npt.ArrayLike, predicted: npt.ArrayLike, *, on_rows: OnRows | None = None) -> Array:
-        """One ratio a row, from 0 up.
+        """The trust score of every row: a ratio from 0 up.
 
         A row given a class without training rows gets 0: nothing speaks for it. So does one that lies on images of
         its own and of another class alike.
@@ -133,7 +133,7 @@ class FittedTrustScore:
         return scores
 
     def calibrate(self, p: Predictions, *, on_rows: OnRows | None = None) -> "FittedTrustScore":
-        """With a sigmoid of ln(score), by exact log loss on held-out rows; the order of rows does not change."""
+        """Fit a sigmoid of ln(score) by exact log loss on held-out rows; the order of rows does not change."""
         if p.correct.all() or not p.correct.any():
             got = "none wrong" if p.correct.all() else "none right"
             fix = "give more held-out rows"
@@ -163,7 +163,7 @@ class FittedTrustScore:
     # -- on disk --------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """To one .npz file, whole or not at all."""
+        """Save to one .npz file, whole or not at all."""
         print_ = None if self.fingerprint is None else self.fingerprint.to_dict()
         facts: dict[str, Any] = {"options": asdict(self.options), "slope": self.slope, "offset": self.offset}
         arrays = {"known": self.known, "labels": self.labels}
@@ -212,7 +212,7 @@ class FittedTrustScore:
 
 @dataclass(frozen=True)
 class _TrustScoreFile:
-    """The facts in a file."""
+    """The facts in a file of a trust score."""
 
     options: TrustScore
     slope: float | None

@@ -1,4 +1,4 @@
-"""Judge claims by rows: paired differences over seeds in each cell, their mean over cells, and a verdict.
+"""Decide claims by rows: paired differences over seeds in each cell, their mean over cells, and a verdict.
 
 A cell is one place of the grid without its seed: a data set and a network. Every cell has a variance of its own, so the
 mean over cells has Welch and Satterthwaite's degrees of freedom (docs/studies.md, verdicts).
@@ -61,7 +61,7 @@ class Finding:
 
 
 def decide_claims(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
-    """Every claim, at a level that keeps the probability of any wrong verdict at 5 % (Holm).
+    """Decide every claim, at a level that keeps the probability of any wrong verdict at 5 % (Holm).
 
     A claim is two one-sided hypotheses (lower, higher), and a decided claim has rejected one of them. So after `r`
     decisions of `m` claims, 2 m - r hypotheses are left, whatever the dependence between claims.
@@ -82,14 +82,14 @@ def decide_claims(plan: Plan, rows: "pl.DataFrame") -> list[Finding]:
 
 
 def count_decidable(plan: Plan) -> int:
-    """How many claims have trainings of all their entries, at this scale, where they are made."""
+    """Count the claims whose entries all have trainings at this scale, where the claims are made."""
     cells, entries = list(plan.cells()), plan.rows
     needed = [({entries[e].method for e in (claim.of, *claim.rivals)}, claim.where) for claim in plan.claim]
     return sum(methods <= {method for method, place in cells if among(place, where)} for methods, where in needed)
 
 
 def decide_claim(claim: Claim, plan: Plan, rows: "pl.DataFrame", level: float = LEVEL) -> Finding:
-    """One claim at a level. Cells are taken as given: the interval is about other seeds, not about other data sets."""
+    """Decide one claim at a level; the interval is about other seeds in the same cells, not about other data sets."""
     return decide_by_cells(claim, _differences(claim, plan, rows), level, 1, _overlap(plan))
 
 
@@ -98,7 +98,7 @@ def _overlap(plan: Plan) -> float:
 
 
 def decide_by_cells(claim: Claim, cells: dict[str, Array], level: float, claims: int, overlap: float = 0.0) -> Finding:
-    """A claim by its paired differences: for each cell an array of seeds and rivals.
+    """Decide a claim by its paired differences: for each cell an array of seeds and rivals.
 
     With an overlap, seeds are halves of the same images: see `standard_error`.
     """
@@ -129,7 +129,7 @@ def decide_by_cells(claim: Claim, cells: dict[str, Array], level: float, claims:
 
 
 def verdict_of(claim: Claim, interval: PairedDifference) -> Verdict:
-    """By the interval alone: all of it on the claimed side, all of it on the other, or neither.
+    """The verdict by the interval alone: all of it on the claimed side, all of it on the other, or neither.
 
     >>> claim = Claim(says="a is lower", of="a", measure="ece", is_="lower", against="b")
     >>> verdict_of(claim, PairedDifference(-0.015, -0.02, -0.01)), verdict_of(claim, PairedDifference(0.0, -0.01, 0.01))
@@ -182,7 +182,7 @@ def paired_difference(claim: Claim, cells: Sequence[Array], level: float, overla
 
 
 def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | None:
-    """How many seeds in every cell would decide the claim four times in five, if what was seen were the truth.
+    """The number of seeds per cell that would decide the claim four times in five, if the estimates were the truth.
 
     That is, if the mean difference (to the rival at the claimed rank) and the variance of each cell were the true ones:
     the smallest number at which the difference that could be seen is at most the distance from the mean to the
@@ -220,7 +220,7 @@ def settling_seeds(claim: Claim, cells: Sequence[Array], level: float) -> int | 
 
 
 def standard_error(cells: Sequence[Array], overlap: float = 0.0) -> tuple[float, float]:
-    """Of the mean over cells of the mean over seeds, and Welch and Satterthwaite's degrees of freedom.
+    """Standard error of the mean over cells of the mean over seeds, and Welch and Satterthwaite's degrees of freedom.
 
     Seeds that split the same rows again and again are not independent: with n of them the variance of their mean is
     taken as that of a value times 1/n + `overlap`, the rows to judge by over the rows to fit on (Nadeau and Bengio).
@@ -261,7 +261,7 @@ def _value_at_rank(values: list[float], rank: int) -> float:
 
 
 def _differences(claim: Claim, plan: Plan, rows: "pl.DataFrame") -> dict[str, Array]:
-    """`of` minus each rival (or a number) for every seed that all have, by cell."""
+    """The differences `of` minus each rival (or a number) for every seed that all have, by cell."""
     import polars as pl
 
     entries, place = plan.rows, [key for key in plan.grid if key in rows.columns]

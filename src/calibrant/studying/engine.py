@@ -1,4 +1,4 @@
-"""The driver: gives jobs that can begin to an executor, keeps what comes back, and stops for nothing."""
+"""The driver of a study: gives jobs that can begin to an executor and stores their outcomes; failures stop nothing."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from calibrant.studying.store import Journal, Store
 
 
 class Executor(Protocol):
-    """Where jobs run."""
+    """Interface of executors: local processes, Ray, or a shard."""
 
     slots: int  # how many may be under way
 
@@ -52,7 +52,7 @@ def run_jobs(
     retry: bool = False,
     on_progress: Callable[[StudyProgress], None] | None = None,
 ) -> StudyProgress:
-    """Compute what is missing. Finished jobs are kept whatever happens to the driver, a worker or the machine."""
+    """Compute missing jobs. Finished ones are kept whatever happens to the driver, a worker or the machine."""
     with lock_folder(store.folder / "journal" / driver):
         journal = Journal(store, driver)
         try:
@@ -112,7 +112,7 @@ def _run(
 
 
 def _drop_blocked(failed: set[str], after: dict[str, list[Job]]) -> int:
-    """How many jobs wait for these, directly or not; they are waited for no longer."""
+    """Drop the jobs that wait for these, directly or not, and count them."""
     seen: set[str] = set()
     keys = list(failed)
     while keys:

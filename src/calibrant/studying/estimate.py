@@ -62,7 +62,7 @@ class Estimate:
 
 
 def estimate(plan: Plan, store: Path | None = None) -> Estimate:
-    """Nothing is trained: every network takes three steps on random images; sizes of absent data are the published."""
+    """Estimate the cost of a plan without training: every network takes three steps on random images."""
     done = Store(store).done() if store is not None and store.exists() else set()
     kinds: Counter[str] = Counter()
     seen: set[str] = set()
@@ -187,7 +187,7 @@ def _shape(splits: Splits) -> Shape:
 
 
 def _published_size(recipe: Recipe) -> _Size | None:
-    """By what is published about the data; None where that is nothing."""
+    """The sizes that are published about the data; None where there are none."""
     data, d = datasets.make(recipe.data.name), recipe.data
     if not isinstance(data, PublishedDataset) or not data.pictures[0]:
         return None

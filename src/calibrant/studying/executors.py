@@ -9,7 +9,7 @@ from calibrant.studying.store import Store
 def executor_for(
     on: str, jobs: list[Job], store: Store, limit: float, *, cpus: float = 1, gpus: float = 0
 ) -> tuple[Executor, list[Job], str]:
-    """Where jobs run, which of them, and the name of their journal."""
+    """The executor of this name, the jobs it runs, and the name of its journal."""
     from calibrant.studying.pool import LocalPool
 
     if not 0 <= limit < float("inf"):
@@ -33,7 +33,7 @@ def executor_for(
 
 
 def shard(jobs: list[Job], number: int, count: int) -> list[Job]:
-    """A part of the jobs: those that belong together by what they need are in one, and all are of a size."""
+    """One of several parts of the jobs, of about equal size; jobs that need each other are in one part."""
 
     def root(job: Job) -> str:
         return root(job.needs[0]) if job.needs else job.key

@@ -21,7 +21,7 @@ RECIPE_KEYS = [field.name for field in fields(Recipe)]
 
 @dataclass(frozen=True)
 class Cell:
-    """One training of a study and what is done with it; `judge` gives the rows."""
+    """One training of a study with the jobs on its result; `judge` is the job that writes the rows."""
 
     method: str
     place: dict[str, Label]
@@ -71,7 +71,7 @@ def _is_model(key: str) -> bool:
 
 
 def needs_code(plan: Plan) -> bool:
-    """Whether networks have to be built by code that is not ours, even to tell how long their trainings take."""
+    """Whether networks must be built by code that is not ours, even to estimate the time of their trainings."""
     return any(
         code_trust.would_run(cell.recipe.model, model=True) and cell.recipe.model not in plan.alike
         for cell in cells_of(plan)
@@ -83,7 +83,7 @@ def _words(place: dict[str, Label]) -> str:
 
 
 def jobs_of(plan: Plan) -> Iterator[Job]:
-    """All jobs, each once."""
+    """All jobs of the cells, each once."""
     seen = set()
     for cell in cells_of(plan):
         for job in cell.jobs:
@@ -193,7 +193,7 @@ def _rescored_half(trained: Job, half: Job, spec: str, seed: int) -> tuple[Job, 
 
 
 def _fill(spec: str, place: dict[str, Label]) -> str:
-    """A name with values of the grid in it.
+    """Fill values of the grid into a name.
 
     >>> _fill("clamping:seed={seed}", {"seed": 3})
     'clamping:seed=3'
@@ -224,7 +224,7 @@ def _nest(keys: list[str], value: Any) -> dict[str, Any]:
 
 
 def unusual(entry: Any) -> dict[str, Any]:
-    """What is not as by default, as JSON has it: an option that is added later leaves finished jobs as they are.
+    """The options that differ from the default, for JSON: a new option leaves finished jobs as they are.
 
     >>> unusual(Recipe(epochs=3)), unusual(Recipe())
     ({'epochs': 3}, {})

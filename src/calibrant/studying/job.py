@@ -20,7 +20,7 @@ Row = dict[str, Any]  # numbers and words: what JSON and a table can hold
 
 
 class JobKind(Protocol):
-    """What a file in `studying/jobs/` defines; its name is the kind of the job."""
+    """Interface of a file in `studying/jobs/`; its name is the kind of the job."""
 
     VERSION: int  # goes up when the same options would give other numbers: finished jobs are then computed again
 
@@ -43,7 +43,7 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """The same in every study and on every machine: what is shared is computed once."""
+        """A hash, the same in every study and on every machine: what is shared is computed once."""
         facts = [self.kind, work_of(self.kind).VERSION, self.options, [job.key for job in self.needs]]
         text = json.dumps(facts, sort_keys=True, allow_nan=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def why(self) -> str:
-        """The last line of what went wrong.
+        """The last line of the traceback.
 
         >>> Outcome("a", "train", failed="Traceback ...\\nValueError: no").why, Outcome("a", "train", failed=" ").why
         ('ValueError: no', '')
@@ -71,7 +71,7 @@ class Outcome:
 
 @cache  # a look through all installed packages takes milliseconds, and every key of a job needs its version
 def work_of(kind: str) -> JobKind:
-    """The module of a kind: a file in `studying/jobs/`, or what an installed package adds by an entry point."""
+    """The module of a kind: a file in `studying/jobs/`, or an entry point of an installed package."""
     if kind in OWN:
         return cast("JobKind", import_module(f"{GROUP}.{kind}"))
     for entry in entry_points(group=GROUP, name=kind):

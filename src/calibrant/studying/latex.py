@@ -20,7 +20,7 @@ Runs = dict[int, float]  # seed -> value
 
 
 def latex_table(study: "Study", measure: str, where: str = "") -> str:
-    """Rows are entries, columns data sets (and networks, where there are several).
+    """A LaTeX table: rows are entries, columns data sets (and networks, where there are several).
 
     The best mean of a column is bold. A dagger marks entries that are significantly worse than it: paired t-tests over
     seeds, corrected for the number of other entries in the column.

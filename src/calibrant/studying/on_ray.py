@@ -83,7 +83,7 @@ class RayTasks:
 
 
 def _task(job: Job, keys: list[str], *packed: bytes, limit: float = 0.0) -> tuple[Outcome, bytes]:
-    """A job on any node: needed files are unpacked beside it, and what it leaves is packed again."""
+    """Run a job on any node: needed files are unpacked beside it, and its files are packed again."""
     use_one_thread()
     place = Path(tempfile.mkdtemp(prefix="calibrant-job-"))
     try:
@@ -97,7 +97,7 @@ def _task(job: Job, keys: list[str], *packed: bytes, limit: float = 0.0) -> tupl
 
 
 def _within(limit: float, job: Job, place: Path) -> Outcome:
-    """The job in a process of its own where it has a time limit, because only a process can be ended."""
+    """Run the job in a process of its own where it has a time limit, because only a process can be ended."""
     if not limit:
         return do(job, place)
     from calibrant.studying.pool import LocalPool
@@ -111,7 +111,7 @@ def _within(limit: float, job: Job, place: Path) -> Outcome:
 
 
 def pack(folder: Path) -> bytes:
-    """The files of a folder as one piece; nothing where there is no folder."""
+    """The files of a folder as one archive; nothing where there is no folder."""
     if not folder.exists():
         return b""
     stream = io.BytesIO()

@@ -24,7 +24,7 @@ WIDTH = 300  # pixels of the strip in which a measure's runs are drawn
 
 @dataclass(frozen=True)
 class CellOfTable:
-    """Ours and the paper's, ready to print."""
+    """A cell of a table: our number and the paper's, ready to print."""
 
     ours: str
     theirs: str
@@ -125,7 +125,7 @@ def _values(rows: list[dict[str, Any]], entry: str, measure: str) -> list[float]
 
 
 def _best(measure: str, values: dict[str, list[float]]) -> set[str]:
-    """The entry with the best mean; none for measures that only describe."""
+    """The entry with the best mean; none for measures that have no direction."""
     direction = make(measure).direction
     means = {entry: statistics.fmean(v) for entry, v in values.items() if v}
     if not means or direction not in ("down", "up"):
@@ -162,7 +162,7 @@ def _title(measure: str) -> str:
 
 
 def _bar(finding: Finding, all_findings: list[Finding]) -> dict[str, float] | None:
-    """Where the interval stands on a line whose ends are the widest interval of the same measure."""
+    """The place of an interval on a line whose ends are the widest interval of the same measure."""
     own = finding.overall
     if own is None or own.low is None or own.high is None:
         return None
@@ -173,7 +173,7 @@ def _bar(finding: Finding, all_findings: list[Finding]) -> dict[str, float] | No
 
 
 def _strips(plan: Plan, measure: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every run as a dot, a line an entry; a drawing for each data set and network, whose levels differ."""
+    """A drawing for each data set and network: every run as a dot, one line per entry."""
     own = [r for r in rows if r["measure"] == measure and r["set"] == "test" and r["entry"]]
     places = [key for key in plan.grid if key != "seed"]
     by_place: dict[tuple[str, ...], list[dict[str, Any]]] = {}

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: points in pixels, and what they are in words."""
+    """A line of a figure: points in pixels, and their description in words."""
 
     name: str
     points: list[tuple[float, float]]
@@ -63,7 +63,7 @@ def _of_places(study: Study, figure: Drawing, rows: list[Row]) -> Iterator[PageF
 
 
 def _values(study: Study, figure: Drawing, rows: list[Row]) -> dict[str, dict[str, list[float]]]:
-    """Line -> place on the axis -> values over seeds."""
+    """Values over seeds, by line and by place on the axis."""
     entries = (figure.entries or list(study.plan.rows))[:COLOURS]
     if figure.over == "epochs":
         return _group(rows, [e for e in entries if e in study.plan.methods], "method", "epoch")

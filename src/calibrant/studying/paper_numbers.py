@@ -21,7 +21,7 @@ class PrintedDifference:
 
 
 def difference_in_paper(claim: Claim, plan: Plan) -> PrintedDifference | None:
-    """None where the paper prints no numbers for the entries of the claim."""
+    """The difference that the paper prints for a claim; None where it prints no numbers for its entries."""
     cells: dict[tuple[str, str], dict[str, float]] = {}  # data and network -> entry -> printed number
     for layout in _layouts(claim, plan):
         numbers = lookup(layout.published)
@@ -67,7 +67,7 @@ def find_number(
     entry: str,
     measure: str,
 ) -> PublishedNumber | None:
-    """What a paper prints for an entry of ours."""
+    """The number that a paper prints for an entry of ours."""
     if place is None:
         return None
     names = plan.names_in_paper("entry", entry, layout)
@@ -94,7 +94,7 @@ def _is_about(claim: Claim, plan: Plan, layout: Layout, place: tuple[str, str]) 
 
 
 def _difference(claim: Claim, numbers: Mapping[str, float]) -> float | None:
-    """To the rival at the claimed rank among those that are printed; None where it or the entry itself is not."""
+    """The printed difference to the rival at the claimed rank; None where a number is not printed."""
     if claim.of not in numbers:
         return None
     if not claim.rivals:

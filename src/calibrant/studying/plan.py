@@ -29,7 +29,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Shift:
-    """Other test images, and the trainings that are shown them."""
+    """A shifted test set, and the trainings that are tested on it."""
 
     set: str  # another data set, or "corrupt fog:severity=3"
     only: Only = field(default_factory=dict)  # {data = ["cifar10"], method = ["CE"]}; empty is everywhere
@@ -37,7 +37,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class After:
-    """What is done with trained networks: calibrators and rescorers fitted on val, all judged on every test set.
+    """The steps after training: calibrators and rescorers fitted on val, all measured on every test set.
 
     Networks that others trained have seen all but the test images. `halves` is for them: the seed of a cell draws the
     half of all test images that is fitted on (no limit counts), the other half judges, and all seeds share what the
@@ -59,7 +59,7 @@ class After:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the paper's tables: which training, and what was done to it afterwards."""
+    """A row of the paper's tables: a training, and the calibrator or rescorer applied to it."""
 
     method: str
     calibrator: str = "identity"
@@ -198,7 +198,7 @@ class Plan:
         return layout.entries or list(self.methods if layout.rows == "method" else self.rows)
 
     def names_in_paper(self, axis: str, ours: str, layout: Layout) -> tuple[str, ...]:
-        """What a paper's table may call an entry, a data set or a network: first what is said of this table."""
+        """The names that a paper's table may use for an entry, a data set or a network: first those of this table."""
         names = (layout.names.get(axis, {}).get(ours), ours, self.names.get(axis, {}).get(ours))
         return tuple(dict.fromkeys(name for name in names if name is not None))
 

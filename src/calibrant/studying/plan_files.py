@@ -20,7 +20,7 @@ def read_plan(path: str | Path, *, scale: str = "paper") -> Plan:
 
 
 def plan_table(file: Path, scale: str) -> Table:
-    """What the file says at a scale, with the line of every key."""
+    """The table of the plan file at a scale, with the line of every key."""
     table = read_toml(file)
     presets = table.at("scale")
     if scale != "paper" and scale not in presets.values and scale not in (of_recipe := _recipe_scales(table)):
@@ -46,7 +46,7 @@ def scales_of(file: Path) -> list[str]:
 
 
 def _with_recipes(methods: Any) -> Any:
-    """Keys beside `choice`, `only` and `recipe` are keys of the recipe."""
+    """The table with other keys than `choice`, `only` and `recipe` moved into the recipe."""
     if not isinstance(methods, Mapping):
         return {} if methods is None else methods
     own, complete = {field.name for field in fields(Method)}, {}

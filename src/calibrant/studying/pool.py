@@ -32,7 +32,7 @@ class _Worker:
 
 
 class LocalPool:
-    """As many processes as told, by default one a core, each with one thread: the same sums wherever jobs run."""
+    """A pool of processes, by default one per core, each with one thread: the same sums wherever jobs run."""
 
     def __init__(self, folder: Path, workers: int = 0, *, limit: float = 0.0) -> None:
         self.folder, self.limit = folder, limit
@@ -113,7 +113,7 @@ class LocalPool:
 
 
 def _serve(pipe: Connection, folder: str) -> None:
-    """Jobs in, outcomes out, until the driver is gone."""
+    """Worker loop: take jobs and send outcomes, until the driver is gone."""
     use_one_thread()
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
@@ -123,7 +123,7 @@ def _serve(pipe: Connection, folder: str) -> None:
 
 
 def _watch(parent: int) -> None:
-    """A worker without its driver ends at once: the next driver will begin its job."""
+    """End the worker when its driver is gone: the next driver will begin its job."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

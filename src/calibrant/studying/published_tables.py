@@ -69,7 +69,7 @@ def load_published(name: str) -> "pl.DataFrame":
 
 
 def lookup(name: str) -> dict[Key, PublishedNumber]:
-    """Every number of a printed table."""
+    """All numbers of a printed table, by data set, model, entry and measure."""
     return {
         (row["data"], row["model"], row["entry"], row["measure"]): PublishedNumber(row["mean"], row["sd"])
         for row in load_published(name).to_dicts()

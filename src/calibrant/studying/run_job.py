@@ -12,7 +12,7 @@ from calibrant.studying.store import Store
 
 
 def use_one_thread() -> None:
-    """From now on in this process, which does jobs beside others: more threads would add up in another order."""
+    """Use one thread from now on in this process: more threads would add up in another order."""
     os.environ["CALIBRANT_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if torch := sys.modules.get("torch"):  # loaded by an earlier task, it reads the environment no more
@@ -20,7 +20,7 @@ def use_one_thread() -> None:
 
 
 def do(job: Job, folder: str | Path) -> Outcome:
-    """The outcome of a job; whatever it raises becomes a record, so that the rest continues."""
+    """Run a job and return its outcome; an exception becomes a record, so that the rest continues."""
     store, began = Store(folder), time.monotonic()
     try:
         rows = work_of(job.kind).run(job.options, [store.files(need.key) for need in job.needs], store.work(job.key))

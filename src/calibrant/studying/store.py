@@ -48,7 +48,7 @@ class Store:
         return self.folder / "work" / key
 
     def finish_files(self, key: str) -> None:
-        """What the job has written becomes what others read, at once."""
+        """Rename the folder of a job, so that all its files are visible at once."""
         work, files = self.work(key), self.files(key)
         if work.exists():
             files.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ class Store:
 
 
 class Journal:
-    """Finished jobs of one driver, each in a line of its own as soon as it is known; now and then a part."""
+    """Journal of one driver: one line per finished job, turned into a Parquet part now and then."""
 
     def __init__(self, store: Store, driver: str) -> None:
         self.store, self.file = store, store.folder / "journal" / driver / "jobs.jsonl"
@@ -129,7 +129,7 @@ class Journal:
         self.compact()
 
     def compact(self) -> None:
-        """The journal as parts; killed in between, its jobs are in both and count once."""
+        """Write the journal as parts; killed in between, its jobs are in both and count once."""
         if not self.file.exists():
             return
         outcomes = _outcomes(self.file, may_be_cut=True)
@@ -168,7 +168,7 @@ def _outcomes(file: Path, *, may_be_cut: bool = False) -> list[Outcome]:
 
 
 def _outcome(state: Any) -> Outcome:
-    """One line, field by field: numbers and words, and names that are nothing but names."""
+    """Parse one line of a journal, field by field, without trusting it."""
     outcome = from_json(Outcome, state)
     for name in (outcome.key, outcome.kind):
         if not NAME.fullmatch(name):
@@ -199,7 +199,7 @@ def _table(outcomes: list[Outcome], place: Path) -> "pl.DataFrame":
 
 
 def _part(file: Path, columns: Sequence[str] | None = None) -> "pl.DataFrame":
-    """A part, or some of its columns: numbers and words, and the key of a job in every row."""
+    """Read a part, or some of its columns, and check it: numbers and words, and the key of a job in every row."""
     import polars as pl
 
     try:

@@ -32,7 +32,7 @@ LABELS = ("rescorer", "calibrator", "set", "measure", "value", "n", "k", "why")
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How many jobs there are, and how they stand."""
+    """Counts of the jobs of a study by state."""
 
     total: int
     done: int
@@ -147,7 +147,7 @@ class Study:
         )
 
     def check_judged(self) -> None:
-        """Refuse to make tables of nothing."""
+        """Refuse to make tables while nothing is measured yet."""
         if not self.rows().height:
             fix = f"run the plan, or see how far it is: calibrant study status {self.folder}"
             raise InputError(str(self.folder), expected="judged trainings", got="nothing is judged yet", fix=fix)
@@ -275,7 +275,7 @@ def _check_columns(names: tuple[str, ...], rows: "pl.DataFrame") -> None:
 
 
 def _check_judged(rows: "pl.DataFrame", store: Path) -> None:
-    """Refuse rows that no judging has written."""
+    """Refuse rows that no job of kind `judge` has written."""
     import polars as pl
 
     for name in LABELS:
@@ -288,12 +288,12 @@ def _check_judged(rows: "pl.DataFrame", store: Path) -> None:
 
 
 def _relative(place: Path, folder: Path) -> str:
-    """The store as seen from the study, so that both can be moved together."""
+    """The path of the store relative to the study, so that both can be moved together."""
     return os.path.relpath(place.resolve(), folder.resolve())
 
 
 def _running(folder: Path) -> bool:
-    """Whether a driver is at work on the store."""
+    """Whether a driver is running on the store."""
     for place in folder.glob("journal/*"):
         try:
             with lock_folder(place):

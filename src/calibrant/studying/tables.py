@@ -39,7 +39,7 @@ def render_table(table: "pl.DataFrame", form: str, out: Path | None = None) -> s
 
 
 def render_text(text: str, out: Path | None) -> str:
-    """The text itself, or where it was written."""
+    """The text itself, or the name of the file it was written to."""
     if out is None:
         return text
     write_text(out, f"{text}\n")
@@ -47,7 +47,7 @@ def render_text(text: str, out: Path | None) -> str:
 
 
 def difference(finding: Finding) -> str:
-    """The number behind a verdict, with its corrected interval."""
+    """The difference behind a verdict, with its corrected interval."""
     return "no rows" if finding.overall is None else _interval(finding.claim.measure, finding.overall)
 
 
@@ -80,7 +80,7 @@ def settled_by(finding: Finding) -> str:
 
 
 def claims_in_words(study: "Study") -> str:
-    """Every claim in a few lines."""
+    """Every claim with its verdict and numbers, in a few lines each."""
     findings = study.claims()
     lines = []
     for f in findings:
@@ -124,7 +124,7 @@ def _rows(table: "pl.DataFrame") -> list[list[str]]:
 
 
 def _text(table: "pl.DataFrame") -> str:
-    """Columns side by side. Where they are too wide, what all rows share is said above, and long words are cut."""
+    """The table as text; where it is too wide, what all rows share is said above, and long words are cut."""
     widths = _widths(table)
     shared = [name for name in table.columns if table[name].n_unique() == 1] if _width(widths) > WIDTH else []
     rest = table.drop(shared)
@@ -147,7 +147,7 @@ def _width(widths: list[int]) -> int:
 
 
 def _narrow(widths: list[int]) -> list[int]:
-    """The widest columns give way until all fit, as far as something of them is left.
+    """Shorten the widest columns until all fit, as far as something of them is left.
 
     >>> _narrow([60, 30, 6]), _narrow([10, 10])
     ([40, 30, 6], [10, 10])
@@ -170,7 +170,7 @@ def _markdown(table: "pl.DataFrame") -> str:
 
 
 def latex_text(text: str) -> str:
-    """Text in which nothing is a command of LaTeX.
+    """Escape text so that nothing in it is a command of LaTeX.
 
     >>> latex_text("50 % of a_b")
     '50 \\\\% of a\\\\_b'

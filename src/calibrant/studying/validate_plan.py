@@ -1,4 +1,4 @@
-"""Everything a plan names is looked up before anything runs; an error quotes the line of the plan."""
+"""Check a plan before anything runs: every name is looked up, and an error quotes the line of the plan."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
@@ -18,7 +18,7 @@ Named = Iterator[tuple[Keys, Callable[[str], object], str]]  # where it stands, 
 
 
 def check_plan(plan: Plan, file: Path, *, code: bool = True) -> None:
-    """Refuse what cannot be run: recipes that are none, code that nobody allowed, names that no catalogue has.
+    """Refuse a plan that cannot run: invalid recipes, code that is not allowed, names that no catalogue has.
 
     `code=False`: nothing that is code will be run, so it needs no permission.
     """
@@ -38,7 +38,7 @@ def check_plan(plan: Plan, file: Path, *, code: bool = True) -> None:
 
 
 def _make(make: Callable[[str], object], name: str, allowed: frozenset[str]) -> object:
-    """What is made here was looked at in `check_code`, or is a name of a catalogue."""
+    """Make an entry whose name was checked in `check_code`, or is in a catalogue."""
     if not allowed & {name, f"corrupt {name}"} and (does := would_run(name)):
         got, fix = f"'{name}', which would {does}", "name what calibrant has"
         raise InputError("plan", expected="a name of the catalogue", got=got, fix=fix)
@@ -72,7 +72,7 @@ def _find_named(plan: Plan) -> Named:
 
 
 def _find_choices(plan: Plan, file: Path) -> Iterator[tuple[Keys, Label, Collection[Label]]]:
-    """What the plan picks from its own grid and rows: where it stands, and what there is, at whatever scale."""
+    """Every choice of the plan from its own grid and rows: its keys, its name, and the known names at any scale."""
     axes: dict[str, set[Label]] = {}
     rows, sets = set[Label](), {"test"}
     for table in (plan_table(file, scale) for scale in scales_of(file)):

@@ -37,7 +37,7 @@ class Attack:
         raise TypeError(f"{type(self).__name__} does not say how it attacks: define __call__")
 
     def near(self, moved: Tensor, x: Tensor) -> Tensor:
-        """Moved images back within eps of x, and within what an image can be."""
+        """Clip moved images to within eps of x and to the range of an image."""
         return torch.clamp(moved, x - self.eps, x + self.eps).clamp(0, 1)
 
 
@@ -112,7 +112,7 @@ class Square(Attack):
         return best
 
     def _share_at(self, query: int) -> float:
-        """Halved at fixed points of 10,000 queries, or the same parts of fewer."""
+        """The share of pixels to change, halved at fixed points of 10,000 queries, or at the same parts of fewer."""
         done = int(query / self.queries * 10_000)
         halvings = sum(done > point for point in (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000))
         return math.ldexp(self.share, -halvings)
@@ -137,7 +137,7 @@ def make_attack(spec: str) -> Attack:
 def accuracy_under(
     attack: Attack, logits_of: LogitsOf, x: Tensor, labels: Tensor, eps: Iterable[float], *, seed: int = 0
 ) -> dict[float, float]:
-    """The accuracy on attacked images, at each of several sizes of the attack."""
+    """The accuracy on attacked images, for each of several sizes of the attack."""
     rows, accuracies = torch.arange(len(x)), {}
     for size in eps:
         attacked = dataclasses.replace(attack, eps=size)(logits_of, x, labels, rows, seed)

@@ -22,7 +22,7 @@ TRIES = 10  # draws of a window before the centre is taken
 
 @dataclass(frozen=True)
 class Pixels:
-    """How uint8 images become what a network takes: float, normalised, channels first."""
+    """Convert uint8 images to a network's input: float, normalised, channels first."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -30,14 +30,14 @@ class Pixels:
     channels_last: bool = False
 
     def __call__(self, images: Tensor) -> Tensor:
-        """uint8 (B, h, w, c) to float (B, c, h, w)."""
+        """Convert uint8 (B, h, w, c) to float (B, c, h, w)."""
         mean = torch.tensor(self.mean, device=images.device) * 255
         scale = torch.tensor(self.std, device=images.device) * 255
         x = ((images.float() - mean) / scale).permute(0, 3, 1, 2)
         return x.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
 
     def normalise(self, x: Tensor) -> Tensor:
-        """float (B, c, h, w) in [0, 1], normalised."""
+        """Normalise float (B, c, h, w) in [0, 1]."""
         mean, std = (
             torch.tensor(values, device=x.device, dtype=x.dtype)[:, None, None] for values in (self.mean, self.std)
         )
@@ -56,7 +56,7 @@ class Batches:
     processes: int = 1
 
     def steps(self) -> int:
-        """Batches in a training epoch; a last one with fewer than two images for a process is left out."""
+        """Number of batches in a training epoch; a last one with fewer than two images for a process is left out."""
         whole, rest = divmod(len(self.part), self.size)
         return whole + (rest >= 2 * self.processes)
 
@@ -78,16 +78,16 @@ class Batches:
         return self.in_order()
 
     def count(self) -> int:
-        """Images of the part."""
+        """The number of images of the part."""
         return len(self.part)
 
     def pick(self, rows: Ints) -> tuple[Tensor, Tensor]:
-        """Images as they are and labels, by number."""
+        """Images without augmentation and labels, by number."""
         images = torch.from_numpy(np.ascontiguousarray(self.part.images[rows]))
         return self.pixels(images.to(self.pixels.device)), self._labels(rows)[0]
 
     def in_order(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Images as they are, labels and row numbers, in the order of the part."""
+        """Images without augmentation, labels and row numbers, in the order of the part."""
         batches = np.split(np.arange(len(self.part)), np.arange(self.size, len(self.part), self.size))
         for rows, images in zip(
             batches, self._gather(len(batches), lambda i: self.part.images[batches[i]]), strict=True
@@ -95,7 +95,7 @@ class Batches:
             yield self.pixels(images.to(self.pixels.device)), *self._labels(rows)
 
     def endless(self, start: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Images as they are, from step `start` of an endless row of passes, each in another random order."""
+        """Images without augmentation, from step `start` of endless passes, each in another random order."""
         passes, step = divmod(start, self.steps())
         while True:
             for rows in self._shares(passes, step):
@@ -153,7 +153,7 @@ class Batches:
 
 
 def augment(images: Tensor, data: Data, generator: torch.Generator) -> Tensor:
-    """uint8 images (B, h, w, c), cropped and flipped at random."""
+    """Crop and flip uint8 images (B, h, w, c) at random."""
     if data.augment == "crop" and data.pad:
         images = random_crop(images, data.pad, generator)
     elif data.augment == "resized":

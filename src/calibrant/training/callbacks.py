@@ -172,7 +172,7 @@ class HuggingFaceMetrics:
         self._prefix, self._held_out, self._evaluated = prefix, self._evaluation, step
 
     def _prefix_of(self, logged: dict[str, float]) -> str | None:
-        """What stands before the measures in the log of an evaluation: eval, eval_NAME; None for other rows."""
+        """The prefix of the measures in the log of an evaluation: eval, eval_NAME; None for other rows."""
         first = next(iter(self._collector.measures))
         prefixes = (key.removesuffix(f"_{first}") for key in logged if key.endswith(f"_{first}"))
         whole = [prefix for prefix in prefixes if all(f"{prefix}_{m}" in logged for m in self._collector.measures)]
@@ -200,7 +200,7 @@ class HuggingFaceMetrics:
         return InputError("HuggingFaceMetrics", expected=f"an evaluation{which}", got=got, fix=fix)
 
     def _keep(self, args: Any, state: Any, best: str | None) -> None:
-        """The map of the evaluation whose weights the Trainer has now: those in the folder `best`, or the last ones."""
+        """Keep the map of the evaluation whose weights the Trainer has now: those in the folder `best`, or the last."""
         self.step = self._evaluated if best is None else int(best.rpartition("-")[2])
         if best is None or self._collector.fit_with is None:
             self.map = self._fit_map()
@@ -267,7 +267,7 @@ def _save(fitted_map: Map | None, file: str | Path | None) -> None:
 
 
 def _plain(values: Any) -> Any:
-    """A numpy array, from a tensor of any device and precision."""
+    """Convert a tensor of any device and precision to a numpy array."""
     if not hasattr(values, "detach"):
         return np.asarray(values)
     return (values.detach().float() if values.is_floating_point() else values.detach()).cpu().numpy()

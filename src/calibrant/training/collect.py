@@ -96,7 +96,7 @@ def collect(
 
 @dataclass(frozen=True)
 class _Entries:
-    """The names of what a batch holds, where it is a dict."""
+    """The keys of the inputs, labels and clusters of a batch that is a dict."""
 
     inputs: str | None
     labels: str | None
@@ -105,14 +105,14 @@ class _Entries:
 
 @dataclass
 class _RowColumns:
-    """What is kept of every batch beside scores and labels."""
+    """Data of rows that are kept of every batch beside scores and labels."""
 
     clusters: list[Any] = field(default_factory=list)
     features: list[Any] = field(default_factory=list)
 
 
 def _check_logits(scores: Floats) -> None:
-    """Refuse what a softmax or sigmoid has already been applied to."""
+    """Refuse scores that a softmax or sigmoid has already been applied to."""
     if scores.min() < 0 or scores.max() > 1:
         return
     if scores.shape[1] > 1 and np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() > ONE_SUM:
@@ -149,7 +149,7 @@ def _all_rows(
 
 
 def _call(network: Any, inputs: Mapping[str, Any]) -> Any:
-    """By name; a single input whose name the network does not know is simply its input."""
+    """Call the network with inputs by name; a single input of an unknown name is passed by position."""
     names = inspect.signature(getattr(network, "forward", network)).parameters
     any_name = any(p.kind is p.VAR_KEYWORD for p in names.values())
     unknown = [name for name in inputs if name not in names and not any_name]
@@ -164,7 +164,7 @@ def _call(network: Any, inputs: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def evaluating(network: Any) -> Iterator[None]:
-    """Evaluation mode; afterwards every module has its own mode again."""
+    """Evaluation mode inside this block; afterwards every module has its own mode again."""
     modules = list(network.modules()) if hasattr(network, "modules") else []
     modes = [module.training for module in modules]
     try:
@@ -248,13 +248,13 @@ def _to(inputs: Any, device: Any) -> Any:
 
 
 def _device(network: Any, device: Any) -> Any:
-    """Where the network is, unless told."""
+    """The device given, else the one of the network."""
     parameters = network.parameters() if hasattr(network, "parameters") else iter(())
     return torch.device(device) if device is not None else next(parameters, torch.zeros(())).device
 
 
 def _trainer_output(output: Any) -> tuple[Tensor, Tensor]:
-    """Of the named tuple (predictions, label_ids, metrics)."""
+    """Logits and labels of the named tuple (predictions, label_ids, metrics) of a Trainer."""
     scores, labels = getattr(output, "predictions", None), getattr(output, "label_ids", None)
     if isinstance(scores, tuple | list) and scores:
         scores = scores[0]

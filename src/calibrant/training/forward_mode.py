@@ -1,4 +1,4 @@
-"""Looking at a batch again: a network's slope along a direction of its weights, and its graph, without repeating it.
+"""Slopes of a network along a direction of its weights, and its graph, from the recorded outputs of a batch.
 
 Convolutions and linear layers take nearly all of a network's time. What they gave the first time is kept, and given
 back when the same batch is looked at with the same weights.
@@ -38,7 +38,7 @@ class OutputRecorder(TorchFunctionMode):
 
 
 class OutputReplay(TorchFunctionMode):
-    """Gives back what was recorded; gradients flow as if it had been computed."""
+    """Replay recorded outputs; gradients flow as if they had been computed."""
 
     def __init__(self, outputs: LayerOutputs) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class OutputReplay(TorchFunctionMode):
 
 
 class _SlopeReplay(OutputReplay):
-    """In forward mode: values as they were recorded, slopes by the rule of a product."""
+    """Replay in forward mode: values as they were recorded, slopes by the product rule."""
 
     def put(self, output: Tensor, func: Any, x: Any, weight: Any, bias: Any = None, *rest: Any) -> Any:
         x, weight, bias = (forward_ad.unpack_dual(t) if t is not None else (None, None) for t in (x, weight, bias))
@@ -94,7 +94,7 @@ def slope_along(
     v: Mapping[str, Tensor],
     outputs: LayerOutputs,
 ) -> Tensor:
-    """d/de call(weights + e v) at e = 0; `outputs` are what an `OutputRecorder` has of a call with them, or empty."""
+    """The derivative d/de call(weights + e v) at e = 0; `outputs` were recorded in a call with them, or are empty."""
     _load()
     with torch.no_grad(), forward_ad.dual_level(), _SlopeReplay(outputs):
         dual = {name: forward_ad.make_dual(weight, v[name]) for name, weight in weights.items()}
@@ -106,14 +106,14 @@ def slope_along(
 
 @cache
 def _load() -> None:
-    """Forward mode loads its rules at the first use, which warns of torch's own code."""
+    """Load the rules of forward mode, which warns of torch's own code at the first use."""
     with warnings.catch_warnings(), forward_ad.dual_level():
         warnings.simplefilter("ignore", DeprecationWarning)
         forward_ad.make_dual(torch.ones(1), torch.ones(1))
 
 
 def _next(outputs: Iterator[tuple[Tensor, int]], func: Any, args: Any, kwargs: Any) -> Tensor | None:
-    """What the layer gave, unless it was changed since, has another precision, or is called in an unusual way."""
+    """The recorded output of the layer; None where it was changed, has another precision, or is called unusually."""
     value, version = next(outputs, (None, 0)) if func in LINEAR else (None, 0)
     if value is None or kwargs or any(isinstance(arg, str) for arg in args):
         return None

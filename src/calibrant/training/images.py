@@ -21,7 +21,7 @@ def part_of_run(run: Run, part: str, *, data: str | None = None, root: str = "")
 
 
 def part_of_data(data: str, root: str, part: str) -> Part:
-    """A part that the data set itself has."""
+    """Load a part that the data set itself has."""
     dataset = datasets.make(data, root)
     if part not in dataset.parts:
         raise unknown_name(f"part of {data}", part, dataset.parts)
@@ -58,7 +58,7 @@ def load_splits(recipe: Recipe) -> Splits:
 
 
 def fitting(part: Part, shape: Shape, what: str) -> Part:
-    """The part, if a network of this shape can look at it."""
+    """The part, if its images fit a network of this shape; else an error."""
     _, height, width, channels = part.images.shape
     if (height, width, channels) != (shape.size, shape.size, shape.channels):
         raise InputError(

@@ -25,14 +25,14 @@ class LearnedLoss(nn.Module):
     def loss(
         self, logits: Tensor, labels: Tensor, features: Tensor, head: Mapping[str, Tensor], reduction: Reduction
     ) -> Tensor:
-        """Of a batch with logits (B, k) and features (B, d); `head` are the weights of the last layer, by name."""
+        """Loss of a batch with logits (B, k) and features (B, d); `head` are the last layer's weights, by name."""
         raise TypeError(f"{type(self).__name__} does not say its loss: define loss")
 
     def settle(self) -> None:
-        """Called after every move: back into the range that is allowed."""
+        """Clip the parameters to their allowed range; called after every move."""
 
     def values(self, features: Tensor) -> dict[str, Tensor]:
-        """What was learned, by name, for the log: one number each, or one per row of features."""
+        """Learned values by name, for the log: one number each, or one per row of features."""
         raise TypeError(f"{type(self).__name__} does not say what it has learned: define values")
 
 
@@ -66,12 +66,12 @@ class GammaNet(LearnedLoss):
         self.constant = None if fits else nn.Parameter(torch.full((), tau))
 
     def forward(self, features: Tensor) -> Tensor:
-        """gamma (B,) of features (B, d)."""
+        """The values gamma (B,) of features (B, d)."""
         free = self.free(features)
         return free - (free.detach() - self.cap).clamp_min(0)  # the gradient passes, so that gamma can come back
 
     def free(self, features: Tensor) -> Tensor:
-        """gamma without the cap."""
+        """The values gamma without the cap."""
         if features.dim() != 2 or features.shape[1] != len(self.A):
             raise InputError(
                 "GammaNet",
@@ -151,7 +151,7 @@ class Smoothing(LearnedLoss):
 
 
 def make_learned(recipe: Recipe, network: nn.Module) -> LearnedLoss:
-    """The regulariser that a recipe names, as it is before training."""
+    """The untrained regulariser that a recipe names."""
     m = recipe.meta
     head = layer(network, "head", "meta-regularisation")
     if m.learn == "l2":

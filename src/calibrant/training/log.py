@@ -50,7 +50,7 @@ def epoch_row(run: Run, state: TrainingState, parts: Parts, splits: Splits, fabr
 
 
 def measure_part(p: Predictions, part: str) -> dict[str, float | None]:
-    """What the log says of a part."""
+    """Measures of a part for the log."""
     values = {name: measure(name)(p) for name in ("ece", "nll", "auroc_correct")} | {
         "error": 1 - measure("accuracy")(p)
     }
@@ -63,7 +63,7 @@ def refined_nll(p: Predictions) -> float:
 
 
 def what_was_learned(learned: LearnedLoss | None, p: Predictions) -> dict[str, float]:
-    """What the log says of a regulariser: mean and spread over the rows, or the number."""
+    """Columns of the log for a regulariser: mean and spread over the rows, or the number."""
     if learned is None:
         return {}
     with torch.no_grad():
@@ -77,7 +77,7 @@ def what_was_learned(learned: LearnedLoss | None, p: Predictions) -> dict[str, f
 
 
 def warn_of_look_ahead(log: list[dict[str, Any]], step: str) -> None:
-    """Once in a training: after the first epoch whose steps ahead made the meta objective worse, on average."""
+    """Warn once in a training, after the first epoch whose steps ahead made the meta objective worse on average."""
     worse = [row for row in log if "meta_after" in row and _is_worse(row["meta_before"], row["meta_after"])]
     if worse != log[-1:]:
         return

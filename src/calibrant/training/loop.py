@@ -33,7 +33,7 @@ LOOK_EVERY = 20  # steps between looks at the loss on a GPU, where looking means
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
-    """What a bar on the screen needs: after every step, and with `row` after every epoch."""
+    """Progress for a bar on the screen: after every step, and with `row` after every epoch."""
 
     epoch: int
     epochs: int
@@ -201,7 +201,7 @@ def _train(
 def backward(
     fabric: Any, network: nn.Module, loss: losses.Loss, x: Tensor, labels: Tensor | Pairs, ids: Tensor, recipe: Recipe
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of one batch, in as many passes as the recipe says; the loss, and the logits."""
+    """Compute gradients of one batch, in as many passes as the recipe says; return the loss and the logits."""
     passes = recipe.optimizer.accumulate
     if passes == 1:
         logits = network(x)

@@ -1,4 +1,4 @@
-"""The two-level step: move the network's regulariser so that the network's next step helps held-out data.
+"""One step of meta-learning: move the regulariser so that the network's next step helps held-out data.
 
 One look-ahead step theta+ = theta - eta c grad L(theta, phi) makes the objective V(theta+) a function of what is
 learned, phi; c clips the gradient as the network's own is, and is held constant. The gradient in phi is -eta c d/dphi
@@ -27,7 +27,7 @@ CHOICES = {"lookahead": ("head", "full"), "lookahead_step": ("taken", "raw"), "b
 
 
 class MetaStepResult(NamedTuple):
-    """What a step gives: back-propagate `loss`, then move the network."""
+    """Result of a step: back-propagate `loss`, then move the network."""
 
     loss: Tensor  # of the training batch, with the regulariser as it is now
     logits: Tensor
@@ -147,7 +147,7 @@ class MetaStep:
         return slopes, (objective.detach(), before), output
 
     def _look(self, batch: "_Batch", *, count: bool) -> "_NetworkOutput":
-        """The network on the training batch; batch norm counts it, or not."""
+        """Run the network on the training batch; batch norm counts it, or not."""
         torch.manual_seed(batch.seed)
         with listening(self.head) as heard, self._autocast():
             logits = self._forward(batch.x) if count else self._call(dict(self.network.named_parameters()), batch.x)
@@ -162,7 +162,7 @@ class MetaStep:
     def _ahead(
         self, batch: "_Batch", output: "_NetworkOutput", weights: Weights, second_order: bool = False
     ) -> tuple[Weights, Tensor | float]:
-        """Where one step takes them, without momentum and weight decay; and the rate of that step, clipping counted."""
+        """The weights after one step without momentum and weight decay, and the rate of that step, clipping counted."""
         logits = output.logits
         if self.lookahead == "head":
             with self._autocast():
@@ -177,7 +177,7 @@ class MetaStep:
         return {name: w - rate * slope for (name, w), slope in zip(weights.items(), slopes, strict=True)}, rate
 
     def _held_out_objective(self, batch: "_Batch", ahead: Weights) -> "_Objectives":
-        """The objective on the meta batch at the weights ahead, and the same before."""
+        """The objective on the meta batch at the weights ahead, and at the weights before."""
         with self._autocast():
             torch.manual_seed(batch.seed + 1)  # dropout falls on the same units before and after
             with torch.no_grad(), listening(self.head) as heard:
@@ -190,13 +190,13 @@ class MetaStep:
         return self.objective(logits, batch.meta_labels), before
 
     def _call(self, weights: Weights, x: Tensor) -> Tensor:
-        """The network with other weights; batch norm counts into copies."""
+        """Run the network with other weights; batch norm counts into copies."""
         copies = {name: buffer.clone() for name, buffer in self.network.named_buffers()}
         logits: Tensor = functional_call(self.network, {**weights, **copies}, (x,))
         return logits
 
     def _of_head(self, weights: Weights) -> Weights:
-        """The weights of the last layer, by their names in it."""
+        """The weights of the last layer, by their names in that layer."""
         if self.lookahead == "head":
             return weights
         start = len(self._prefix)
@@ -219,12 +219,12 @@ class _Batch:
 
 
 class _NetworkOutput(NamedTuple):
-    """What the network says of the training batch."""
+    """Output of the network on the training batch."""
 
     logits: Tensor  # with the graph of the network
     features: Tensor  # (B, d), without
 
 
 def _slopes(value: Tensor, parameters: Iterable[Tensor], *, keep: bool = False) -> list[Tensor]:
-    """Gradients; 0 for a parameter that the value does not see."""
+    """Gradients; 0 for a parameter that the value does not depend on."""
     return list(torch.autograd.grad(value, list(parameters), retain_graph=keep, materialize_grads=True))

@@ -20,7 +20,7 @@ from calibrant.training.recipe import Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Everything that a state on disk must hold to continue."""
+    """The parts of a training that its state on disk must hold to continue."""
 
     network: Network
     wrapped: nn.Module  # the same network, as the devices call it
@@ -31,7 +31,7 @@ class Parts:
 
 
 def make_parts(recipe: Recipe, shape: Shape, images: int, fabric: Any) -> Parts:
-    """The parts of a training on so many images, as they are before its first step."""
+    """Build the parts of a training on so many images, before its first step."""
     torch.manual_seed(recipe.seed)
     network = build(recipe.model, shape)
     if recipe.weights:
@@ -50,7 +50,7 @@ def make_parts(recipe: Recipe, shape: Shape, images: int, fabric: Any) -> Parts:
 
 
 def _meta_step(recipe: Recipe, network: nn.Module, wrapped: nn.Module, fabric: Any) -> MetaStep:
-    """The step of a recipe with a table [meta]."""
+    """The meta step of a recipe with a table [meta]."""
     m, several = recipe.meta, fabric.world_size > 1
     learned = make_learned(recipe, network).to(fabric.device)
     return MetaStep(

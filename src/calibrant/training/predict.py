@@ -36,7 +36,7 @@ def predict(
     attack: Attack | None = None,
     seed: int = 0,
 ) -> Predictions:
-    """What the network says of every image, attacked if so asked, in the order of the part; it is left as it was."""
+    """Predict every image, attacked if asked, in the order of the part; the network is left as it was."""
     change, inputs = None, pixels
     if attack is not None:
         change = _attack(network, pixels, attack, seed)

@@ -20,7 +20,7 @@ Epoch = Annotated[int, Bounds(0, MOST_EPOCHS)]
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """Which images, and what is done to them on the way in."""
+    """Options of the data: which images, and their preparation."""
 
     name: str = "fashion_mini"  # `calibrant list datasets`
     root: str = ""  # where its files are
@@ -41,7 +41,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Optimizer:
-    """How weights move."""
+    """Options of the optimizer."""
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
     lr: Positive = 0.1
@@ -60,7 +60,7 @@ class Optimizer:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the learning rate falls."""
+    """Options of the learning rate."""
 
     name: Literal["constant", "step", "cosine"] = "step"
     milestones: tuple[Epoch, ...] = ()  # epochs at which a step schedule falls
@@ -73,7 +73,7 @@ class Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Meta:
-    """Whether a regulariser is learned on the part `meta` while the network trains, and how."""
+    """Options of a regulariser that is learned on the part `meta` while the network trains."""
 
     learn: Literal["", "gamma", "l2", "smoothing", "class_smoothing", "pair_smoothing"] = ""  # "" is nothing
     objective: str = "ce + 0.5*sece"  # on the meta batch, after the look-ahead
@@ -128,7 +128,7 @@ class Recipe:
             self._check_meta()
 
     def _check_meta(self) -> None:
-        """What a learned regulariser does not go together with."""
+        """Refuse options that a learned regulariser does not go together with."""
         learn = self.meta.learn
         loss = "focal" if learn == "gamma" else "ce" if learn.endswith("smoothing") else self.loss
         for key, value, expected in (
@@ -145,7 +145,7 @@ class Recipe:
 
     @property
     def reduced(self) -> bool:
-        """Made smaller than the paper's: its numbers are not the paper's."""
+        """Whether the recipe is smaller than the paper's: its numbers are not the paper's."""
         return self.scale != "paper"
 
     def to_dict(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Run:
 
     @property
     def weights(self) -> Path:
-        """The weights that count: of the last or of the best epoch, as the recipe says."""
+        """The weights of the last or of the best epoch, as the recipe says."""
         return self.last if self.recipe.select == "last" else self.best
 
     @cached_property
@@ -76,7 +76,7 @@ class Run:
         return read_table(self.folder / "log.parquet")
 
     def pixels(self, device: torch.device) -> Pixels:
-        """How images become what the network takes."""
+        """The conversion of images to the network's input."""
         return Pixels(self.mean, self.std, device, self.recipe.channels_last)
 
     def network(self, device: str | torch.device = "cpu") -> Network:
@@ -107,7 +107,7 @@ class Run:
         return learned.to(device).eval()
 
     def gammas(self, p: Predictions) -> "pl.DataFrame":
-        """What gamma-Net says of every row, beside what the network does: for figures; nothing else uses it."""
+        """The gamma of every row by gamma-Net, beside the network's output: for figures only."""
         import polars as pl
 
         learned = self.load_learned()
@@ -123,7 +123,7 @@ class Run:
         return pl.DataFrame({**ids, **columns, "gamma": gamma})
 
     def begin(self) -> None:
-        """An empty folder: what an earlier training left is removed, its state first, so that it cannot go on."""
+        """Empty the folder: files of an earlier training are removed, its state first, so that it cannot go on."""
         self.folder.mkdir(parents=True, exist_ok=True)
         tables = ("log.parquet", "val.npz", "test.npz", "gamma.parquet")
         for name in ("last.safetensors", "run.json", "best.safetensors", *tables):
@@ -132,7 +132,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether everything is written: `run.json` says so last of all."""
+        """Whether everything is written: `run.json` is the last file."""
         try:
             finished = json.loads(read_regular(self.folder / "run.json"))["finished"]
         except (OSError, ValueError, KeyError, TypeError):  # whatever it is, it will be written anew
@@ -140,7 +140,7 @@ class Run:
         return finished is True and (self.folder / "test.npz").exists()
 
     def write_log(self, rows: list[dict[str, Any]]) -> None:
-        """The whole log; the state holds it as well, so it can be written at any time."""
+        """Write the whole log; the state holds it as well, so it can be written at any time."""
         import polars as pl
 
         self.write_table("log", pl.DataFrame(rows, infer_schema_length=None))
@@ -149,7 +149,7 @@ class Run:
         write_whole(self.folder / f"{name}.parquet", lambda stream: table.write_parquet(stream))
 
     def write(self, **facts: Any) -> None:
-        """`run.json`, with whatever else is worth knowing."""
+        """Write `run.json` with these facts."""
         values = {
             "version": 1,
             "recipe": self.recipe.to_dict(),
@@ -169,7 +169,7 @@ class Run:
 
 
 def open_run(folder: str | Path) -> Run:
-    """The run in a folder that `calibrant train` has written.
+    """Open the run in a folder that `calibrant train` has written.
 
     One that was trained elsewhere and names code (`./mine.py`, `package.module:callable`, `hf:NAME`) is refused
     outside `with allow_code():`, which says that it is trusted; this is remembered until its run.json changes.
@@ -191,7 +191,7 @@ def open_run(folder: str | Path) -> Run:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a run.json must hold."""
+    """The required content of a run.json."""
 
     recipe: Recipe
     shape: Shape

@@ -13,7 +13,7 @@ from calibrant.training.run import Run
 
 @dataclass(kw_only=True)
 class TrainingState:
-    """How far a training is: what a killed run needs to continue as if nothing had happened."""
+    """The state of a training, with which a killed run continues as if nothing had happened."""
 
     epoch: int = 0
     step: int = 0
@@ -37,7 +37,7 @@ class TrainingState:
 
 
 def save(run: Run, state: TrainingState, parts: Parts) -> None:
-    """Everything, in one file. Random numbers need no saving: every step starts from its own."""
+    """Save the whole state in one file. Random numbers need no saving: every step starts from its own."""
     sums = {name: float(getattr(state, name)) for name in ("loss", "wrong", "meta_before", "meta_after")}
     facts = asdict(state) | sums | {"best": min(state.best, 1e300)}
     tensors = {
@@ -53,7 +53,7 @@ def save(run: Run, state: TrainingState, parts: Parts) -> None:
 
 
 def save_best(run: Run, state: TrainingState, parts: Parts) -> None:
-    """The weights of this epoch, and of what was learned with them, as those of the best one."""
+    """Save the weights of this epoch, and of the regulariser learned with them, as the best ones."""
     tensors = checkpoint.name_tensors("network", parts.network.state_dict())
     if parts.meta is not None:
         tensors |= checkpoint.name_tensors("learned", parts.meta.learned.state_dict())
@@ -61,7 +61,7 @@ def save_best(run: Run, state: TrainingState, parts: Parts) -> None:
 
 
 def resume(run: Run, parts: Parts) -> TrainingState:
-    """The state in the folder, put back into network, optimizer, loss and regulariser."""
+    """Load the state in the folder into network, optimizer, loss and regulariser."""
     tensors, facts = checkpoint.load(run.last)
     _same_recipe(run, facts.pop("recipe"))
     checkpoint.put(parts.network, checkpoint.under("network", tensors), str(run.last))

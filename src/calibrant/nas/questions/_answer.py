@@ -47,7 +47,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Claim:
-    """A published statement, and whether these networks bear it out."""
+    """A published statement, and whether these networks agree with it."""
 
     says: str
     verdict: Verdict
@@ -67,7 +67,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Population:
-    """How many networks a question was asked of."""
+    """The number of networks that a question was asked of."""
 
     space: str
     data: str
@@ -78,7 +78,7 @@ class Population:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a table says to a question. It may say that the data do not tell."""
+    """The answer of a table to a question. It may say that the data do not tell."""
 
     question: str
     sentence: str
@@ -91,13 +91,13 @@ class Answer:
 
     @property
     def verdict(self) -> Verdict:
-        """Agrees with the published answer only if every main claim holds."""
+        """The joint verdict: agrees with the published answer only if every main claim holds."""
         verdicts = {claim.verdict for claim in self.claims if claim.main}
         return "differs" if "differs" in verdicts else "agrees" if verdicts == {"agrees"} else "inconclusive"
 
 
 def format_value(n: Number) -> str:
-    """The value and its interval, as a reader wants them.
+    """Format the value and its interval.
 
     >>> format_value(Number(name="tau", where="cifar10", networks=50, value=0.4, low=0.31, high=0.5))
     '0.40 (0.31 to 0.50)'

@@ -110,7 +110,7 @@ class Question:
 
 
 def _sentence(claims: list[Claim]) -> str:
-    """What the main claims come to."""
+    """A sentence that summarises the main claims."""
     words = {
         "agrees": "As published: {}.",
         "differs": "Not as published: here it is not so that {}.",

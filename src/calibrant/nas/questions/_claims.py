@@ -1,4 +1,4 @@
-"""From estimates to numbers, and from numbers to a verdict on a claim."""
+"""Numbers from estimates, and verdicts on claims from numbers."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def number(
 def check_claim(
     says: str, numbers: list[Number], *, below: float = np.inf, above: float = -np.inf, main: bool = True
 ) -> Claim:
-    """Whether numbers lie between two bounds: the claim agrees if all intervals do, differs if one lies outside."""
+    """Check a claim that numbers lie between two bounds: agrees if all intervals do, differs if one lies outside."""
     decided = [n for n in numbers if n.low is not None and n.high is not None]
     outside = [n for n in decided if (n.low or 0.0) > below or (n.high or 0.0) < above]
     inside = [n for n in decided if (n.high or 0.0) < below and (n.low or 0.0) > above]

@@ -6,7 +6,7 @@ ECE = "pre_ECE_15"
 
 
 def short(column: str) -> str:
-    """Without the state and the usual number of bins.
+    """The name of a column without the state and the usual number of bins.
 
     >>> short("pre_cwCE_em_15"), short("post_ECE_100"), short("corrupt_frost")
     ('cwCE_em', 'ECE_100', 'frost')

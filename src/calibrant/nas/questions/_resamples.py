@@ -63,7 +63,7 @@ class NetworkResamples:
         return self.statistic(np.median, a)
 
     def statistic(self, of: Statistic, *names: str) -> Estimate:
-        """Any function of columns."""
+        """The estimate of any function of columns."""
         columns = [self.columns[name] for name in names]
 
         def draws() -> Array:
@@ -73,7 +73,7 @@ class NetworkResamples:
         return self._estimate(of, columns, draws)
 
     def value_of_tau(self, a: str, b: str) -> Estimate:
-        """The same without resamples: where networks are no independent draws."""
+        """Kendall's tau-b without resamples: where networks are no independent draws."""
         return Estimate(kendall(self.columns[a], self.columns[b]), np.empty(0))
 
     def value_of_median(self, a: str) -> Estimate:

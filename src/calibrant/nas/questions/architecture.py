@@ -80,7 +80,7 @@ class Architecture(Question):
         return claims, [x for _, _, x in sizes] + kernel + shares + numbers, pictures
 
     def _best(self, shares: list[Number]) -> Claim:
-        """The 20 best of a sample are not the 20 best of the space: of 200 networks they are a tenth, not the top."""
+        """The claim about the 20 best networks of the space; the 20 best of a sample of 200 are not the same."""
         says = f"the {self.top} best topologies have skip_connect on edge 0→3 and a convolution on edge 0→1"
         whole = [x for x in shares if x.networks >= WHOLE]
         if shares and not whole:

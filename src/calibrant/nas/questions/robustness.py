@@ -84,7 +84,7 @@ class Robustness(Question):
 
 
 def _sizes(n: int) -> list[int]:
-    """N = 1000, 2000, ... and all; a fifteenth of all, and so on, where there are fewer than 3000."""
+    """Numbers N of most accurate networks: 1000, 2000, ... and all; of fewer than 3000, fifteenths of all."""
     step = FIRST if n >= 3 * FIRST else max(FEW, -(-n // STEPS))
     return [*list(range(step, n, step))[: STEPS - 1], n]
 

@@ -17,7 +17,7 @@ Objective = Callable[[str], float]  # of an architecture; the higher the better
 
 @dataclass(frozen=True)
 class Trial:
-    """An architecture that was tried, and what it was worth."""
+    """An architecture that was tried, and its value."""
 
     arch: str
     value: float
@@ -45,7 +45,7 @@ class Search:
         check_options(self)
 
     def __call__(self, landscape: Landscape, objective: Objective, *, budget: int, seed: int = 0) -> list[Trial]:
-        """What was tried, in order: `budget` different architectures, or all of a smaller space."""
+        """Run the search and return its trials: `budget` different architectures, or all of a smaller space."""
         if budget < 1:
             raise InputError("budget", expected="at least 1", got=str(budget), fix="allow more networks")
         rng = np.random.default_rng(seed)
@@ -61,12 +61,12 @@ class Search:
         return [Trial(arch, value) for arch, value in tried.values.items()]
 
     def walk(self, landscape: Landscape, tried: "TrialHistory", rng: np.random.Generator) -> Iterator[None]:
-        """Endless: before each `yield` at most one architecture is tried."""
+        """The endless search; at most one architecture is tried before each `yield`."""
         raise TypeError(f"{type(self).__name__} does not say what it tries next: define walk")
 
 
 class TrialHistory:
-    """What has been tried; an architecture is measured once."""
+    """The trials of a search; an architecture is measured once."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective, self.values = objective, dict[str, float]()

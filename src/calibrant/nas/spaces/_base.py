@@ -16,7 +16,7 @@ DATA = {"cifar10": (10, 32), "cifar100": (100, 32), "imagenet16_120": (120, 16)}
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution: what parameters and multiply-adds are counted from."""
+    """A convolution, from which parameters and multiply-adds are counted."""
 
     kernel: int
     inside: int
@@ -30,7 +30,7 @@ class Layer:
 
     @property
     def flops(self) -> int:
-        """Multiply-adds; the benchmark counts none for norms and pools."""
+        """The number of multiply-adds; the benchmark counts none for norms and pools."""
         return self.kernel**2 * self.inside * self.outside * self.size**2
 
 
@@ -71,7 +71,7 @@ class Space:
         raise TypeError(f"{type(self).__name__} does not say how it is built: define model")
 
     def key(self, arch: str) -> str:
-        """Equal for architectures that compute the same functions."""
+        """A key that is equal for architectures that compute the same functions."""
         return self.find(arch)
 
     def is_constant(self, arch: str) -> bool:
@@ -115,7 +115,7 @@ class Space:
         return first + [rest[i] for i in order]
 
     def params(self, arch: str, *, classes: int = 10, channels: int = 3) -> int:
-        """Trained numbers."""
+        """The number of trained parameters."""
         layers, width = self.layers(self.find(arch), channels, 32)
         return sum(layer.params for layer in layers) + 2 * width + (width + 1) * classes
 

@@ -41,7 +41,7 @@ class Topology(Space):
         return [write_cell([*now[:edge], name, *now[edge + 1 :]]) for edge, name in places]
 
     def key(self, arch: str) -> str:
-        """Equal for cells that the benchmark counts as isomorphic: 6466 different keys.
+        """A key that is equal for cells that the benchmark counts as isomorphic: 6466 different keys.
 
         >>> cell = "|skip_connect~0|+|none~0|none~1|+|{}~0|{}~1|none~2|"
         >>> one, other = cell.format("nor_conv_1x1", "avg_pool_3x3"), cell.format("avg_pool_3x3", "nor_conv_1x1")

@@ -31,7 +31,7 @@ def trial_scores(m: Map) -> tuple[Floats, Predictions]:
 
 
 def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, format_name: str) -> None:
-    """An error unless an export decides as the decision does, wherever rounding cannot matter."""
+    """Raise an error unless an export decides as the decision does, wherever rounding cannot matter."""
     expected, got = d(p), np.asarray(decisions)
     steady = np.ones(p.n, dtype=bool)
     for by in (-MARGIN, MARGIN):
@@ -47,7 +47,7 @@ def compare_decisions(d: Decision, p: Predictions, decisions: npt.ArrayLike, for
 
 
 def _decide_nearby(d: Decision, p: Predictions, by: float) -> Ints:
-    """Decisions by slightly other thresholds, or costs of the first choice."""
+    """Decisions by slightly moved thresholds, or by slightly changed costs of the first choice."""
     policy = d.policy
     if policy.matrix is not None:
         shift = by * np.abs(policy.matrix).max() * np.arange(policy.matrix.shape[1])

@@ -128,7 +128,7 @@ def _model(graph: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Joint:
-    """Where the map is joined to a classifier."""
+    """How a map is joined to a classifier: names of the outputs, and what the scores are."""
 
     old: str  # name of its output
     new: str  # name of the calibrated one
@@ -138,7 +138,7 @@ class _Joint:
 
 
 def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tuple[Any, _Joint]:
-    """The classifier with the map behind it."""
+    """Join the map to the end of the classifier."""
     helper, types = require_module("onnx.helper", ONNX_INSTALL), require_module("onnx", ONNX_INSTALL).TensorProto
     model = _load(file)
     output = _expose_zipped(model, output)
@@ -286,7 +286,7 @@ def _type_words(output: Any) -> str:
 
 
 def _describe(model: Any, m: Map) -> None:
-    """Say in the model which map it carries."""
+    """Write into the model's metadata which map it carries."""
     whole = m.to_dict()
     facts = {
         key: whole[key] for key in ("calibrant_map", "calibrator", "k", "task", "parameters", "keeps_argmax", "fit")
@@ -315,12 +315,12 @@ def _run(model: Any, inputs: dict[str, Any], *outputs: str) -> Any:
 
 
 def _try_output(model: Any, name: str) -> Any:
-    """What an output of the classifier gives on random input."""
+    """Values of an output of the classifier on random input."""
     return np.asarray(_try_outputs(model, [name])[0], dtype=np.float64)
 
 
 def _try_classifier(m: Map, model: Any, joint: _Joint) -> float:
-    """The whole classifier on random input: its new output must be the map of its old one."""
+    """Run the whole classifier on random input: its new output must be the map of its old one."""
     old, new = (np.asarray(values, dtype=np.float64) for values in _try_outputs(model, [joint.old, joint.new]))
     if old.shape != new.shape:
         raise InputError(
@@ -366,7 +366,7 @@ def _random_input(node: Any, size: int, rng: np.random.Generator) -> Any:
 
 
 def _probs(m: Map, out: Any) -> Any:
-    """What the output of a graph says, (n, k), or (n, 1) of one score."""
+    """Probabilities from the output of a graph, (n, k), or (n, 1) of one score."""
     logs = np.asarray(out, dtype=np.float64)
     if has_one_score(m):
         return 1 / (1 + np.exp(-logs.reshape(-1, 1)))

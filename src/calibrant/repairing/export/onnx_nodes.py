@@ -15,7 +15,7 @@ from calibrant.deciding.decision import Decision
 
 @dataclass
 class Nodes:
-    """Nodes and constants as they are made; every result is a name."""
+    """Builder of nodes and constants of a graph; every result is a name."""
 
     prefix: str
     nodes: list[Any] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Nodes:
         return name
 
     def __call__(self, op: str, *inputs: Any, result: str | None = None, **attributes: Any) -> str:
-        """One node; inputs that are numbers or arrays become constants."""
+        """Add one node; inputs that are numbers or arrays become constants."""
         name = result or f"{self.prefix}n{len(self.nodes)}"
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         self.nodes.append(
@@ -42,7 +42,7 @@ class Nodes:
 
 @dataclass
 class StepOutput:
-    """What one step hands to the next: logits or probabilities, and the prediction where a step has settled it."""
+    """Output of one step: logits or probabilities, and the prediction where a step has fixed it."""
 
     nodes: Nodes
     values: str  # (n, k)
@@ -72,7 +72,7 @@ class StepOutput:
 def nodes_of(
     m: Map, prefix: str, scores: str, result: str, *, are_probs: bool = False, rank: int = 2, both: bool = False
 ) -> Nodes:
-    """The graph of a map, from scores to calibrated scores of the same type and shape.
+    """Build the graph of a map, from scores to calibrated scores of the same type and shape.
 
     Logits give log-probabilities (of one score: log-odds), probabilities give probabilities. Scores of `rank` 4 are
     images (n, k, height, width). `both` says that a map of one score gets a column for each of the two classes.
@@ -108,7 +108,7 @@ def nodes_of(
 
 
 def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes:
-    """The graph of a decision: scores as its map takes them, calibrated probabilities and decisions."""
+    """Build the graph of a decision: scores as its map takes them, calibrated probabilities and decisions."""
     m, nodes, types = d.map, Nodes("calibrant_"), require_module("onnx", ONNX_INSTALL).TensorProto
     z, are_probs, second, exists = nodes("Cast", scores, to=types.DOUBLE), m.score_type == "probs", None, None
     if has_one_score(m):
@@ -227,7 +227,7 @@ def _rescore(s: StepOutput, step: Curves | Sigmoid, scores: str, k: int) -> Step
 
 
 def _total(nodes: Nodes, values: str) -> tuple[str, str]:
-    """The sum of a row, or 1 where it is 0, and where it is more than 0."""
+    """The sum of a row (1 where it is 0), and a mask of the rows where it is above 0."""
     total = nodes("ReduceSum", values, nodes.whole(1), keepdims=1)
     some = nodes("Greater", total, 0.0)
     return nodes("Where", some, total, 1.0), some
@@ -249,7 +249,7 @@ def _value(nodes: Nodes, step: Curves | Sigmoid, scores: str, columns: int) -> s
 
 
 def _curve(nodes: Nodes, step: Curves, scores: str, columns: int) -> str:
-    """The knot below a score is found by halving; what belongs to the knot is looked up."""
+    """Evaluate a curve: the knot below a score is found by halving, and its values are looked up."""
     knots, line = Knots.of(step), step.form == "line"
     curves, width = knots.x.shape
     halves = width.bit_length()

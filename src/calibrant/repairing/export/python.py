@@ -48,7 +48,7 @@ def to_python(m: Map, path: str | Path) -> ExportedFile:
 
 
 def _try_rows(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
-    """Rows, and what the file says of each."""
+    """Trial rows, and the output of the file for each."""
     p = to_input(m, logits)
     if has_one_score(m):
         p = p.with_values(p.probs, "probs")
@@ -151,7 +151,7 @@ WIDTH = 110  # of a line of numbers
 
 
 class PythonLines:
-    """The lines of `calibrate`, step by step; which functions and constants they need."""
+    """The lines of `calibrate`, step by step, with the functions and constants they need."""
 
     def __init__(self, m: Map) -> None:
         self.k, self.options = m.k, m.task == "choice"
@@ -263,7 +263,7 @@ class PythonLines:
 
 
 def _literal(value: Any, indent: int = 0) -> str:
-    """Numbers and lists of numbers, a list on one line where it fits."""
+    """Format numbers and lists of numbers as Python, a list on one line where it fits."""
     text = repr(value)
     if not isinstance(value, list) or len(text) + indent <= WIDTH:
         return text

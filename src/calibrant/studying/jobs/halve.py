@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """`seed` draws the halves, class by class. Of a run, the half is a run again, so that rescorers can take it."""
+    """Split predictions into halves, drawn by `seed` class by class; half a run is a run again, for rescorers."""
     source, seed = needs[0], options["seed"]
     whole = Predictions.load(source / "test.npz", allow_few_rows=True)
     fit, judge = half_rows(whole.labels, seed)

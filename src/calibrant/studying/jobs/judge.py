@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """A row for each rescorer, calibrator, set and measure; a calibrator that cannot be fitted says why."""
+    """Measure every rescorer, calibrator and set, one row per measure; a calibrator that cannot be fitted says why."""
     trained, *others = needs
     shifts = dict(zip(options["shifts"], others, strict=False))
     rescored = dict(zip(options["rescorers"], others[len(shifts) :], strict=True))

@@ -10,7 +10,7 @@ VERSION = 1
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """`part` is train, val or test; the file has its name."""
+    """Predict the images of `part` (train, val or test) into a file of that name."""
     from calibrant.training.predict import predict_run
 
     p = predict_run(needs[0], part=options["part"])

@@ -11,7 +11,7 @@ VERSION = 2
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """`rescorer` is the name of one with its options, for instance `clamping:gamma=0`.
+    """Rescore by `rescorer`, a name with its options, for instance `clamping:gamma=0`.
 
     The second of the needed folders, if there is one, has the predictions of the training images.
     """

@@ -10,7 +10,7 @@ VERSION = 1
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """`set` is the name of a data set, or `corrupt NAME:severity=3`."""
+    """Predict the images of `set`: the name of a data set, or `corrupt NAME:severity=3`."""
     from calibrant.training.predict import predict_run
 
     kind, _, corruption = options["set"].partition(" ")

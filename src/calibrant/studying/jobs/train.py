@@ -10,7 +10,7 @@ VERSION = 1
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-    """A row for every epoch of the log."""
+    """Train, and return a row for every epoch of the log."""
     from calibrant.training.loop import train
     from calibrant.training.recipe import Recipe
 
