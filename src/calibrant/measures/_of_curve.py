@@ -22,6 +22,15 @@ class OfCurve(Measure):
         """The curve of scores and outcomes that the measure reads."""
         return p.curve
 
+    def scores(self, p: Predictions) -> tuple[Array, Outcomes]:
+        """Scores and outcomes of the curve, in the order of the rows."""
+        return p.score, p.outcome
+
+    @property
+    def score_name(self) -> str:
+        """What the scores of the curve are: "score" is the one that is judged. Streams share sums by this name."""
+        return "score"
+
     def __call__(self, p: Predictions) -> float:
         return self.on(self.curve(p))
 
@@ -47,8 +56,11 @@ class CurveMeasure(OfCurve):
         return p.top_label if self.scope == "top" else p.curve
 
     def scores(self, p: Predictions) -> tuple[Array, Outcomes]:
-        """Scores and outcomes of the curve, in the order of the rows."""
         return (p.confidence, p.correct) if self.scope == "top" else (p.score, p.outcome)
+
+    @property
+    def score_name(self) -> str:
+        return "top label" if self.scope == "top" else "score"
 
     def definition_for(self, p: Predictions) -> str:
         if self.scope == "top" or p.task != "binary":

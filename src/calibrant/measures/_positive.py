@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from calibrant.core.arrays import Array
 from calibrant.core.catalogue import spec_of
-from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.curve import Curve, Outcomes
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.positive import positive_curve
 from calibrant.core.predictions.row_data import Task
@@ -22,6 +23,13 @@ class PositiveMeasure(OfCurve):
     def check_shape(self, p: Predictions) -> None:
         check_predictions(p)
         self.curve(p)
+
+    def scores(self, p: Predictions) -> tuple[Array, Outcomes]:
+        return (p.score, p.outcome) if p.task == "binary" else (p.probs[:, 1], p.labels == 1)
+
+    @property
+    def score_name(self) -> str:
+        return "positive class"
 
     def curve(self, p: Predictions) -> Curve:
         return positive_curve(p, spec_of(self), instead="ask for auroc_correct")

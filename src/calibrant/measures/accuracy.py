@@ -23,6 +23,7 @@ class Accuracy(RowMeasure):
 
     title: ClassVar[str] = "Accuracy"
     unit: ClassVar[Unit] = "percent"
+    of_share: ClassVar[bool] = True
     meaning: ClassVar[str] = "How often the prediction is right."
     meaning_binary: ClassVar[str] = "How often the likelier of the two classes is the true one."
     reference: ClassVar[str] = "-"

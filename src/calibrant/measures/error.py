@@ -23,6 +23,7 @@ class Error(RowMeasure):
 
     title: ClassVar[str] = "Error rate"
     unit: ClassVar[Unit] = "percent"
+    of_share: ClassVar[bool] = True
     reference: ClassVar[str] = "-"
     covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 95 % of trials"
 

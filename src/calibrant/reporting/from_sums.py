@@ -19,7 +19,8 @@ from calibrant.reporting.report import Bin, FigureData, Model, Noise, Number, Re
 from calibrant.reporting.segments import summarise
 from calibrant.streaming.accumulator import Accumulator
 from calibrant.streaming.accumulators import Accumulators
-from calibrant.streaming.streamable import HISTOGRAM, state_name
+from calibrant.streaming.streamable import streamable
+from calibrant.streaming.sums import HISTOGRAM
 
 DRAWS = 2000  # of errors that chance makes
 BARS = 20  # of the diagram, where the sums have no ECE
@@ -110,7 +111,7 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
 
 def _error_bins(a: Accumulator) -> tuple[Array, Array]:
     """The bins of the ECE, or coarser ones of the histogram; and their edges."""
-    name = state_name(make("ece"), "ece")
+    name = streamable("ece").name
     if name in a.sums:
         return a.sums[name], equal_width_edges(a.sums[name].shape[1])
     coarse = a.sums["histogram"].reshape(-1, BARS, HISTOGRAM // BARS).sum(axis=2)

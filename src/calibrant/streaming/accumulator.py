@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import Bins
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_text
@@ -17,54 +16,23 @@ from calibrant.core.json import load_state, plain, whole
 from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.statistics.bootstrap import Interval, basic_interval, check_confidence
+from calibrant.core.statistics.bootstrap import check_confidence
 from calibrant.core.statistics.fewest_rows import too_few_rows, unseen_rate
-from calibrant.core.statistics.residual_noise import Sampling, Spread
+from calibrant.core.statistics.residual_noise import Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
 from calibrant.core.text.vocabulary import describe_task
-from calibrant.measures import (
-    BinOptions,
-    ClassMeasure,
-    CurveMeasure,
-    Measure,
-    PositiveMeasure,
-    RatioMeasure,
-    RowMeasure,
-    check_predictions,
-)
-from calibrant.measures.accuracy import Accuracy
-from calibrant.measures.error import Error
+from calibrant.measures import Measure, RowMeasure, check_predictions
 from calibrant.measuring.check import Check, check_worsening, judge, worsening_sign
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
-from calibrant.measuring.confidence_limits import DRAWS, ZERO_RATIO, normal_interval
+from calibrant.measuring.confidence_limits import ZERO_RATIO
 from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
-from calibrant.streaming.histogram_ranking import is_ranking, ranking_draws, ranking_value
+from calibrant.streaming.measure_sums import POSITIVE, RANKING, MeasureSums
 from calibrant.streaming.prometheus import exposition, measure_gauges
-from calibrant.streaming.state import (
-    RANKING,
-    State,
-    check_bins,
-    check_named,
-    check_ranking,
-    check_ratio,
-    check_rows,
-    check_same,
-    check_shapes,
-)
-from calibrant.streaming.streamable import (
-    HISTOGRAM,
-    POSITIVE,
-    TOP,
-    example,
-    raw_weights,
-    state_name,
-    streamable,
-    sums_shape,
-    usual,
-)
-from calibrant.streaming.sums import FINE, SUMS, class_sums, fine_scores, fine_sums, ratio_sums, row_sums, score_sums
+from calibrant.streaming.state import State, check_bins, check_named, check_same, check_shapes
+from calibrant.streaming.streamable import example, raw_weights, streamable, usual
+from calibrant.streaming.sums import FINE, HISTOGRAM, SUMS, fine_scores, score_sums
 
 if TYPE_CHECKING:
     import altair as alt
@@ -97,8 +65,8 @@ class Accumulator(TableResult):
             return
         check_predictions(p)
         self._check_task(p.task, p.k)
-        for m in self._measures.values():
-            m.check_shape(p)
+        for one in self._streams.values():
+            one.measure.check_shape(p)
         w = raw_weights(p)
         with one_blas_thread():  # the products are small: a second thread mostly waits
             for name, part in self._batch_sums(p, w):
@@ -139,20 +107,21 @@ class Accumulator(TableResult):
         There is no interval for fewer than ten rows, nor for rows in clusters: how far the rows of a cluster share
         their errors is not kept.
         """
-        m = self._measure_named(what)
+        stream = self._stream(what)
+        m = stream.measure
         if self.n == 0:
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-        definition, value, rounding = m.definition_for(example(self.task)), self.value(what), 0.0
-        if is_ranking(m):
-            rounding = ranking_value(m, self._sums_of(what)).error
+        definition, value, sums = m.definition_for(example(self.task)), self.value(what), self.sums[stream.name]
+        rounding = stream.rounding(sums)
+        if rounding is not None:
             definition += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
         low, high, how = None, None, None
         reason = "rows came in clusters" if self.clustered else self._too_few_rows()
         if reason is None and m.of_ratio and value <= 0:
             reason = ZERO_RATIO
         if reason is None and np.isfinite(value):
-            interval, how = self._interval(m, what, value, confidence, seed)
-            ends = np.clip((interval.low - rounding, interval.high + rounding), *m.bounds)
+            interval, how = stream.interval(sums, self, value, confidence=confidence, seed=seed)
+            ends = np.clip((interval.low - (rounding or 0.0), interval.high + (rounding or 0.0)), *m.bounds)
             low, high = float(min(ends[0], value)), float(max(ends[1], value))
             if self._outcomes_alike() or low == high:
                 low, high, how, reason = self._limits_of_alike_outcomes(m, value, (1 - confidence) / 2)
@@ -174,14 +143,8 @@ class Accumulator(TableResult):
 
     def value(self, what: str) -> float:
         """The value of a measure, without the cost of an interval."""
-        m, sums = self._measures[what], self._sums_of(what)
-        if isinstance(m, BinOptions):
-            return m.of(self._bins(sums))
-        if is_ranking(m):
-            return ranking_value(m, sums).value
-        if isinstance(m, RatioMeasure):
-            return m.divide(*sums[:2])
-        return float(sums[0] / self.total)
+        stream = self._streams[what]
+        return stream.value(self.sums[stream.name], self)
 
     @property
     def histogram(self) -> tuple[Array, Array]:
@@ -194,8 +157,11 @@ class Accumulator(TableResult):
         return f"Accumulator({self.n:,} rows{task})"
 
     def table(self) -> Table:
-        measures = self._measures if self.n else {}
-        rows = [(spec, number(self.value(spec)), m.definition_for(example(self.task))) for spec, m in measures.items()]
+        streams = self._streams if self.n else {}
+        rows = [
+            (spec, number(self.value(spec)), stream.measure.definition_for(example(self.task)))
+            for spec, stream in streams.items()
+        ]
         return repr(self), ("measure", "value", "what it is"), rows
 
     # -- limits, comparisons, figures -----------------------------------------------------------
@@ -231,7 +197,7 @@ class Accumulator(TableResult):
         return check_worsening(
             what,
             limit,
-            worsening_sign(self._measures[what], what),
+            worsening_sign(self._streams[what].measure, what),
             (c.difference, c.low, c.high),
             rows=self,
             definition=f"{c.definition}; worse than on {reference.n:,} reference rows by",
@@ -249,8 +215,8 @@ class Accumulator(TableResult):
             fix = "compare the predictions with their clusters"
             raise InputError("compare", expected="rows that are not in clusters", got="rows in clusters", fix=fix)
         few = self._too_few_rows() or other._too_few_rows()
-        tail, spreads = (1 - confidence) / 2, (self._spread(what, seed), other._spread(what, seed + OTHER))
-        m = self._measures[what]
+        tail, m = (1 - confidence) / 2, self._streams[what].measure
+        spreads = self._spread(what, seed), other._spread(what, seed + OTHER)
         if few:
             difference = UNKNOWN
         elif spreads[0] is not None and spreads[1] is not None:
@@ -332,13 +298,13 @@ class Accumulator(TableResult):
 
     def _set_measures(self, specs: Sequence[str]) -> None:
         self.specs = tuple(dict.fromkeys(specs))
-        self._measures = {spec: streamable(spec) for spec in self.specs}
+        self._streams = {spec: streamable(spec) for spec in self.specs}
 
-    def _measure_named(self, what: str) -> Measure:
-        if what not in self._measures:
+    def _stream(self, what: str) -> MeasureSums[Any]:
+        if what not in self._streams:
             expected, fix = f"one of {', '.join(self.specs)}", "list it at the start"
             raise InputError("measure", expected=expected, got=f"'{what}'", fix=fix)
-        return self._measures[what]
+        return self._streams[what]
 
     def _check_task(self, task: Task | None, k: int) -> None:
         if self.task is not None and task is not None and self.task != task:
@@ -353,49 +319,16 @@ class Accumulator(TableResult):
 
     def _batch_sums(self, p: Predictions, w: Array | None) -> Iterator[tuple[str, Array]]:
         """What a batch adds to each state. Measures with the same bins share one state."""
-        event = p.score, p.outcome.astype(np.float64)
-        yield "histogram", score_sums(*event, w, HISTOGRAM, "right")
-        for name, m in self._states().items():
-            scores, outcomes = event
-            if isinstance(m, CurveMeasure) and m.scope == "top":
-                scores, outcomes = p.confidence, p.correct.astype(np.float64)
-            elif isinstance(m, PositiveMeasure) and p.task != "binary":  # of two classes the second is the positive one
-                scores, outcomes = p.probs[:, 1], (p.labels == 1).astype(np.float64)
-            if isinstance(m, ClassMeasure):
-                yield name, class_sums(p, w, m)
-            elif isinstance(m, BinOptions):
-                yield name, score_sums(scores, outcomes, w, m.bins, m.closed)
-            elif is_ranking(m):
-                yield name, fine_sums(scores, outcomes, w)
-            elif isinstance(m, RowMeasure):
-                yield name, row_sums(m.rows(p).astype(np.float64), w)
-            elif isinstance(m, RatioMeasure):
-                yield name, ratio_sums(*m.terms(p), w)
+        yield "histogram", score_sums(p.score, p.outcome.astype(np.float64), w, HISTOGRAM, "right")
+        for name, stream in self._states().items():
+            yield name, stream.add_up(p, w)
 
-    def _states(self) -> dict[str, Measure]:
+    def _states(self) -> dict[str, MeasureSums[Any]]:
         """The states that the measures read, each with one of these measures."""
-        return {state_name(m, spec): m for spec, m in self._measures.items()}
-
-    def _sums_of(self, what: str) -> Array:
-        return self.sums[state_name(self._measures[what], what)]
+        return {stream.name: stream for stream in self._streams.values()}
 
     def _add(self, name: str, part: Array) -> None:
         self.sums[name] = self.sums[name] + part if name in self.sums else part
-
-    def _bins(self, sums: Array) -> Bins:
-        worth = 1.0 if self.counts else self.total / self.square
-        return Bins(sums[0], sums[1], sums[2], self.total, worth)
-
-    def _interval(self, m: Measure, what: str, value: float, confidence: float, seed: int) -> tuple[Interval, str]:
-        spread = self._spread(what, seed)
-        if spread is not None:
-            return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
-        if isinstance(m, RatioMeasure):
-            error, rows = self._ratio_error(m, what), int(self.total**2 / self.square)
-            return normal_interval(m, value, error, rows, (1 - confidence) / 2), "normal, robust standard error"
-        draws = self._draws(what, seed)
-        kind = "counts" if is_ranking(m) else "sums"
-        return basic_interval(value, draws, confidence, m.bounds), f"noise of the {kind}, {len(draws):,} draws"
 
     def _outcomes_alike(self) -> bool:
         count, _, outcomes = self.sums["histogram"][:3]
@@ -405,7 +338,7 @@ class Accumulator(TableResult):
         self, m: Measure, value: float, tail: float
     ) -> tuple[float | None, float | None, str | None, str | None]:
         """Ends, how they were computed, or why there are none: only of a share of rows are they known from sums."""
-        if not isinstance(m, Accuracy | Error) or value not in (0.0, 1.0):
+        if not (isinstance(m, RowMeasure) and m.of_share) or value not in (0.0, 1.0):
             return None, None, None, "no interval: sums of rows whose outcomes are all alike show no spread"
         rate = unseen_rate(self.total**2 / self.square, tail)
         return max(value - rate, 0.0), min(value + rate, 1.0), "Clopper and Pearson, for a share of 0 or 1", None
@@ -415,63 +348,24 @@ class Accumulator(TableResult):
         return too_few_rows(self.total**2 / self.square)
 
     def _spread(self, what: str, seed: int) -> Spread | None:
-        """The noise of a calibration error; None for other measures. Bins (and classes) count as independent."""
-        m, sums = self._measures[what], self._sums_of(what)
-        if not isinstance(m, BinOptions):
-            return None
-        gap = ((sums[1] - sums[2]) / self.total).ravel()
-        return m.spread_of(
-            self._bins(sums), Sampling(n=self.n, draws=DRAWS, seed=seed).independent(gap, self._bin_errors(sums))
-        )
+        stream = self._streams[what]
+        return stream.spread(self.sums[stream.name], self, seed)
 
     def _draws(self, what: str, seed: int) -> Array:
-        """Values under the sampling noise of the sums, with the variance that a bootstrap of the rows would give."""
-        m, sums, rng = self._measures[what], self._sums_of(what), np.random.default_rng(seed)
-        if is_ranking(m):
-            return ranking_draws(m, sums, rng, counts=not self.weighted)
-        if isinstance(m, BinOptions):
-            count, score, outcomes = sums[:3]
-            noise = self._bin_errors(sums).reshape(count.shape) * self.total
-            values = []
-            for _ in range(m.resamples):
-                noisy = np.clip(outcomes + noise * rng.standard_normal(noise.shape), 0, count)
-                values.append(m.of(self._bins(np.stack([count, score, noisy]))))
-            return np.array(values)
-        if isinstance(m, RatioMeasure):
-            return np.asarray(m.divide(*sums[:2]) + self._ratio_error(m, what) * rng.standard_normal(m.resamples))
-        mean = sums[0] / self.total
-        error = np.sqrt(max(sums[1] - 2 * mean * sums[2] + mean**2 * self.square, 0.0)) / self.total
-        return np.asarray(mean + error * rng.standard_normal(m.resamples))
-
-    def _ratio_error(self, m: RatioMeasure, what: str) -> float:
-        """The standard error of a ratio, by what numerators and denominators have in common."""
-        above, below, square, cross, square_below = self._sums_of(what)
-        ratio = m.divide(above, below)
-        return float(np.sqrt(max(square - 2 * ratio * cross + ratio**2 * square_below, 0.0)) / below)
-
-    def _bin_errors(self, sums: Array) -> Array:
-        """The standard error of the sum of residuals of each bin, over the total weight."""
-        _, score, outcomes, square, cross = (part.ravel() for part in sums)
-        gap = (score - outcomes) / self.total
-        return np.asarray(np.sqrt(np.maximum(square - 2 * gap * cross + gap**2 * self.square, 0.0)) / self.total)
+        stream = self._streams[what]
+        return stream.draws(self.sums[stream.name], self, seed)
 
     def _check_sums(self, state: State) -> None:
         """Refuse sums that no predictions have."""
-        measures = {"histogram": None, **self._states()}
-        check_shapes(state, {name: sums_shape(m, self.k) for name, m in measures.items()})
-        for name, sums in state.sums.items():
-            m = measures[name]
-            if m is None or isinstance(m, BinOptions):
-                check_bins(name, sums, state)
-            elif is_ranking(m):
-                check_ranking(name, sums, state)
-            elif isinstance(m, RatioMeasure):
-                check_ratio(name, sums, state)
-            else:
-                check_rows(name, sums, state, m.bounds)
-        if self.n:
-            same = {name: s for name, s in state.sums.items() if s.shape[0] == SUMS and s.ndim == 2 and TOP not in name}
-            check_same(same, state)
+        states = self._states()
+        check_shapes(state, {"histogram": (SUMS, HISTOGRAM)} | {name: s.shape(self.k) for name, s in states.items()})
+        if not self.n:
+            return
+        check_bins("histogram", state.sums["histogram"], state)
+        for name, stream in states.items():
+            stream.check(state.sums[name], state)
+        of_score = ["histogram", *(name for name, stream in states.items() if stream.of_score)]
+        check_same({name: state.sums[name] for name in of_score}, state)
 
 
 def plot_sums(accumulators: Mapping[str, Accumulator], figure: str) -> "alt.TopLevelMixin":

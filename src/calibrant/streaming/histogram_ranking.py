@@ -1,23 +1,15 @@
 """Measures of ranking from a fine histogram of scores, with bounds for the unknown order inside bins."""
 
 from dataclasses import dataclass
-from typing import TypeGuard
 
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curves.weighted import WeightedCurve
-from calibrant.measures import CurveMeasure, Measure, PositiveMeasure
+from calibrant.measures import OfCurve
 from calibrant.streaming.sums import fine_scores
 
 DRAWS = 200
-
-Ranking = CurveMeasure | PositiveMeasure
-
-
-def is_ranking(m: Measure | None) -> TypeGuard[Ranking]:
-    """Whether a measure is read from a fine histogram: it says so in `streams`, and it reads a curve."""
-    return m is not None and m.streamed_from == "ranking"
 
 
 @dataclass(frozen=True)
@@ -33,7 +25,7 @@ class RankingValue:
         return max(self.high - self.value, self.value - self.low)
 
 
-def ranking_value(m: Ranking, fine: Array) -> RankingValue:
+def ranking_value(m: OfCurve, fine: Array) -> RankingValue:
     """Compute a ranking from the weights of outcomes 1 and 0 per bin, (4, FINE).
 
     >>> from calibrant.measures import make
@@ -47,7 +39,7 @@ def ranking_value(m: Ranking, fine: Array) -> RankingValue:
     return RankingValue(m.on(_curve(ones, zeros, 0)), min(ends), max(ends))
 
 
-def ranking_draws(m: Ranking, fine: Array, rng: np.random.Generator, *, counts: bool) -> Array:
+def ranking_draws(m: OfCurve, fine: Array, rng: np.random.Generator, *, counts: bool) -> Array:
     """Values of the measure on resampled rows: the number of rows in each bin is drawn."""
     values = []
     for _ in range(DRAWS):

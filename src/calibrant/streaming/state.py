@@ -17,7 +17,6 @@ from calibrant.streaming.sums import FINE
 
 VERSION = 3
 FIX = "save it again"
-RANKING = "ranking"  # how names of fine histograms begin
 MOST_ROWS = 2**53  # beyond this a float64 does not count
 LARGEST_SUM = 1e100  # whose square is finite; sums of rows are far smaller
 SLACK = 1e-6  # of rounding, in sums over n rows
@@ -40,7 +39,7 @@ class State:
     sums: dict[str, Array]
 
     def to_json(self) -> str:
-        sums = {name: _sparse(part) if name.startswith(RANKING) else part.tolist() for name, part in self.sums.items()}
+        sums = {name: _sparse(part) if part.shape == (4, FINE) else part.tolist() for name, part in self.sums.items()}
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "sums"}
         return json.dumps({"calibrant_accumulator": VERSION, **named, "sums": sums}, allow_nan=False)
 
@@ -175,7 +174,7 @@ def _sparse(fine: Array) -> dict[str, Any]:
 
 
 def _read_sums(name: str, part: Any) -> Array:
-    if not name.startswith(RANKING):
+    if not isinstance(part, dict):
         return _numbers(name, part)
     bins, values = (
         np.array(read_typed(part, "bins", list), dtype=np.int64),

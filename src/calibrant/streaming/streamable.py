@@ -1,4 +1,6 @@
-"""Measures that can be read from sums, the names of those sums, and how large they are."""
+"""Measures of a stream: those that can be read from sums, and those of a stream for which none were named."""
+
+from typing import Any
 
 import numpy as np
 
@@ -6,19 +8,8 @@ from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.measures import (
-    CATALOGUE,
-    BinnedMeasure,
-    BinOptions,
-    ClassMeasure,
-    CurveMeasure,
-    Measure,
-    PositiveMeasure,
-    RatioMeasure,
-)
-from calibrant.streaming.histogram_ranking import is_ranking
-from calibrant.streaming.state import RANKING
-from calibrant.streaming.sums import FINE, SUMS
+from calibrant.measures import CATALOGUE
+from calibrant.streaming.measure_sums import MeasureSums, sums_of
 
 STREAMED = (
     "accuracy",
@@ -35,21 +26,19 @@ STREAMED = (
     "aurc",
 )
 OF_PREDICTIONS = ("auroc_correct", "aurc")  # of binary scores roc_auc is what people ask for
-TOP = "top label"
-POSITIVE = f"{RANKING}, positive class"
-HISTOGRAM = 100  # equal-width bins of the confidence histograms
 
 
-def streamable(spec: str) -> Measure:
-    m = CATALOGUE.make(spec)
-    if m.streamed_from == "no":
+def streamable(spec: str) -> MeasureSums[Any]:
+    """How a measure is streamed, or an InputError."""
+    sums = sums_of(CATALOGUE.make(spec), spec)
+    if sums is None:
         raise InputError(
             f"stream of {spec}",
             expected="a mean over rows or equal-width bins",
             got="a measure that needs all rows at once",
             fix=f"use for instance {', '.join((*STREAMED, 'roc_auc'))}, or measure without a stream",
         )
-    return m
+    return sums
 
 
 def usual(task: Task | None) -> tuple[str, ...]:
@@ -60,29 +49,6 @@ def usual(task: Task | None) -> tuple[str, ...]:
     """
     named = (*(spec for spec in STREAMED if spec not in OF_PREDICTIONS), "roc_auc") if task == "binary" else STREAMED
     return tuple(spec for spec in named if task is None or task in CATALOGUE.make(spec).tasks)
-
-
-def state_name(m: Measure, spec: str) -> str:
-    if isinstance(m, ClassMeasure):
-        return f"classes, {m.bins} bins, {m.closed}"
-    if isinstance(m, BinnedMeasure):
-        return f"{TOP if m.scope == 'top' else 'score'}, {m.bins} bins, {m.closed}"
-    if isinstance(m, PositiveMeasure):
-        return POSITIVE
-    if is_ranking(m):
-        return f"{RANKING}, {TOP}" if isinstance(m, CurveMeasure) and m.scope == "top" else RANKING
-    return spec
-
-
-def sums_shape(m: Measure | None, k: int) -> tuple[int, ...]:
-    """Of the sums of a measure; None is the histogram."""
-    if m is None:
-        return (SUMS, HISTOGRAM)
-    if isinstance(m, BinOptions):
-        return (SUMS, k, m.bins) if isinstance(m, ClassMeasure) else (SUMS, m.bins)
-    if is_ranking(m):
-        return (4, FINE)
-    return (5,) if isinstance(m, RatioMeasure) else (3,)
 
 
 def raw_weights(p: Predictions) -> Array | None:

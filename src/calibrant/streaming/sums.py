@@ -9,6 +9,7 @@ from calibrant.measures import ClassMeasure
 
 FINE = 4096  # bins of the histogram for measures of ranking
 MOST_LOG_ODDS = 16.0  # its bins have equal width in log-odds, from minus this to this
+HISTOGRAM = 100  # equal-width bins of the histogram of scores
 SUMS = 5  # weight, score, outcomes, squared residuals, residuals (the last two with squared weights)
 
 
