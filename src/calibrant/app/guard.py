@@ -80,7 +80,7 @@ class Access:
 
 
 class Owners:
-    """Which browser each upload and each open tab belongs to."""
+    """The browser that each upload and each open tab belongs to."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -19,7 +19,7 @@ HEADER_PUBLIC = HEADER.replace("Nothing leaves this machine.", "Files are delete
 
 
 def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
-    """All tabs in one Blocks."""
+    """Build the page: all tabs in one Blocks."""
     with gr.Blocks(title="calibrant", analytics_enabled=False) as blocks:
         gr.HTML(HEADER_PUBLIC if public else HEADER)
         with gr.Tabs():

@@ -31,7 +31,7 @@ OnReady = Callable[[str], None]  # called with the address
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How the app is served."""
+    """Settings of the server of the app."""
 
     run: Path | None = None  # a network of one's own to clamp
     host: str = "127.0.0.1"
@@ -48,8 +48,8 @@ def serve(settings: Settings, on_ready: OnReady) -> None:
     """Serve until interrupted."""
     import uvicorn
 
-    with _bind(settings) as listening, TemporaryDirectory(prefix="calibrant-app-") as folder:
-        port = listening.getsockname()[1]
+    with _bind(settings) as server_socket, TemporaryDirectory(prefix="calibrant-app-") as folder:
+        port = server_socket.getsockname()[1]
         access = _access(settings, port)
         app = create(settings, access, Path(folder))
         config = uvicorn.Config(
@@ -59,7 +59,7 @@ def serve(settings: Settings, on_ready: OnReady) -> None:
         host = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
         name = f"[{host}]" if ":" in host else host
         on_ready(f"http://{name}:{port}/" + (f"?token={access.token}" if access.token else ""))
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[server_socket])
 
 
 def create(settings: Settings, access: Access, folder: Path) -> Any:

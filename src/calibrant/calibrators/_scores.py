@@ -122,7 +122,7 @@ def pool_of(curve: Curve) -> Pool:
 
 
 def blocks(pool: Pool) -> tuple[Ints, Array]:
-    """Where each flat block of the isotonic fit begins (an index into the pool), and its value.
+    """The start of each flat block of the isotonic fit (an index into the pool), and its value.
 
     Values are quotients of whole numbers, so blocks of equal value are equal to the last bit, and become one.
     """

@@ -40,7 +40,7 @@ class BBQ(OfScores):
         return self.build_map(p, step, fit=free_fit(p, self.scope), binnings=len(counts))
 
     def _stair(self, pool: Pool, begins: list[Array]) -> tuple[Array, Array]:
-        """All binnings at once: their bins in one long row, each binning ending with the edge 1."""
+        """The bins of all binnings in one long row, each binning ending with the edge 1."""
         owner = np.repeat(np.arange(len(begins)), [len(b) for b in begins])
         edges = np.append(pool.halfway(np.concatenate(begins)), np.ones(len(begins)))
         owner = np.append(owner, np.arange(len(begins)))

@@ -92,7 +92,7 @@ class Inputs:
         return None if self.columns.group == "none" else self.columns.group
 
     def with_group_column(self, column: str) -> "Inputs":
-        """The same inputs with the groups in another column."""
+        """A copy of the inputs with the groups in another column."""
         return replace(self, columns=replace(self.columns, group=column))
 
 

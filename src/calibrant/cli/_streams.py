@@ -30,7 +30,7 @@ NO_GROUP = "(none)"  # the segment of rows that have none
 
 @dataclass(frozen=True)
 class StreamSettings(ReadSettings):
-    """What `--override` may change about a stream."""
+    """Settings of a stream that `--override` may change."""
 
     batch_rows: int = 100_000  # read at a time
     save_every: int | None = None  # rows: with --state, save after so many, not only at the end

@@ -35,7 +35,7 @@ def load_state(file: Path) -> States:
 
 @dataclass(frozen=True)
 class SumsOutput:
-    """How the measures of sums are printed."""
+    """Options of the output of measures of sums."""
 
     form: str
     confidence: float

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoardSettings:
-    """What `--override` may change."""
+    """Settings of a board that `--override` may change."""
 
     title: str | None = None
     bins: int = 15  # of the ECE and the diagrams

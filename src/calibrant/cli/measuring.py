@@ -142,7 +142,7 @@ def _measure_benchmark(
 
 @dataclass(frozen=True)
 class HosmerLemeshowSettings(ReadSettings):
-    """What `--override` may change about a test."""
+    """Settings of a test that `--override` may change."""
 
     groups: int = 10  # of Hosmer-Lemeshow
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportSettings(ReadSettings):
-    """What `--override` may change."""
+    """Settings of a report that `--override` may change."""
 
     title: str | None = None
     class_names: str | None = None  # a file with one name per line, or cat,dog,...

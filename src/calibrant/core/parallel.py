@@ -25,7 +25,7 @@ _busy = threading.local()  # set in threads that already are part of spread work
 
 
 def threads(n: int | None = None) -> int:
-    """How many threads calibrant uses; with a number, use so many from now on.
+    """The number of threads calibrant uses; with a number, use so many from now on.
 
     By default as many as the process may use cores: affinity and container limits count, and the environment variable
     CALIBRANT_THREADS sets it. Worker processes use one, unless told otherwise; work that is spread already uses one.
@@ -89,7 +89,7 @@ def run_pieces(work: Callable[[slice], None], parts: list[slice], elements: int)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Inside, matrix products start no threads of their own: ours are enough, and theirs wait for each other."""
+    """Keep matrix products inside this block to one thread: our own threads are enough."""
     limited: AbstractContextManager[Any] = _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
     return limited
 

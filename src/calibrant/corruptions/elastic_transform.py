@@ -38,7 +38,7 @@ class ElasticTransform(Corruption):
 
 
 def _affine(n: int, height: int, width: int, jitter: float, rng: np.random.Generator) -> tuple[Pixels, Pixels]:
-    """Where each pixel comes from, (n, h, w) each, when three corners of the inner square move by up to `jitter`."""
+    """The source of each pixel, (n, h, w) each, when three corners of the inner square move by up to `jitter`."""
     third = max(min(height, width) // 3, 1)
     centre = np.array([height // 2, width // 2])
     corners = centre + third * np.array([[1, 1], [1, -1], [-1, -1]])  # (3, 2): row, column

@@ -80,7 +80,7 @@ class Part:
 
 
 class _RowSubset:
-    """Some rows of other rows; nothing is copied before it is asked for."""
+    """A subset of rows of images; nothing is copied before it is asked for."""
 
     def __init__(self, images: ImageRows, rows: Ints) -> None:
         self.images: ImageRows = images

@@ -48,7 +48,7 @@ def files_of(root: Path, part: str, config: str = "") -> list[Path]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold images and labels; the names of the classes where the file knows them."""
+    """The columns of images and labels, and the names of the classes where the file knows them."""
 
     image: str
     label: str

@@ -65,7 +65,7 @@ def split(dataset: Dataset, how: str, seed: int) -> Splits:
 
 
 def split_sizes(sizes: Mapping[str, int], how: str) -> tuple[int, int, int]:
-    """How many images a split would have in train, val and test, by the sizes of the parts alone.
+    """The number of images of a split in train, val and test, by the sizes of the parts alone.
 
     >>> split_sizes({"train": 50_000, "test": 10_000}, "8:1:1"), split_sizes({"train": 9, "test": 10}, "half test")
     ((40000, 5000, 10000), (9, 5, 5))

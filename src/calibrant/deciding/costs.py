@@ -94,7 +94,7 @@ class CostRule:
         return np.asarray(np.where(p.correct if self.fn is None else p.outcome, right, wrong))
 
     def possible(self, chosen: Ints) -> Array:
-        """What choices can cost, by the true class (k, m); or if the row is negative or positive, or wrong or right."""
+        """Possible costs of choices by the true class (k, m), or of negative and positive, or wrong and right rows."""
         if self.matrix is not None:
             return np.asarray(self.matrix[:, chosen])
         over, zero = chosen == HAND_OVER, np.zeros(len(chosen))

@@ -95,7 +95,7 @@ class Decision:
 
     @classmethod
     def from_dict(cls, state: Any) -> "Decision":
-        """What `to_dict` gave, every field that matters checked; anything else is an InputError."""
+        """Read what `to_dict` wrote, every field that matters checked; anything else is an InputError."""
         if not _is_decision(state):
             raise InputError(
                 "decision", expected="JSON written by calibrant decide", got="something else", fix="decide again"

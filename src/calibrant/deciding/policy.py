@@ -55,7 +55,7 @@ class Policy:
 
     @classmethod
     def from_dict(cls, state: Any, k: int) -> "Policy":
-        """What `to_dict` gave, or a ValueError, KeyError or TypeError."""
+        """Read what `to_dict` wrote; a ValueError, KeyError or TypeError for anything else."""
         acts: Acts | None = next(
             (known for known in ("positive", "answer", "least_cost") if known == state["acts"]), None
         )

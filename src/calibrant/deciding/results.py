@@ -14,7 +14,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, state: Any) -> Self:
-        """From JSON, where undefined numbers are null; a ValueError, KeyError or TypeError for anything else."""
+        """Read the result from JSON, where undefined numbers are null; else ValueError, KeyError or TypeError."""
         unknown = [f.name for f in fields(cls) if f.type is float and dict(state).get(f.name, 0) is None]
         return replace(from_json(cls, {**state, **dict.fromkeys(unknown, 0.0)}), **dict.fromkeys(unknown, float("nan")))
 

@@ -25,15 +25,15 @@ class Figure:
         check_options(self)
 
     def for_page(self) -> Self:
-        """The same figure for a page that a reader can act on; most figures are the same there."""
+        """The figure for an interactive page; most figures are the same there."""
         return self
 
     def words(self, rows: list[Row]) -> str:
-        """What the figure shows, in one or two sentences: its caption's first line, and its alternative text."""
+        """A description of the figure in one or two sentences: its caption's first line, and its alternative text."""
         raise TypeError(f"{type(self).__name__} does not say what it shows: define words")
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
-        """The drawing, in the house's theme, readable at 80 mm."""
+        """Draw the rows, in the house's theme, readable at 80 mm."""
         raise TypeError(f"{type(self).__name__} does not say how it is drawn: define chart")
 
 

@@ -33,7 +33,7 @@ def box(values: Array) -> Row:
 
 
 def dots(values: Array) -> list[float]:
-    """What is drawn as dots: every value of a small group, those outside the whiskers of a large one."""
+    """The values drawn as dots: every value of a small group, those outside the whiskers of a large one."""
     if len(values) <= ALL_DRAWN:
         return [float(value) for value in values]
     b = box(values)

@@ -55,7 +55,7 @@ def choose_columns(figure: str, table: "pl.DataFrame", of: str | None, not_of: S
 
 
 def some(figure: str, rows: list[Row]) -> list[Row]:
-    """The rows, unless no value was left to draw."""
+    """Refuse to draw where no row is left; else return the rows."""
     if not rows:
         raise InputError(
             f"table of {figure}", expected="at least one number", got="missing values only", fix="check the cells"
@@ -64,7 +64,7 @@ def some(figure: str, rows: list[Row]) -> list[Row]:
 
 
 def numbers(series: "pl.Series") -> Array:
-    """Its values in float64; what is missing or infinite is NaN."""
+    """The values of a column in float64; what is missing or infinite is NaN."""
     import polars as pl
 
     values = series.cast(pl.Float64).to_numpy().astype(np.float64)
@@ -72,7 +72,7 @@ def numbers(series: "pl.Series") -> Array:
 
 
 def text(series: "pl.Series") -> list[str]:
-    """Its values as words, those of numbers without needless zeros."""
+    """The values of a column as words, numbers without needless zeros."""
     return [_word(value) for value in series.to_list()]
 
 

@@ -14,7 +14,7 @@ def grid() -> Array:
 
 
 def smooth(scores: Array, weights: list[Array], sigma: float) -> list[Array]:
-    """For each row of weights, sum of w_i K(t, c_i) at the grid, K a density in t."""
+    """Sums of w_i K(t, c_i) at the grid for each row of weights, K a density in t."""
     modes = int(np.ceil(MODES_PER_SIGMA / sigma)) + 1
     points = POINTS
     while points < modes:

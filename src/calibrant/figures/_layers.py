@@ -14,7 +14,7 @@ PER_LINE = 3  # panels side by side
 
 
 def chart_of(rows: Sequence[Row]) -> "alt.Chart":
-    """A chart of rows as they are, which it carries inside."""
+    """A chart that carries these rows inside."""
     import altair as alt
 
     if not rows:
@@ -26,7 +26,7 @@ def chart_of(rows: Sequence[Row]) -> "alt.Chart":
 
 
 def diagonal() -> Any:
-    """From corner to corner: where both axes, of the same scale, agree."""
+    """The diagonal, where both axes, of the same scale, agree."""
     import altair as alt
 
     ends: list[tuple[Any, Any]] = [(alt.XValue, 0), (alt.YValue, "height"), (alt.X2Value, "width"), (alt.Y2Value, 0)]
@@ -34,7 +34,7 @@ def diagonal() -> Any:
 
 
 def unit_x(field: str, title: str | None, **more: Any) -> "alt.X":
-    """A share from 0 to 100 % along x."""
+    """The x axis of a share from 0 to 100 %."""
     import altair as alt
 
     scale = alt.Scale(domain=[0, 1], nice=False)
@@ -59,7 +59,7 @@ LEAST_SHARE = 1e-5  # shares below, and above one minus this, stand at the end o
 
 
 def logit_fields(chart: Any, fields: Sequence[str]) -> Any:
-    """The same chart with the log-odds of shares beside them, named `..._logit`."""
+    """The chart with the log-odds of shares beside them, named `..._logit`."""
     for field in fields:
         share = f"clamp(datum.{field}, {LEAST_SHARE}, {1 - LEAST_SHARE})"
         chart = chart.transform_calculate(as_=f"{field}_logit", calculate=f"log({share} / (1 - {share}))")
@@ -81,7 +81,7 @@ def logit_axes(rows: Sequence[Row], fields: Sequence[str]) -> dict[str, Any]:
 
 
 def names_in(rows: Sequence[Row], field: str = "model") -> list[str]:
-    """The names in their first order."""
+    """The distinct names, in the order of their first occurrence."""
     return list(dict.fromkeys(row[field] for row in rows))
 
 
@@ -118,7 +118,7 @@ def falling_threshold(
 
 
 def side_by_side(panels: Sequence[Any], per_line: int = PER_LINE) -> Any:
-    """One panel as it is; several in lines."""
+    """Arrange panels: one as it is, several in lines."""
     import altair as alt
 
     if not panels:
@@ -131,5 +131,5 @@ def _nothing() -> InputError:
 
 
 def _columns(names: Sequence[str]) -> int:
-    """How many legend entries fit on a line: a letter takes about 6 pixels, a symbol 30."""
+    """The number of legend entries that fit on a line: a letter takes about 6 pixels, a symbol 30."""
     return max(1, WIDTH // (6 * max(map(len, names)) + 30))

@@ -49,7 +49,7 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
 
 
 def bin_rows(row: Row, scheme: Scheme, level: float, words: Vocabulary) -> Any:
-    """The rows of `data` again, from cells, for the bin count that the slider stands at."""
+    """Recompute the rows of `data` from cells in the browser, for the bin count of the slider."""
     lists: list[Any] = ["at", "count", "positives"] + (["start"] if scheme == "mass" else [])
     values = [{name: row[name] for name in lists}]
     chart = chart_of(values).transform_flatten(lists)
@@ -78,7 +78,7 @@ def bin_rows(row: Row, scheme: Scheme, level: float, words: Vocabulary) -> Any:
 
 
 def slider(rows: list[Row], bins: int) -> "alt.Parameter":
-    """From 5 to 500 bins; it starts at the figure's own count."""
+    """The slider from 5 to 500 bins; it starts at the figure's own count."""
     import altair as alt
 
     most = min(row["most"] for row in rows)
@@ -87,14 +87,14 @@ def slider(rows: list[Row], bins: int) -> "alt.Parameter":
 
 
 def _bin_of_equal_width(chart: Any) -> Any:
-    """Right-closed bins whose edges are m / bins: the product below can be one off, the two quotients decide."""
+    """The expression for right-closed bins of edges m / bins: the product can be one off, two quotients decide."""
     at, m = "datum.at", "datum.m"
     exact = f"{at} <= ({m} - 1) / bins ? {m} - 1 : {at} > {m} / bins ? {m} + 1 : {m}"
     return chart.transform_calculate(m=f"ceil({at} * bins)").transform_calculate(bin=f"max(1, {exact})")
 
 
 def _bin_of_equal_mass(chart: Any, n: int) -> Any:
-    """Chunks by position; the first n mod bins hold one row more."""
+    """The expression for bins of equal mass by position; the first n mod bins hold one row more."""
     size, more, start = f"floor({n} / bins)", f"({n} % bins)", "datum.start"
     longer = f"({more} * ({size} + 1))"
     late = f"{more} + floor(({start} - {longer}) / {size})"
@@ -133,7 +133,7 @@ def _chunk_ends(n: int, count: int) -> Ints:
 
 
 def _even_outcomes(curve: Curve) -> Array:
-    """Hits shared evenly among equal scores, as equal-mass bins share them."""
+    """Outcomes shared evenly among equal scores, as equal-mass bins share them."""
     positives, negatives = curve.groups
     size = positives + negatives
     return np.repeat(positives / size, size.astype(np.int64))

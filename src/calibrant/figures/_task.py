@@ -23,7 +23,7 @@ def task_of(models: Mapping[str, Predictions]) -> Task:
 
 
 def require_task(figure: str, models: Mapping[str, Predictions], allowed: Sequence[Task]) -> None:
-    """Refuse what a figure cannot show."""
+    """Refuse predictions of a task that the figure cannot show."""
     task = task_of(models)
     if task not in allowed:
         expected = " or ".join(map(describe_task, allowed))
@@ -31,17 +31,17 @@ def require_task(figure: str, models: Mapping[str, Predictions], allowed: Sequen
 
 
 def terms_for(rows: Sequence[Row]) -> Vocabulary:
-    """The words for rows that say their task."""
+    """The vocabulary for the task of these rows."""
     return vocabulary_of(rows[0]["task"])
 
 
 def count_of(weight: float) -> int | float:
-    """Rows, or their weight where they have shares."""
+    """The number of rows, or their weight where weights are shares."""
     return int(weight) if float(weight).is_integer() else float(weight)
 
 
 def positive_curves(figure: str, models: Mapping[str, Predictions]) -> dict[str, Curve]:
-    """P(positive) against being positive, of every model."""
+    """The curve of P(positive) against being positive, of every model."""
     return {
         name: positive_curve(p, f"{figure} of {name}", instead="draw correctness_roc") for name, p in models.items()
     }

@@ -123,7 +123,7 @@ def _panel(rows: list[Row], measure: str, names: list[str], splits: list[str], *
 
 
 def _parse(column: str) -> tuple[str, str]:
-    """`val_ece` is the measure ece on the split val; gamma_mean is gamma; other columns are nothing."""
+    """Parse a column name: `val_ece` is the measure ece on the split val; gamma_mean is gamma; others are ignored."""
     split, _, measure = column.partition("_")
     if split in SPLITS and measure:
         return measure, split

@@ -38,7 +38,7 @@ class ERL(ClosedLoss):
         return cross_entropy(logits, labels, reduction="none") - self.beta * entropy(logits)
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-        """With h minus the entropy: beta h - ln p, and p (1 - beta h + beta ln p) - onehot."""
+        """The closed form, with h minus the entropy: beta h - ln p, and p (1 - beta h + beta ln p) - onehot."""
         bits, true, dtype = to_bits(logits.log_softmax(1)), labels.unsqueeze(1), logits.dtype
         slope = share * self.beta * LN2  # by a bit
         probs, bit = bits.exp2(), bits.gather(1, true)

@@ -54,11 +54,11 @@ class Measure:
 
     @property
     def definition(self) -> str:
-        """What exactly the number is, in words, with the options that matter."""
+        """The definition of the number in words, with the options that matter."""
         return self.title
 
     def explain(self, task: str) -> str:
-        """What the number means, in plain words; the first line of the class where no meaning is given."""
+        """The meaning of the number in plain words; the first line of the class where none is given."""
         own = self.meaning_binary if task == "binary" else ""
         return own or self.meaning or (type(self).__doc__ or self.title).strip().partition("\n")[0]
 

@@ -145,7 +145,7 @@ def affordable(m: Measure, n: int) -> int:
 
 
 def sampling(p: Predictions, seed: int, *, paired: bool = False) -> Sampling:
-    """How the rows of p were drawn."""
+    """The sampling of the rows of p, for noise of residuals."""
     return Sampling(n=p.n, draws=DRAWS, seed=seed, weights=p.weights, clusters=p.clusters, paired=paired)
 
 

@@ -82,7 +82,7 @@ class Decomposition(TableResult, dict[str, Any]):
 
 
 def decompose(p: Predictions, *, bins: int = 15) -> Decomposition:
-    """All decompositions: of the proper losses, of the Brier score of the curve, and the terms of the ECE.
+    """Compute all decompositions: of the proper losses, of the Brier score of the curve, and the terms of the ECE.
 
     The curve is confidence against correctness, or P(positive) against positive of binary predictions.
     """

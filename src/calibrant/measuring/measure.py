@@ -62,7 +62,7 @@ class Measurement:
         return f"<table><caption>{escape(self.measure)}</caption>{cells}</table>"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: undefined numbers become None."""
+        """The measurement for JSON: undefined numbers become None."""
         fields: dict[str, Any] = plain(self)
         return fields
 

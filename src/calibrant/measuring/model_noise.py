@@ -103,7 +103,7 @@ class QuestionDraws:
 
     @cached_property
     def counts(self) -> Ints:
-        """How often each question occurs in each resample (resamples, n)."""
+        """Counts of each question in each resample (resamples, n)."""
         rng = np.random.default_rng((self.seed, 1))
         batches = [np.bincount(rng.integers(self.n, size=self.n), minlength=self.n) for _ in range(self.resamples)]
         return np.stack(batches).astype(np.int32)

@@ -75,7 +75,7 @@ def rank_models(noise: ModelNoise, sign: int, *, confidence: float = 0.95) -> Ra
 
 
 def _significant(cost: Array, straight: Array, kinked: Array, confidence: float) -> tuple[Bools, float]:
-    """Which j are worse than which i, and the last critical value."""
+    """A matrix of which j are significantly worse than which i, and the last critical value."""
     models = len(cost)
     worse = np.zeros((models, models), dtype=bool)
     if models < 2:
@@ -103,7 +103,7 @@ def _significant(cost: Array, straight: Array, kinked: Array, confidence: float)
 
 
 def _in_every_draw(costs: Array) -> Bools:
-    """[i, j]: whether j costs more than i in every draw."""
+    """A matrix [i, j]: whether j costs more than i in every draw."""
     return np.stack([(costs - costs[:, [i]]).min(axis=0) > 0 for i in range(costs.shape[1])])
 
 

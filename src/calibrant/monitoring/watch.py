@@ -167,7 +167,7 @@ class Watch:
         return html_table(str(self), head, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: whether there is an alarm, the alarms, and the evidence of every segment."""
+        """The state for JSON: whether there is an alarm, the alarms, and the evidence of every segment."""
         state = {
             "alarm": bool(self.alarms),
             "sentence": str(self),

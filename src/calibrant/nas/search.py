@@ -152,7 +152,7 @@ def _sampler(archs: tuple[str, ...]) -> Callable[[np.random.Generator], str]:
 
 
 def _neighbours(archs: tuple[str, ...]) -> Callable[[str], Sequence[str]]:
-    """Those of the table that differ in the fewest places; an architecture's places are its parts between marks."""
+    """Architectures of the table that differ in the fewest places; places are the parts between marks."""
     codes: dict[str, int] = {}
     parts = [arch.replace("+", "").replace("|", ":").strip(":").split(":") for arch in archs]
     places = np.array([[codes.setdefault(part, len(codes)) for part in row if part] for row in parts], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""From a figure to a file: compute the rows, draw them, save by suffix. Pages carry everything they need inside."""
+"""Draw a figure into a file: compute the rows, draw them, save by suffix. Pages carry everything they need inside."""
 
 import html
 import re

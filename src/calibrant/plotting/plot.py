@@ -43,7 +43,7 @@ class Plot:
         return self.words
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """For notebooks: a picture that asks no network for anything, and its sentence."""
+        """The figure for notebooks: a picture that needs no network, and its sentence."""
         svg = picture(spec(self.figure, self.rows, theme=self.theme))
         figure = f"<figure>{svg}<figcaption>{html.escape(self.words)}</figcaption></figure>"
         return {"text/html": figure, "image/svg+xml": svg, "text/plain": self.words}

@@ -188,7 +188,7 @@ class Ruling:
 
     @property
     def rival_words(self) -> str:
-        """Which other candidate is not significantly different, and how many rows would tell."""
+        """A sentence on the candidate that is not significantly different, and how many rows would tell."""
         if self.rival is None:
             return ""
         pair = " and ".join("no calibration" if c == UNCALIBRATED else c for c in (self.chosen, self.rival.calibrator))
@@ -199,7 +199,7 @@ class Ruling:
 
     @property
     def absent_words(self) -> str:
-        """Which classes have no row, so that nothing is known about them."""
+        """A sentence on the classes without a row, of which nothing is known."""
         if not self.absent:
             return ""
         verb = "has" if len(self.absent) == 1 else "have"

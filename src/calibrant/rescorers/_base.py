@@ -104,7 +104,7 @@ def matrix(features: npt.ArrayLike, what: str, width: int | None = None) -> Arra
 
 
 def replace_confidence(p: Predictions, q: Array, fitted_on: Fingerprint | None) -> Predictions:
-    """The same predictions with confidence q; says so when they are rows that the method was fitted on."""
+    """Predictions with confidence q; warns when they are rows that the method was fitted on."""
     seen = fitted_on.share_seen(p) if fitted_on else 0.0
     if seen:
         warnings.warn(

@@ -22,7 +22,7 @@ Fits = Callable[[Passes, Sequence[float]], Sequence[Point]]  # one point for eve
 def held_out_losses(
     passes: Passes, gamma: float, lams: Sequence[float], fits: Fits, *, folds: int, seed: int, batch: int
 ) -> list[HeldOut]:
-    """For every weight the focal loss of all rows, each seen by the perturbation that was learnt without it.
+    """The focal loss of all rows for every weight, each row perturbed by a fit that was learnt without it.
 
     One T is refitted on these logits: a weight is not blamed for a temperature that rows learnt by heart asked for. The
     first of the list is the network without a perturbation, with a temperature fitted in the same way.

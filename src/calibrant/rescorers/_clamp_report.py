@@ -31,7 +31,7 @@ class HeldOut:
 
 @dataclass(frozen=True, kw_only=True)
 class ClampReport:
-    """How the fit went, on the calibration rows. The objective is the mean focal loss plus the penalty."""
+    """Report of the fit on the calibration rows. The objective is the mean focal loss plus the penalty."""
 
     gamma: float
     lam: float | None  # of the penalty; None where lambda_rule="cv" kept no perturbation

@@ -43,7 +43,7 @@ class ClampedNetwork(nn.Module):
         return logits / self.T
 
     def only(self, part: Literal["delta", "T"]) -> "ClampedNetwork":
-        """The same network with one of the two, as it was learnt jointly; the report is that of the joint fit."""
+        """The network with one of the two parts, as it was learnt jointly; the report is that of the joint fit."""
         if part not in ("delta", "T"):
             raise InputError("only", expected="delta or T", got=repr(part), fix="name one of the two")
         delta = self.delta if part == "delta" else torch.zeros_like(self.delta)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.core.errors import InputError
-from calibrant.core.torch.layers import layer, listening
+from calibrant.core.torch.layers import layer, record_inputs
 from calibrant.core.torch.loader import Loader, pairs
 
 
@@ -50,10 +50,10 @@ def aims(logits: Tensor, labels: Tensor, error_weight: float) -> tuple[Tensor, T
 
 def look(network: nn.Module, last: str, x: Tensor) -> tuple[Tensor, Tensor]:
     """Run the network: its logits, and the features that went into the last layer."""
-    with listening(layer(network, last, "ConfidNet")) as heard:
+    with record_inputs(layer(network, last, "ConfidNet")) as recorded:
         logits: Tensor = network(x)
-    if not heard or heard[0].ndim != 2 or logits.ndim != 2:
-        got = f"shape {tuple(heard[0].shape)}" if heard else "nothing"
+    if not recorded or recorded[0].ndim != 2 or logits.ndim != 2:
+        got = f"shape {tuple(recorded[0].shape)}" if recorded else "nothing"
         fix = "name the layer that makes the logits, for instance head='fc'"
         raise InputError(f"layer {last}", expected="features (batch, d) going in", got=got, fix=fix)
-    return logits, heard[0]
+    return logits, recorded[0]

@@ -83,7 +83,7 @@ def load_fit(file: Path, what: str, facts: Mapping[str, Any], later: Mapping[int
 
 @contextmanager
 def seed_epoch(seed: int, stage: int, epoch: int, device: torch.device) -> Iterator[None]:
-    """Inside, random numbers are those of this epoch; outside, the state of the generators is as before."""
+    """Seed random numbers for this epoch inside the block; the generators are restored afterwards."""
     number = np.random.SeedSequence([seed, stage, epoch]).generate_state(1, np.uint64)[0]
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(int(number >> np.uint64(1)))

@@ -95,7 +95,7 @@ class FittedDensityRatio:
         return np.asarray(f1 / np.maximum(f1 + f0, DENSITY_FLOOR))
 
     def predict(self, p: Predictions) -> Predictions:
-        """The same predictions with the ratio as confidence."""
+        """Predictions with the ratio as confidence."""
         d = self.proximity(features_of(p, "DensityRatio"))
         return replace_confidence(p, np.clip(self.confidence(p.confidence, d), 0.0, 1.0), self.fingerprint)
 

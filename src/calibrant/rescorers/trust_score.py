@@ -150,7 +150,7 @@ class FittedTrustScore:
         return replace(self, slope=slope, offset=platt.offset, fingerprint=Fingerprint.of(p))
 
     def predict(self, p: Predictions, *, on_rows: OnRows | None = None) -> Predictions:
-        """The same predictions with the score as confidence: a probability after `calibrate`, before it only a ranking.
+        """Predictions with the score as confidence: a probability after `calibrate`, before it only a ranking.
 
         Without `calibrate` the confidence is score / (1 + score): its AUROC means something, its ECE does not.
         """

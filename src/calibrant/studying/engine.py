@@ -25,7 +25,7 @@ class Executor(Protocol):
 
 @dataclass(kw_only=True)
 class StudyProgress:
-    """How far a study is: counts of jobs, and the seconds that jobs of each kind took."""
+    """Progress of a study: counts of jobs, and the seconds that jobs of each kind took."""
 
     total: int
     done: int = 0

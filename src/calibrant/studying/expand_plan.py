@@ -1,4 +1,4 @@
-"""From a plan to jobs: a training for every cell, then shifts, rescorers and the judging of everything."""
+"""Expand a plan into jobs: a training for every cell, then shifts, rescorers and measuring everything."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace

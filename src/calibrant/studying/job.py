@@ -51,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: with rows, or with the traceback of what went wrong."""
+    """Outcome of a job: its rows, or the traceback of its error."""
 
     key: str
     kind: str

@@ -231,7 +231,7 @@ def _read_study(folder: Path) -> Study:
 
 
 def _count_unused(folder: Path, file: Path, plan: Plan) -> int:
-    """How many finished jobs of the folder's earlier plan the plan does not use; only names are looked at."""
+    """The number of finished jobs of the folder's earlier plan that this plan does not use, by their names."""
     if (folder / "plan.toml").exists() and (folder / "plan.toml").read_bytes() == file.read_bytes():
         return 0
     before = _read_study(folder)

@@ -65,7 +65,7 @@ def detectable(finding: Finding) -> str:
 
 
 def settled_by(finding: Finding) -> str:
-    """How many seeds would settle an inconclusive claim; empty for one that is decided or has no interval.
+    """The number of seeds that would settle an inconclusive claim; empty for a decided one or without an interval.
 
     >>> from calibrant.studying.plan import Claim
     >>> claim = Claim(says="c", of="a", measure="ece", is_="lower", against="b")

@@ -13,7 +13,7 @@ from torch import Tensor
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.predictions import Predictions
-from calibrant.core.torch.layers import check_finite, layer, listening
+from calibrant.core.torch.layers import check_finite, layer, record_inputs
 
 if TYPE_CHECKING:
     from calibrant.core.predictions.tasks import Ignore
@@ -133,8 +133,8 @@ def _all_rows(
     columns: _RowColumns,
 ) -> Iterator[CollectedRows]:
     start = 0
-    listener: AbstractContextManager[list[Tensor]] = nullcontext([]) if head is None else listening(head)
-    with evaluating(network), torch.no_grad(), listener as heard:
+    recorder: AbstractContextManager[list[Tensor]] = nullcontext([]) if head is None else record_inputs(head)
+    with evaluating(network), torch.no_grad(), recorder as recorded:
         for number, batch in enumerate(loader):
             inputs, labels, clusters = _split(batch, number, entries)
             moved = _to(inputs, device)
@@ -144,8 +144,8 @@ def _all_rows(
             start += len(scores)
             if clusters is not None:
                 columns.clusters.append(np.asarray(clusters))
-            if heard:
-                columns.features.append(heard[0].flatten(1).float().cpu().numpy())
+            if recorded:
+                columns.features.append(recorded[0].flatten(1).float().cpu().numpy())
 
 
 def _call(network: Any, inputs: Mapping[str, Any]) -> Any:

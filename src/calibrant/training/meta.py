@@ -17,7 +17,7 @@ from torch.func import functional_call
 
 from calibrant import losses
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.torch.layers import layer, listening
+from calibrant.core.torch.layers import layer, record_inputs
 from calibrant.training.forward_mode import OutputRecorder, OutputReplay, slope_along
 from calibrant.training.learned_losses import LearnedLoss, Reduction
 
@@ -149,9 +149,9 @@ class MetaStep:
     def _look(self, batch: "_Batch", *, count: bool) -> "_NetworkOutput":
         """Run the network on the training batch; batch norm counts it, or not."""
         torch.manual_seed(batch.seed)
-        with listening(self.head) as heard, self._autocast():
+        with record_inputs(self.head) as recorded, self._autocast():
             logits = self._forward(batch.x) if count else self._call(dict(self.network.named_parameters()), batch.x)
-        return _NetworkOutput(logits, heard[0].detach().to(batch.x.dtype))
+        return _NetworkOutput(logits, recorded[0].detach().to(batch.x.dtype))
 
     def _looking_ahead(self) -> Weights:
         """The weights that take the look-ahead step."""
@@ -180,13 +180,13 @@ class MetaStep:
         """The objective on the meta batch at the weights ahead, and at the weights before."""
         with self._autocast():
             torch.manual_seed(batch.seed + 1)  # dropout falls on the same units before and after
-            with torch.no_grad(), listening(self.head) as heard:
+            with torch.no_grad(), record_inputs(self.head) as recorded:
                 before = self.objective(self._call({}, batch.meta_x), batch.meta_labels)
             if self.lookahead == "full":
                 torch.manual_seed(batch.seed + 1)
                 logits = self._call(ahead, batch.meta_x)
             else:  # only the last layer needs a gradient
-                logits = functional_call(self.head, ahead, (heard[0],))
+                logits = functional_call(self.head, ahead, (recorded[0],))
         return self.objective(logits, batch.meta_labels), before
 
     def _call(self, weights: Weights, x: Tensor) -> Tensor:

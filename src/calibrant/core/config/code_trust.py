@@ -30,7 +30,7 @@ _ALLOWED: ContextVar[bool] = ContextVar("calibrant_allow_code", default=False)
 
 @contextmanager
 def allow_code(allow: bool = True) -> Iterator[None]:
-    """Inside, files may name code: it is run, and remembered as allowed until the file changes.
+    """Allow files to name code inside this block: it is run, and remembered as allowed until the file changes.
 
     >>> with allow_code():
     ...     _ALLOWED.get()
@@ -107,7 +107,7 @@ def remember(file: str | Path, content: Any, specs: Specs) -> None:
 
 
 def folder() -> Path:
-    """Where permissions are kept; deleting it withdraws all of them."""
+    """The folder of permissions; deleting it withdraws all of them."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "calibrant" / "allowed"
 
 

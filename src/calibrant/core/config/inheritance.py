@@ -125,7 +125,7 @@ def choose(table: Table, choices: Mapping[str, str]) -> Table:
 
 
 def _partners(choice: Table, axes: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """What a choice goes with, where it says so."""
+    """The choices of other kinds that a choice goes with, where it names some."""
     partners = build(dict[str, list[str]], choice.at("with"))
     for axis, keys in partners.items():
         for known, name in ((axes, axis), *((axes.get(axis, {}), key) for key in keys)):

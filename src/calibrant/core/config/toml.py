@@ -32,7 +32,7 @@ class Table:
     places: Mapping[Keys, str] = field(default_factory=dict)
 
     def place(self, keys: Keys) -> str:
-        """Where these keys were written, or the nearest table around them."""
+        """The line where these keys were written, or that of the nearest table around them."""
         return next((self.places[keys[:n]] for n in range(len(keys), -1, -1) if keys[:n] in self.places), "")
 
     def over(self, base: "Table") -> "Table":

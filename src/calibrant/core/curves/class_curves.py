@@ -84,7 +84,7 @@ class ClassCurves:
         return whole, np.split(places, np.cumsum([count + 1 for count in counts])[:-1])
 
     def inner_edges(self, count: int, scheme: Scheme, mass_rule: MassRule) -> Array:
-        """(b, count - 1): what parts the bins of each class; bins made by position keep their ties together here."""
+        """Edges between the bins of each class, (b, count - 1); bins made by position keep their ties together here."""
         b, n = self.scores.shape
         edges = bin_edges(self.scores, count, scheme, mass_rule)
         if edges is None:
@@ -111,7 +111,7 @@ class ClassCurves:
         return known, chunks
 
     def _chunks(self, count: int) -> Bins:
-        """Bins by position alone."""
+        """Bins of equal mass by position alone."""
         b, n = self.scores.shape
         cuts = np.broadcast_to(equal_chunks(n, count), (b, count + 1))
         rows = zip(self.positives, self.scores, cuts, strict=True)

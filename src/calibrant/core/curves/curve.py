@@ -103,7 +103,7 @@ class Curve:
 
     @classmethod
     def sort_pairs(cls, pairs: Callable[[], npt.NDArray[np.uint64]]) -> "Curve":
-        """From a new array of pairs (`pair_up`) at every call: a second one tells the order, if that is needed."""
+        """Sort pairs (`pair_up`), of which every call gives a new array: a second one tells the order, if needed."""
         return cls(*_sort_in_place(pairs()), lambda: np.argsort(pairs()))
 
     @cached_property
@@ -122,7 +122,7 @@ class Curve:
 
     @property
     def effective(self) -> float:
-        """Rows that a unit of weight is worth."""
+        """The number of rows that a unit of weight is worth."""
         return 1.0
 
     @cached_property
@@ -171,7 +171,7 @@ class Curve:
             yield part._groups()
 
     def gap_blocks(self) -> Iterator[tuple[Array, Array]]:
-        """At the end of each group of equal scores, its score, and the sum of scores minus outcomes so far; in blocks.
+        """The score and the sum of scores minus outcomes at the end of each group of equal scores; in blocks.
 
         >>> curve = Curve.sort(np.array([0.2, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]))
         >>> [(scores.tolist(), gaps.round(6).tolist()) for scores, gaps in curve.gap_blocks()]
@@ -207,7 +207,7 @@ class Curve:
         return _ResampledCurve(self, counts[self.order])
 
     def with_outcomes(self, outcomes: Array) -> "Curve":
-        """The same scores with other outcomes, given in sorted order."""
+        """A curve of these scores with other outcomes, given in sorted order."""
         return Curve(self.scores, outcomes, self.rows)
 
     def bins(
@@ -296,7 +296,7 @@ class _ResampledCurve(Curve):
         return positives[filled], negatives[filled]
 
     def group_blocks(self) -> Iterator[tuple[Array, Array]]:
-        """Groups that the resample does not have are among them, empty."""
+        """Positive and negative outcomes of each group; groups that the resample does not have are empty."""
         ends, size = self._curve.group_ends, self._counts.astype(np.float64)
         positives = size * self._curve.outcomes
         if len(ends) < len(size):
@@ -346,7 +346,7 @@ def check_bins(count: int, classes: int = 1) -> None:
 
 
 def equal_width_edges(count: int) -> Array:
-    """m / count, correctly rounded, so that edges of 5 bins are also edges of 10."""
+    """Edges m / count of equal-width bins, correctly rounded, so that edges of 5 bins are also edges of 10."""
     return np.arange(count + 1) / count
 
 
@@ -359,7 +359,7 @@ def prefix_sums(values: Array) -> Array:
 
 
 def equal_chunks(n: int, count: int) -> Ints:
-    """Where `count` nearly equal chunks begin and end; the first n mod count get one more.
+    """The bounds of `count` nearly equal chunks; the first n mod count get one more.
 
     >>> equal_chunks(7, 3)
     array([0, 3, 5, 7])

@@ -16,7 +16,7 @@ ORDERS = 16  # Taylor orders per cell: error below 1e-15 of the total weight
 
 
 def gauss_sums(points: Array, weights: Array, h: float) -> Array:
-    """For every point x_i and row of weights (r, n): sum over j of w_j exp(-(x_i - x_j)^2 / (2 h^2)).
+    """Sums over j of w_j exp(-(x_i - x_j)^2 / (2 h^2)), for every point x_i and row of weights (r, n).
 
     Points lie in [0, 1]. Each cell of width h gathers its points on Chebyshev nodes, cells talk to each
     other through small matrices, and the sums are interpolated back.
@@ -99,7 +99,7 @@ def _error(coefficients: Array, sigma: float) -> float:
 
 
 def _fixed_point(coefficients: Array, low: float) -> tuple[float, float]:
-    """The error never rises with sigma, so halving finds where it equals sigma."""
+    """The error and the sigma at which both are equal, by halving: the error never rises with sigma."""
     high = 1.0
     for _ in range(30):
         middle = (low + high) / 2

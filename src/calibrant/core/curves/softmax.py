@@ -17,7 +17,7 @@ SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
 
 
 class Scan(NamedTuple):
-    """What one compiled pass over logits finds: each row, whether all numbers are finite, and their range."""
+    """Results of one compiled pass over logits: each row, whether all numbers are finite, and their range."""
 
     top: Top
     finite: bool

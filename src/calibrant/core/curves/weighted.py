@@ -130,7 +130,7 @@ class WeightedCurve(Curve):
         return self.scores[np.clip(at, 0, self.n - 1)]
 
     def _places(self, count: int) -> Array:
-        """Where bins of equal weight begin and end; counted rows are not split, the first bins get one more."""
+        """The bounds of bins of equal weight; counted rows are not split, the first bins get one more."""
         if not is_whole(self.weights):
             return np.linspace(0, self.total, count + 1)
         size, more = divmod(self.total, count)
@@ -204,7 +204,7 @@ def is_whole(weights: Array) -> bool:
 
 
 def effective_rows(weights: Array | None, n: int) -> float:
-    """How many rows n rows with these weights are worth: as many as the weights count, or by Kish's formula.
+    """The effective number of n rows with these weights: the sum of whole weights, or by Kish's formula.
 
     >>> effective_rows(np.array([2.0, 1.0]), 2), effective_rows(np.array([0.5, 1.5]), 2)  # 2^2 / 2.5
     (3.0, 1.6)

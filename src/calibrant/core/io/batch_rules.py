@@ -16,7 +16,7 @@ MISSING_LABEL: tuple[MissingLabel, ...] = ("error", "drop", "wait")
 
 @dataclass(frozen=True)
 class BatchRules:
-    """What is done with incomplete rows of a file that is read in batches."""
+    """Rules for incomplete rows of a file that is read in batches."""
 
     missing_label: MissingLabel = "error"  # "wait": reading ends before the first row without a label
     missing_group: str | None = None  # the group of rows that have none; None: an error

@@ -111,7 +111,7 @@ STANDARD_NAMES = Columns()
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """What the scores are, which column holds them, and which column each other array comes from."""
+    """Roles of columns: which hold the scores, what these are, and which column each other array comes from."""
 
     content: ScoreContent
     score: str  # a column; for "logits" and "probs" it may be the stem of numbered ones

@@ -150,7 +150,7 @@ def _first_line() -> bytes:
 
 
 def _end_of_rows(text: bytes, suffix: str) -> int:
-    """Where the last whole row ends; a line break inside quotes ends no row of CSV."""
+    """The position behind the last whole row; a line break inside quotes ends no row of CSV."""
     end = text.rfind(b"\n") + 1
     if len(text) >= LINE_BYTES:
         return end or len(text)

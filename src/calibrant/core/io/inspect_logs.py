@@ -77,7 +77,7 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What is kept of a sample, which may hold megabytes of messages."""
+    """The part of a sample that is kept; a sample may hold megabytes of messages."""
 
     id: str
     epoch: str

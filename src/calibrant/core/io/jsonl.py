@@ -72,7 +72,7 @@ def read_jsonl(file: Path, wants: Wants) -> tuple["pl.DataFrame", list[str]]:
 def jsonl_blocks(
     file: Path, rows: int, wants: Wants, names: dict[str, None] | None = None, growing: "BatchLog | None" = None
 ) -> Iterator["pl.DataFrame"]:
-    """At most so many rows at a time, fewer where rows are long; `names` collects those of all columns."""
+    """Blocks of at most so many rows, fewer where rows are long; `names` collects those of all columns."""
     kinds: dict[str, tuple[str, int]] = {}
     block: list[Row] = []
     columns: dict[str, None] = {}

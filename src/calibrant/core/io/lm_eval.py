@@ -191,7 +191,7 @@ def _right(where: str, sample: dict[str, Any], field: str, scores: list[float], 
 
 
 def _single_target(where: str, field: str, target: Any, options: list[str]) -> Any:
-    """What the only entry of a list says, [1] or "[1]"; lists of several are refused, other targets stay."""
+    """The only entry of a list such as [1] or "[1]"; lists of several are refused, other targets stay."""
     if isinstance(target, str) and LISTED.fullmatch(target.strip()) and target.strip() not in map(str.strip, options):
         target = [int(number) for number in re.findall(r"\d+", target)]
     if not isinstance(target, list):

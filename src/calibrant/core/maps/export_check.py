@@ -58,7 +58,7 @@ def has_one_score(m: Map) -> bool:
 
 
 def to_input(m: Map, logits: Floats) -> Predictions:
-    """What the map takes, from logits as its exports take them: (n, k), or one per row; -inf where no option is."""
+    """Convert logits of an export's input to predictions: (n, k), or one per row; -inf where no option is."""
     labels, row_data = np.zeros(len(logits), dtype=np.int64), RowData(task=m.task)
     if has_one_score(m):
         z = np.asarray(logits, dtype=np.float64).reshape(-1)

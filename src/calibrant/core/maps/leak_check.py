@@ -97,7 +97,7 @@ class Fingerprint:
 
     @classmethod
     def from_dict(cls, state: Any) -> "Fingerprint | None":
-        """What `to_dict` gave, or a ValueError, KeyError or TypeError; one of version 1 is left out, with a warning."""
+        """Read what `to_dict` wrote, else ValueError, KeyError or TypeError; version 1 is left out, with a warning."""
         if state is None:
             return None
         if isinstance(state, dict) and set(state) == {"n", "hashes"}:

@@ -161,7 +161,7 @@ class Map:
 
     @classmethod
     def from_dict(cls, state: Any) -> "Map":
-        """What `to_dict` gave, every field checked; anything else is an InputError."""
+        """Read what `to_dict` wrote, every field checked; anything else is an InputError."""
         if not isinstance(state, dict) or "calibrant_map" not in state:
             raise InputError("map", expected="JSON written by calibrant fit", got="something else", fix="fit it again")
         if type(state["calibrant_map"]) is not int or state["calibrant_map"] != VERSION:

@@ -48,7 +48,7 @@ def scale(z: Floats, weight: Array, bias: Array) -> Array:
 
 
 def _scale_overflowing(z: Array, weight: Array, bias: Array) -> Array:
-    """The same for rows that overflow, in units in which they do not; only differences inside a row are kept."""
+    """weight z + bias for rows that overflow, in smaller units; only differences inside a row are kept."""
     rows = np.maximum(np.abs(z).max(axis=1, keepdims=True), 1.0)
     all_rows = max(float(np.abs(weight).max()), float(np.abs(bias).max()), 1.0)
     x, w = z / rows, weight / all_rows

@@ -301,7 +301,7 @@ class Predictions:
         return self.take(first), self.take(second)
 
     def with_values(self, values: Floats, score_type: ScoreType, row_data: RowData | None = None) -> "Predictions":
-        """The same rows and labels, if they have any, with other valid scores (n, k). For internal use."""
+        """Predictions of the same rows, and labels if any, with other valid scores (n, k). For internal use."""
         labels = self._given_labels if self._score_only is None or self._given_labels is None else self.labels
         return Predictions(values, labels, score_type, row_data or self.row_data)
 
@@ -316,7 +316,7 @@ class Predictions:
         return self.with_values(cooled, "logits")
 
     def with_confidence(self, q: npt.ArrayLike) -> "Predictions":
-        """The same predictions with other confidences (n,): the other classes are rescaled to share what is left.
+        """Predictions with other confidences (n,): the other classes are rescaled to share what is left.
 
         The predictions are carried along, because where q is small another class may have the larger probability. Of
         binary predictions q is the new P(positive), and the prediction is whatever q says.
@@ -370,7 +370,7 @@ class Predictions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How the file was read, for readers of the numbers."""
+        """Notes on how the file was read, for readers of the numbers."""
         return (*((str(self.missing),) if self.missing is not None else ()), *self.row_data.notes)
 
     @property
@@ -485,7 +485,7 @@ class Predictions:
 
     @cached_property
     def counts(self) -> Array | None:
-        """How many rows each row is worth, (n,), which sum to `effective`; None where all count alike."""
+        """The number of rows that each row is worth, (n,), with the sum `effective`; None where all count alike."""
         w = self.row_data.weights
         return None if w is None else lock(w * (self.effective / w.sum()))
 
@@ -613,7 +613,7 @@ class Predictions:
             yield rows, self._probs(rows)
 
     def class_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
-        """For each class its probability against its presence, in blocks of classes."""
+        """Curves of each class, its probability against its presence, in blocks of classes."""
         if self._kept_curves is not None:
             return iter(self._kept_curves)
         return self._make_curves()

@@ -27,7 +27,7 @@ class Rows(TypedDict, total=False):
 
 
 def map_rows(rows: Rows, change: Callable[[str, npt.ArrayLike], npt.ArrayLike]) -> Rows:
-    """The same arguments with each array replaced by `change(name, array)`."""
+    """Apply `change(name, array)` to each array of the arguments."""
     arrays = cast(dict[str, npt.ArrayLike | None], rows)
     return cast(Rows, {name: change(name, array) for name, array in arrays.items() if array is not None})
 

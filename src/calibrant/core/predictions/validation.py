@@ -20,7 +20,7 @@ MOST_COUNT = 2**53  # whole numbers are exact up to here
 
 
 def check_logits(values: npt.ArrayLike) -> Floats:
-    """Finite logits (n, k), in a range in which sums and squares stay finite."""
+    """Check logits (n, k): finite, in a range in which sums and squares stay finite."""
     logits = float_array("logits", values)
     _check_shape("logits", logits)
     check_finite("logits", logits, "replace or drop these rows; for probabilities of 0 use from_probs")
@@ -28,7 +28,7 @@ def check_logits(values: npt.ArrayLike) -> Floats:
 
 
 def check_probs(values: npt.ArrayLike) -> Floats:
-    """Probabilities (n, k): every row inside [0, 1] and summing to one."""
+    """Check probabilities (n, k): every row inside [0, 1] and summing to one."""
     probs = float_array("probs", values)
     _check_shape("probs", probs)
     check_finite("probs", probs, "replace or drop these rows")
@@ -60,7 +60,7 @@ def look_like_probabilities(logits: Floats) -> bool:
 
 
 def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") -> Ints:
-    """Class numbers from 0 to k - 1, one per row."""
+    """Check labels: class numbers from 0 to k - 1, one per row."""
     array = to_numpy(name, labels)
     if array.shape != (n,):
         hint = "give the class index, not a one-hot row" if array.ndim == 2 else "give one label per row"
@@ -120,7 +120,7 @@ def _text_labels(name: str, labels: npt.NDArray[Any], k: int) -> InputError:
 def check_row_number(
     name: str, values: npt.NDArray[Any], *, allow_few_rows: bool, classes: bool = False, known: bool = False
 ) -> None:
-    """At least two rows, and as many as classes unless the rows are certainly the first axis (`known`)."""
+    """Refuse fewer than two rows, or fewer than classes unless the rows are certainly the first axis (`known`)."""
     if values.ndim == 0:
         raise InputError(
             name, expected="a 2-D array (n, k)", got=f"one value of type {values.dtype}", fix="give one row each"
@@ -147,7 +147,7 @@ def check_row_number(
 
 
 def check_scores(name: str, scores: npt.ArrayLike, *, logits: bool) -> Array:
-    """One score per row: a probability, or any finite number where they are logits."""
+    """Check scores, one per row: a probability, or any finite number where they are logits."""
     values = float_array(name, scores)
     if values.ndim != 1:
         fix = "give one score per row; for scores of all classes use from_logits or from_probs"
@@ -182,7 +182,7 @@ def _check_shape(name: str, values: Floats) -> None:
 
 
 def check_row_data(n: int, rows: Rows) -> RowData:
-    """Valid data of n rows; the task, classes and notes are added by the caller."""
+    """Check data of n rows; the task, classes and notes are added by the caller."""
     unknown = sorted(rows.keys() - Rows.__annotations__.keys())
     if unknown:
         raise TypeError(f"got an unexpected keyword argument '{unknown[0]}'")
@@ -210,7 +210,7 @@ def _number_clusters(names: npt.NDArray[Any]) -> Integers:
 
 
 def check_weights(weights: npt.ArrayLike, n: int) -> Array | None:
-    """Weights that are whole numbers count rows (divided by their common divisor); others get a mean of one.
+    """Check and scale weights: whole numbers count rows (divided by their common divisor), others get a mean of one.
 
     Equal weights are no weights: None.
     """
@@ -281,7 +281,7 @@ def _names(what: str, names: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
 
 
 def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
-    """numpy array of a numpy array, torch CPU tensor, polars or pandas column, or nested list."""
+    """Convert a numpy array, torch CPU tensor, polars or pandas column, or nested list to a numpy array."""
     if hasattr(values, "detach"):
         if getattr(values.device, "type", "cpu") != "cpu":
             raise InputError(name, expected="a tensor on the CPU", got=f"one on {values.device}", fix="call .cpu()")
@@ -303,7 +303,7 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
 
 
 def widen_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """The same numbers in float32: bfloat16 is its upper half.
+    """Convert bfloat16 numbers to float32, of which they are the upper half.
 
     >>> widen_bfloat16(np.array([0x3F80, 0xC000], dtype=np.uint16))
     array([ 1., -2.], dtype=float32)
@@ -312,7 +312,7 @@ def widen_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def float_array(name: str, values: npt.ArrayLike) -> Floats:
-    """A float32 or float64 array, without a copy where it is one already; a view, so that its flags are its own."""
+    """Convert to float32 or float64, without a copy where possible; a view, so that its flags are its own."""
     array = to_numpy(name, values)
     if array.dtype.kind not in "fiu":
         raise InputError(

@@ -23,7 +23,7 @@ class Interval:
 
 
 def resample_counts(n: int, resamples: int, seed: int, clusters: Integers | None = None) -> Iterator[Ints]:
-    """How often each of n rows occurs in each resample, in batches (b, n); the same for the same seed.
+    """Counts of each of n rows in each resample, in batches (b, n); the same for the same seed.
 
     Rows of one cluster (0, 1, ... of each row) come together.
     """
@@ -39,7 +39,7 @@ def resample_counts(n: int, resamples: int, seed: int, clusters: Integers | None
 
 @lru_cache(maxsize=1)
 def _draw_all_counts(units: int, resamples: int, seed: int) -> npt.NDArray[np.uint16]:
-    """All resamples of few rows: one measure after the other asks for the same ones."""
+    """All resamples of few rows, cached: one measure after the other asks for the same ones."""
     rng, counts = np.random.default_rng(seed), np.empty((resamples, units), dtype=np.uint16)
     for i in range(resamples):
         counts[i] = _draw_counts(rng, units, 1)[0]
@@ -58,7 +58,7 @@ def draw(
     progress: OnDone | None = None,
     clusters: Integers | None = None,
 ) -> Array:
-    """The measure on every resample."""
+    """Compute the measure on every resample."""
     draws = []
     for counts in resample_counts(n, resamples, seed, clusters):
         draws.append(resampled(counts))
@@ -94,7 +94,7 @@ def one_sided(value: float, draws: Array, confidence: float, bounds: tuple[float
 
 
 def p_value(difference: float, draws: Array, upper: Array | None = None) -> float:
-    """Two-sided, from the same reflected draws as the interval: up to the last resample, small when it excludes 0.
+    """The two-sided p-value from the same reflected draws as the interval: small when the interval excludes 0.
 
     Where the two ends have draws of their own, `draws` are those of the lower end.
     """

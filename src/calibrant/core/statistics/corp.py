@@ -45,7 +45,7 @@ def corp_terms(curve: Curve, kind: Score = "brier") -> CorpTerms:
 def consistency_band(
     curve: Curve, at: Array, *, level: float, resamples: int, seed: int, clusters: Integers | None = None
 ) -> tuple[Array, Array]:
-    """Where the isotonic fit of calibrated scores lies, pointwise: outcomes are drawn from the scores and fitted again.
+    """The pointwise band of isotonic fits of calibrated scores: outcomes are drawn from the scores and fitted again.
 
     Rows of one cluster (of each sorted row) are drawn together.
     """

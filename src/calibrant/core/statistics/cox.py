@@ -24,7 +24,7 @@ class CoxFit:
     bread: Array  # (2, 2) inverse of the Fisher information: covariance of (intercept, slope) where the model is true
 
     def influence(self, x: Array, outcomes: Outcomes, weights: Array, coefficient: int) -> Array:
-        """What rows add to the error of the intercept (0) or the slope (1), to first order, (n,)."""
+        """Influence of each row on the intercept (0) or the slope (1), to first order, (n,)."""
         of_constant, of_x = self.bread[:, coefficient]
         return np.asarray(weights * (outcomes - _expit(self.intercept + self.slope * x)) * (of_constant + of_x * x))
 

@@ -33,7 +33,7 @@ class AnsweredRows:
 
 
 def at_least(scores: Array, threshold: float | None) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
-    """Which scores reach a threshold, up to rounding; None is reached by none."""
+    """A mask of the scores that reach a threshold, up to rounding; none reaches None."""
     return np.zeros(len(scores), dtype=bool) if threshold is None else scores >= lower_slightly(threshold)
 
 
@@ -116,7 +116,7 @@ def _starts(total: int, most_errors: float, alpha: float) -> list[int]:
 
 
 def fewest_rows(most_errors: float, alpha: float) -> int:
-    """How many rows without an error reject an error rate of `most_errors`.
+    """The number of rows without an error that rejects an error rate of `most_errors`.
 
     >>> fewest_rows(0.02, 0.0125)
     217

@@ -127,7 +127,7 @@ def draw_labels(probs: Array, seed: int, draws: int = DRAWS) -> Ints:
 
 
 def _plausible(value: float, values: Array, widest: float) -> Ints:
-    """Which true errors could have shown this value; the nearest alone where none could."""
+    """The true errors that could have shown this value; the nearest alone where none could."""
     off, spread = np.abs(value - values.mean(axis=1)), values.std(axis=1, ddof=1)
     index = np.flatnonzero(off <= widest * spread)
     return index if len(index) else np.array([int(off.argmin())])

@@ -46,7 +46,7 @@ class NoisyValues:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How rows were drawn: their number, weights and clusters, and the seed and number of draws of their noise.
+    """The sampling of rows: their number, weights and clusters, and the seed and number of draws of their noise.
 
     Rows of one cluster (0, 1, ...) come together, so they share their noise. With `paired`, whatever is gathered from
     these rows shares its noise row by row: two models on the same rows. With `calibrated`, draws are what a calibrated
@@ -303,7 +303,7 @@ def _noisiest(noise: Array) -> Array:
 
 
 def _turn(floor: Array) -> float:
-    """How many standard errors from 0 a gap counts as sure of its sign: 1 for up to 33 bins, more for many.
+    """The number of standard errors from 0 at which a gap's sign counts as known: 1 for up to 33 bins, more for many.
 
     Of many gaps of 0 some lie beyond any limit by chance, and their errors add up. The number of bins is the one that
     would make the noise floor as steady as it is, so unequal and dependent bins count for less.

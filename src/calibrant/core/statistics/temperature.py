@@ -279,7 +279,7 @@ class _Margins:
 
 
 class _Solution(NamedTuple):
-    """Where the steps ended, the last of them, and the derivatives before it."""
+    """The last point of the steps, the last step, and the derivatives before it."""
 
     s: float
     step: float

@@ -66,7 +66,7 @@ def points(value: float, *, sign: bool = False) -> str:
 
 
 def relative(value: float, truth: float) -> str:
-    """How far a share is from the true one, as a part of the true one.
+    """Format the distance of a share from the true one, relative to the true one.
 
     >>> relative(0.0349, 0.0458), relative(0.9, 0.3)
     ('24 %', '200 %')
@@ -245,7 +245,7 @@ def wrap(text: str, indent: str = "", more: str = "  ") -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something takes, in the unit that people would use.
+    """Format a duration in the unit that people would use.
 
     >>> duration(20), duration(600), duration(9000), duration(7e6)
     ('20 seconds', '10 minutes', '2.5 hours', '1,944 hours')

@@ -96,5 +96,5 @@ def vocabulary_of(task: str) -> Vocabulary:
 
 
 def describe_task(task: str) -> str:
-    """What predictions of this task are, for messages."""
+    """A description of the predictions of this task, for messages."""
     return VOCABULARIES[task].description

@@ -53,16 +53,16 @@ def check_finite(logits: Floats, items: Any) -> None:
 
 
 @contextmanager
-def listening(head: nn.Module) -> Iterator[list[Tensor]]:
-    """A list that holds the input of the layer after every call of the network."""
-    heard: list[Tensor] = []
+def record_inputs(head: nn.Module) -> Iterator[list[Tensor]]:
+    """Yield a list that holds the input of the layer after every call of the network."""
+    recorded: list[Tensor] = []
 
-    def hear(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        heard[:] = [inputs[0]]
+    def record(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        recorded[:] = [inputs[0]]
 
-    hook = head.register_forward_pre_hook(hear)
+    hook = head.register_forward_pre_hook(record)
     try:
-        yield heard
+        yield recorded
     finally:
         hook.remove()
 

@@ -1,4 +1,4 @@
-"""Steps of closed forms that take less time than the obvious ones: for a batch, each step costs more than its sums."""
+"""Fast operations for losses in closed form: on a batch, each operation costs more than its arithmetic."""
 
 import math
 from functools import lru_cache
@@ -11,7 +11,7 @@ LN2 = math.log(2.0)
 
 @lru_cache
 def number(value: float, dtype: torch.dtype) -> Tensor:
-    """The number as a tensor of no dimension, kept: to make one takes longer than to use it. Good on every device.
+    """The number as a tensor without dimensions, cached: making one takes longer than using it. Good on every device.
 
     Not for steps that are differentiated: those may run inside a transform, and what is made there must not be kept.
     """
@@ -20,7 +20,7 @@ def number(value: float, dtype: torch.dtype) -> Tensor:
 
 
 def to_bits(log_probs: Tensor) -> Tensor:
-    """Logarithms to the base 2, in place: powers of 2 take a third of the time of those of e."""
+    """Convert logarithms to base 2 in place: powers of 2 take a third of the time of those of e."""
     return log_probs.mul_(number(1 / LN2, log_probs.dtype))
 
 

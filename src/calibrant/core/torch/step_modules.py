@@ -190,7 +190,7 @@ class _Sigmoid(_ScoreFunction):
 
 
 def linear_module(step: nn.Module, one_score: bool) -> LinearModule | None:
-    """The same step as a linear one, or None where it is curved.
+    """The step as a linear module, or None where it is curved.
 
     Of one score a sigmoid of the log-odds leaves log-odds, and so is a line; of more classes it is not.
     """

@@ -42,7 +42,7 @@ def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row
 
 
 def describe_environment() -> str:
-    """What decides the last digits besides the configuration: versions, and the instructions of the processor."""
+    """Versions and processor instructions, which decide the last digits besides the configuration."""
     import numpy as np
     import torch
 

@@ -147,7 +147,7 @@ def _uniform(n: Networks, wide: "pl.DataFrame", data: str) -> list[Number]:
 
 
 def _edges(n: Networks, cells: "pl.DataFrame", data: str, top: int) -> list[Number]:
-    """Which operations the best networks have on every edge; intervals for those that the study names."""
+    """Shares of operations on every edge among the best networks; intervals for those that the study names."""
     import polars as pl
 
     where, numbers = f"{data}, {min(top, cells.height)} best by HCS", []

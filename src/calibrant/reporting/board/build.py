@@ -299,7 +299,7 @@ def _transfers(
 
 
 def _reason(counts: ConfidenceCounts, used: int) -> str | None:
-    """Why a model is not ranked."""
+    """The reason why a model is not ranked; None where it is."""
     if counts.used == 0 and used == 0:
         return f"no confidence in any of {fmt.count(counts.rows, 'answer')}"
     return too_few_rows(used) if used < FEWEST_ROWS else None

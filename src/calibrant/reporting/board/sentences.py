@@ -129,7 +129,7 @@ def transfer_sentence(t: Transfer, group: str) -> str:
 
 
 def method_sentences(board: Board) -> list[str]:
-    """How the numbers were computed."""
+    """Sentences on how the numbers were computed."""
     level = fmt.level(board.settings.level)
     policy = {
         "drop": "An answer without a confidence from 0 to 1 is left out of that model's numbers",

@@ -26,7 +26,7 @@ SHARE = 250_000  # elements that are worth a call of their own
 
 
 class Top(NamedTuple):
-    """What one pass over the scores finds of every row, (n,)."""
+    """Results of one pass over the scores for every row, (n,)."""
 
     confidence: Array
     predicted: Ints
@@ -36,7 +36,7 @@ class Top(NamedTuple):
 
 
 def backend() -> str:
-    """Which passes run: "native" or "numpy"."""
+    """The name of the passes in use: "native" or "numpy"."""
     return "native" if is_available() else "numpy"
 
 
@@ -130,7 +130,7 @@ def prefix_sums(values: Array) -> Array:
 
 
 def _matrix(values: Floats) -> tuple[int, int, int, int, int, int]:
-    """Where a matrix lies: address, type, rows, columns and the bytes from one to the next of each."""
+    """The memory layout of a matrix: address, type, rows, columns and the strides of each."""
     return (values.ctypes.data, TYPES[values.dtype], *values.shape, *values.strides)
 
 
