@@ -68,6 +68,11 @@ def test_a_refusal_says_what_would_have_run_and_how_to_allow_it():
     assert message.isprintable()
 
 
+def test_code_that_several_entries_run_is_named_once():
+    with pytest.raises(InputError, match=r"which would run the Python file a\.py\. "):
+        code_trust.check("plan.toml", {}, {"first.model": "a.py:net", "second.model": "a.py:net"})
+
+
 def test_permission_is_for_this_content_and_this_code(tmp_path):
     (tmp_path / "mine.py").write_text("1")
     specs = {"data.name": "./mine.py:size=3"}

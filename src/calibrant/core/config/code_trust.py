@@ -87,7 +87,7 @@ def check(file: str | Path, content: Any, specs: Specs) -> None:
     runs = _runs(specs)
     if runs and not _record(content, specs).exists():
         key = next(iter(runs))
-        does = "".join(c if c.isprintable() else "?" for c in " and ".join(runs.values()))
+        does = "".join(c if c.isprintable() else "?" for c in " and ".join(dict.fromkeys(runs.values())))
         absent = [name for name in _python_files(specs[key]) if name.endswith(".py") and not os.path.isfile(name)]
         here = f"run the command in the folder that has {absent[0]}, which is not {Path.cwd()}; " if absent else ""
         raise InputError(
