@@ -138,7 +138,7 @@ def check_state(
             ]
         return rows
 
-    checks = {name: of(name, one) for name, one in each.items()}
+    checks = {name: of(name, sums) for name, sums in each.items()}
     ok = all_pass([row for rows in checks.values() for row in rows], strict=strict)
     _show_checks(checks, ok, strict, confidence, as_json)
     return ok

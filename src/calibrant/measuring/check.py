@@ -94,7 +94,7 @@ def check(
         value=value,
         low=bounds.low,
         high=bounds.high,
-        state=judge(side, limit, bounds.low, bounds.high),
+        state=check_limit(side, limit, bounds.low, bounds.high),
         n=p.n,
         k=p.k,
         definition=definition_of(chosen, p),
@@ -171,7 +171,7 @@ def check_worsening(
         value=worse,
         low=low,
         high=high,
-        state=judge("max", limit, low, high),
+        state=check_limit("max", limit, low, high),
         n=rows.n,
         k=rows.k,
         definition=definition,
@@ -192,10 +192,10 @@ def all_pass(rows: Sequence[Check], *, strict: bool = False) -> bool:
     return all(row.state == "holds" or (row.state == "inconclusive" and not strict) for row in rows)
 
 
-def judge(side: Literal["max", "min"], limit: float, low: float | None, high: float | None) -> State:
-    """By one-sided bounds: violated only if the bound itself is on the wrong side, inconclusive without bounds.
+def check_limit(side: Literal["max", "min"], limit: float, low: float | None, high: float | None) -> State:
+    """The state of a limit: violated only if a one-sided bound is on the wrong side, inconclusive without bounds.
 
-    >>> judge("max", 0.03, 0.02, 0.04), judge("min", 0.8, 0.81, 0.9), judge("max", 0.03, None, None)
+    >>> check_limit("max", 0.03, 0.02, 0.04), check_limit("min", 0.8, 0.81, 0.9), check_limit("max", 0.03, None, None)
     ('inconclusive', 'holds', 'inconclusive')
     """
     if low is None or high is None:

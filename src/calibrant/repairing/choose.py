@@ -35,7 +35,7 @@ MOST_ROWS, MOST_ELEMENTS = 200_000, 1 << 21  # rows, and rows x classes, that de
 
 @dataclass(frozen=True)
 class Choice(notebook.TableResult):
-    """The chosen map, and why."""
+    """The chosen map, and the ruling with its reasons."""
 
     map: Map
     ruling: Ruling
@@ -68,7 +68,7 @@ def choose(
     keep_argmax: bool = KEEP_ARGMAX,
     seed: int = 0,
 ) -> Choice:
-    """The calibrator that the rule chooses by cross-fitted losses, fitted on all rows.
+    """Choose a calibrator by cross-fitted losses and the rule, and fit it on all rows.
 
     "identity", which changes nothing, is always a candidate and wins where no other is significantly better, and where
     all outcomes are alike, so that there is nothing to fit. With `keep_argmax` only calibrators that cannot change a
@@ -86,32 +86,32 @@ def choose(
 
 
 def candidates_for(p: Predictions) -> tuple[str, ...]:
-    """The names that are tried where no others are asked for."""
+    """The names of calibrators that are tried where no others are asked for."""
     return (*CANDIDATES, *OF_POSITIVES) if p.task == "binary" else CANDIDATES
 
 
 def with_identity(names: Sequence[str]) -> list[str]:
-    """Each name once, "identity" first."""
+    """The names, each once, "identity" first."""
     return list(dict.fromkeys((UNCALIBRATED, *names)))
 
 
 def may_take_part(name: str, p: Predictions, *, keep_argmax: bool = KEEP_ARGMAX) -> bool:
     """Whether a calibrator, or a chain of them, suits the task, the classes among the labels, and `keep_argmax`."""
     chain = parse_chain(name)
-    suits = all(p.task in one.tasks and (p.k == 2 or not one.binary) for one in chain)
-    knows = len(absent_classes(p)) == 0 or not any(one.needs_every_class for one in chain)
-    return suits and knows and (not keep_argmax or all(one.keeps(p.task) for one in chain))
+    suits = all(p.task in calibrator.tasks and (p.k == 2 or not calibrator.binary) for calibrator in chain)
+    knows = len(absent_classes(p)) == 0 or not any(calibrator.needs_every_class for calibrator in chain)
+    return suits and knows and (not keep_argmax or all(calibrator.keeps(p.task) for calibrator in chain))
 
 
 def absent_classes(p: Predictions) -> Ints:
-    """Classes without a row among the labels; of binary predictions and bare confidences there are none to miss."""
+    """Classes without a row among the labels; none for binary predictions and bare confidences."""
     if p.task != "multiclass":
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(np.bincount(p.labels, minlength=p.k) == 0)
 
 
 def random_part(p: Predictions, seed: int) -> Predictions:
-    """All rows, or a random part of very many: whole clusters."""
+    """A random part of very many rows, in whole clusters; all rows otherwise."""
     share = min(MOST_ROWS / p.n, MOST_ELEMENTS / (p.n * p.k))
     if share >= 1:
         return p
@@ -133,7 +133,7 @@ def rule_on(
     seed: int = 0,
     rows: str = THESE,
 ) -> Ruling:
-    """What the rule says of these calibrators, "identity" first, by their cross-fitted losses."""
+    """Apply the rule to these calibrators, "identity" first, by their cross-fitted losses."""
     fold = choose_folds(p, folds, seed)
     losses, certain = {name: np.empty(p.n) for name in names[1:]}, dict.fromkeys(names[1:], False)
     for f in range(int(fold.max()) + 1):
@@ -147,12 +147,12 @@ def rule_on(
 
 
 def fit_candidate(p: Predictions, name: str) -> Map:
-    """The map as it would be recommended: fitted and bounded."""
+    """Fit and bound a map, as it would be recommended."""
     return bound(fit_chain(p, parse_chain(name)), p)
 
 
 def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:
-    """Every row calibrated by the map that would be recommended on the other folds."""
+    """Calibrate every row by the map that would be recommended on the other folds."""
     return calibrate_folds(p, fold, lambda rows: fit_candidate(rows, name))
 
 
@@ -167,13 +167,13 @@ def judge_losses(name: str, p: Predictions, losses: Array, *, certain: bool) -> 
     return CandidateLosses(
         calibrator=name,
         losses=losses,
-        complexity=max(one.complexity for one in chain),
-        keeps_argmax=all(one.keeps(p.task) for one in chain),
+        complexity=max(calibrator.complexity for calibrator in chain),
+        keeps_argmax=all(calibrator.keeps(p.task) for calibrator in chain),
         fits_positives=p.task == "binary" and chain[-1].of_score,
         weights=p.counts,
         clusters=p.clusters,
         certain=certain,
-        of_raw_score=all(one.of_raw_score for one in chain),
+        of_raw_score=all(calibrator.of_raw_score for calibrator in chain),
         outcomes=outcomes_of(p),
         absent=tuple(absent_classes(p).tolist()),
     )

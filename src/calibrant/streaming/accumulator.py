@@ -23,7 +23,7 @@ from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import Measure, RowMeasure, check_predictions
-from calibrant.measuring.check import Check, check_worsening, judge, worsening_sign
+from calibrant.measuring.check import Check, check_limit, check_worsening, worsening_sign
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
 from calibrant.measuring.confidence_limits import ZERO_RATIO
 from calibrant.measuring.measure import Measurement, Measurements
@@ -65,8 +65,8 @@ class Accumulator(TableResult):
             return
         check_predictions(p)
         self._check_task(p.task, p.k)
-        for one in self._streams.values():
-            one.measure.check_shape(p)
+        for stream in self._streams.values():
+            stream.measure.check_shape(p)
         w = raw_weights(p)
         with one_blas_thread():  # the products are small: a second thread mostly waits
             for name, part in self._batch_sums(p, w):
@@ -102,7 +102,7 @@ class Accumulator(TableResult):
     # -- measuring ------------------------------------------------------------------------------
 
     def measure(self, what: str, *, confidence: float = 0.95, seed: int = 0) -> Measurement:
-        """One of the accumulator's measures; its interval comes from normal noise on the sums.
+        """Compute one of the accumulator's measures; its interval comes from normal noise on the sums.
 
         There is no interval for fewer than ten rows, nor for rows in clusters: how far the rows of a cluster share
         their errors is not kept.
@@ -138,7 +138,7 @@ class Accumulator(TableResult):
         )
 
     def measure_all(self, **options: Any) -> Measurements:
-        """Every measure of the accumulator; the options are those of `measure`."""
+        """Compute every measure of the accumulator; the options are those of `measure`."""
         return Measurements(self.measure(spec, **options) for spec in self.specs)
 
     def value(self, what: str) -> float:
@@ -181,7 +181,7 @@ class Accumulator(TableResult):
             value=m.value,
             low=m.low,
             high=m.high,
-            state=judge(side, limit, m.low, m.high),
+            state=check_limit(side, limit, m.low, m.high),
             n=m.n,
             k=m.k,
             definition=m.definition,
@@ -205,9 +205,9 @@ class Accumulator(TableResult):
         )
 
     def compare(self, other: "Accumulator", what: str, *, confidence: float = 0.95, seed: int = 0) -> Comparison:
-        """The other minus this one, on different rows, as `cal.compare(..., paired=False)` computes it."""
+        """Compare the other accumulator with this one, on different rows, as `cal.compare(..., paired=False)` does."""
         check_confidence(confidence)
-        a, b = (one.measure(what, confidence=confidence, seed=seed) for one in (self, other))
+        a, b = (accumulator.measure(what, confidence=confidence, seed=seed) for accumulator in (self, other))
         if self.task != other.task:
             got, fix = f"{self.task} and {other.task}", "compare streams of the same task"
             raise InputError("compare", expected="predictions of one task", got=got, fix=fix)
@@ -318,7 +318,7 @@ class Accumulator(TableResult):
         self.task, self.k = task, max(self.k, k)
 
     def _batch_sums(self, p: Predictions, w: Array | None) -> Iterator[tuple[str, Array]]:
-        """What a batch adds to each state. Measures with the same bins share one state."""
+        """The sums that a batch adds to each state. Measures with the same bins share one state."""
         yield "histogram", score_sums(p.score, p.outcome.astype(np.float64), w, HISTOGRAM, "right")
         for name, stream in self._states().items():
             yield name, stream.add_up(p, w)
@@ -337,14 +337,14 @@ class Accumulator(TableResult):
     def _limits_of_alike_outcomes(
         self, m: Measure, value: float, tail: float
     ) -> tuple[float | None, float | None, str | None, str | None]:
-        """Ends, how they were computed, or why there are none: only of a share of rows are they known from sums."""
+        """Ends where all outcomes are alike, how they were computed, or why there are none: a share alone has them."""
         if not (isinstance(m, RowMeasure) and m.of_share) or value not in (0.0, 1.0):
             return None, None, None, "no interval: sums of rows whose outcomes are all alike show no spread"
         rate = unseen_rate(self.total**2 / self.square, tail)
         return max(value - rate, 0.0), min(value + rate, 1.0), "Clopper and Pearson, for a share of 0 or 1", None
 
     def _too_few_rows(self) -> str | None:
-        """Why there is no interval; None where there are enough rows, by Kish's formula if they have weights."""
+        """The reason for no interval; None where there are enough rows, by Kish's formula if they have weights."""
         return too_few_rows(self.total**2 / self.square)
 
     def _spread(self, what: str, seed: int) -> Spread | None:
@@ -369,14 +369,16 @@ class Accumulator(TableResult):
 
 
 def plot_sums(accumulators: Mapping[str, Accumulator], figure: str) -> "alt.TopLevelMixin":
-    """A figure of predictions, drawn from the sums of one or more accumulators."""
+    """Draw a figure of predictions from the sums of one or more accumulators."""
     from calibrant.figures import CATALOGUE, PredictionFigure
 
     drawing = CATALOGUE.make(figure)
     if not isinstance(drawing, PredictionFigure):
         fix = "use for instance reliability or risk_coverage"
         raise InputError("plot", expected="a figure of predictions", got=f"'{figure}'", fix=fix)
-    return drawing.chart(drawing.data({name: one.to_predictions() for name, one in accumulators.items()}))
+    return drawing.chart(
+        drawing.data({name: accumulator.to_predictions() for name, accumulator in accumulators.items()})
+    )
 
 
 def _two_sided(confidence: float) -> float:

@@ -48,7 +48,7 @@ class ByKey(TableResult, dict[Key, Result]):
         return (
             "nothing yet" if first is None else first.measure,
             head,
-            [(*key, *one.cells) for key, one in self.items()],
+            [(*key, *result.cells) for key, result in self.items()],
         )
 
 
@@ -103,27 +103,29 @@ class Accumulators(TableResult):
     # -- results --------------------------------------------------------------------------------
 
     def __getitem__(self, key: str | Key) -> Accumulator:
-        one = self._each.get((key,) if isinstance(key, str) else tuple(key))
-        if one is None:
+        accumulator = self._each.get((key,) if isinstance(key, str) else tuple(key))
+        if accumulator is None:
             known = "; ".join(", ".join(parts) for parts in list(self._each)[:5]) or "none yet"
             raise InputError("accumulators", expected=f"a key that occurred ({known})", got=str(key), fix="pick one")
-        return one
+        return accumulator
 
     @property
     def task(self) -> Task | None:
         """The task of the predictions; None before the first batch."""
-        return next((one.task for one in self._each.values() if one.task), None)
+        return next((accumulator.task for accumulator in self._each.values() if accumulator.task), None)
 
     def __len__(self) -> int:
         return len(self._each)
 
     def __repr__(self) -> str:
-        return f"Accumulators(by={self.by}, {len(self)} keys, {sum(one.n for one in self._each.values()):,} rows)"
+        rows = sum(accumulator.n for accumulator in self._each.values())
+        return f"Accumulators(by={self.by}, {len(self)} keys, {rows:,} rows)"
 
     def table(self) -> Table:
-        specs = next((one.specs for one in self._each.values()), ())
+        specs = next((accumulator.specs for accumulator in self._each.values()), ())
         rows = [
-            (*key, f"{one.n:,}", *(number(one.value(spec)) for spec in one.specs)) for key, one in self._each.items()
+            (*key, f"{accumulator.n:,}", *(number(accumulator.value(spec)) for spec in accumulator.specs))
+            for key, accumulator in self._each.items()
         ]
         return repr(self), (*self.by, "rows", *specs), rows
 
@@ -131,40 +133,44 @@ class Accumulators(TableResult):
         return iter(self._each.items())
 
     def total(self, where: Mapping[str, str] | None = None) -> Accumulator:
-        """All of them merged, or those whose key has these parts: total({"segment": "a"})."""
+        """Merge all accumulators, or those whose key has these parts: total({"segment": "a"})."""
         if unknown := set(where or {}) - set(self.by):
             raise InputError("total", expected=f"names of {self.by}", got=f"'{min(unknown)}'", fix="use one of these")
         merged = Accumulator(self.measures)
-        for key, one in self._each.items():
+        for key, accumulator in self._each.items():
             if all(str(value) == key[self.by.index(name)] for name, value in (where or {}).items()):
-                merged = merged.merge(one)
+                merged = merged.merge(accumulator)
         return merged
 
     def measure(self, what: str, *, confidence: float = 0.95) -> ByKey[Measurement]:
-        return ByKey(self.by, {key: one.measure(what, confidence=confidence) for key, one in self._each.items()})
+        return ByKey(
+            self.by, {key: accumulator.measure(what, confidence=confidence) for key, accumulator in self._each.items()}
+        )
 
     def check(
         self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
     ) -> ByKey[Check]:
-        """A check of each key at this confidence: of many keys, some limits are violated by chance."""
+        """Check each key at this confidence: of many keys, some limits are violated by chance."""
         options: dict[str, Any] = {"limit": limit, "side": side, "confidence": confidence}
-        return ByKey(self.by, {key: one.check(what, **options) for key, one in self._each.items()})
+        return ByKey(self.by, {key: accumulator.check(what, **options) for key, accumulator in self._each.items()})
 
     def compare(self, reference: "Accumulators | Accumulator", what: str) -> ByKey[Comparison]:
         """Compare each key with the same key of the reference (only keys that both have), or with one for all keys."""
         if isinstance(reference, Accumulator):
-            return ByKey(self.by, {key: reference.compare(one, what) for key, one in self._each.items()})
+            return ByKey(
+                self.by, {key: reference.compare(accumulator, what) for key, accumulator in self._each.items()}
+            )
         known = reference._each
         if not any(key in known for key in self._each):
             names = ("; ".join(", ".join(key) for key in list(each)[:3]) or "none" for each in (self._each, known))
             expected, got = "at least one key that both have", " against ".join(names)
             raise InputError("compare", expected=expected, got=got, fix="sum both by the same names and values")
-        both = {key: known[key].compare(one, what) for key, one in self._each.items() if key in known}
+        both = {key: known[key].compare(accumulator, what) for key, accumulator in self._each.items() if key in known}
         return ByKey(self.by, both)
 
     def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
-        """One figure with all keys."""
-        return plot_sums({visible(", ".join(key)): one for key, one in self._each.items()}, figure)
+        """Draw one figure with all keys."""
+        return plot_sums({visible(", ".join(key)): accumulator for key, accumulator in self._each.items()}, figure)
 
     def to_prometheus(self) -> str:
         """Every measure of every key in the text format of Prometheus."""
@@ -173,7 +179,9 @@ class Accumulators(TableResult):
     # -- saving and loading ---------------------------------------------------------------------
 
     def to_json(self) -> str:
-        each = [{"key": list(key), "state": json.loads(one.to_json())} for key, one in self._each.items()]
+        each = [
+            {"key": list(key), "state": json.loads(accumulator.to_json())} for key, accumulator in self._each.items()
+        ]
         state = {
             "calibrant_accumulators": VERSION,
             "by": self.by,
@@ -194,15 +202,15 @@ class Accumulators(TableResult):
             if not all(type(spec) is str for spec in measures or ()):
                 raise ValueError(f"measures are {measures!r:.40}")
             check_named(measures or (), own)
-            loaded = [(one["key"], Accumulator.from_json(json.dumps(one["state"]), own=own)) for one in each]
+            loaded = [(entry["key"], Accumulator.from_json(json.dumps(entry["state"]), own=own)) for entry in each]
             if not all(_is_key(key, len(by)) for key in (by, *(key for key, _ in loaded))):
                 raise ValueError("keys are not those of the names")
-            if any(measures is not None and one.specs != tuple(measures) for _, one in loaded):
+            if any(measures is not None and accumulator.specs != tuple(measures) for _, accumulator in loaded):
                 raise ValueError("measures differ")
             accumulators = cls(by, measures)
-            accumulators._each = {tuple(key): one for key, one in loaded}
+            accumulators._each = {tuple(key): accumulator for key, accumulator in loaded}
             accumulators.files = read_cursors(read_typed(state, "files", dict))
-            if len({one.task for _, one in loaded if one.task}) > 1:
+            if len({accumulator.task for _, accumulator in loaded if accumulator.task}) > 1:
                 raise ValueError("predictions of different tasks")
             return accumulators
 
@@ -214,7 +222,7 @@ class Accumulators(TableResult):
         return load_state(path, partial(cls.from_json, own=own), expected="saved accumulators")
 
     def _same_task(self, task: Task | None) -> None:
-        """All keys have one task: measures of different tasks are not comparable."""
+        """Refuse another task than that of the other keys: their measures are not comparable."""
         if self.task and task and self.task != task:
             expected, fix = f"{describe_task(self.task)} as before", "use other accumulators for each task"
             raise InputError("accumulators", expected=expected, got=describe_task(task), fix=fix)
@@ -223,7 +231,7 @@ class Accumulators(TableResult):
         if name in keys:
             value = keys[name]
             values = [value] * p.n if isinstance(value, str) or not hasattr(value, "__len__") else list(value)
-        elif p.groups is not None and sum(one not in keys for one in self.by) == 1:
+        elif p.groups is not None and sum(name not in keys for name in self.by) == 1:
             values = list(p.groups)
         else:
             fix = f'write update(p, {{"{name}": ...}}), or give the rows groups'

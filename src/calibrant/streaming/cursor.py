@@ -17,14 +17,14 @@ FEWEST_TO_RECOGNISE = 20  # rows: two files may begin with the same few rows by 
 
 @dataclass(frozen=True)
 class Cursor:
-    """The first `rows` rows of a file have been read; `hash` is the hash of these rows."""
+    """Position in a file: `rows` rows have been read, and `hash` is the hash of these rows."""
 
     rows: int = 0
     hash: str = ""  # of no rows
 
 
 class NewRows:
-    """Selects the new rows of a file, after checking that it begins with the rows that were read before.
+    """Select the new rows of a file, after checking that it begins with the rows that were read before.
 
     The hash does not depend on how the rows are cut into batches.
     """
@@ -46,7 +46,7 @@ class NewRows:
 
     @property
     def cursor(self) -> Cursor:
-        """How far the file has been read now, and at least as far as before."""
+        """The cursor after the rows read now; never before the previous one."""
         return Cursor(self.rows, self._hash.hexdigest()) if self.rows >= self.before.rows else self.before
 
     def end(self) -> Cursor:
@@ -84,7 +84,9 @@ def find_renamed(files: Mapping[str, Cursor], batches: Iterable[Predictions]) ->
 
 def merge_cursors(a: Mapping[str, Cursor], b: Mapping[str, Cursor]) -> dict[str, Cursor]:
     """The cursors of two states; of a file that both have read, the one that is further."""
-    return {name: max(a.get(name, Cursor()), b.get(name, Cursor()), key=lambda one: one.rows) for name in {**a, **b}}
+    return {
+        name: max(a.get(name, Cursor()), b.get(name, Cursor()), key=lambda cursor: cursor.rows) for name in {**a, **b}
+    }
 
 
 def read_cursors(files: dict[str, Any]) -> dict[str, Cursor]:

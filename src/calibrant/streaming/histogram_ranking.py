@@ -53,7 +53,7 @@ def ranking_draws(m: OfCurve, fine: Array, rng: np.random.Generator, *, counts: 
 
 
 def _curve(ones: Array, zeros: Array, shift: int) -> WeightedCurve:
-    """Ones and zeros as weighted rows; a shift puts the ones of a bin above (1) or below (-1) its zeros."""
+    """Curve of ones and zeros as weighted rows; a shift puts the ones of a bin above (1) or below (-1) its zeros."""
     n = len(ones)
     place = np.concatenate([np.arange(n) + shift / 4, np.arange(n) - shift / 4])
     rank = np.argsort(place, kind="stable")

@@ -1,4 +1,4 @@
-"""How a measure is streamed: the sums it needs, and its value and its noise from them. One class a kind of sums."""
+"""Sums of a measure in a stream: which it needs, and its value and noise from them. One class a kind of sums."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -40,11 +40,11 @@ class Totals(Protocol):
     def n(self) -> int: ...
     @property
     def total(self) -> float:
-        """Of the weights."""
+        """The sum of the weights."""
 
     @property
     def square(self) -> float:
-        """Of the squared weights."""
+        """The sum of the squared weights."""
 
     @property
     def weighted(self) -> bool: ...
@@ -66,7 +66,7 @@ class MeasureSums(ABC, Generic[M]):
 
     @property
     def name(self) -> str:
-        """Measures with the same name share their sums."""
+        """The name of the sums; measures with the same name share them."""
         return self.spec
 
     @abstractmethod
@@ -74,11 +74,11 @@ class MeasureSums(ABC, Generic[M]):
 
     @abstractmethod
     def add_up(self, p: Predictions, weights: Array | None) -> Array:
-        """The sums over a batch."""
+        """Compute the sums over a batch."""
 
     @abstractmethod
     def check(self, sums: Array, state: State) -> None:
-        """A ValueError for sums that no predictions have."""
+        """Raise a ValueError for sums that no predictions have."""
 
     @abstractmethod
     def value(self, sums: Array, rows: Totals) -> float: ...
@@ -88,7 +88,7 @@ class MeasureSums(ABC, Generic[M]):
         """Values under the sampling noise of the sums, with the variance that a bootstrap of the rows would give."""
 
     def rounding(self, sums: Array) -> float | None:
-        """By how much the value may be off, because sums know less than rows; None where it is exact."""
+        """The largest error of the value, because sums know less than rows; None where it is exact."""
         return None
 
     def spread(self, sums: Array, rows: Totals, seed: int) -> Spread | None:
@@ -156,7 +156,7 @@ class RatioSums(MeasureSums[RatioMeasure]):
         return interval, "normal, robust standard error"
 
     def _error(self, sums: Array) -> float:
-        """The standard error of a ratio, by what numerators and denominators have in common."""
+        """The standard error of a ratio, from the covariance of numerators and denominators."""
         above, below, square, cross, square_below = sums
         ratio = self.measure.divide(above, below)
         return float(np.sqrt(max(square - 2 * ratio * cross + ratio**2 * square_below, 0.0)) / below)
@@ -267,7 +267,7 @@ KINDS: tuple[type[MeasureSums[Any]], ...] = (RowSums, RatioSums, BinSums, ClassB
 
 
 def sums_of(m: Measure, spec: str) -> MeasureSums[Any] | None:
-    """How a measure is streamed, by what it says itself; None where it needs all rows at once."""
+    """The sums of a measure, by what it says itself; None where it needs all rows at once."""
     if m.streamed_from == "no":
         return None
     kinds = [kind for kind in KINDS if kind.streams == m.streamed_from]

@@ -39,10 +39,10 @@ def exposition(gauges: Sequence[Gauge]) -> str:
 def measure_gauges(by: Sequence[str], accumulators: "Mapping[tuple[str, ...], Accumulator]") -> list[Gauge]:
     """The number of rows, every measure and both ends of its interval; where there is no interval, no ends."""
     rows, gauges = Gauge("calibrant_rows", "rows added"), dict[str, Gauge]()
-    for key, one in accumulators.items():
+    for key, accumulator in accumulators.items():
         labels = dict(zip(by, key, strict=True))
-        rows.values.append((labels, one.n))
-        for m in one.measure_all() if one.n else ():
+        rows.values.append((labels, accumulator.n))
+        for m in accumulator.measure_all() if accumulator.n else ():
             name, _, options = m.measure.partition(":")
             own = labels | ({"options": options} if options else {})
             for end, value in (("", m.value), ("_low", m.low), ("_high", m.high)):
@@ -68,6 +68,6 @@ def _escape(text: str) -> str:
 
 
 def _label_name(text: str) -> str:
-    """Letters, digits and underscores, without a digit in front."""
+    """The name with letters, digits and underscores only, without a digit in front."""
     name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in text)
     return name if name[:1].isalpha() or name[:1] == "_" else f"_{name}"

@@ -29,7 +29,7 @@ OF_PREDICTIONS = ("auroc_correct", "aurc")  # of binary scores roc_auc is what p
 
 
 def streamable(spec: str) -> MeasureSums[Any]:
-    """How a measure is streamed, or an InputError."""
+    """The sums of a measure, or an InputError where it cannot be streamed."""
     sums = sums_of(CATALOGUE.make(spec), spec)
     if sums is None:
         raise InputError(
@@ -52,7 +52,7 @@ def usual(task: Task | None) -> tuple[str, ...]:
 
 
 def raw_weights(p: Predictions) -> Array | None:
-    """As they were given, so that batches have the same unit; None where each row counts once."""
+    """The weights as they were given, so that batches have the same unit; None where each row counts once."""
     if p.weights is None:
         return None if p.row_data.unit == 1 else np.full(p.n, p.row_data.unit)
     return np.asarray(p.weights * p.row_data.unit)
