@@ -3,13 +3,11 @@
 What the author of a calibrator needs is here: the base classes, and the steps that maps are made of.
 """
 
-from calibrant.calibrators._base import Calibrator
+from calibrant.calibrators._base import CATALOGUE, Calibrator
 from calibrant.calibrators._scores import OfScores
-from calibrant.core.catalogue import Catalogue
 from calibrant.core.maps.map import Fit, Map
 from calibrant.core.maps.steps import Curves, Linear, LogProbs, Mix, Sigmoid, Step
 
-CATALOGUE = Catalogue("calibrant.calibrators", Calibrator, "calibrator")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
 __all__ = [

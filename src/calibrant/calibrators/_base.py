@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.catalogue import check_options, spec_of
+from calibrant.core.catalogue import Catalogue, check_options, spec_of
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Fit, Map
 from calibrant.core.maps.steps import Linear, Step
@@ -55,8 +55,6 @@ class Calibrator:
     def check_shape(self, p: Predictions) -> None:
         """Refuse predictions that it cannot repair, and name what can."""
         if p.task not in self.tasks:
-            from calibrant.calibrators import CATALOGUE
-
             able = [name for name, entry in CATALOGUE.load_all()[0].items() if p.task in entry.tasks]
             raise InputError(
                 spec_of(self),
@@ -83,6 +81,9 @@ class Calibrator:
             task=p.task,
             score_type=p.score_type,
         )
+
+
+CATALOGUE = Catalogue("calibrant.calibrators", Calibrator, "calibrator")  # here, because calibrators name each other
 
 
 def build_scaling(T: float) -> Linear:

@@ -29,7 +29,7 @@ from calibrant.measuring.confidence_limits import ZERO_RATIO
 from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
 from calibrant.streaming.measure_sums import POSITIVE, RANKING, MeasureSums
-from calibrant.streaming.prometheus import exposition, measure_gauges
+from calibrant.streaming.prometheus import Gauge, exposition
 from calibrant.streaming.state import State, check_bins, check_named, check_same, check_shapes
 from calibrant.streaming.streamable import example, raw_weights, streamable, usual
 from calibrant.streaming.sums import FINE, HISTOGRAM, SUMS, fine_scores, score_sums
@@ -366,6 +366,23 @@ class Accumulator(TableResult):
             stream.check(state.sums[name], state)
         of_score = ["histogram", *(name for name, stream in states.items() if stream.of_score)]
         check_same({name: state.sums[name] for name in of_score}, state)
+
+
+def measure_gauges(by: Sequence[str], accumulators: Mapping[tuple[str, ...], Accumulator]) -> list[Gauge]:
+    """The number of rows, every measure and both ends of its interval; where there is no interval, no ends."""
+    rows, gauges = Gauge("calibrant_rows", "rows added"), dict[str, Gauge]()
+    for key, accumulator in accumulators.items():
+        labels = dict(zip(by, key, strict=True))
+        rows.values.append((labels, accumulator.n))
+        for m in accumulator.measure_all() if accumulator.n else ():
+            name, _, options = m.measure.partition(":")
+            own = labels | ({"options": options} if options else {})
+            for end, value in (("", m.value), ("_low", m.low), ("_high", m.high)):
+                if value is not None and value == value:
+                    words = f"{end[1:]} end of the interval of {name}" if end else m.definition
+                    gauge = gauges.setdefault(f"calibrant_{name}{end}", Gauge(f"calibrant_{name}{end}", words))
+                    gauge.values.append((own, value))
+    return [rows, *gauges.values()]
 
 
 def plot_sums(accumulators: Mapping[str, Accumulator], figure: str) -> "alt.TopLevelMixin":

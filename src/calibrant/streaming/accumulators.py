@@ -20,9 +20,9 @@ from calibrant.core.text.vocabulary import describe_task
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.measure import Measurement
-from calibrant.streaming.accumulator import Accumulator, plot_sums
+from calibrant.streaming.accumulator import Accumulator, measure_gauges, plot_sums
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
-from calibrant.streaming.prometheus import exposition, measure_gauges
+from calibrant.streaming.prometheus import exposition
 from calibrant.streaming.state import check_named
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ class Question:
         columns = table.select(*KEYS, *self.needs, *(name for name in (*self.wants, COPIES) if name in table.columns))
         columns = columns.with_columns(pl.lit(None).alias(name) for name in self.wants if name not in table.columns)
         columns = columns.with_columns(pl.col(*self.needs, *self.wants).cast(pl.Float64))
-        n = Networks(columns, self)
+        n = Networks(columns, self.resamples, self.most, self.seed)
         claims, numbers, pictures = self.study(n)
         return Answer(
             question=self.name,

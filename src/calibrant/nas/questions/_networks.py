@@ -11,8 +11,6 @@ from calibrant.nas.questions._resamples import NetworkResamples
 if TYPE_CHECKING:
     import polars as pl
 
-    from calibrant.nas.questions._base import Question
-
 KEYS = ("space", "data", "arch", "unique", "constant")  # what says which network a row is about
 COPIES = "copies"  # how many cells of the whole space a row stands for
 STUDIED = ("cifar10", "cifar100", "imagenet16_120")
@@ -23,7 +21,9 @@ class Networks:
     """The table by space, data set and population."""
 
     table: "pl.DataFrame"
-    question: "Question"
+    resamples: int
+    most: int  # networks in a resample
+    seed: int
 
     def data(self, space: str) -> list[str]:
         """The data sets with networks of the space: the study's first, in its order."""
@@ -43,11 +43,10 @@ class Networks:
 
     def resample(self, frame: "pl.DataFrame", columns: tuple[str, ...]) -> NetworkResamples:
         """The rows with a number in each of these columns, and resamples of them."""
-        q = self.question
         values = {column: frame[column].to_numpy().astype(np.float64) for column in columns}
         complete = np.all([np.isfinite(v) for v in values.values()], axis=0)
         return NetworkResamples(
-            {c: v[complete] for c, v in values.items()}, int(complete.sum()), q.resamples, q.most, q.seed
+            {c: v[complete] for c, v in values.items()}, int(complete.sum()), self.resamples, self.most, self.seed
         )
 
     def populations(self, spaces: tuple[str, ...]) -> list[Population]:
