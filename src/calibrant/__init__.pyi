@@ -39,8 +39,8 @@ from .measuring.measure import Measurements as Measurements
 from .measuring.measure import measure as measure
 from .measuring.measure import measure_all as measure_all
 from .measuring.measure_sets import measure_set as measure_set
+from .measuring.results import Results as Results
 from .measuring.synthetic import synthetic as synthetic
-from .measuring.table import Results as Results
 from .measuring.table import table as table
 from .monitoring.watch import Watch as Watch
 from .monitoring.watch import watch as watch

@@ -14,8 +14,7 @@ import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.models import Shape, build, count
-from calibrant.rescorers._confidnet_fit import Fitting
-from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, fingerprint
+from calibrant.rescorers.confidnet import ConfidenceHead, ConfidNet, FittedConfidNet, Fitting, fingerprint
 
 SMALL = {"width": 16, "depth": 2, "lr": 5e-3, "batch": 32}
 

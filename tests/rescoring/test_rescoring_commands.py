@@ -13,7 +13,7 @@ from test_docs import check_keys, documented
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.core.errors import LeakWarning
-from calibrant.rescorers import _confidnet_fit
+from calibrant.rescorers import confidnet
 from calibrant.rescorers.confidnet import FittedConfidNet
 from calibrant.rescorers.density_ratio import DensityRatio
 from calibrant.rescorers.trust_score import TrustScore
@@ -92,7 +92,7 @@ def test_raw_scores_are_told_to_be_no_probability(folder, tmp_path, capsys):
 def test_confidnet_writes_a_folder(folder, tmp_path, capsys, monkeypatch):
     from calibrant.training.run import open_run
 
-    monkeypatch.setattr(_confidnet_fit, "LEAST_ERRORS", 5)
+    monkeypatch.setattr(confidnet, "LEAST_ERRORS", 5)
     out = tmp_path / "cn"
     text = run(capsys, "confidnet", folder, "--out", out, "--epochs", 2, "--device", "cpu")
     names = {file.name for file in out.iterdir()}
@@ -120,7 +120,7 @@ def test_confidnet_that_learned_from_val_says_so(folder, tmp_path, capsys):
 def test_an_interrupted_confidnet_goes_on(folder, tmp_path, capsys, monkeypatch):
     options = ("--epochs", 3, "--stages", 2, "--clone-epochs", 2, "--device", "cpu")
     run(capsys, "confidnet", folder, "--out", tmp_path / "whole", *options)
-    ended, real = [], _confidnet_fit.Fitting.end_epoch
+    ended, real = [], confidnet.Fitting.end_epoch
 
     def stop(self, loss):
         real(self, loss)
@@ -128,7 +128,7 @@ def test_an_interrupted_confidnet_goes_on(folder, tmp_path, capsys, monkeypatch)
         if len(ended) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_confidnet_fit.Fitting, "end_epoch", stop)
+    monkeypatch.setattr(confidnet.Fitting, "end_epoch", stop)
     run(capsys, "confidnet", folder, "--out", tmp_path / "again", *options, code=130)
     assert [file.name for file in (tmp_path / "again").iterdir()] == ["state.safetensors"]
     other = (*options, "--seed", 1)

@@ -1,20 +1,19 @@
 """A table of methods: mean and standard deviation over runs, the best, and which are not significantly worse."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
-from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.multiple_tests import holm
 from calibrant.measures import Measure
 from calibrant.measuring.compare import compare
 from calibrant.measuring.matching_rows import same_classes
 from calibrant.measuring.measure import resolve
+from calibrant.measuring.results import Cell, Results
 
 MEASURES = ("ece", "nll", "accuracy")
 
@@ -25,65 +24,6 @@ class Runs:
 
     predictions: tuple[Predictions, ...]
     seeds: tuple[int, ...] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """Values of one measure of one method over its runs; `p_value` tests the difference from the best, corrected."""
-
-    measure: str
-    values: tuple[float, ...]
-    mean: float
-    sd: float | None  # None for one run
-    best: bool = False  # several may be, exactly alike
-    p_value: float | None = None  # None for the best, and where there is no test
-    test: str | None = None
-
-    def is_tied(self, alpha: float) -> bool:
-        """Whether it is not significantly worse than the best."""
-        return self.p_value is not None and self.p_value >= alpha
-
-
-@dataclass(frozen=True)
-class Results:
-    """One line a method, in the order given; `alpha` is the level of the tests."""
-
-    by: str
-    measures: tuple[str, ...]
-    lines: Mapping[str, tuple[Cell, ...]]
-    alpha: float = 0.05
-    definitions: Mapping[str, str] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        lines = [{"group": name, "cells": [plain(cell) for cell in cells]} for name, cells in self.lines.items()]
-        head = {"by": self.by, "alpha": self.alpha, "definitions": dict(self.definitions), "note": self.note}
-        return {**head, "lines": lines}
-
-    @property
-    def note(self) -> str:
-        """The note that explains the numbers and marks of the table."""
-        runs = sorted({len(cells[0].values) for cells in self.lines.values()})
-        count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-        tests = sorted({cell.test for cells in self.lines.values() for cell in cells if cell.test})
-        text = f"Mean ± standard deviation over {count} run{'' if runs == [1] else 's'}."
-        if not tests:
-            return f"{text} * is the best."
-        how = f"{' or '.join(tests)}, Holm-corrected over the methods, level {self.alpha:g}"
-        return f"{text} * is the best, ~ is not significantly worse ({how})."
-
-    def text(self, form: str) -> str:
-        """The table as "markdown", "latex" or "csv"."""
-        from calibrant.measuring.table_formats import FORMS
-
-        return FORMS[form](self)
-
-    def _repr_html_(self) -> str:
-        from calibrant.measuring.table_formats import FORMS
-
-        return FORMS["html"](self)
-
-    def __str__(self) -> str:
-        return self.text("markdown").rstrip()
 
 
 def table(

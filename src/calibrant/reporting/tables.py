@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # every command imports this file, and needs few of these
     from calibrant.measuring.check import Check
     from calibrant.measuring.compare import Comparison
     from calibrant.measuring.measure import Measurement
-    from calibrant.measuring.table import Results
+    from calibrant.measuring.results import Results
     from calibrant.repairing.adapt import BaseRates
     from calibrant.repairing.judge import Entry, Repair
     from calibrant.repairing.rule import Candidate
@@ -163,8 +163,8 @@ def _fitting(specs: Sequence[str], width: int) -> list[list[str]]:
 
 def methods(results: "Results") -> Table:
     """Table with a line for each method and a column for each measure; the note explains the marks."""
-    from calibrant.measuring.table_formats import heads, mark
-    from calibrant.measuring.table_formats import number as cell_number
+    from calibrant.measuring.results import heads, mark
+    from calibrant.measuring.results import number as cell_number
 
     table = table_of(visible(results.by), "runs", *heads(results))
     for group, cells in results.lines.items():

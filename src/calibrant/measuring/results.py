@@ -1,17 +1,74 @@
-"""A table of methods as text that papers and pages take."""
+"""Results of several methods: a table of values, and its text for papers and pages."""
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 from calibrant.core.errors import visible
+from calibrant.core.json import plain
 from calibrant.measuring.measure_format import is_share
-from calibrant.measuring.table import Cell, Results
 
 LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"
 }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Values of one measure of one method over its runs; `p_value` tests the difference from the best, corrected."""
+
+    measure: str
+    values: tuple[float, ...]
+    mean: float
+    sd: float | None  # None for one run
+    best: bool = False  # several may be, exactly alike
+    p_value: float | None = None  # None for the best, and where there is no test
+    test: str | None = None
+
+    def is_tied(self, alpha: float) -> bool:
+        """Whether it is not significantly worse than the best."""
+        return self.p_value is not None and self.p_value >= alpha
+
+
+@dataclass(frozen=True)
+class Results:
+    """One line a method, in the order given; `alpha` is the level of the tests."""
+
+    by: str
+    measures: tuple[str, ...]
+    lines: Mapping[str, tuple[Cell, ...]]
+    alpha: float = 0.05
+    definitions: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        lines = [{"group": name, "cells": [plain(cell) for cell in cells]} for name, cells in self.lines.items()]
+        head = {"by": self.by, "alpha": self.alpha, "definitions": dict(self.definitions), "note": self.note}
+        return {**head, "lines": lines}
+
+    @property
+    def note(self) -> str:
+        """The note that explains the numbers and marks of the table."""
+        runs = sorted({len(cells[0].values) for cells in self.lines.values()})
+        count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+        tests = sorted({cell.test for cells in self.lines.values() for cell in cells if cell.test})
+        text = f"Mean ± standard deviation over {count} run{'' if runs == [1] else 's'}."
+        if not tests:
+            return f"{text} * is the best."
+        how = f"{' or '.join(tests)}, Holm-corrected over the methods, level {self.alpha:g}"
+        return f"{text} * is the best, ~ is not significantly worse ({how})."
+
+    def text(self, form: str) -> str:
+        """The table as "markdown", "latex" or "csv"."""
+        return FORMS[form](self)
+
+    def _repr_html_(self) -> str:
+        return FORMS["html"](self)
+
+    def __str__(self) -> str:
+        return self.text("markdown").rstrip()
 
 
 def heads(results: Results) -> list[str]:
