@@ -31,6 +31,14 @@ WITH_TORCH = {"losses", "models", "rescorers", "training", "rescoring", "studyin
 TORCH = ("torch", "lightning", "pytorch_lightning", "safetensors")
 LATE_IN_CORE = {"scipy", "polars"}  # only inside functions, so that `import calibrant` stays light
 
+# A value and the formats it is saved in: its method loads the format, and the format reads the value.
+FORMATS = {
+    "reporting.report": ("reporting.write", "reporting.page", "reporting.markdown"),
+    "reporting.board.board": ("reporting.board.formats", "reporting.board.page", "reporting.board.sentences"),
+    "core.maps.map": ("core.maps.export_check", "core.torch.map_module", "core.torch.step_modules"),
+    "core.predictions.predictions": ("core.predictions", "core.io.save"),
+}
+
 
 def problems(source: str, file: str) -> list[str]:
     """What the imports of a file (its path inside the package) break, as sentences."""
@@ -96,6 +104,38 @@ def _hidden(node: ast.AST) -> str:
         if called in ("import_module", "__import__") and str(name).startswith("calibrant"):
             return str(name)
     return ""
+
+
+def cycles(sources: dict[str, str]) -> set[frozenset[str]]:
+    """Groups of modules that import each other, by whatever way, early or late."""
+    ahead = {}
+    for module, source in sources.items():
+        found = (target for node, _ in imports(ast.parse(source)) for target in targets(node))
+        ahead[module] = {known for target in found if (known := _module(target, sources)) not in ("", module)}
+    for middle in sources:
+        for module, reached in ahead.items():
+            if middle in reached:
+                ahead[module] = reached | ahead[middle]
+    return {frozenset(other for other in ahead[m] if m in ahead[other]) for m in sources if m in ahead[m]}
+
+
+def _module(target: str, known: dict[str, str]) -> str:
+    """The module that an import loads: `calibrant.measures.make` is a name in `calibrant.measures`."""
+    name = target.removeprefix("calibrant.")
+    return next((one for one in (name, name.rpartition(".")[0]) if one in known), "")
+
+
+def test_only_a_value_and_its_formats_import_each_other():
+    files = {f: ".".join(f.relative_to(PACKAGE).with_suffix("").parts) for f in PACKAGE.rglob("*.py")}
+    sources = {name.removesuffix(".__init__"): f.read_text() for f, name in files.items()}
+    assert cycles(sources) == {frozenset((value, *formats)) for value, formats in FORMATS.items()}
+
+
+def test_a_cycle_is_seen_however_it_is_hidden():
+    late = "def f():\n    from calibrant.b import name"
+    typed = "if TYPE_CHECKING:\n    from calibrant.c import name"
+    assert cycles({"a": late, "b": typed, "c": "import calibrant.a", "d": "import calibrant.a"}) == {frozenset("abc")}
+    assert cycles({"a": late, "b": "", "c": typed}) == set()
 
 
 def test_imports_point_down_only():

@@ -340,8 +340,8 @@ def test_ten_thousand_groups_are_refused_unless_told_to_ignore_them():
 
 
 def test_more_rows_are_asked_for_until_they_are_enough():
+    from calibrant.reporting.parts import Noise, Number
     from calibrant.reporting.precision import certainty
-    from calibrant.reporting.report import Noise, Number
 
     ruling = decide([CandidateLosses(calibrator="identity", losses=np.ones(5), complexity=0, keeps_argmax=True)])
     gap = Number(measure="gap", title="", value=0.02, low=0.01, high=0.03, better="", definition="", meaning="")

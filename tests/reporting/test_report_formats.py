@@ -11,7 +11,7 @@ from rich.console import Console
 from calibrant.core.errors import InputError
 from calibrant.reporting import pdf, tables
 from calibrant.reporting.markdown import markdown
-from calibrant.reporting.report import Bin
+from calibrant.reporting.parts import Bin
 from calibrant.reporting.terminal import render, sparkline
 from calibrant.reporting.write import SUFFIXES, save
 

@@ -238,7 +238,7 @@ def test_nothing_is_praised_beside_a_recommendation():
 
 def test_no_verdict_without_a_test():
     from calibrant.reporting.calibration_state import state_of
-    from calibrant.reporting.report import Noise
+    from calibrant.reporting.parts import Noise
 
     untested = Noise(0.2, float("nan"), float("nan"), float("nan"), 0.4)
     assert state_of(500, 0.1, untested) == "untested"

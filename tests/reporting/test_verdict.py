@@ -11,7 +11,7 @@ from calibrant.repairing.rule import Candidate, Ruling
 from calibrant.reporting import verdict
 from calibrant.reporting.build import build
 from calibrant.reporting.calibration_state import Assessment, assess, state_of
-from calibrant.reporting.report import Bin, CalibratorTrial, Noise
+from calibrant.reporting.parts import Bin, CalibratorTrial, Noise
 from calibrant.streaming.accumulator import Accumulator
 
 BINS = (Bin(0.0, 0.5, 0, 0.0, 0.0), Bin(0.5, 0.9, 100, 0.7, 0.75), Bin(0.9, 1.0, 300, 0.98, 0.9))

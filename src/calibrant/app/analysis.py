@@ -28,8 +28,9 @@ from calibrant.reporting.calibration_state import Assessment, assess
 from calibrant.reporting.calibrator_trials import apply_candidate, calibrators_for
 from calibrant.reporting.cost import CostTable
 from calibrant.reporting.options import OnStep, check_class_names, check_fit_on, check_models
+from calibrant.reporting.parts import Cost, SourceFile
 from calibrant.reporting.provenance import source_of
-from calibrant.reporting.report import Cost, Report, SourceFile
+from calibrant.reporting.report import Report
 from calibrant.streaming.accumulator import Accumulator
 from calibrant.streaming.accumulators import Accumulators
 

@@ -9,7 +9,8 @@ from calibrant.core.errors import visible
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET
 from calibrant.reporting.page import mini
-from calibrant.reporting.report import CalibratorTrial, Model, Report
+from calibrant.reporting.parts import CalibratorTrial, Model
+from calibrant.reporting.report import Report
 
 
 def card_png(r: Report) -> bytes:

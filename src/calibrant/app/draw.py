@@ -22,7 +22,8 @@ from calibrant.reporting import verdict
 from calibrant.reporting.calibration_state import Assessment
 from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.page import SHORT, label
-from calibrant.reporting.report import Cost, Report
+from calibrant.reporting.parts import Cost
+from calibrant.reporting.report import Report
 
 if TYPE_CHECKING:
     from calibrant.rescoring.clamp_trials import ClampTry, Pictures

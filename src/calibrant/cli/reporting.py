@@ -16,7 +16,8 @@ from calibrant.reporting import tables
 from calibrant.reporting.from_sums import refuse_options
 
 if TYPE_CHECKING:
-    from calibrant.reporting.report import Report, SourceFile
+    from calibrant.reporting.parts import SourceFile
+    from calibrant.reporting.report import Report
 
 
 @dataclass(frozen=True)

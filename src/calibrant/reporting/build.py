@@ -33,10 +33,11 @@ from calibrant.reporting.options import (
     sample_rows,
     sampled_words,
 )
+from calibrant.reporting.parts import Model, Number, SourceFile
 from calibrant.reporting.precision import certainty
 from calibrant.reporting.provenance import provenance, source_of
 from calibrant.reporting.ranking import cheapest, rank
-from calibrant.reporting.report import Model, Number, Report, SourceFile
+from calibrant.reporting.report import Report
 from calibrant.reporting.segments import by_group, by_prediction, check_groups
 from calibrant.streaming.accumulator import Accumulator
 from calibrant.streaming.accumulators import Accumulators

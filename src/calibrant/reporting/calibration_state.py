@@ -11,7 +11,7 @@ from calibrant.core.predictions.row_data import Task
 from calibrant.measures import make
 from calibrant.measuring.calibration_test import calibration_test
 from calibrant.measuring.confidence_limits import find_limits
-from calibrant.reporting.report import Bin, CalibrationState, Noise
+from calibrant.reporting.parts import Bin, CalibrationState, Noise
 from calibrant.reporting.segments import chance_of_gap
 
 SURE = 0.05

@@ -28,7 +28,7 @@ from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import FITTING, UNCALIBRATED, Ruling, Significant, decide
 from calibrant.reporting.contents_by_task import ece_spec, mce_spec, refinement
 from calibrant.reporting.options import OnStep
-from calibrant.reporting.report import CalibratorTrial, Outcome
+from calibrant.reporting.parts import CalibratorTrial, Outcome
 
 RESAMPLES = 200
 OUTCOMES: dict[Significant, Outcome] = {"better": "better", "worse": "worse", "neither": "inconclusive"}

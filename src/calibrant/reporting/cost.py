@@ -13,7 +13,7 @@ from calibrant.deciding.cost_lines import cost_lines, mean_cost
 from calibrant.deciding.costs import CostRule, as_percent
 from calibrant.deciding.policy import HAND_OVER
 from calibrant.deciding.results import CostLine
-from calibrant.reporting.report import Cost, CostRow
+from calibrant.reporting.parts import Cost, CostRow
 
 
 @dataclass

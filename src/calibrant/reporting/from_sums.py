@@ -14,8 +14,9 @@ from calibrant.figures import CATALOGUE, PredictionFigure
 from calibrant.measures import make
 from calibrant.reporting import verdict
 from calibrant.reporting.calibration_state import Assessment, rows_of, state_of
+from calibrant.reporting.parts import Bin, FigureData, Model, Noise, Number, Segment, Segments, SourceFile
 from calibrant.reporting.provenance import provenance
-from calibrant.reporting.report import Bin, FigureData, Model, Noise, Number, Report, Segment, Segments, SourceFile
+from calibrant.reporting.report import Report
 from calibrant.reporting.segments import summarise
 from calibrant.streaming.accumulator import Accumulator
 from calibrant.streaming.accumulators import Accumulators

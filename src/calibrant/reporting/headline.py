@@ -3,7 +3,7 @@
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import vocabulary_of
 from calibrant.reporting.calibration_state import NOISY, Assessment
-from calibrant.reporting.report import Bin, Outcome
+from calibrant.reporting.parts import Bin, Outcome
 
 RARE = 0.1  # below this share of positives, counts and relative errors say more than points
 

@@ -9,7 +9,8 @@ from calibrant.measuring import measure_format as mf
 from calibrant.reporting import verdict
 from calibrant.reporting.contents_by_task import ece_spec, refinement
 from calibrant.reporting.page import cost_of_best, label, side_by_side
-from calibrant.reporting.report import Model, Ranking, Report, Segments
+from calibrant.reporting.parts import Model, Ranking, Segments
+from calibrant.reporting.report import Report
 
 WORST = 10
 

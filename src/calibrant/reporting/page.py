@@ -15,7 +15,8 @@ from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting import contents_by_task, pictures, verdict
 from calibrant.reporting.calibration_state import bins_of
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
-from calibrant.reporting.report import CalibratorTrial, Model, Number, Report
+from calibrant.reporting.parts import CalibratorTrial, Model, Number
+from calibrant.reporting.report import Report
 
 BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
 BROAD = 420  # pixels: figures of two panels get the whole width

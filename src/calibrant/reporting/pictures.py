@@ -18,7 +18,7 @@ from calibrant.measures.refinement import Refinement
 from calibrant.plotting.draw import spec
 from calibrant.plotting.engine import to_svg
 from calibrant.reporting import contents_by_task
-from calibrant.reporting.report import FigureData
+from calibrant.reporting.parts import FigureData
 
 DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
 FOLDS = 5

@@ -5,7 +5,7 @@ from math import ceil, inf
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
 from calibrant.repairing.rule import Ruling
-from calibrant.reporting.report import CalibrationState, Certainty, Noise, Number
+from calibrant.reporting.parts import CalibrationState, Certainty, Noise, Number
 
 SHARP = 0.005  # half a point: sharper than most uses need
 SMALL_ERROR = 0.01  # an ECE that is worth seeing

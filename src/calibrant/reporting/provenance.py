@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.reporting.report import Provenance, SourceFile
+from calibrant.reporting.parts import Provenance, SourceFile
 
 PACKAGES = ("calibrant", "numpy", "scipy", "polars", "altair")
 BLOCK = 1 << 20

@@ -13,7 +13,7 @@ from calibrant.measuring.paired_draws import Draws, compare_draws
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.options import OnStep
-from calibrant.reporting.report import Model, Pair, Ranking
+from calibrant.reporting.parts import Model, Pair, Ranking
 
 BY = "nll"  # proper: it rewards being right and being calibrated at once
 

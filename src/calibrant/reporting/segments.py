@@ -15,7 +15,7 @@ from calibrant.core.statistics.multiple_tests import benjamini_hochberg
 from calibrant.core.statistics.wilson import wilson
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import vocabulary_of
-from calibrant.reporting.report import Segment, Segments
+from calibrant.reporting.parts import Segment, Segments
 
 MOST_GROUPS = 50
 LEAST_ROWS = 10  # below, one prediction decides

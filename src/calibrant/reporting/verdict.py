@@ -13,7 +13,7 @@ from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 from calibrant.reporting.calibration_state import Assessment
 from calibrant.reporting.headline import error_words, headline
-from calibrant.reporting.report import CalibratorTrial, Model, Outcome, Verdict
+from calibrant.reporting.parts import CalibratorTrial, Model, Outcome, Verdict
 
 HELPED: Outcome = "better"
 WORSE: Outcome = "worse"

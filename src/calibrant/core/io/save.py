@@ -12,7 +12,7 @@ from calibrant.core.io.file_notes import write_notes
 from calibrant.core.io.formats import check_format
 from calibrant.core.io.jsonl import write_jsonl
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `Predictions.save` calls this file: the type alone looks back
     from calibrant.core.predictions import Predictions
 
 COLUMNS = {

@@ -200,7 +200,7 @@ class Map:
 
     def to_torch(self) -> Any:
         """A torch module: logits in, calibrated logits out, differentiable where the map is."""
-        from calibrant.core.torch.map_module import TorchMap
+        from calibrant.core.torch.map_module import TorchMap  # loads torch, and reads a map
 
         return TorchMap(self)
 

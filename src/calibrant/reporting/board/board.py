@@ -174,7 +174,7 @@ class Board:
     def text(self, form: BoardFormat) -> str:
         """The board as "markdown", "csv", "html" or "json"."""
         if form == "html":
-            from calibrant.reporting.board.page import page
+            from calibrant.reporting.board.page import page  # formats read a board, so they are loaded after it
 
             return page(self)
         if form == "markdown":
