@@ -42,6 +42,7 @@ class Measure:
     of_calibration: ClassVar[bool] = False  # zero for a perfectly calibrated model of infinitely many rows
     needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong
     undefined_for: ClassVar[str] = ""  # rows on which it raises UndefinedMeasureError, in words
+    of_share: ClassVar[bool] = False  # the mean of zeros and ones, by the outcome of each row
     of_ratio: ClassVar[bool] = False  # its interval is symmetric in the logarithm
     without_interval: ClassVar[str] = ""  # why it has none, where no interval is known that holds
     fixed_maps: ClassVar[bool] = False  # fits maps, and resamples do not fit them again

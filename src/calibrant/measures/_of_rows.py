@@ -17,7 +17,6 @@ class RowMeasure(Measure):
     """The mean of one number per row."""
 
     streams: ClassVar[Streams] = "rows"
-    of_share: ClassVar[bool] = False  # its numbers are 0 or 1, by the outcome of the row: a share of the rows
 
     def rows(self, p: Predictions) -> Array:
         """The number of each row, (n,)."""

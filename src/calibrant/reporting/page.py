@@ -192,7 +192,7 @@ def _environment() -> Any:
         "interval_or_why": _interval_or_why,
         "badge": verdict.badge,
         "shown_numbers": side_by_side,
-        "most_ece": lambda m: max(v for t in m.trials for name, v in t.values.items() if name.startswith("ece")) or 1,
+        "most_ece": lambda m: max(v for t in m.trials for name, v in t.values.items() if name_of(name) == "ece") or 1,
         "broad": lambda svg: float(svg.partition('width="')[2].partition('"')[0]) > BROAD,
         "at": lambda share: f"{100 * share:.2f}%",
     }

@@ -22,7 +22,7 @@ from calibrant.core.statistics.residual_noise import Spread
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
 from calibrant.core.text.vocabulary import describe_task
-from calibrant.measures import Measure, RowMeasure, check_predictions
+from calibrant.measures import Measure, check_predictions
 from calibrant.measuring.check import Check, check_limit, check_worsening, worsening_sign
 from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
 from calibrant.measuring.confidence_limits import ZERO_RATIO
@@ -338,7 +338,7 @@ class Accumulator(TableResult):
         self, m: Measure, value: float, tail: float
     ) -> tuple[float | None, float | None, str | None, str | None]:
         """Ends where all outcomes are alike, how they were computed, or why there are none: a share alone has them."""
-        if not (isinstance(m, RowMeasure) and m.of_share) or value not in (0.0, 1.0):
+        if not m.of_share or value not in (0.0, 1.0):
             return None, None, None, "no interval: sums of rows whose outcomes are all alike show no spread"
         rate = unseen_rate(self.total**2 / self.square, tail)
         return max(value - rate, 0.0), min(value + rate, 1.0), "Clopper and Pearson, for a share of 0 or 1", None
