@@ -16,7 +16,7 @@ from calibrant.core.files import write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import VERDICTS, Finding, decide_claims
-from calibrant.studying.expand_plan import Cell, cells_of
+from calibrant.studying.expand_plan import StudyCell, cells_of
 from calibrant.studying.paper_numbers import difference_in_paper, same_direction
 from calibrant.studying.plan import Claim, Entry, Plan, among
 from calibrant.studying.plan_files import read_plan
@@ -204,14 +204,14 @@ def same_claims(plans: Mapping[str, Plan]) -> dict[tuple[str, int], tuple[str, i
     return again
 
 
-def _facts(claim: Claim, plan: Plan, cells: list[Cell]) -> tuple[Any, ...]:
+def _facts(claim: Claim, plan: Plan, cells: list[StudyCell]) -> tuple[Any, ...]:
     """Everything that decides a verdict: the question, and the rows of every entry by the jobs that write them."""
     entries = tuple(_rows_of(plan.rows[name], claim, plan, cells) for name in (claim.of, *claim.rivals))
     shift = plan.after.shifted[claim.set].set if claim.set in plan.after.shifted else claim.set
     return (claim.measure, shift, claim.is_, claim.within, claim.than, claim.rank, entries if all(entries) else ())
 
 
-def _rows_of(entry: Entry, claim: Claim, plan: Plan, cells: list[Cell]) -> tuple[Any, ...]:
+def _rows_of(entry: Entry, claim: Claim, plan: Plan, cells: list[StudyCell]) -> tuple[Any, ...]:
     trained = sorted(c.jobs[0].key for c in cells if c.method == entry.method and among(c.place, claim.where))
     return (*trained, entry.calibrator, plan.after.rescorers.get(entry.rescorer, "")) if trained else ()
 

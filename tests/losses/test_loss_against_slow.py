@@ -12,7 +12,7 @@ from entry_options import options_of, values_of
 
 from calibrant.core.predictions import Predictions
 from calibrant.losses import CATALOGUE, Term, names
-from calibrant.losses.mixup import Pairs
+from calibrant.losses.mixup import MixedLabels
 from calibrant.measures import make as make_measure
 
 SIZES = [(b, k) for b in (2, 7, 64) for k in (2, 3, 10)]
@@ -150,7 +150,7 @@ def test_crl_over_epochs(score, b, k):
 def test_mixup_is_a_blend_of_cross_entropies(b, k):
     z, y = draw_batch(b, k, seed=b)
     partners = y.roll(1)
-    rows = CATALOGUE.find("mixup")(reduction="none")(z, Pairs(y, partners, 0.3))
+    rows = CATALOGUE.find("mixup")(reduction="none")(z, MixedLabels(y, partners, 0.3))
     assert rows.tolist() == pytest.approx(slow_losses.mixup(z, y, partners, 0.3), rel=1e-9)
 
 

@@ -10,7 +10,7 @@ import torch
 
 from calibrant.core.errors import InputError
 from calibrant.losses import CATALOGUE, make
-from calibrant.losses.mixup import Mixup, Pairs
+from calibrant.losses.mixup import MixedLabels, Mixup
 
 B, K = 8, 3
 
@@ -287,7 +287,7 @@ def test_loss_of_pairs_is_the_blend(base, share, reduction, z, y):
     partners = y.flip(0)
     loss, plain = Mixup(base=base, reduction=reduction), make(base, reduction)
     expected = share * plain(z, y) + (1 - share) * plain(z, partners)
-    assert loss(z, Pairs(y, partners, share)).item() == pytest.approx(expected.item(), rel=1e-12)
+    assert loss(z, MixedLabels(y, partners, share)).item() == pytest.approx(expected.item(), rel=1e-12)
     assert loss(z, y).item() == pytest.approx(plain(z, y).item(), rel=1e-12)
 
 
@@ -298,7 +298,7 @@ def test_base_may_be_a_loss(z, y):
 
 
 def test_some_rows_of_pairs(y):
-    some = Pairs(y, y.flip(0), 0.3).rows(torch.tensor([1, 4]))
+    some = MixedLabels(y, y.flip(0), 0.3).rows(torch.tensor([1, 4]))
     assert some.labels.tolist() == y[[1, 4]].tolist()
     assert some.partners.tolist() == y.flip(0)[[1, 4]].tolist()
     assert some.share == 0.3

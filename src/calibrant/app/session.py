@@ -29,7 +29,7 @@ MEDIA = {
 
 
 @dataclass(frozen=True)
-class Result:
+class SessionFile:
     """A file that the page shows or that can be downloaded, written when it is asked for; it never touches the disk."""
 
     name: str
@@ -47,7 +47,7 @@ class Session:
     folder: Path
     analysis: "Analysis | None" = None
     clamping: "ClampTrials | None" = None
-    results: dict[str, tuple[str, Result]] = field(default_factory=dict)  # what it is -> its id and content
+    results: dict[str, tuple[str, SessionFile]] = field(default_factory=dict)  # what it is -> its id and content
     keys: dict[str, str] = field(default_factory=dict)  # what it is -> its part of the address
     stop: threading.Event = field(default_factory=threading.Event)  # set by the button that cancels
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -68,7 +68,7 @@ class Session:
     def offer(self, what: str, name: str, write: Callable[[], bytes]) -> str:
         """The address of a result, which stays while its content changes; each report that is shown has its own."""
         key = secrets.token_urlsafe(16) if what == "report" else self.keys.setdefault(what, secrets.token_urlsafe(16))
-        self.results[what] = key, Result(name, write)
+        self.results[what] = key, SessionFile(name, write)
         return f"/results/{key}/{name}"
 
     def keep_files(self, paths: list[str], kind: str) -> list[Path]:
@@ -127,7 +127,7 @@ class Sessions:
             shutil.rmtree(session.folder, ignore_errors=True)
         self.owners.forget(tab, browser)
 
-    def result(self, browser: str, key: str, name: str) -> Result | None:
+    def result(self, browser: str, key: str, name: str) -> SessionFile | None:
         """A result of one of this browser's tabs."""
         with self.lock:
             tabs = [session for (owner, _), session in self.open.items() if owner == browser]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BoardSettings:
+class BoardOverrides:
     """Settings of a board that `--override` may change."""
 
     title: str | None = None
@@ -55,7 +55,7 @@ def board(
     form: Annotated[
         str | None, typer.Option("--format", help="text, markdown, csv, html or json (default: text)")
     ] = None,
-    override: Annotated[list[str] | None, typer.Option(help=override_help(BoardSettings))] = None,
+    override: Annotated[list[str] | None, typer.Option(help=override_help(BoardOverrides))] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -67,7 +67,7 @@ def board(
     from calibrant.reporting.board.board import FORMATS, check_board_out
     from calibrant.reporting.provenance import command_line
 
-    settings = read_settings(BoardSettings, override)
+    settings = read_settings(BoardOverrides, override)
     if out is not None:
         check_board_out(out)
     chosen = choose_format(form, as_json, ("text", *FORMATS))

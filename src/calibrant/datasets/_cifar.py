@@ -22,7 +22,7 @@ CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class CifarFiles:
     """File names of one of the two sets, and the place of the label in a record."""
 
     batches: Mapping[str, tuple[str, ...]]  # the names of the Python version; the binary one appends .bin
@@ -33,7 +33,7 @@ class Layout:
     classes: tuple[str, ...]
 
 
-def read_cifar(dataset: Dataset, part: str, layout: Layout) -> Part:
+def read_cifar(dataset: Dataset, part: str, layout: CifarFiles) -> Part:
     where = place(dataset)
     folders = [where, *(where / folder for folder in layout.folders)]
     batches = layout.batches[part]

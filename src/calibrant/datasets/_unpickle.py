@@ -43,7 +43,7 @@ def read_pickled(file: Path) -> dict[str, Any]:
     """The dictionary in a pickle file; its keys as text."""
     content = read_bytes(file)
     try:
-        document = _Reader(str(file)).read(content)
+        document = _PickleReader(str(file)).read(content)
     except InputError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, EOFError, OverflowError, MemoryError) as error:
@@ -85,7 +85,7 @@ class _Storage:
     content: bytes
 
 
-class _Reader:
+class _PickleReader:
     """Interpreter of the pickle instructions that only hold data, with their stack and memory."""
 
     def __init__(self, what: str) -> None:

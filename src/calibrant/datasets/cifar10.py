@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
-from calibrant.datasets._cifar import CLASSES, MEAN, STD, Layout, read_cifar
+from calibrant.datasets._cifar import CLASSES, MEAN, STD, CifarFiles, read_cifar
 from calibrant.datasets._published_dataset import PublishedDataset
 
-LAYOUT = Layout(
+LAYOUT = CifarFiles(
     batches={"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)},
     folders=("cifar-10-batches-bin", "cifar-10-batches-py"),
     label_bytes=1,

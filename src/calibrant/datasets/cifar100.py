@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from calibrant.datasets._base import Part
-from calibrant.datasets._cifar import Layout, read_cifar
+from calibrant.datasets._cifar import CifarFiles, read_cifar
 from calibrant.datasets._published_dataset import PublishedDataset
 
 WORDS = """
@@ -18,7 +18,7 @@ skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table ta
 tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
 """
 CLASSES = tuple(WORDS.split())
-LAYOUT = Layout(
+LAYOUT = CifarFiles(
     batches={"train": ("train",), "test": ("test",)},
     folders=("cifar-100-binary", "cifar-100-python"),
     label_bytes=2,  # the superclass, then the class

@@ -9,7 +9,7 @@ Choice = Literal["chosen", "hindsight", "always", "never", "answer_all", "hand_o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class DecisionResult:
     """A result of numbers that can be written to JSON."""
 
     @classmethod
@@ -20,7 +20,7 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostLine(Result):
+class CostLine(DecisionResult):
     """Cost per row of one way of deciding, on the same rows."""
 
     choice: Choice
@@ -39,7 +39,7 @@ class CostLine(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnsweredSummary(Result):
+class AnsweredSummary(DecisionResult):
     """Rows that are answered, or called positive, and their errors."""
 
     share: float  # of all rows
@@ -51,7 +51,7 @@ class AnsweredSummary(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnsweredShare(Result):
+class AnsweredShare(DecisionResult):
     """The share of rows that can be answered with a bound on their error rate, before and after a map."""
 
     max_error: float

@@ -13,16 +13,16 @@ from calibrant.losses._make import make
 from calibrant.losses.crl import CRL
 
 
-class Pairs(NamedTuple):
+class MixedLabels(NamedTuple):
     """Labels of a mixed batch: `share` of these labels and the rest of their partners'."""
 
     labels: Tensor
     partners: Tensor
     share: float
 
-    def rows(self, rows: Tensor) -> "Pairs":
+    def rows(self, rows: Tensor) -> "MixedLabels":
         """The pairs of some rows of the batch."""
-        return Pairs(self.labels[rows], self.partners[rows], self.share)
+        return MixedLabels(self.labels[rows], self.partners[rows], self.share)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -32,7 +32,7 @@ class Mixup(Loss):
     One share is drawn per batch, from Beta(alpha, alpha). Judge a network on inputs that are not mixed.
 
     >>> loss, z = Mixup(), torch.tensor([[0.75, 0.25]]).log()
-    >>> pairs = Pairs(labels=torch.tensor([0]), partners=torch.tensor([1]), share=0.5)
+    >>> pairs = MixedLabels(labels=torch.tensor([0]), partners=torch.tensor([1]), share=0.5)
     >>> round(float(loss(z, pairs)), 4)  # -(ln 0.75 + ln 0.25) / 2
     0.837
     """
@@ -59,7 +59,9 @@ class Mixup(Loss):
             raise InputError("Mixup.base", expected="a loss of logits and labels", got=str(self.base), fix=fix)
         self.base, self.reduction = self.inner.extra_repr(), self.inner.reduction
 
-    def mix(self, inputs: Tensor, labels: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Pairs]:
+    def mix(
+        self, inputs: Tensor, labels: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, MixedLabels]:
         """Blend every input with a partner from the batch; the same generator state gives the same blend."""
         if not inputs.is_floating_point():
             fix = "scale images to 0..1 first"
@@ -69,10 +71,10 @@ class Mixup(Loss):
         share = float(np.random.default_rng(seed).beta(self.alpha, self.alpha))
         order = torch.randperm(len(labels), generator=generator, device=device)
         mixed = torch.lerp(inputs[order.to(inputs.device)], inputs, share)
-        return mixed, Pairs(labels, labels[order.to(labels.device)], share)
+        return mixed, MixedLabels(labels, labels[order.to(labels.device)], share)
 
-    def forward(self, logits: Tensor, labels: Tensor | Pairs, ids: Tensor | None = None) -> Tensor:
-        if isinstance(labels, Pairs):
+    def forward(self, logits: Tensor, labels: Tensor | MixedLabels, ids: Tensor | None = None) -> Tensor:
+        if isinstance(labels, MixedLabels):
             mine, theirs = self.inner(logits, labels.labels), self.inner(logits, labels.partners)
             value: Tensor = labels.share * mine + (1 - labels.share) * theirs
         else:

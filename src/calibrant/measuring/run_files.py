@@ -27,27 +27,27 @@ def read_runs(files: Sequence[Path], by: str, load: Callable[[Path], Predictions
     and its name says by what ("focal, data.name=fashion"). A recipe stands in run.json beside the file. It is read, and
     nothing that it names is run.
     """
-    groups: dict[str, list[_Run]] = {}
+    groups: dict[str, list[_LoadedRun]] = {}
     for file in files:
         resolved = file.resolve()
         recipe = _recipe(resolved, needed=by not in FOLDERS)
         group = FOLDERS[by](resolved) if by in FOLDERS else _value(file, recipe, by)
-        groups.setdefault(group, []).append(_Run(load(file), recipe))
+        groups.setdefault(group, []).append(_LoadedRun(load(file), recipe))
     return {name: _runs(runs) for group, pooled in groups.items() for name, runs in _split(group, pooled).items()}
 
 
 @dataclass(frozen=True)
-class _Run:
+class _LoadedRun:
     predictions: Predictions
     recipe: dict[str, Any]
 
 
-def _split(group: str, runs: Sequence[_Run]) -> dict[str, list[_Run]]:
+def _split(group: str, runs: Sequence[_LoadedRun]) -> dict[str, list[_LoadedRun]]:
     """The runs of a group by every key in which their recipes differ, seeds and titles apart."""
     keys = [{key: value for key, value in _flat(run.recipe).items() if key not in SAME_METHOD} for run in runs]
     known = dict.fromkeys(key for recipe in keys for key in recipe)
     differing = [key for key in known if len({recipe.get(key, "-") for recipe in keys}) > 1]
-    parts: dict[str, list[_Run]] = {}
+    parts: dict[str, list[_LoadedRun]] = {}
     for run, recipe in zip(runs, keys, strict=True):
         name = ", ".join([group, *(f"{key}={recipe.get(key, '-')}" for key in differing)])
         parts.setdefault(name, []).append(run)
@@ -62,7 +62,7 @@ def _flat(recipe: dict[str, Any], before: str = "") -> dict[str, str]:
     return flat
 
 
-def _runs(runs: Sequence[_Run]) -> Runs:
+def _runs(runs: Sequence[_LoadedRun]) -> Runs:
     seeds = tuple(run.recipe["seed"] for run in runs if type(run.recipe.get("seed")) is int)
     return Runs(tuple(run.predictions for run in runs), seeds if len(seeds) == len(runs) else None)
 

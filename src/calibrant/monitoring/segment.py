@@ -53,7 +53,7 @@ class Alarm:
 
 
 @dataclass(eq=False, kw_only=True)
-class Segment:
+class SegmentState:
     """The state of one segment, or of all rows."""
 
     order: int = 1  # all rows are first, then segments as they appear
@@ -81,9 +81,9 @@ class Segment:
         self.outcome_sum += float(outcome.sum())
         return int(reached[0]) if len(reached) else None
 
-    def copy(self) -> "Segment":
+    def copy(self) -> "SegmentState":
         """A copy of the evidence and sums, without alarm and history."""
-        return Segment(
+        return SegmentState(
             order=self.order,
             log_wealth=self.log_wealth,
             n=self.n,
@@ -107,9 +107,9 @@ class Segment:
             task=task,
         )
 
-    def merge(self, other: "Segment") -> "Segment":
+    def merge(self, other: "SegmentState") -> "SegmentState":
         """A segment of the rows of both: the rows differ, so the wealth of their bets multiplies."""
-        return Segment(
+        return SegmentState(
             order=self.order,
             log_wealth=self.log_wealth + other.log_wealth,
             n=self.n + other.n,
@@ -131,7 +131,7 @@ class Segment:
         }
 
     @classmethod
-    def from_dict(cls, state: Any, order: int, mode: Mode) -> "Segment":
+    def from_dict(cls, state: Any, order: int, mode: Mode) -> "SegmentState":
         """Read what `to_dict` wrote; a ValueError or KeyError says what does not fit together."""
         n, step = read_typed(state, "rows", int), read_typed(state, "rows_between_points", int)
         score_sum, outcome_sum = read_number(state, "sum_of_scores"), read_number(state, "sum_of_outcomes")

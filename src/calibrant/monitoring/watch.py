@@ -19,7 +19,7 @@ from calibrant.core.text.notebook import html_table
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import check_predictions
 from calibrant.monitoring.evidence import Mode
-from calibrant.monitoring.segment import Alarm, Segment, read_number
+from calibrant.monitoring.segment import Alarm, SegmentState, read_number
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
 from calibrant.streaming.prometheus import Gauge, Labels, exposition
 
@@ -63,7 +63,7 @@ class Watch:
         self.task: Task | None = None  # None before the first rows
         self.named = _segment_names(segments) if not isinstance(segments, bool) else None
         self.by_segment = self.named is not None or bool(segments)
-        self.segments: dict[str | None, Segment] = {}  # None: all rows
+        self.segments: dict[str | None, SegmentState] = {}  # None: all rows
         for name in (None, *(self.named or ())):
             self._add_segment(name)
         self.files: dict[str, Cursor] = {}  # how far each file has been read
@@ -185,7 +185,7 @@ class Watch:
 
     def to_prometheus(self) -> str:
         """Rows, evidence, limit, alarm, mean score and mean outcome, of all rows and by segment, for Prometheus."""
-        values: dict[str, tuple[str, Callable[[Segment], float | None]]] = {
+        values: dict[str, tuple[str, Callable[[SegmentState], float | None]]] = {
             "rows": ("rows watched", lambda segment: segment.n),
             "evidence": ("evidence against calibration", lambda segment: segment.evidence),
             "alarm": ("1 after an alarm, else 0", lambda segment: int(segment.alarm is not None)),
@@ -278,7 +278,7 @@ class Watch:
             segment.alarm = before.raise_alarm(name, int(rows[at]) + 1, limit, self.task)
 
     def _add_segment(self, name: str | None) -> None:
-        self.segments[name] = Segment(order=1 + len(self.segments))
+        self.segments[name] = SegmentState(order=1 + len(self.segments))
 
     def _read_segments(self, states: list[Any]) -> None:
         """Read the segments of a saved watch, which must be those of its options and have rows that add up."""
@@ -291,7 +291,7 @@ class Watch:
         for order, (name, state) in enumerate(zip(names, states, strict=True), 1):
             if name is not None and type(name) is not str:
                 raise ValueError(f"segment is {name!r:.40}")
-            self.segments[name] = Segment.from_dict(state, order, self.mode)
+            self.segments[name] = SegmentState.from_dict(state, order, self.mode)
         rows = sum(segment.n for segment in self.segments.values()) - self.n
         every_row = self.by_segment and self.named is None
         if rows > self.n or (every_row and rows != self.n) or (self.n > 0) != bool(self.task):

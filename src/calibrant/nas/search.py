@@ -38,7 +38,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
-class Table:
+class NetworkTable:
     """The networks of one space on one data set: architectures that can be looked up instead of trained.
 
     A neighbour in the space that the table does not hold is passed over. In a small sample few networks have
@@ -76,7 +76,7 @@ def search_table(
     return [_summarise(spec, looked_up, goal, budget, range(seed, seed + seeds)) for spec in by]
 
 
-def look_up(table: "pl.DataFrame", *, goal: Goal, space: str, data: str | None = None) -> Table:
+def look_up(table: "pl.DataFrame", *, goal: Goal, space: str, data: str | None = None) -> NetworkTable:
     """The unique networks with a value, as a landscape."""
     import polars as pl
 
@@ -100,7 +100,7 @@ def look_up(table: "pl.DataFrame", *, goal: Goal, space: str, data: str | None =
     own = own.filter(pl.col("data") == (data or known[0])).unique("arch", keep="first", maintain_order=True)
     values = dict(zip(own["arch"].to_list(), (sign * own[column]).to_list(), strict=True))
     archs = tuple(values)
-    return Table(archs, values, Landscape(_sampler(archs), _neighbours(archs)), sign)
+    return NetworkTable(archs, values, Landscape(_sampler(archs), _neighbours(archs)), sign)
 
 
 def pareto(accuracy: Sequence[float], ece: Sequence[float]) -> list[int]:
@@ -117,7 +117,7 @@ def pareto(accuracy: Sequence[float], ece: Sequence[float]) -> list[int]:
     return front
 
 
-def _summarise(spec: str, table: Table, goal: Goal, budget: int, seeds: range) -> SearchResult:
+def _summarise(spec: str, table: NetworkTable, goal: Goal, budget: int, seeds: range) -> SearchResult:
     search = searches.CATALOGUE.make(spec)
     runs = [search(table.landscape, table.values.__getitem__, budget=budget, seed=seed) for seed in seeds]
     bests = np.array([_bests(run, budget) for run in runs])  # (seeds, budget)

@@ -88,7 +88,7 @@ def measures_for(p: Predictions) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CalibratorLine:
     """One line of the table of all calibrators."""
 
     calibrator: str
@@ -100,7 +100,7 @@ class Entry:
 
 def every_calibrator(
     val: Predictions, test: Predictions, *, keep_argmax: bool = False, on_each: Callable[[int], None] | None = None
-) -> list[Entry]:
+) -> list[CalibratorLine]:
     """Fit every calibrator of the catalogue on val and measure it on test; failures are lines, not crashes."""
     if val.task != test.task:
         raise InputError("test", expected=describe_task(val.task), got=describe_task(test.task), fix="give both alike")
@@ -119,7 +119,7 @@ def every_calibrator(
         except InputError as error:
             seconds, diagnosis = time.perf_counter() - begin, str(error)
         rows.append(
-            Entry(
+            CalibratorLine(
                 calibrator=name,
                 values=values,
                 seconds=seconds,

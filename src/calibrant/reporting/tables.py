@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # every command imports this file, and needs few of these
     from calibrant.measuring.measure import Measurement
     from calibrant.measuring.results import Results
     from calibrant.repairing.adapt import BaseRates
-    from calibrant.repairing.judge import Entry, Repair
+    from calibrant.repairing.judge import CalibratorLine, Repair
     from calibrant.repairing.rule import Candidate
 
 
@@ -238,7 +238,7 @@ def describe_map(m: "Map") -> str:
     return f"{m.calibrator}: {words}. {m.fit.diagnosis[0].upper()}{m.fit.diagnosis[1:]}{proof}. {keeps}"
 
 
-def every(entries: Sequence["Entry"]) -> Table:
+def every(entries: Sequence["CalibratorLine"]) -> Table:
     order = ["nll", "ece", "classwise", "brier", "accuracy", "auroc_correct", "roc_auc"]
     columns = [c for c in order if any(c in e.values for e in entries)]  # not every task can answer all of them
     table = table_of("calibrator", *columns, "fit s")

@@ -60,7 +60,7 @@ class _Weight:
     held_out: tuple[HeldOut, ...] = ()
 
 
-class Search:
+class ClampSearch:
     """The fits of one call, on one network."""
 
     def __init__(self, options: ClampOptions, passes: Passes) -> None:

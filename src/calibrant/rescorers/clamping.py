@@ -12,7 +12,7 @@ from calibrant.rescorers._base import TrainedRun
 from calibrant.rescorers._clamp_options import ClampOptions
 from calibrant.rescorers._clamp_passes import OnPass, Passes
 from calibrant.rescorers._clamp_report import ClampReport, ClampRow, HeldOut
-from calibrant.rescorers._clamp_search import Search
+from calibrant.rescorers._clamp_search import ClampSearch
 from calibrant.rescorers._clamp_summary import choose_fit, summarise
 from calibrant.rescorers._clamped_network import ClampedNetwork, load_clamped
 
@@ -53,7 +53,7 @@ class NeuralClamping(ClampOptions):
         """
         with freeze(network):
             passes = Passes(network, loader, on_pass)
-            fits = list(Search(self, passes).fits())
+            fits = list(ClampSearch(self, passes).fits())
             best = choose_fit(fits)
             summary = summarise(self, passes, fits, best, held_out)
         delta = best.point.delta.to(passes.device, passes.dtype)

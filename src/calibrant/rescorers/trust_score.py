@@ -99,7 +99,7 @@ class TrustScore(Rescorer):
 
 
 @dataclass(frozen=True)
-class _Sigmoid:
+class _SavedSigmoid:
     """The sigmoid in a file: its coefficients."""
 
     slope: float | None
@@ -174,7 +174,7 @@ class FittedTrustScore:
         arrays, facts = load_arrays(path, "TrustScore")
         with whole(str(path), fix=REFIT):
             options = from_json(TrustScore, facts["options"])
-            sigmoid = from_json(_Sigmoid, {name: facts[name] for name in ("slope", "offset")})
+            sigmoid = from_json(_SavedSigmoid, {name: facts[name] for name in ("slope", "offset")})
             check_arrays(arrays, {"known": (None, None), "labels": (len(arrays["known"]),)})
             known, labels = arrays["known"].astype(np.float64), _whole(arrays["labels"], len(arrays["known"]), "labels")
             rows = np.unique(labels, return_counts=True)[1]

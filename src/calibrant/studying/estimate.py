@@ -113,7 +113,7 @@ def check_data(plan: Plan, done: set[str]) -> None:
 
 
 @dataclass(frozen=True)
-class _Size:
+class _DataSize:
     train: int
     val: int
     test: int
@@ -125,7 +125,7 @@ class _Clock:
 
     def __init__(self, alike: Mapping[str, str]) -> None:
         self.alike, self.missing, self.unknown = alike, dict[str, str](), False
-        self._sizes: dict[str, _Size | None] = {}
+        self._sizes: dict[str, _DataSize | None] = {}
         self._steps: dict[Any, float] = {}
         self._looked = set[str]()
 
@@ -147,7 +147,7 @@ class _Clock:
             case _:
                 return step * LOOK * size.test
 
-    def _size(self, recipe: Recipe) -> _Size | None:
+    def _size(self, recipe: Recipe) -> _DataSize | None:
         key = str(recipe.data)
         if key not in self._sizes:
             try:
@@ -177,16 +177,16 @@ class _Clock:
         return self._steps[key]
 
 
-def _load_size(recipe: Recipe) -> _Size:
+def _load_size(recipe: Recipe) -> _DataSize:
     splits = load_splits(recipe)
-    return _Size(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), _shape(splits))
+    return _DataSize(len(splits.train), 0 if splits.val is None else len(splits.val), len(splits.test), _shape(splits))
 
 
 def _shape(splits: Splits) -> Shape:
     return Shape(len(splits.train.classes), splits.train.images.shape[3], splits.train.images.shape[1])
 
 
-def _published_size(recipe: Recipe) -> _Size | None:
+def _published_size(recipe: Recipe) -> _DataSize | None:
     """The sizes that are published about the data; None where there are none."""
     data, d = datasets.make(recipe.data.name), recipe.data
     if not isinstance(data, PublishedDataset) or not data.pictures[0]:
@@ -194,7 +194,7 @@ def _published_size(recipe: Recipe) -> _Size | None:
     pixels, channels, classes = data.pictures
     train, val, test = split_sizes(data.sizes, d.split)
     shape = Shape(classes, channels, getattr(data, "size", pixels) // data.shrink)
-    return _Size(_few(train, d.limit), _few(val, d.val_limit or d.test_limit), _few(test, d.test_limit), shape)
+    return _DataSize(_few(train, d.limit), _few(val, d.val_limit or d.test_limit), _few(test, d.test_limit), shape)
 
 
 def _few(n: int, limit: int) -> int:

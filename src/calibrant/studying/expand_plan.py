@@ -20,7 +20,7 @@ RECIPE_KEYS = [field.name for field in fields(Recipe)]
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """One training of a study with the jobs on its result; `judge` is the job that writes the rows."""
 
     method: str
@@ -31,7 +31,7 @@ class Cell:
 
 
 @lru_cache(maxsize=16)  # a plan never changes: checks, estimates and the run itself share one expansion
-def cells_of(plan: Plan) -> tuple[Cell, ...]:
+def cells_of(plan: Plan) -> tuple[StudyCell, ...]:
     """Every training of a plan with its jobs."""
     return tuple(
         _cell(plan, method, place, recipe_in(plan, method, place))
@@ -135,7 +135,7 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
     return recipe_of(merged, asked, scale)
 
 
-def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> Cell:
+def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> StudyCell:
     after, trained_by = plan.after, recipe
     if after.halves:
         if recipe.epochs:
@@ -171,7 +171,7 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> C
         },
         (run, *shifted.values(), *rescored.values()),
     )
-    return Cell(method, place, recipe, (*before, *rescored.values(), judge), judge)
+    return StudyCell(method, place, recipe, (*before, *rescored.values(), judge), judge)
 
 
 def _half(job: Job, seed: int) -> Job:

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.core.predictions import Predictions
 from calibrant.measuring import measure_format as mf
-from calibrant.studying.expand_plan import Cell
+from calibrant.studying.expand_plan import StudyCell
 from calibrant.studying.plan import Drawing, Label
 from calibrant.studying.study import Study
 
@@ -117,7 +117,7 @@ def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]
 
 def _logs(study: Study, column: str) -> list[Row]:
     """A row for each epoch of each training that has this column in its log."""
-    cells: dict[str, list[Cell]] = {}  # several cells may be one training
+    cells: dict[str, list[StudyCell]] = {}  # several cells may be one training
     for cell in study.cells:
         cells.setdefault(cell.jobs[0].key, []).append(cell)
     rows = study.store.rows("train", cells)
@@ -146,7 +146,7 @@ def _reliability(study: Study, figure: Drawing, where: dict[str, Label], title: 
     return PageFigure(title=title, lines=lines, bars=True)
 
 
-def _predictions(study: Study, cell: Cell, rescorer: str) -> Path:
+def _predictions(study: Study, cell: StudyCell, rescorer: str) -> Path:
     rescored = [job for job in cell.jobs if job.kind == "rescore"]
     job = rescored[cell.judge.options["rescorers"].index(rescorer)] if rescorer else cell.jobs[0]
     return study.store.files(job.key) / "test.npz"

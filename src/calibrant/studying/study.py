@@ -14,7 +14,7 @@ from calibrant.core.json import read_json, read_typed, whole
 from calibrant.core.lock import lock_folder
 from calibrant.studying.engine import StudyProgress, run_jobs
 from calibrant.studying.executors import executor_for
-from calibrant.studying.expand_plan import Cell, cells_of, check_code, jobs_of
+from calibrant.studying.expand_plan import StudyCell, cells_of, check_code, jobs_of
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan, check_measure
 from calibrant.studying.plan_files import find_plan, read_plan
@@ -52,7 +52,7 @@ class Study:
     unused: int = 0  # finished jobs of the plan that was in the folder before, which this plan does not use
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[StudyCell, ...]:
         return cells_of(self.plan)
 
     @cached_property

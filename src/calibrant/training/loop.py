@@ -16,7 +16,7 @@ from calibrant import datasets, losses, models
 from calibrant.core.errors import InputError
 from calibrant.core.lock import lock_folder
 from calibrant.datasets import Dataset, Splits
-from calibrant.losses.mixup import Mixup, Pairs
+from calibrant.losses.mixup import MixedLabels, Mixup
 from calibrant.training.batches import Batches
 from calibrant.training.images import load_splits
 from calibrant.training.log import epoch_row, warn_of_look_ahead
@@ -130,7 +130,7 @@ def _train(
             # Every step starts from its own random numbers, so that any step can be made again.
             random = batches.generator(state.epoch, step)
             torch.manual_seed(random.initial_seed())
-            targets: Tensor | Pairs = labels
+            targets: Tensor | MixedLabels = labels
             if isinstance(loss, Mixup):
                 x, targets = loss.mix(x, labels, random)
 
@@ -199,7 +199,13 @@ def _train(
 
 
 def backward(
-    fabric: Any, network: nn.Module, loss: losses.Loss, x: Tensor, labels: Tensor | Pairs, ids: Tensor, recipe: Recipe
+    fabric: Any,
+    network: nn.Module,
+    loss: losses.Loss,
+    x: Tensor,
+    labels: Tensor | MixedLabels,
+    ids: Tensor,
+    recipe: Recipe,
 ) -> tuple[Tensor, Tensor]:
     """Compute gradients of one batch, in as many passes as the recipe says; return the loss and the logits."""
     passes = recipe.optimizer.accumulate

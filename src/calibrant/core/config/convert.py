@@ -65,19 +65,19 @@ Positive = Annotated[float, Bounds(above=0)]
 
 def build(cls: type[T], table: Table) -> T:
     """A dataclass (or another type, `dict[str, list[str]]` say) from a table."""
-    value: T = _Reader(table).read(cls, table.values, ())
+    value: T = _Converter(table).read(cls, table.values, ())
     return value
 
 
 def from_json(cls: type[T], state: Any) -> T:
     """A dataclass from the JSON document that `plain` made of it; call it inside `whole`."""
-    value: T = _Reader(any_text=True).read(cls, state, ())
+    value: T = _Converter(any_text=True).read(cls, state, ())
     return value
 
 
 def read_value(hint: Any, value: Any, name: str) -> Any:
     """A value of a document as any type, `Literal["logits", "probs"]` say; an error calls it by its name."""
-    return _Reader(any_text=True).read(hint, value, (name,))
+    return _Converter(any_text=True).read(hint, value, (name,))
 
 
 def read_option(hint: Any, text: str, name: str) -> Any:
@@ -86,7 +86,7 @@ def read_option(hint: Any, text: str, name: str) -> Any:
     >>> read_option(int | None, "30", "ece:bins"), read_option(int | None, "none", "ece:bins")
     (30, None)
     """
-    return _Reader(any_text=True, equals="=").read(hint, parse_text(hint, text), (name,))
+    return _Converter(any_text=True, equals="=").read(hint, parse_text(hint, text), (name,))
 
 
 def parse_text(hint: Any, text: str) -> Any:
@@ -116,12 +116,12 @@ def check_fields(entry: Any, of: str = "") -> None:
 
     Errors name a field as `of.field`.
     """
-    reader = _Reader(any_text=bool(of))
+    reader = _Converter(any_text=bool(of))
     for key, (name, hint) in fields_of(type(entry)).items():
         reader.read(hint, getattr(entry, name), (of, key) if of else (key,))
 
 
-class _Reader:
+class _Converter:
     """Convert values of a table to types; errors quote the lines of the table.
 
     Text of a TOML file must be printable, because it becomes names; that of a JSON document may hold any character.

@@ -76,7 +76,7 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class SampleAnswer:
     """The part of a sample that is kept; a sample may hold megabytes of messages."""
 
     id: str
@@ -88,7 +88,7 @@ class Answer:
     cluster: str | None
 
 
-def _read_answer(file: Path, sample: dict[str, Any], columns: Columns) -> Answer:
+def _read_answer(file: Path, sample: dict[str, Any], columns: Columns) -> SampleAnswer:
     confidence, from_tokens, grade = None, False, 0
     if sample.get("scores") or not sample.get("error"):  # neither: the log was not scored, which _score says
         where = f"{file}, sample {sample.get('id')}"
@@ -98,7 +98,7 @@ def _read_answer(file: Path, sample: dict[str, Any], columns: Columns) -> Answer
         if confidence is None and columns.confidence is None:
             confidence = _token_probability(sample)
             from_tokens = confidence is not None
-    return Answer(
+    return SampleAnswer(
         id=str(sample.get("id")),
         epoch=str(sample.get("epoch", 1)),
         confidence=confidence,

@@ -30,7 +30,7 @@ class NotMultipleChoiceError(InputError):
 
 
 @dataclass(frozen=True)
-class Question:
+class SampleQuestion:
     """A sample: the log-likelihood of every option, the number of the right option, and the whole record."""
 
     scores: list[float]
@@ -53,7 +53,7 @@ def is_lm_eval(file: Path, columns: Columns) -> bool:
 
 def read_lm_eval(file: Path, columns: Columns) -> ScoreTable:
     """Questions as choices: each row has the options of its question."""
-    questions, empty, filters = list[Question](), 0, dict[str, None]()
+    questions, empty, filters = list[SampleQuestion](), 0, dict[str, None]()
     for number, sample in json_objects(file):
         filters[str(sample.get("filter", ""))] = None
         if str(sample.get("filter", "")) != next(iter(filters)):
@@ -76,7 +76,7 @@ def read_lm_eval(file: Path, columns: Columns) -> ScoreTable:
     return build_table(str(file), arrays, roles, columns, missing=missing, notes=tuple(notes), rows_known=True)
 
 
-def _arrays(file: Path, questions: list[Question]) -> dict[str, Any]:
+def _arrays(file: Path, questions: list[SampleQuestion]) -> dict[str, Any]:
     k = max(len(question.scores) for question in questions)
     check_unpacked(file, len(questions) * k * 8)
     logits, mask = np.zeros((len(questions), k)), np.zeros((len(questions), k), dtype=bool)
@@ -86,7 +86,7 @@ def _arrays(file: Path, questions: list[Question]) -> dict[str, Any]:
     return {"logits": logits, "mask": mask, "labels": np.array([question.right for question in questions])}
 
 
-def _field(file: Path, questions: list[Question], name: str) -> list[Any]:
+def _field(file: Path, questions: list[SampleQuestion], name: str) -> list[Any]:
     values = [question.read_field(name) for question in questions]
     if gaps := sum(value is None for value in values):
         got = f"none in {gaps:,} of {len(values):,} samples"
@@ -94,7 +94,7 @@ def _field(file: Path, questions: list[Question], name: str) -> list[Any]:
     return values
 
 
-def _question(where: str, sample: dict[str, Any], columns: Columns) -> Question:
+def _question(where: str, sample: dict[str, Any], columns: Columns) -> SampleQuestion:
     responses = sample.get("filtered_resps") or sample["resps"]
     scores = [_score(where, response) for response in responses] if isinstance(responses, list) else []
     asked = _arguments(sample)
@@ -117,7 +117,7 @@ def _question(where: str, sample: dict[str, Any], columns: Columns) -> Question:
             fix = "log the samples again, or leave out per_character"
             raise InputError(where, expected="arguments, with the text of every option", got="none", fix=fix)
         scores = [score / max(1, len(text)) for score, text in zip(scores, options, strict=True)]
-    return Question(scores, right, sample)
+    return SampleQuestion(scores, right, sample)
 
 
 def _score(where: str, response: Any) -> float:

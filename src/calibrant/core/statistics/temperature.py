@@ -27,7 +27,7 @@ FLAT = 1e-30  # logits of a row that differ by less say nothing
 
 
 @dataclass(frozen=True)
-class Temperature:
+class TemperatureFit:
     """The temperature T, its standard error, and how its optimum was proved or why there is none.
 
     `gradient` bounds |d NLL / d ln T| at T, `stderr` is the standard error of T: from the curvature, or where rows come
@@ -42,7 +42,7 @@ class Temperature:
     diagnosis: Diagnosis
 
 
-def find_temperature(p: Predictions) -> Temperature:
+def find_temperature(p: Predictions) -> TemperatureFit:
     """Safeguarded steps of Halley's method in ln T on the convex objective, from logits, with float64 sums.
 
     >>> z = np.array([[2.0, 0.0]] * 4)
@@ -76,11 +76,11 @@ def find_temperature(p: Predictions) -> Temperature:
         stderr = float(T / np.sqrt(p.effective * curvature))
     else:
         stderr = T * _cluster_error(scores.gradients(optimum.s), p) / curvature
-    return Temperature(T, stderr, min(optimum.gradient, sys.float_info.max), "converged")
+    return TemperatureFit(T, stderr, min(optimum.gradient, sys.float_info.max), "converged")
 
 
-def _without_optimum(diagnosis: Diagnosis) -> Temperature:
-    return Temperature(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
+def _without_optimum(diagnosis: Diagnosis) -> TemperatureFit:
+    return TemperatureFit(NO_OPTIMUM[diagnosis], np.inf, float("nan"), diagnosis)
 
 
 def _cluster_error(gradients: Floats, p: Predictions) -> float:

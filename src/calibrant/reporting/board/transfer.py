@@ -24,7 +24,7 @@ FEWEST = 20  # answers of a model to one group, in each half of the questions
 OnDone = Callable[[int], None] | None
 
 
-class _Part:
+class _ModelAnswers:
     """Answers of one model to some questions."""
 
     def __init__(self, answers: Answers, model: int, rows: Ints) -> None:
@@ -34,7 +34,7 @@ class _Part:
 
 
 @dataclass
-class _Mean:
+class _MeanError:
     """The mean of many calibration errors, and the influence of each question on it."""
 
     n: int
@@ -43,7 +43,7 @@ class _Mean:
     count: int = 0
     influence: Array | None = None
 
-    def add(self, scores: Array, part: _Part) -> float:
+    def add(self, scores: Array, part: _ModelAnswers) -> float:
         """Add a calibration error of these scores of a part; return its value."""
         correct, rows = part.correct, part.rows
         bin_of = bins_of_scores(scores, self.bins)
@@ -79,19 +79,19 @@ def between_groups(
 ) -> Transfer:
     """Every model repaired by its answers to one group of questions and judged on every group."""
     groups, n = len(names), draws.n
-    none, own, other, pooled = (_Mean(n, bins) for _ in range(4))
+    none, own, other, pooled = (_MeanError(n, bins) for _ in range(4))
     sums, counts = np.zeros((groups, groups)), np.zeros((groups, groups))
     lower = 0
     for i, pooled_map in enumerate(own_maps):
         parts = [_split(answers, i, judged, group_of == g) for g in range(groups)]
         able = [g for g, (fits, rows) in enumerate(parts) if min(len(fits), len(rows)) >= FEWEST]
-        test = {g: _Part(answers, i, parts[g][1]) for g in able}
+        test = {g: _ModelAnswers(answers, i, parts[g][1]) for g in able}
         before = {g: none.add(part.scores, part) for g, part in test.items()}
         if pooled_map is not None and test:
             for g, scores in _map_parts(pooled_map, test).items():
                 pooled.add(scores, test[g])
         for learned in able:
-            train = _Part(answers, i, parts[learned][0])
+            train = _ModelAnswers(answers, i, parts[learned][0])
             fitted = fit_map(train.scores, train.correct, calibrator)
             for g, scores in _map_parts(fitted, test).items() if fitted is not None else ():
                 ece = (own if g == learned else other).add(scores, test[g])
@@ -117,7 +117,7 @@ def between_models(
 ) -> Transfer:
     """Every model repaired by the maps of every other model."""
     models, n = len(names), draws.n
-    none, own, other = (_Mean(n, bins) for _ in range(3))
+    none, own, other = (_MeanError(n, bins) for _ in range(3))
     matrix = np.full((models, models), np.nan)
     lower = 0
     able = [
@@ -126,7 +126,7 @@ def between_models(
         if own_map is not None and (answers.used[i] & judged).sum() >= FEWEST
     ]
     for i, _ in able:
-        test = _Part(answers, i, np.flatnonzero(answers.used[i] & judged))
+        test = _ModelAnswers(answers, i, np.flatnonzero(answers.used[i] & judged))
         before = none.add(test.scores, test)
         for learned, fitted in able:
             matrix[learned, i] = (own if learned == i else other).add(map_values(fitted, test.scores), test)
@@ -140,10 +140,10 @@ def _transfer(
     across: str,
     names: tuple[str, ...],
     matrix: Array,
-    none: _Mean,
-    own: _Mean,
-    other: _Mean,
-    pooled: _Mean | None,
+    none: _MeanError,
+    own: _MeanError,
+    other: _MeanError,
+    pooled: _MeanError | None,
     helps: float,
     draws: QuestionDraws,
     level: float,
@@ -171,7 +171,7 @@ def _split(answers: Answers, model: int, judged: Bools, inside: Bools) -> tuple[
     return np.flatnonzero(used & ~judged), np.flatnonzero(used & judged)
 
 
-def _map_parts(fitted: Map, parts: Mapping[int, _Part]) -> dict[int, Array]:
+def _map_parts(fitted: Map, parts: Mapping[int, _ModelAnswers]) -> dict[int, Array]:
     """The scores of all parts by one map, which is applied once."""
     after = map_values(fitted, np.concatenate([part.scores for part in parts.values()]))
     ends = np.cumsum([len(part.rows) for part in parts.values()])[:-1]
