@@ -1,5 +1,8 @@
 """Tests of calibration: the numbers of the specification, and calibrated models that are seldom rejected."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from clinical_rows import OUTCOMES, SCORES, clinical_rows
@@ -8,6 +11,7 @@ from scipy.stats import norm
 
 import calibrant as cal
 from calibrant.core.errors import InputError
+from calibrant.measures.mce import MCE
 from calibrant.measuring.calibration_test import USUAL
 from calibrant.reporting.calibration_state import assess
 
@@ -80,6 +84,20 @@ def test_one_sentence_for_several_tests():
     rng = np.random.default_rng(0)
     calm = cal.calibration_tests(cal.Predictions.binary(SCORES, rng.random(200) < SCORES), resamples=200)
     assert calm.sentence.startswith("No evidence against calibration at the 5 % level (corrected for 4 tests).")
+
+
+def test_a_measure_says_itself_what_it_is_blind_to():
+    @dataclass(frozen=True)
+    class Mine(MCE):
+        blind_to: ClassVar[str] = "all bins but one"
+
+    p = cal.Predictions.binary(SCORES, OUTCOMES)
+    tests = [cal.calibration_test(p, what, resamples=20).blind_to for what in ("ece:bins=5", Mine(), MCE())]
+    assert tests == [
+        "errors that cancel within a bin",
+        "all bins but one",
+        "what maximum calibration error does not see",
+    ]
 
 
 def test_the_verdict_is_the_test_by_the_ece():

@@ -38,6 +38,7 @@ class Measure:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     resamples: ClassVar[int] = 1000  # how many the interval takes unless told otherwise
     tasks: ClassVar[tuple[Task, ...]] = TASKS  # of predictions that it can be computed of
+    blind_to: ClassVar[str] = ""  # what a test of calibration by it does not see
     covers: ClassVar[str] = ""  # what a 95 % interval covers, where that is not 93 to 99 %
     of_calibration: ClassVar[bool] = False  # zero for a perfectly calibrated model of infinitely many rows
     needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong

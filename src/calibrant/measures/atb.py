@@ -25,6 +25,7 @@ class ATB(CurveMeasure):
     """
 
     title: ClassVar[str] = "Averaged two-bin calibration error"
+    blind_to: ClassVar[str] = "errors that change their sign many times from low to high scores"
     meaning: ClassVar[str] = "Squared gap of the rows on either side of a threshold, averaged over all thresholds."
     reference: ClassVar[str] = "Hartline, Hu, Wu, COLT 2026"
     of_calibration: ClassVar[bool] = True

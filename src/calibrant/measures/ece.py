@@ -30,6 +30,7 @@ class ECE(BinnedMeasure):
     dialect: Dialect | None = None
 
     title: ClassVar[str] = "Expected calibration error"
+    blind_to: ClassVar[str] = "errors that cancel within a bin"
     meaning: ClassVar[str] = (
         "How far what it says is from how often it is right, on average over its levels of confidence."
     )

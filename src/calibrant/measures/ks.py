@@ -32,6 +32,7 @@ class KS(CurveMeasure):
     within: bool = False
 
     title: ClassVar[str] = "KS calibration error"
+    blind_to: ClassVar[str] = "errors at high scores that cancel those at low scores"
     unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"
     of_calibration: ClassVar[bool] = True

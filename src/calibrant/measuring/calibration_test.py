@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.catalogue import name_of
 from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
@@ -33,10 +32,6 @@ Method = Literal["normal", "chi-squared", "simulated outcomes", "simulated outco
 BLIND = {
     SPIEGELHALTER: "errors at scores near 0.5, and errors at high and low scores that cancel",
     HOSMER_LEMESHOW: "errors that cancel within a group of rows with neighbouring scores",
-    "ece": "errors that cancel within a bin",
-    "atb": "errors that change their sign many times from low to high scores",
-    "ks": "errors at high scores that cancel those at low scores",
-    "ici": "errors that a smooth curve does not follow",
 }
 
 
@@ -254,7 +249,7 @@ def _of_measure(p: Predictions, what: What, resamples: int | None, seed: int) ->
         degrees_of_freedom=None,
         p_value=np.nan if reason else float(chance),
         method="simulated outcomes" if p.clusters is None else "simulated outcomes of clusters",
-        blind_to=BLIND.get(name_of(name), f"what {chosen.title[:1].lower()}{chosen.title[1:]} does not see"),
+        blind_to=chosen.blind_to or f"what {chosen.title[:1].lower()}{chosen.title[1:]} does not see",
         n=p.n,
         k=p.k,
         reason=reason,
