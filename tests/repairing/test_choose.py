@@ -492,10 +492,12 @@ def test_the_regret_of_auto_is_small():
 def test_the_rule_judges_what_cross_fitting_gives(name):
     p = draw_predictions(300, sharpness=2.0)
     fold = choose_module.choose_folds(p, None, 0)
-    slow = choose_module.judge(name, choose_module.cross_fit_candidate(p, name, fold))
+    slow = choose_module.measure_candidate(name, choose_module.cross_fit_candidate(p, name, fold))
     candidate = choose_module.rule_on(p, ["identity", name]).of(name)
     assert candidate.nll == pytest.approx(slow.mean, rel=1e-14)
-    assert candidate.likelier == pytest.approx(slow.likelier_than(choose_module.judge("identity", p)), rel=1e-11)
+    assert candidate.likelier == pytest.approx(
+        slow.likelier_than(choose_module.measure_candidate("identity", p)), rel=1e-11
+    )
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 3.0])
@@ -530,4 +532,4 @@ def test_one_row_that_a_map_makes_surer_bounds_it(monkeypatch):
     ],
 )
 def test_the_sigmoid_of_the_score_is_known_by_its_options_not_by_its_spelling(spec, raw):
-    assert choose_module.judge(spec, Predictions.binary([0.0, 0.5, 1.0], [0, 1, 1])).of_raw_score is raw
+    assert choose_module.measure_candidate(spec, Predictions.binary([0.0, 0.5, 1.0], [0, 1, 1])).of_raw_score is raw

@@ -6,7 +6,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.predictions import Predictions
 from calibrant.data import DEMO_TEST, DEMO_VAL
-from calibrant.repairing.choose import judge
+from calibrant.repairing.choose import measure_candidate
 from calibrant.repairing.rule import CandidateLosses, decide
 from calibrant.reporting.build import build
 
@@ -180,7 +180,9 @@ def test_intervals_are_those_of_compare():
     z = 1.5 * rng.normal(size=(300, 3))
     p = Predictions.from_logits(2 * z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
     q = p.with_temperature(1.7)
-    candidate = decide([judge("identity", p), judge("temperature", q)], resamples=100, seed=5).of("temperature")
+    candidate = decide(
+        [measure_candidate("identity", p), measure_candidate("temperature", q)], resamples=100, seed=5
+    ).of("temperature")
     expected = cal.compare(p, q, "nll", resamples=100, seed=5)
     assert (candidate.difference, candidate.low, candidate.high) == pytest.approx(
         (expected.difference, expected.low, expected.high)

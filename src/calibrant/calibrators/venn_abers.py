@@ -14,7 +14,7 @@ from calibrant.core.predictions import Predictions
 
 @dataclass(frozen=True)
 class VennAbers(OfScores):
-    """Isotonic regression with the row added once as a miss (p0) and once as a hit (p1): p1 / (1 - p0 + p1).
+    """Isotonic regression with the row added once as a negative (p0) and once as a positive (p1): p1 / (1 - p0 + p1).
 
     Never says 0 or 1, so the log loss stays finite. The guarantee is the pair's (p0, p1), not the merged number's:
     `width` is the mean of p1 - p0 over the calibration rows.

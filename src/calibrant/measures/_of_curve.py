@@ -28,7 +28,7 @@ class OfCurve(Measure):
 
     @property
     def score_name(self) -> str:
-        """What the scores of the curve are: "score" is the one that is judged. Streams share sums by this name."""
+        """The name of the curve's scores: "score" is the one that is judged. Streams share sums by this name."""
         return "score"
 
     def __call__(self, p: Predictions) -> float:

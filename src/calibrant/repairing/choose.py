@@ -142,8 +142,8 @@ def rule_on(
             q = fit_candidate(outside, name).apply(inside)
             losses[name][fold == f] = NLL().rows(q)
             certain[name] |= is_certain(q)
-    judged = [judge_losses(name, p, losses[name], certain=certain[name]) for name in names[1:]]
-    return decide([judge(names[0], p), *judged], keep_argmax=keep_argmax, seed=seed, rows=rows)
+    judged = [build_candidate(name, p, losses[name], certain=certain[name]) for name in names[1:]]
+    return decide([measure_candidate(names[0], p), *judged], keep_argmax=keep_argmax, seed=seed, rows=rows)
 
 
 def fit_candidate(p: Predictions, name: str) -> Map:
@@ -156,13 +156,13 @@ def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:
     return calibrate_folds(p, fold, lambda rows: fit_candidate(rows, name))
 
 
-def judge(name: str, q: Predictions) -> CandidateLosses:
-    """The losses and facts that the rule needs, from predictions that this calibrator gave."""
-    return judge_losses(name, q, NLL().rows(q), certain=is_certain(q))
+def measure_candidate(name: str, q: Predictions) -> CandidateLosses:
+    """The losses and facts that the rule needs, from the predictions of this calibrator."""
+    return build_candidate(name, q, NLL().rows(q), certain=is_certain(q))
 
 
-def judge_losses(name: str, p: Predictions, losses: Array, *, certain: bool) -> CandidateLosses:
-    """The same from its losses on these rows."""
+def build_candidate(name: str, p: Predictions, losses: Array, *, certain: bool) -> CandidateLosses:
+    """The losses and facts that the rule needs, from the losses of this calibrator on these rows."""
     chain = parse_chain(name)
     return CandidateLosses(
         calibrator=name,

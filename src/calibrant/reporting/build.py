@@ -67,7 +67,7 @@ def build(
     on_step: OnStep | None = None,
     draw_ahead: bool = False,
 ) -> Report:
-    """A report of one model or several on the same rows, or of what an accumulator has summed.
+    """Build a report of one model or several on the same rows, or of an accumulator.
 
     Calibrators are fitted on `fit_on` (one for each model, by name); without it they are cross-fitted, and the report
     says so. The one to use is chosen by the rule of `choose`; `keep_argmax` lets only those win that cannot change a
@@ -154,7 +154,7 @@ def report(
     seed: int = 0,
     resamples: int | None = None,
 ) -> Report:
-    """A report of one model, or of several by name: `.save("report.html")`, or look at it in a notebook.
+    """Report on one model, or on several by name: `.save("report.html")`, or look at it in a notebook.
 
     Calibrators are fitted on `fit_on`; without it they are cross-fitted, and the report says so. `keep_argmax` lets
     only calibrators win that cannot change a prediction. An accumulator keeps no rows: of it, the report has what sums
@@ -176,7 +176,7 @@ def report(
 
 
 def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Options) -> tuple[Model, Trials]:
-    """Everything about one model."""
+    """Build the part of the report on one model."""
     ece, seed = options.ece, options.seed
     costs = None if options.rule is None else CostTable(options.rule)
     options.on_step(name)
@@ -227,7 +227,7 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
 
 
 def _numbers(p: Predictions, draws: Draws, seed: int) -> tuple[Number, ...]:
-    """Every measure as `measure` computes it, and what it means."""
+    """Every measure with its interval and its meaning."""
     numbers, tail = [], (1 - CONFIDENCE) / 2
     for spec, value in draws.values.items():
         chosen, own = make(spec), draws.draws[spec]
@@ -261,7 +261,7 @@ def _resamples(p: Predictions, spec: str, options: Options) -> int:
 
 
 def _affordable(p: Predictions, resamples: int) -> int:
-    """Fewer resamples of very many rows, whose intervals are short."""
+    """The number of resamples: fewer of very many rows, whose intervals are short."""
     return min(resamples, max(FEWEST, RESAMPLED_ROWS // p.n))
 
 
@@ -275,7 +275,7 @@ def _seen_words(p: Predictions) -> str:
 
 
 def _absence_words(ruling: Ruling, options: Options) -> str:
-    """Which classes the calibrators never saw."""
+    """A sentence on the classes without rows in the fit."""
     if not ruling.absent:
         return ""
     names = fmt.list_words([options.class_names[c] for c in ruling.absent])

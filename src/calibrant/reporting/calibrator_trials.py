@@ -18,8 +18,8 @@ from calibrant.repairing.choose import (
     candidates_for,
     cross_fit_candidate,
     fit_candidate,
-    judge,
     may_take_part,
+    measure_candidate,
     rule_on,
     with_identity,
 )
@@ -43,7 +43,7 @@ Look = Callable[[str, Predictions], None]  # sees every calibrated set once: the
 
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """All calibrators tried, which of them to use and why, and what that one makes of the rows."""
+    """All calibrators tried, which of them to use and why, and the rows calibrated by that one."""
 
     rows: tuple[CalibratorTrial, ...]
     ruling: Ruling  # by the rows they are fitted on, as `choose` decides
@@ -54,7 +54,7 @@ class Trials:
 
 
 def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1) -> tuple[str, ...]:
-    """The candidates of `choose`, without those that would take long on this many rows, classes and models."""
+    """The candidates of `choose`, without those that would be slow on this many rows, classes and models."""
     rows = p if fit_on is None else fit_on
     elements = models * rows.n * rows.k
     slow = {name: calibrators.make(name).slow for name in candidates(p, fit_on)}
@@ -62,7 +62,7 @@ def calibrators_for(p: Predictions, fit_on: Predictions | None, models: int = 1)
 
 
 def candidates(p: Predictions, fit_on: Predictions | None) -> tuple[str, ...]:
-    """Those of `choose` that suit these predictions, and so what could have been tried."""
+    """The candidates of `choose` that suit these predictions."""
     return tuple(name for name in candidates_for(p if fit_on is None else fit_on)[1:] if may_take_part(name, p))
 
 
@@ -79,14 +79,15 @@ def try_all(
     on_step: OnStep | None = None,
     look: Look | None = None,
 ) -> Trials:
-    """Fit each on `fit_on`, or cross-fitted without it, and compare it with no calibration.
+    """Fit each calibrator on `fit_on`, or cross-fit it, and compare it with no calibration.
 
     The one to use is chosen on the fitting rows alone, so that the rows it is judged on have no part in it.
     """
     ece = ece_spec(bins)
     measures = ("nll", "brier", ece, "accuracy", refinement(p.task))
     before = before.first(measures, resamples)
-    rows, judged, maps, seen = [_uncalibrated_trial(p, before, bins)], [judge(UNCALIBRATED, p)], dict[str, Map](), 0.0
+    rows, judged = [_uncalibrated_trial(p, before, bins)], [measure_candidate(UNCALIBRATED, p)]
+    maps, seen = dict[str, Map](), 0.0
     if look:
         look(UNCALIBRATED, p)
     for name in with_identity(calibrators)[1:]:
@@ -101,7 +102,7 @@ def try_all(
             seen = max(seen, m.fingerprint.share_seen(p))
         changes = compare_draws(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
         rows.append(_trial(name, m, p, q, changes, bins))
-        judged.append(judge(name, q))
+        judged.append(measure_candidate(name, q))
         maps[name] = m
         if look:
             look(name, q)
@@ -109,7 +110,7 @@ def try_all(
     if fit_on is not None:
         if on_step:
             on_step("the choice")
-        names = [one.calibrator for one in judged]
+        names = [candidate.calibrator for candidate in judged]
         ruling = rule_on(fit_on, names, keep_argmax=keep_argmax, seed=seed, rows=FITTING)
     best = UNCALIBRATED if here.of(ruling.chosen).significant == "worse" else ruling.chosen
     after = p
@@ -127,7 +128,7 @@ def try_all(
 
 
 def apply_candidate(p: Predictions, fit_on: Predictions | None, name: str, seed: int) -> tuple[Map, Predictions]:
-    """The map fitted on `fit_on` and what it makes of the rows; without `fit_on`, of all rows and cross-fitted."""
+    """The map fitted on `fit_on` and the rows calibrated by it; without `fit_on`, cross-fitted."""
     if fit_on is not None:
         m = fit_candidate(fit_on, name)
         return m, m.apply(p)
@@ -169,7 +170,7 @@ def _more_values(p: Predictions, bins: int) -> dict[str, float]:
 def _trial(
     name: str, m: Map, p: Predictions, q: Predictions, changes: tuple[Comparison, ...], bins: int
 ) -> CalibratorTrial:
-    """Everything but the outcome, which is for the rule to say."""
+    """The trial of one calibrator without its outcome, which the rule decides."""
     values = {c.measure: c.b for c in changes} | _more_values(q, bins)
     return CalibratorTrial(
         calibrator=name,
@@ -200,26 +201,26 @@ def _failed_trial(name: str, error: InputError) -> CalibratorTrial:
 
 
 def _with_outcome(t: CalibratorTrial, ruling: Ruling) -> CalibratorTrial:
-    """The loss decides, by the numbers the rule decides by; what else moved is said beside it."""
+    """Add the outcome of a trial: by its loss, with notes on other measures that changed."""
     if t.outcome in ("uncalibrated", "failed"):
         return t
     outcome = OUTCOMES[ruling.of(t.calibrator).significant]
     sides = {name_of(c.measure): c.better for c in t.changes}
     notes = []
-    for measure, what, words in (
+    for measure, name, words in (
         ("ece", "the ECE", {"a": "rose", "b": "fell"}),
         ("accuracy", "accuracy", {"a": "fell", "b": "rose"}),
         ("auroc_correct", "refinement (AUROC)", {"a": "fell", "b": "rose"}),
         ("roc_auc", "refinement (ROC AUC)", {"a": "fell", "b": "rose"}),
     ):
         if sides.get(measure, "neither") != "neither":
-            notes.append(f"{what} {words[sides[measure]]}")
+            notes.append(f"{name} {words[sides[measure]]}")
     sentence = "; ".join([WORDS[outcome], *([", ".join(notes)] if notes else [])])
     return replace(t, outcome=outcome, words=f"{sentence}.")
 
 
 def describe_fit(m: Map) -> str:
-    """What was fitted, in one line, and why where the fit ended badly.
+    """Describe the fitted parameters in one line, and the reason where the fit ended badly.
 
     >>> from calibrant.repairing.fit import fit
     >>> describe_fit(fit(Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1]), "temperature"))

@@ -23,22 +23,22 @@ FIGURES_OF_POSITIVES = (
 
 
 def refinement(task: Task) -> str:
-    """The measure of how well scores rank, whatever they say."""
+    """The measure of ranking: how well scores tell outcomes apart, whatever their values."""
     return "roc_auc" if task == "binary" else "auroc_correct"
 
 
 def ece_spec(bins: int) -> str:
-    """The headline error as the catalogue names it."""
+    """The spec of the headline error, as the catalogue names it."""
     return spec_of(ECE(bins=bins))
 
 
 def mce_spec(bins: int) -> str:
-    """The error of the worst of the same bins."""
+    """The spec of the error of the worst of the same bins."""
     return spec_of(MCE(bins=bins))
 
 
 def specs(task: Task, bins: int) -> tuple[str, ...]:
-    """The measures, the five that say most first."""
+    """The specs of the measures of a report, the five most important first."""
     ece, mass, mce = ece_spec(bins), spec_of(ECE(bins=bins, scheme="mass")), mce_spec(bins)
     if task == "binary":
         return (ece, "gap", "nll", "roc_auc", "average_precision", "accuracy", mass, mce, "smooth", "brier")
@@ -47,14 +47,14 @@ def specs(task: Task, bins: int) -> tuple[str, ...]:
 
 
 def figures(task: Task, *, costs: bool = False) -> tuple[str, ...]:
-    """Where mistakes have costs, the decision curve comes first."""
+    """The names of the figures of a report; where mistakes have costs, the decision curve comes first."""
     if task != "binary":
         return FIGURES
     return (*((BESIDE_COSTS,) if costs else ()), *FIGURES_OF_POSITIVES)
 
 
 def notes(p: Predictions) -> tuple[str, ...]:
-    """What the rows are, and what they leave open."""
+    """Notes on the rows: weights, clusters, and questions that they cannot answer."""
     sentences = (_balance(p), _missing(p), *p.row_data.notes, _weights(p), _clusters(p), _left_out_words(p))
     return tuple(note for note in sentences if note)
 

@@ -37,7 +37,7 @@ def pack(curve: Curve, threshold: float | None = None) -> str:
     some = count > 0  # of nearly no weight nothing can be seen
     codes = _codes(mean, curve.scores[ends - 1])[some]
     count, positives = count[some], positives[some]
-    # A row alone is one number, 0 or 1: right or not. Several rows are their count, 2 or more, and then their hits.
+    # A single row is one number, its outcome 0 or 1. Several rows are their count, 2 or more, and then their positives.
     single = count == 1
     fields = np.stack([np.diff(codes, prepend=0), np.where(single, positives, count), positives], axis=1)
     used = np.stack([np.ones_like(single), np.ones_like(single), ~single], axis=1)

@@ -20,7 +20,7 @@ Outcome = Literal["uncalibrated", "better", "inconclusive", "worse", "failed"]  
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """One measure with its interval, what exactly it is, and what it means to somebody who never saw it."""
+    """One measure with its interval, its definition, and its meaning in plain words."""
 
     measure: str
     title: str
@@ -55,7 +55,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class CalibratorTrial:
-    """One calibrator: what it learned, and what it changed on the rows it is judged on."""
+    """One calibrator: its fitted parameters, and its changes on the rows it is judged on."""
 
     calibrator: str
     outcome: Outcome
@@ -125,7 +125,7 @@ class CostRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """`accepted` of its rows are predictions used, or rows called positive: `accepts` says which."""
+    """Costs of decisions; `accepts` says whether `accepted` counts predictions used or rows called positive."""
 
     rule: str
     headline: str  # the money in one line
@@ -159,7 +159,7 @@ class FigureData:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """Everything about the predictions of one model."""
+    """The part of a report on the predictions of one model."""
 
     name: str
     task: Task
