@@ -44,7 +44,8 @@ def environment(folder):
     import os
 
     (folder / "tmp").mkdir(exist_ok=True)
-    return os.environ | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "200"}
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as in a service
+    return environ | {"TMPDIR": str(folder / "tmp"), "COLUMNS": "200"}
 
 
 @pytest.fixture(scope="session")

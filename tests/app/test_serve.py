@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import socket
 import sys
 import time
@@ -135,6 +136,41 @@ def test_people_who_leave_before_the_answer_leave_the_server_up(server):
             impatient.sendall(f"GET / HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode() * 5)
     assert Person(server).ask("/")[0] == 200
     assert server.process.poll() is None
+
+
+def test_an_upload_that_is_cut_leaves_nothing(server):
+    person, address = Person(server), urlsplit(server.url)
+    before, logged = files_of(server), server.log.read_text()
+    head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nCookie: {person.cookie}\r\n"
+    head += "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 2000000\r\n\r\n"
+    part = '--x\r\nContent-Disposition: form-data; name="files"; filename="cut.npz"\r\n\r\n'
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall((head + part).encode() + bytes(500_000))
+        until(lambda: files_of(server) != before)
+    until(lambda: files_of(server) == before)
+    assert server.log.read_text() == logged
+
+
+def until(happens):
+    deadline = time.monotonic() + 20
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 143)])
+def test_a_signal_ends_the_server_with_a_tab_open_and_removes_its_folder(start, name, code):
+    server = start()
+    person = Person(server)
+    request = urllib.request.Request(f"{person.base}/gradio_api/heartbeat/open", headers={"cookie": person.cookie})
+    with OPENER.open(request, timeout=20) as stream:
+        assert stream.readline() == b"data: ALIVE\n"
+        server.process.send_signal(getattr(signal, name))
+        assert server.process.wait(20) == code
+    assert files_of(server) == []
+    assert list((server.folder / "tmp").iterdir()) == []
+    assert "Traceback" not in server.log.read_text()
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Guard of the app: known hosts and origins, open routes, the token, and files of the browser that asks."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -140,6 +141,8 @@ class Guard:
             await self._serve(scope, receive, send)
         except RequestError as error:
             await _answer(send, error.status, error.reason)
+        except asyncio.CancelledError:
+            return  # the server stops while a tab is open; uvicorn would print a traceback
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -279,7 +282,9 @@ def _paths(value: object) -> Iterator[object]:
 
 
 def _limit_body(receive: Receive, most: int, announced: str) -> Receive:
-    """Receive the body up to a number of bytes; beyond it the request is refused."""
+    """Receive the body up to a number of bytes, then refuse; Gradio deletes what it has of one that is cut."""
+    from starlette.formparsers import MultiPartException
+
     too_large = RequestError(413, f"This upload is larger than {most >> 20:,} MB: see --max-upload.")
     if announced and (not announced.isdigit() or int(announced) > most):
         raise too_large
@@ -291,6 +296,8 @@ def _limit_body(receive: Receive, most: int, announced: str) -> Receive:
         size += len(message.get("body", b""))
         if size > most:
             raise too_large
+        if message["type"] == "http.disconnect":
+            raise MultiPartException("This upload has ended early.")
         return message
 
     return limited

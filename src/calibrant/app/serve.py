@@ -2,7 +2,9 @@
 
 import os
 import secrets
+import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +47,12 @@ class Settings:
 
 
 def serve(settings: Settings, on_ready: OnReady) -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted, terminated, or its terminal is closed; then the folder with uploads is removed."""
     import uvicorn
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # which uvicorn handles
     with _bind(settings) as server_socket, TemporaryDirectory(prefix="calibrant-app-") as folder:
         port = server_socket.getsockname()[1]
         access = _access(settings, port)

@@ -46,9 +46,9 @@ def main() -> None:
     _open_closed_streams()
     # Threads of torch that wait must sleep: on a busy machine, spinning ones make a step ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files need not be UTF-8; a log shows a line when it is said
+            stream.reconfigure(errors="backslashreplace", line_buffering=True)
     warnings.showwarning = lambda message, *_: typer.echo(f"warning: {visible(str(message))}", err=True)
     try:
         app()
