@@ -59,8 +59,8 @@ class ClampTab:
     def _wire(self) -> None:
         sliders, outputs = [self.T, self.strength], [self.diagram, self.pictures]
         fast = {"show_progress": "hidden", "concurrency_id": "look", "concurrency_limit": 4}
-        moved = [slider.input for slider in sliders]
-        gr.on(moved, self.look, [*sliders, self.clock], outputs, js=CLOCK, trigger_mode="always_last", **fast)
+        slider_events = [slider.input for slider in sliders]
+        gr.on(slider_events, self.look, [*sliders, self.clock], outputs, js=CLOCK, trigger_mode="always_last", **fast)
         self.keep.click(self.keep_try, sliders, self.tries, **fast)
         running = []
         for method, button in self.buttons.items():
@@ -136,7 +136,7 @@ class ClampTab:
         except InputError as error:
             return {self.status: _note(str(error)), **off}
         strength = trials.tries[-1].strength
-        moved = {} if T is None else {self.T: min(max(round(T, 2), LEAST_T), MOST_T), self.strength: strength}
+        slider_values = {} if T is None else {self.T: min(max(round(T, 2), LEAST_T), MOST_T), self.strength: strength}
         message = (
             f"{BUTTONS[method]}: T = {T:.3g}."
             if T is not None
@@ -146,7 +146,7 @@ class ClampTab:
             self.status: _note(message),
             self.tries: draw.clamp_tries(trials.tries),
             **off,
-            **moved,
+            **slider_values,
             **self._show(trials, T or 1.0, strength, p, BUTTONS[method] if T is None else None),
         }
 

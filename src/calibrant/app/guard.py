@@ -215,11 +215,11 @@ class Guard:
         if path in (f"{API}/queue/join", f"{API}/cancel"):
             body = await _read(receive)
             try:
-                asked = json.loads(body)
-                paths = list(_paths(asked))
+                document = json.loads(body)
+                paths = list(_paths(document))
             except (ValueError, RecursionError):
                 raise RequestError(400, "This is no request of the page.") from None
-            session = asked.get("session_hash") if isinstance(asked, dict) else None
+            session = document.get("session_hash") if isinstance(document, dict) else None
             if not all(self.owners.has_upload(file, browser) for file in paths):
                 raise RequestError(403, "This file was not uploaded from this browser.")
             receive = _again(body)

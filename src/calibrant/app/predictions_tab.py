@@ -157,9 +157,9 @@ class PredictionsTab:
     @tell
     def begin(self, request: gr.Request, *values: Any) -> Updates:
         """Open the view that the address names, or an example."""
-        asked = dict(request.query_params)
-        view, low, high = _view([asked.get(name, value) for name, value in zip(VIEW, values, strict=False)])
-        name = asked.get("example", "fashion")
+        parameters = dict(request.query_params)
+        view, low, high = _view([parameters.get(name, value) for name, value in zip(VIEW, values, strict=False)])
+        name = parameters.get("example", "fashion")
         return self._open(request, open_example(name if name in EXAMPLES else "fashion"), view, low, high, values[8:])
 
     @tell
@@ -173,14 +173,14 @@ class PredictionsTab:
         roles, values = values[: len(ROLES) + 3], values[len(ROLES) + 3 :]
         view, low, high = _view(values)
         session = self.sessions.of(request)
-        uploads = [self.sessions.owned(request, [str(path) for path in some or ()]) for some in (files, fit_files)]
+        uploads = [self.sessions.owned(request, [str(path) for path in paths or ()]) for paths in (files, fit_files)]
         if not uploads[0]:
             if not uploads[1]:
                 return gr.skip()
             fix = "drop a file into the first box as well"
             raise InputError("files", expected="predictions to judge", got="only some to fit on", fix=fix)
         judged, fitted = (
-            session.keep_files(some, kind) for some, kind in zip(uploads, ("judged", "fitted"), strict=True)
+            session.keep_files(paths, kind) for paths, kind in zip(uploads, ("judged", "fitted"), strict=True)
         )
         if any(map(is_sums, judged)):
             return self._open_sums(session, judged)

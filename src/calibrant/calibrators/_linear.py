@@ -58,8 +58,8 @@ def fit_linear(
             fix="use svs, vector or temperature",
         )
     if rows_weigh is not None and (rows_weigh == 0).any():  # rows that count for nothing teach nothing
-        some = rows_weigh > 0
-        z, labels, rows_weigh = z[some], labels[some], rows_weigh[some]
+        counted = rows_weigh > 0
+        z, labels, rows_weigh = z[counted], labels[counted], rows_weigh[counted]
     k = z.shape[1]
     weight, bias = np.full(k, start) if shape == "vector" else np.eye(k) * start, np.zeros(k)
     if begin is not None:

@@ -106,7 +106,7 @@ def _nll_weights(p: Predictions, T: float) -> Array:
     w = np.full(3, 1 / 3)
     for _ in range(ROUNDS):
         following = w * (likely / np.maximum(w @ likely, 1e-300) @ share)
-        moved, w = np.abs(following - w).max(), following / following.sum()
-        if moved < 1e-10:
+        change, w = np.abs(following - w).max(), following / following.sum()
+        if change < 1e-10:
             break
     return w

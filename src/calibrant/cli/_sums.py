@@ -91,7 +91,10 @@ def _begin(state: Path | None, measures: list[str] | None, group: str | None) ->
     columns = saved.by if isinstance(saved, cal.Accumulators) else None
     fix = "leave the option as it was, or start with another state"
     if columns != names:
-        begun, got = (f"--group-column {', '.join(some)}" if some else "no --group-column" for some in (columns, names))
+        begun, got = (
+            f"--group-column {', '.join(group_columns)}" if group_columns else "no --group-column"
+            for group_columns in (columns, names)
+        )
         raise InputError(str(state), expected=f"{begun}, as it began with", got=got, fix=fix)
     specs = saved.measures if isinstance(saved, cal.Accumulators) else saved.specs
     if measures and tuple(dict.fromkeys(measures)) != specs:
@@ -126,7 +129,7 @@ def check_state(
 ) -> bool:
     """Check and print the limits of saved sums, each key by itself; whether all hold."""
     states, reference = load_state(file), None if against is None else load_state(against)
-    each = _by_name(states)
+    by_name = _by_name(states)
     others = {} if reference is None else _by_name(reference)
 
     def of(name: str, sums: cal.Accumulator) -> list[Check]:
@@ -138,7 +141,7 @@ def check_state(
             ]
         return rows
 
-    checks = {name: of(name, sums) for name, sums in each.items()}
+    checks = {name: of(name, sums) for name, sums in by_name.items()}
     ok = all_pass([row for rows in checks.values() for row in rows], strict=strict)
     _show_checks(checks, ok, strict, confidence, as_json)
     return ok
@@ -146,7 +149,11 @@ def check_state(
 
 def _show_checks(checks: dict[str, list[Check]], ok: bool, strict: bool, confidence: float, as_json: bool) -> None:
     if as_json:
-        rows = [({"key": name} if name else {}) | row.to_dict() for name, some in checks.items() for row in some]
+        rows = [
+            ({"key": name} if name else {}) | row.to_dict()
+            for name, rows_of_key in checks.items()
+            for row in rows_of_key
+        ]
         return print_json({"passed": ok, "strict": strict, "checks": rows})
     _blocks(checks, lambda rows: tables.show(tables.checks(rows, confidence)))
     tables.show("\npass" if ok else "\nfail")

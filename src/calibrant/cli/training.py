@@ -251,8 +251,8 @@ def epoch_line(row: dict[str, Any], epochs: int) -> str:
 def _ahead(log: "pl.DataFrame") -> str:
     """A line on how looking ahead changed the meta objective in the first and in the last epoch."""
     rows = [log.row(i, named=True) for i in sorted({0, log.height - 1})]
-    moved = (f"{row['meta_before']:.3f} to {row['meta_after']:.3f} in epoch {row['epoch']}" for row in rows)
-    return f"meta objective before and after the step ahead: {', '.join(moved)}"
+    changes = (f"{row['meta_before']:.3f} to {row['meta_after']:.3f} in epoch {row['epoch']}" for row in rows)
+    return f"meta objective before and after the step ahead: {', '.join(changes)}"
 
 
 def _facts(run: "Run") -> dict[str, Any]:

@@ -32,5 +32,5 @@ def rows_of(groups: npt.NDArray[Any]) -> dict[str, Ints]:
     {'b': array([0, 2]), 'a': array([1])}
     """
     names, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    each = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
-    return {str(names[g]): each[g] for g in np.argsort(first)}
+    rows_by_group = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    return {str(names[g]): rows_by_group[g] for g in np.argsort(first)}

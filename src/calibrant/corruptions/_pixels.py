@@ -52,15 +52,15 @@ def streak(x: Pixels, radius: float, sigma: float, angles: npt.NDArray[np.float6
     steps = np.arange(2 * round(radius) + 1)
     weights = np.exp(-0.5 * (steps / sigma) ** 2)
     weights /= weights.sum()
-    each = np.arange(n)[:, None, None]
+    image_numbers = np.arange(n)[:, None, None]
     y, x_ = np.arange(height)[None, :, None], np.arange(width)[None, None, :]
     down, right = np.sin(np.radians(angles))[:, None, None], np.cos(np.radians(angles))[:, None, None]
-    moved = np.zeros_like(x)
+    blurred = np.zeros_like(x)
     for step, weight in zip(steps, floats(weights), strict=True):
         rows = np.clip(y + np.rint(step * down).astype(int), 0, height - 1)
         columns = np.clip(x_ + np.rint(step * right).astype(int), 0, width - 1)
-        moved += weight * x[each, rows, columns]
-    return moved
+        blurred += weight * x[image_numbers, rows, columns]
+    return blurred
 
 
 def sample(x: Pixels, rows: Coordinates, columns: Coordinates) -> Pixels:
@@ -70,9 +70,9 @@ def sample(x: Pixels, rows: Coordinates, columns: Coordinates) -> Pixels:
     top, left = np.floor(y).astype(int), np.floor(x_).astype(int)
     low, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
     dy, dx = (y - top)[..., None], (x_ - left)[..., None]
-    each = np.arange(n)[:, None, None]
-    above = x[each, top, left] * (1 - dx) + x[each, top, right] * dx
-    below = x[each, low, left] * (1 - dx) + x[each, low, right] * dx
+    image_numbers = np.arange(n)[:, None, None]
+    above = x[image_numbers, top, left] * (1 - dx) + x[image_numbers, top, right] * dx
+    below = x[image_numbers, low, left] * (1 - dx) + x[image_numbers, low, right] * dx
     return floats(above * (1 - dy) + below * dy)
 
 

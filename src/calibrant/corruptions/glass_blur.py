@@ -28,10 +28,10 @@ class GlassBlur(Corruption):
         reach = min(round(scale), (min(x.shape[1:3]) - 1) // 2)
         blurred = gaussian(x, sigma * scale)
         n, height, width = x.shape[:3]
-        each = np.arange(n)[:, None, None]
+        image_numbers = np.arange(n)[:, None, None]
         inner = slice(reach, height - reach), slice(reach, width - reach)
         rows, columns = (index[inner] for index in np.mgrid[:height, :width])
         for _ in range(rounds):
             down, right = rng.integers(-reach, reach, (2, n, *rows.shape))
-            blurred[:, inner[0], inner[1]] = blurred[each, rows + down, columns + right]
+            blurred[:, inner[0], inner[1]] = blurred[image_numbers, rows + down, columns + right]
         return gaussian(blurred, sigma * scale)

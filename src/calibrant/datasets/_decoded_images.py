@@ -34,5 +34,5 @@ def decode_images(
 def _blocks(picture: Picture, images: Callable[[], Iterable[Encoded]]) -> Blocks:
     rest = iter(images())
     with ThreadPoolExecutor(threads()) as pool:
-        while some := list(islice(rest, AT_ONCE)):
-            yield decode_many(some, picture, pool)
+        while block := list(islice(rest, AT_ONCE)):
+            yield decode_many(block, picture, pool)

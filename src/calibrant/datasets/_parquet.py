@@ -103,8 +103,8 @@ class Guess:
     fit: Fit
 
     def __call__(self) -> Picture:
-        some = list(_read_encoded([self.file], self.columns, at_most=LOOKED_AT))
-        return picture_of(some, self.size, self.colour, self.fit)
+        examples = list(_read_encoded([self.file], self.columns, at_most=LOOKED_AT))
+        return picture_of(examples, self.size, self.colour, self.fit)
 
     def __str__(self) -> str:
         return f"{self.file} {self.size} {self.colour} {self.fit}"
@@ -135,17 +135,17 @@ def _holds_images(kind: pl.DataType) -> bool:
     return kind == pl.Binary
 
 
-def _one_column(file: Path, what: str, asked: str, fitting: list[str], names: list[str]) -> str:
-    preferred = [name for name in fitting if name == what]
-    if asked in fitting or (not asked and len(preferred or fitting) == 1):
-        return asked or (preferred or fitting)[0]
-    kind = {"image": "encoded images", "label": "whole numbers"}[what]
-    if asked:
-        got = f"other values in '{asked}'" if asked in names else f"no column '{asked}'"
+def _one_column(file: Path, role: str, chosen: str, fitting: list[str], names: list[str]) -> str:
+    preferred = [name for name in fitting if name == role]
+    if chosen in fitting or (not chosen and len(preferred or fitting) == 1):
+        return chosen or (preferred or fitting)[0]
+    kind = {"image": "encoded images", "label": "whole numbers"}[role]
+    if chosen:
+        got = f"other values in '{chosen}'" if chosen in names else f"no column '{chosen}'"
     else:
         got = ", ".join(fitting) or "none"
     known = ", ".join(fitting or names)
-    raise InputError(str(file), expected=f"one column of {kind}", got=got, fix=f"say which, {what}=NAME, of {known}")
+    raise InputError(str(file), expected=f"one column of {kind}", got=got, fix=f"say which, {role}=NAME, of {known}")
 
 
 def _class_names(file: Path, label: str) -> tuple[str, ...]:

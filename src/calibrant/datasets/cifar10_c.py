@@ -61,6 +61,6 @@ class CIFAR10C(PublishedDataset):
             raise damage_error(
                 labels_in, f"{len(images)} labels, as many for each severity", f"{labels.dtype} {labels.shape}"
             )
-        each = len(labels) // SEVERITIES
-        rows = np.arange((self.severity - 1) * each, self.severity * each)
+        images_per_severity = len(labels) // SEVERITIES
+        rows = np.arange((self.severity - 1) * images_per_severity, self.severity * images_per_severity)
         return Part(images[rows[0] : rows[-1] + 1], labels[rows].astype(np.int64), CLASSES, rows)

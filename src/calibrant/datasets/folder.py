@@ -39,12 +39,12 @@ class Folder(Dataset):
     def read(self, part: str) -> Part:
         if not self.root:
             raise InputError("data set folder", expected="a root", got="none", fix="write folder:root=FOLDER")
-        train, asked = self._folder("train"), self._folder(part)
+        train, folder = self._folder("train"), self._folder(part)
         classes = class_folders(train)
         by = listing(train, classes)
-        files = by if part == "train" else listing(asked, classes)
+        files = by if part == "train" else listing(folder, classes)
         if not by.names or not files.names:
-            raise absence_error(self, "images in one folder per class", train if not by.names else asked)
+            raise absence_error(self, "images in one folder per class", train if not by.names else folder)
         picture = picture_of(by.read_encoded(), self.size, self.colour, self.fit)
         small = len(files.names) * np.prod(picture.shape) <= KEPT_BYTES
         images = files.as_array("folder", picture) if small else files.as_files(picture)

@@ -62,14 +62,14 @@ class AnsweredShare(PredictionFigure):
         sentences = []
         for name in names_in(rows):
             own = [row for row in rows if row["model"] == name]
-            some = [row for row in own if row["answered"] > 0]
-            if not some:
+            answering = [row for row in own if row["answered"] > 0]
+            if not answering:
                 sentences.append(f"{name}: none up to an error rate of {percent(own[-1]['error'])}")
                 continue
-            at = min(some, key=lambda row: abs(row["error"] - 0.05))
+            at = min(answering, key=lambda row: abs(row["error"] - 0.05))
             sentences.append(
                 f"{name} answers {percent(at['answered'])} at {percent(at['error'])} and none below "
-                f"{percent(some[0]['error'])}"
+                f"{percent(answering[0]['error'])}"
             )
         level = f"{100 * self.confidence:g} %"
         title = f"Share of rows that can be answered against the error rate that is guaranteed with {level} confidence"

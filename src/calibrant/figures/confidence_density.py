@@ -63,11 +63,11 @@ class ConfidenceDensity(PredictionFigure):
         sentences, words = [], terms_for(rows)
         for name in names_in(rows):
             facts = {row["outcome"]: row for row in rows if row["model"] == name}
-            each = [
+            phrases = [
                 f"{row['count']:,} {key} with mean {words.score} {percent(row['mean'])}" for key, row in facts.items()
             ]
             missing = [f"no {outcome} ones" for outcome in (words.outcome, words.miss) if outcome not in facts]
-            sentences.append(f"{name} has {' and '.join(each + missing)}.")
+            sentences.append(f"{name} has {' and '.join(phrases + missing)}.")
         what = "rows" if words.outcome == "positive" else "predictions"
         return f"Densities of the {words.score} of {words.outcome} and {words.miss} {what}. {' '.join(sentences)}"
 

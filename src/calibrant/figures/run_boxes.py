@@ -58,8 +58,8 @@ class RunBoxes(TableFigure):
         sentences = []
         for measure in names_in(rows, "measure"):
             own = [row for row in rows if row["part"] == "box" and row["measure"] == measure]
-            each = [f"{row['group']} {significant(row['median'])} ({row['count']} runs)" for row in own]
-            sentences.append(f"{measure}: {', '.join(each)}")
+            phrases = [f"{row['group']} {significant(row['median'])} ({row['count']} runs)" for row in own]
+            sentences.append(f"{measure}: {', '.join(phrases)}")
         return f"Box plots over runs; medians of {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":

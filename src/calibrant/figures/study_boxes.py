@@ -63,14 +63,14 @@ class StudyBoxes(TableFigure):
     def words(self, rows: list[Row]) -> str:
         boxes = [row for row in rows if row["part"] == "box"]
         several = len(names_in(rows, "by")) > 1
-        each = [
+        phrases = [
             f"{row['group']} for {row['by']} {significant(row['median'])}"
             if several
             else f"{row['group']} {significant(row['median'])}"
             for row in boxes
         ]
         most = max((row["count"] for row in boxes), default=0)
-        return f"Box plots of columns over up to {most:,} rows. Medians: {join_clauses(each)}."
+        return f"Box plots of columns over up to {most:,} rows. Medians: {join_clauses(phrases)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt

@@ -37,8 +37,8 @@ class LabelSmoothing(ClosedLoss):
 
     def closed_form(self, logits: Tensor, labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
         log_probs, true, uniform = logits.log_softmax(1), labels.unsqueeze(1), self._uniform_share(logits)
-        each = share * uniform / logits.shape[1]
-        truth = torch.full_like(log_probs, -each).scatter_(1, true, share * (uniform - 1.0) - each)
+        class_share = share * uniform / logits.shape[1]
+        truth = torch.full_like(log_probs, -class_share).scatter_(1, true, share * (uniform - 1.0) - class_share)
         gains = self._mix(log_probs, true)
         return gains.sum().mul_(number(-share, logits.dtype)), through_log_softmax(truth, log_probs)
 

@@ -61,9 +61,9 @@ class ClassMeasure(BinOptions):
         used = place >= 0
         expected = np.bincount(place[used], (w[:, None] * probs)[used], minlength=cells)
         every, counts = np.arange(p.n), np.empty((draws, cells))
-        for each, y in zip(counts, labels, strict=True):
+        for counts_of_draw, y in zip(counts, labels, strict=True):
             cell = place[every, y]
-            each[:] = np.bincount(cell[cell >= 0], w[cell >= 0], minlength=cells)
+            counts_of_draw[:] = np.bincount(cell[cell >= 0], w[cell >= 0], minlength=cells)
         scale = self.cell_scale(bins)
         assert scale is not None
         row = np.broadcast_to(every[:, None], place.shape)

@@ -108,8 +108,8 @@ def read_answers(
     _check_size(len(models), len(questions), place)
     where = model_of * len(questions) + question_of
     _check_once(where, models, questions, place)
-    asked = np.bincount(question_of, minlength=len(questions))
-    if asked.max() < 2:
+    models_asked = np.bincount(question_of, minlength=len(questions))
+    if models_asked.max() < 2:
         raise InputError(
             place, expected="questions that several models answered", got="no common question", fix=_ID_FIX
         )

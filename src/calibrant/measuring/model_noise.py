@@ -228,7 +228,7 @@ def _share_answered(
 ) -> _Column:
     """The share answered, with noise by resampled questions, looked at in at most 500 thresholds."""
     levels, tie = np.unique(-scores, return_inverse=True)  # the most confident first
-    right, wrong = (np.bincount(tie, some).astype(np.float64) for some in (correct, 1 - correct))
+    right, wrong = (np.bincount(tie, outcomes).astype(np.float64) for outcomes in (correct, 1 - correct))
     value = answered_at_error(right[None], wrong[None], most)[0]
     if len(levels) > THRESHOLDS:
         cell_of_level = np.minimum(np.cumsum(right + wrong) - 1, len(used) - 1) * THRESHOLDS // len(used)

@@ -132,8 +132,8 @@ def contrast(noise: ModelNoise, weights: Array, *, confidence: float = 0.95) -> 
     >>> round(difference.value, 4), difference.low < 0.2 < difference.high, difference.p_value < 1e-6
     (0.2, True, True)
     """
-    some = np.flatnonzero(weights)
-    w, part = weights[some], noise.at(some)
+    members = np.flatnonzero(weights)
+    w, part = weights[members], noise.at(members)
     value, tail = float(w @ part.value), (1 - confidence) / 2
     plus, minus = np.maximum(w, 0.0), np.minimum(w, 0.0)
     lower, upper = part.kinked @ plus + part.straight @ minus, part.straight @ plus + part.kinked @ minus

@@ -40,11 +40,11 @@ def table(
 
     >>> a = Predictions.from_confidence([0.9, 0.6, 0.8], correct=[1, 0, 1])
     >>> b = Predictions.from_confidence([0.8, 0.7, 0.6], correct=[1, 0, 1])
-    >>> made = table({"a": [a], "b": [b]}, ["brier"])
-    >>> [(name, round(cells[0].mean, 4), cells[0].best) for name, cells in made.lines.items()]
+    >>> results = table({"a": [a], "b": [b]}, ["brier"])
+    >>> [(name, round(cells[0].mean, 4), cells[0].best) for name, cells in results.lines.items()]
     [('a', 0.1367, True), ('b', 0.23, False)]
     """
-    runs = {name: given if isinstance(given, Runs) else Runs(tuple(given)) for name, given in methods.items()}
+    runs = {name: value if isinstance(value, Runs) else Runs(tuple(value)) for name, value in methods.items()}
     _check(runs, measures)
     first = next(iter(runs.values())).predictions[0]
     columns, definitions = {}, {}

@@ -66,7 +66,7 @@ def _import(module: str) -> Any:
             raise _cannot_import(module, error) from error
         parent, _, last = error.name.rpartition(".")
         inside = importlib.import_module(parent).__path__ if parent else None
-        fix = _near(last, (found.name for found in pkgutil.iter_modules(inside)), "install it, or put it on PYTHONPATH")
+        fix = _near(last, (info.name for info in pkgutil.iter_modules(inside)), "install it, or put it on PYTHONPATH")
         raise InputError("model", expected="a module to import", got=f"no module '{error.name}'", fix=fix) from error
     except Exception as error:
         raise _cannot_import(module, error) from error

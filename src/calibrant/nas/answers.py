@@ -40,10 +40,10 @@ def read_networks(paths: Sequence[Path] = ()) -> "pl.DataFrame":
 
 def answer_all(table: "pl.DataFrame", specs: Sequence[str] | None = None) -> list[Answer]:
     """Answer the questions, in the order of the study; every question is checked before the first is asked."""
-    asked = [questions.make(spec) for spec in (questions.names() if specs is None else specs)]
-    for question in asked:
+    chosen = [questions.make(spec) for spec in (questions.names() if specs is None else specs)]
+    for question in chosen:
         question.check(table)
-    return [question(table) for question in sorted(asked, key=lambda question: question.order)]
+    return [question(table) for question in sorted(chosen, key=lambda question: question.order)]
 
 
 def save_page(answers: Sequence[Answer], table: "pl.DataFrame", out: str | Path, *, about: str = "") -> None:

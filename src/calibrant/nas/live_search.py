@@ -102,12 +102,12 @@ def search_live(
     try:
         while True:
             states = [_walk(search, family, known, budget, number) for _, number, search in walks]
-            asked = dict.fromkeys(missing for _, missing in states if missing)
+            untrained = dict.fromkeys(missing for _, missing in states if missing)
             if on_progress is not None:
                 on_progress(sum(len(trials) for trials, _ in states), budget * len(walks))
-            if not asked:
+            if not untrained:
                 break
-            jobs = [known.job(arch) for arch in asked]
+            jobs = [known.job(arch) for arch in untrained]
             ended = run_jobs(jobs, store, _SharedExecutor(executor), driver=driver, retry=True)
             known.look(jobs)
             trained += ended.done

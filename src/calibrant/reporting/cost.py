@@ -110,9 +110,9 @@ def _amount(cost: float) -> str:
     return f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
 
 
-def _part(p: Predictions, some: npt.NDArray[np.bool_], of: npt.NDArray[np.bool_]) -> float:
+def _part(p: Predictions, selected: npt.NDArray[np.bool_], of: npt.NDArray[np.bool_]) -> float:
     whole = p.mean(of)
-    return p.mean(some) / whole if whole else float("nan")
+    return p.mean(selected) / whole if whole else float("nan")
 
 
 def _rival_words(lines: tuple[CostLine, ...]) -> str:

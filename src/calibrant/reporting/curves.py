@@ -34,9 +34,9 @@ def pack(curve: Curve, threshold: float | None = None) -> str:
     count = (scale * weight).round().astype(np.int64)
     positives = np.minimum((scale * np.diff(curve.outcome_sum[ends], prepend=0.0)).round().astype(np.int64), count)
     mean = np.diff(curve.score_sum[ends], prepend=0.0) / weight
-    some = count > 0  # of nearly no weight nothing can be seen
-    codes = _codes(mean, curve.scores[ends - 1])[some]
-    count, positives = count[some], positives[some]
+    visible_pools = count > 0  # of nearly no weight nothing can be seen
+    codes = _codes(mean, curve.scores[ends - 1])[visible_pools]
+    count, positives = count[visible_pools], positives[visible_pools]
     # A single row is one number, its outcome 0 or 1. Several rows are their count, 2 or more, and then their positives.
     single = count == 1
     fields = np.stack([np.diff(codes, prepend=0), np.where(single, positives, count), positives], axis=1)

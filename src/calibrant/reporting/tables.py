@@ -134,11 +134,11 @@ def by_key(names: Sequence[str], rows: Mapping[tuple[str, ...], Sequence["Measur
     first = [max(len(visible(part)) for part in column) for column in zip(names, *rows, strict=True)]
     left = console().width - sum(first) - 2 * len(first) - 12
     tables: list[Table] = []
-    for some in _fitting(specs, left):
-        table = table_of(*map(visible, names), "rows", *some)
+    for shown in _fitting(specs, left):
+        table = table_of(*map(visible, names), "rows", *shown)
         for key, measurements in rows.items():
             values = {m.measure: number(m.value) for m in measurements}
-            table.add_row(*map(visible, key), f"{measurements[0].n:,}", *(values.get(spec, "") for spec in some))
+            table.add_row(*map(visible, key), f"{measurements[0].n:,}", *(values.get(spec, "") for spec in shown))
         tables.append(table)
     return tables
 
@@ -262,8 +262,8 @@ def candidates(rows: Sequence["Candidate"]) -> Table:
 def costs(lines: Sequence["CostLine"], confidence: float) -> Table:
     """Table of costs per row by way of deciding, with the share handed over or the threshold."""
     over = any(line.handed_over for line in lines)
-    some = ("acted", "handed over") if over else ("threshold", "acted")
-    table = table_of("decision", *some, "expected", "cost", f"{level(confidence)} interval")
+    columns = ("acted", "handed over") if over else ("threshold", "acted")
+    table = table_of("decision", *columns, "expected", "cost", f"{level(confidence)} interval")
     for line in lines:
         threshold = "" if line.threshold is None else f"{100 * line.threshold:.3g} %"
         cells = (percent(line.acted), percent(line.handed_over)) if over else (threshold, percent(line.acted))

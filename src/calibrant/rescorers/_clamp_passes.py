@@ -78,12 +78,12 @@ class Passes:
 
     def batches(self, at: Loader | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Inputs and labels where the network is; at the end the pass is counted."""
-        some = False
+        has_rows = False
         for x, y in pairs(self.loader if at is None else at, self.network):
             check_inputs(x, self.shape)
-            some = True
+            has_rows = True
             yield x, y
-        if not some:
+        if not has_rows:
             got = "none in this one"
             raise InputError("loader", expected="the same batches in every pass", got=got, fix=NO_ITERATOR)
         self.count_one()

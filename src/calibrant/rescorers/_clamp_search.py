@@ -157,18 +157,18 @@ class ClampSearch:
             return [self._one(passes, self._objective(gamma, lam), self._warm(passes))[0] for lam in lams]
 
         o, lams = self.options, [share * loss for share in CV_POOL]
-        tried = held_out_losses(self.passes, gamma, lams, fits, folds=o.folds, seed=o.seed, batch=o.batch)
-        best = int(np.argmin([trial.loss for trial in tried]))
-        return _Weight(CV_POOL[best - 1], tried[best].lam, tuple(tried))
+        trials = held_out_losses(self.passes, gamma, lams, fits, folds=o.folds, seed=o.seed, batch=o.batch)
+        best = int(np.argmin([trial.loss for trial in trials]))
+        return _Weight(CV_POOL[best - 1], trials[best].lam, tuple(trials))
 
 
 def find_room(o: ClampOptions, passes: Passes) -> Box | None:
     """The largest perturbation of every coordinate that keeps all inputs of the calibration set in range."""
     if o.low is None or o.high is None:
         if o.keep_inside or o.init == "data":
-            asked = "keep_inside" if o.keep_inside else "init='data'"
+            option = "keep_inside" if o.keep_inside else "init='data'"
             fix = "give low and high after normalisation: (0 - mean) / std and (1 - mean) / std for images"
-            raise InputError(asked, expected="the feasible range of inputs", got="no low or no high", fix=fix)
+            raise InputError(option, expected="the feasible range of inputs", got="no low or no high", fix=fix)
         return None
     least, most = (_spread(value, passes.shape, name) for value, name in ((o.low, "low"), (o.high, "high")))
     slack = SLACK * (most - least)

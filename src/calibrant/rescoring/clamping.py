@@ -143,16 +143,16 @@ def _judge(clamped: ClampedNetwork, subject: _Subject) -> ClampedRun:
     plain = ClampedNetwork(subject.network, 0 * clamped.delta, 1.0)
     before = plain.predict(subject.judged["test"])
     predictions = {name: _with_ids(clamped.predict(batches), batches.part) for name, batches in subject.judged.items()}
-    tried = {
+    variants = {
         "before": before,
         "temperature": before.with_temperature(find_temperature(plain.predict(subject.calibration)).T),
     }
     if clamped.report.gamma:
-        tried["temperature, same loss"] = before.with_temperature(clamped.report.T_alone)
-    tried["clamped"] = predictions["test"]
+        variants["temperature, same loss"] = before.with_temperature(clamped.report.T_alone)
+    variants["clamped"] = predictions["test"]
     measures = {name: make(spec) for name, spec in MEASURES.items()}
     return ClampedRun(
-        clamped, {name: {m: of(p) for m, of in measures.items()} for name, p in tried.items()}, predictions
+        clamped, {name: {m: of(p) for m, of in measures.items()} for name, p in variants.items()}, predictions
     )
 
 

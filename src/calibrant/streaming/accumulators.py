@@ -162,7 +162,10 @@ class Accumulators(TableResult):
             )
         known = reference._each
         if not any(key in known for key in self._each):
-            names = ("; ".join(", ".join(key) for key in list(each)[:3]) or "none" for each in (self._each, known))
+            names = (
+                "; ".join(", ".join(key) for key in list(known_keys)[:3]) or "none"
+                for known_keys in (self._each, known)
+            )
             expected, got = "at least one key that both have", " against ".join(names)
             raise InputError("compare", expected=expected, got=got, fix="sum both by the same names and values")
         both = {key: known[key].compare(accumulator, what) for key, accumulator in self._each.items() if key in known}
@@ -179,7 +182,7 @@ class Accumulators(TableResult):
     # -- saving and loading ---------------------------------------------------------------------
 
     def to_json(self) -> str:
-        each = [
+        entries = [
             {"key": list(key), "state": json.loads(accumulator.to_json())} for key, accumulator in self._each.items()
         ]
         state = {
@@ -187,7 +190,7 @@ class Accumulators(TableResult):
             "by": self.by,
             "measures": self.measures,
             "files": plain(self.files),
-            "each": each,
+            "each": entries,
         }
         return json.dumps(state)
 
@@ -197,12 +200,12 @@ class Accumulators(TableResult):
         fix = "save it again"
         state = parse_state(text, "accumulators", VERSION, written_by="Accumulators.save", fix=fix)
         with whole("accumulators", fix=fix):
-            by, each = read_typed(state, "by", list), read_typed(state, "each", list)
+            by, entries = read_typed(state, "by", list), read_typed(state, "each", list)
             measures = None if state["measures"] is None else read_typed(state, "measures", list)
             if not all(type(spec) is str for spec in measures or ()):
                 raise ValueError(f"measures are {measures!r:.40}")
             check_named(measures or (), own)
-            loaded = [(entry["key"], Accumulator.from_json(json.dumps(entry["state"]), own=own)) for entry in each]
+            loaded = [(entry["key"], Accumulator.from_json(json.dumps(entry["state"]), own=own)) for entry in entries]
             if not all(_is_key(key, len(by)) for key in (by, *(key for key, _ in loaded))):
                 raise ValueError("keys are not those of the names")
             if any(measures is not None and accumulator.specs != tuple(measures) for _, accumulator in loaded):

@@ -109,11 +109,11 @@ def decide_by_cells(claim: Claim, cells: dict[str, Array], level: float, claims:
         [np.mean([differences[:shared] for differences in cells.values()], axis=0)] if overlap else list(cells.values())
     )
     overall = paired_difference(claim, together, level, overlap)
-    each = tuple(
+    by_cell = tuple(
         (name, paired_difference(claim, [differences], level / len(cells), overlap))
         for name, differences in cells.items()
     )
-    verdicts = {verdict_of(claim, interval) for interval in (overall, *(interval for _, interval in each))}
+    verdicts = {verdict_of(claim, interval) for interval in (overall, *(interval for _, interval in by_cell))}
     opposite = {"held", "did not hold"} <= verdicts
     verdict: Verdict = "depends on the data set" if opposite else verdict_of(claim, overall)
     needed = settling_seeds(claim, list(cells.values()), level) if verdict == "inconclusive" and not overlap else None
@@ -123,7 +123,7 @@ def decide_by_cells(claim: Claim, cells: dict[str, Array], level: float, claims:
         level=level,
         claims=claims,
         overall=overall,
-        cells=each,
+        cells=by_cell,
         seeds_to_settle=needed,
     )
 

@@ -48,8 +48,8 @@ def check_code(plan: Plan, file: Path) -> frozenset[str]:
     after = plan.after
     lists = {"calibrators": after.calibrators, "measures": after.measures}
     tables = {"rescorers": after.rescorers, "shifts": {name: shift.set for name, shift in after.shifted.items()}}
-    specs = {f"after.{key}.{number}": spec for key, some in lists.items() for number, spec in enumerate(some)}
-    specs |= {f"after.{key}.{name}": spec for key, some in tables.items() for name, spec in some.items()}
+    specs = {f"after.{key}.{number}": spec for key, entries in lists.items() for number, spec in enumerate(entries)}
+    specs |= {f"after.{key}.{name}": spec for key, entries in tables.items() for name, spec in entries.items()}
     specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
     seen = {(_is_model(key), spec) for key, spec in specs.items()}
     for cell in cells_of(plan):  # every text that a job gets, filled in as it gets it: no kind of option is forgotten
@@ -96,8 +96,8 @@ def _is_offered(plan: Plan, method: str, place: dict[str, Label]) -> bool:
     """Whether the base recipe has this combination, where all of it is the recipe's own choice."""
     table = base_recipe(plan.base)
     axes = table.at("choices").values
-    asked = {**{axis: str(place.get(axis)) for axis in AXES}, "method": plan.methods[method].choice}
-    chosen = {axis: asked.get(axis, "") for axis in axes}
+    choices = {**{axis: str(place.get(axis)) for axis in AXES}, "method": plan.methods[method].choice}
+    chosen = {axis: choices.get(axis, "") for axis in axes}
     if any(chosen[axis] not in axes[axis] for axis in axes):
         return True
     return "-".join(chosen.values()) in _combinations(plan.base)
@@ -122,17 +122,17 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
             keys = [*RECIPE_KEYS, *(field.name for field in fields(chosen))]
             raise unknown_name(f"methods.{method}.{key}", key, keys, "a key of a method or of a recipe")
     where = f"method {method}"
-    asked = Table(chosen.recipe, {(): where}).over(Table(plan.recipe, {(): "recipe"}))
+    changes = Table(chosen.recipe, {(): where}).over(Table(plan.recipe, {(): "recipe"}))
     for key, value in place.items():
         if key not in choices:
             path = {"data": "data.name"}.get(key, key)
             stands_for = plan.means.get(key, {}).get(str(value))
-            asked = Table(
+            changes = Table(
                 _nest(path.split("."), value) if stands_for is None else stands_for, {(): f"grid.{key}"}
-            ).over(asked)
+            ).over(changes)
     merged = choose(table, {axis: choices[axis] for axis in axes if axis in choices})
     scale = plan.scale if plan.scale in merged.at("scale").values else "paper"
-    return recipe_of(merged, asked, scale)
+    return recipe_of(merged, changes, scale)
 
 
 def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> StudyCell:
@@ -151,8 +151,8 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> S
         for name, shift in after.shifted.items()
         if among({**place, "method": method}, shift.only)
     }
-    asked = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
-    specs = {name: _fill(spec, place) for name, spec in after.rescorers.items() if name in asked}
+    rescorers = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
+    specs = {name: _fill(spec, place) for name, spec in after.rescorers.items() if name in rescorers}
     run, shifted, before = trained, whole, [trained, *whole.values()]
     rescored = {name: Job("rescore", {"rescorer": spec}, (trained,)) for name, spec in specs.items()}
     if after.halves:

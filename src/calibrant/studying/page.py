@@ -179,7 +179,7 @@ def _strips(plan: Plan, measure: str, rows: list[dict[str, Any]]) -> list[dict[s
     by_place: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for r in own:
         by_place.setdefault(tuple(str(r[key]) for key in places), []).append(r)
-    return [_strip(measure, place, some) for place, some in by_place.items()]
+    return [_strip(measure, place, rows_there) for place, rows_there in by_place.items()]
 
 
 def _strip(measure: str, place: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _group(rows: list[Row], lines: list[str], line: str, at: str) -> dict[str, d
 def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]]]) -> PageFigure:
     """Means over seeds as lines; over seeds themselves, every value as a dot."""
     places = list(dict.fromkeys(place for line in values.values() for place in line))
-    numbers = [v for line in values.values() for some in line.values() for v in some]
+    numbers = [v for line in values.values() for seed_values in line.values() for v in seed_values]
     if not numbers:
         return PageFigure(title=title, lines=[])
     low, high = min(0.0, *numbers), max(numbers)
@@ -104,7 +104,9 @@ def _curves(title: str, figure: Drawing, values: dict[str, dict[str, list[float]
     dots, measure = figure.over == "seeds", figure.measure.removeprefix("val_").removeprefix("test_")
     lines = []
     for name, line in values.items():
-        points = [(x[at], y(v)) for at, some in line.items() for v in (some if dots else [fmean(some)])]
+        points = [
+            (x[at], y(v)) for at, seed_values in line.items() for v in (seed_values if dots else [fmean(seed_values)])
+        ]
         last = fmean(list(line.values())[-1])
         words = f"{name}: {mf.value(measure, last)}{' on average' if dots else f' at {list(line)[-1]}'}"
         lines.append(Line(name, points, words))

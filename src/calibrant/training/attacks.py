@@ -103,12 +103,12 @@ class Square(Attack):
                 colour = signs(channels, 1, 1)
                 if len(left) == 0:
                     break
-                tried = best[left]
-                tried[:, :, top : top + side, start : start + side] += 2 * self.eps * colour
-                tried = self.near(tried, x[left])
-                reached = _margin(logits_of(tried), labels[left])
+                candidates = best[left]
+                candidates[:, :, top : top + side, start : start + side] += 2 * self.eps * colour
+                candidates = self.near(candidates, x[left])
+                reached = _margin(logits_of(candidates), labels[left])
                 better = reached < margin[left]
-                best[left[better]], margin[left[better]] = tried[better], reached[better]
+                best[left[better]], margin[left[better]] = candidates[better], reached[better]
         return best
 
     def _share_at(self, query: int) -> float:

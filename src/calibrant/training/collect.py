@@ -137,8 +137,8 @@ def _all_rows(
     with evaluating(network), torch.no_grad(), recorder as recorded:
         for number, batch in enumerate(loader):
             inputs, labels, clusters = _split(batch, number, entries)
-            moved = _to(inputs, device)
-            output = _call(network, moved) if isinstance(moved, Mapping) else network(moved)
+            on_device = _to(inputs, device)
+            output = _call(network, on_device) if isinstance(on_device, Mapping) else network(on_device)
             scores = logits_of(output)
             yield _rows(scores, torch.as_tensor(labels), axis, ignore, start)
             start += len(scores)
@@ -219,17 +219,17 @@ def _rows(scores: Tensor, labels: Tensor, axis: int | None, ignore: "Ignore", st
 
 def _split(batch: Any, number: int, entries: _Entries) -> tuple[Any, Any, Any]:
     """Inputs, labels and, where they are asked for, clusters of a batch."""
-    asked = [name for name in (entries.inputs, entries.labels, entries.clusters) if name is not None]
+    names = [name for name in (entries.inputs, entries.labels, entries.clusters) if name is not None]
     if isinstance(batch, Mapping):
-        if missing := [name for name in asked if name not in batch]:
+        if missing := [name for name in names if name not in batch]:
             raise unknown_name(f"entry of batch {number}", missing[0], map(str, batch))
         name = entries.labels or next((name for name in LABELS if name in batch), None)
         if name is not None:
             rest = {key: value for key, value in batch.items() if key not in (name, entries.clusters)}
             inputs = rest if entries.inputs is None else batch[entries.inputs]
             return inputs, batch[name], None if entries.clusters is None else batch[entries.clusters]
-    elif asked:
-        got, fix = type(batch).__name__, f"leave out {asked[0]!r}, or give batches that are dicts"
+    elif names:
+        got, fix = type(batch).__name__, f"leave out {names[0]!r}, or give batches that are dicts"
         raise InputError(f"batch {number}", expected="a dict, whose entries have names", got=got, fix=fix)
     elif isinstance(batch, tuple | list) and len(batch) > 1:
         return batch[0], batch[1], None

@@ -169,9 +169,11 @@ def read_recipe(recipe: str | Path | ConfigSource, changes: Iterable[str] = ()) 
     table = load(source, [recipes_folder()])
     if "choices" in table.values:
         raise ask_for_choices(table, source.file.stem)
-    asked = read_changes(Recipe, changes)
-    whole = recipe_of(table, asked, asked.values.get("scale", "paper"))
-    from_file = {key: spec for key, spec in name_entries(whole).items() if tuple(key.split(".")) not in asked.places}
+    changes_table = read_changes(Recipe, changes)
+    whole = recipe_of(table, changes_table, changes_table.values.get("scale", "paper"))
+    from_file = {
+        key: spec for key, spec in name_entries(whole).items() if tuple(key.split(".")) not in changes_table.places
+    }
     code_trust.check(source.file, table.values, from_file)
     return whole
 
@@ -192,8 +194,8 @@ def recipe_of(table: Table, asked: Table, scale: object = "paper") -> Recipe:
     recipe = build(Recipe, top.over(own))
     epochs = own.values.get("epochs", Recipe.epochs)
     if "milestones" not in top.at("schedule").values and isinstance(epochs, int) and epochs > 0:
-        moved = tuple(round(m * (recipe.epochs / epochs)) for m in recipe.schedule.milestones)
-        recipe = replace(recipe, schedule=replace(recipe.schedule, milestones=moved))
+        milestones = tuple(round(m * (recipe.epochs / epochs)) for m in recipe.schedule.milestones)
+        recipe = replace(recipe, schedule=replace(recipe.schedule, milestones=milestones))
     return recipe
 
 
@@ -217,8 +219,8 @@ def find_recipe(name: str | Path) -> ConfigSource:
     source = find(name, [Path()]) or find(name.removeprefix("recipes/"), [recipes_folder()])
     if source is None:
         files = ", ".join(sorted(file.stem for file in recipes_folder().glob("*.toml")))
-        asked, expected = name.removeprefix("recipes/").removesuffix(".toml"), f"a TOML file, or a recipe of {files}"
-        raise unknown_name("recipe", asked, recipe_names(), expected)
+        stem, expected = name.removeprefix("recipes/").removesuffix(".toml"), f"a TOML file, or a recipe of {files}"
+        raise unknown_name("recipe", stem, recipe_names(), expected)
     return source
 
 

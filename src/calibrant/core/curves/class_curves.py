@@ -76,8 +76,8 @@ class ClassCurves:
 
     def _join_edges(self, counts: Sequence[int], scheme: Scheme, mass_rule: MassRule) -> tuple[Array, list[Ints]]:
         """Join the edges of all counts, (edges,) or (b, edges), and give the places of the edges of each count."""
-        each = [bin_edges(self.scores, count, scheme, mass_rule) for count in counts]
-        whole = np.concatenate([edges for edges in each if edges is not None], axis=-1)
+        edges_by_count = [bin_edges(self.scores, count, scheme, mass_rule) for count in counts]
+        whole = np.concatenate([edges for edges in edges_by_count if edges is not None], axis=-1)
         places = np.arange(whole.shape[-1])
         if scheme == "width":  # every edge of 5 bins is one of 10 as well
             whole, places = np.unique(whole, return_inverse=True)

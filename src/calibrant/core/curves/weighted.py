@@ -161,8 +161,10 @@ class WeightedCurves:
 
     @classmethod
     def of(cls, probs: Array, labels: Ints, classes: slice, weights: Array) -> "WeightedCurves":
-        each = range(classes.start, classes.stop)
-        curves = (WeightedCurve.weigh(column, labels == c, weights) for c, column in zip(each, probs.T, strict=True))
+        class_numbers = range(classes.start, classes.stop)
+        curves = (
+            WeightedCurve.weigh(column, labels == c, weights) for c, column in zip(class_numbers, probs.T, strict=True)
+        )
         return cls(tuple(curves))
 
     def groups(self) -> Iterator[tuple[Array, Array, Array]]:
@@ -174,11 +176,11 @@ class WeightedCurves:
     def bins(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
     ) -> Bins:
-        each = [curve.bins(count, scheme, closed=closed, mass_rule=mass_rule) for curve in self.curves]
+        bins_by_class = [curve.bins(count, scheme, closed=closed, mass_rule=mass_rule) for curve in self.curves]
         weight, score, outcome = (
-            np.stack([getattr(b, name) for b in each]) for name in ("count", "score_sum", "outcome_sum")
+            np.stack([getattr(b, name) for b in bins_by_class]) for name in ("count", "score_sum", "outcome_sum")
         )
-        return Bins(weight, score, outcome, each[0].n, each[0].effective)
+        return Bins(weight, score, outcome, bins_by_class[0].n, bins_by_class[0].effective)
 
     def many_bins(
         self, counts: Sequence[int], scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"

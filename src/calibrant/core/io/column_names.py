@@ -165,7 +165,7 @@ def _score(names: Sequence[str], there: set[str], columns: Columns, where: str) 
 
 
 def _one_score(names: Sequence[str], there: set[str], columns: Columns, where: str) -> tuple[ScoreContent, str]:
-    known = {content: name for content, some in ONE_SCORE.items() for name in some if name in there}
+    known = {content: name for content, standard_names in ONE_SCORE.items() for name in standard_names if name in there}
     if (columns.label is None) != (columns.correct is None):  # naming one of the two says what the score is
         confident = columns.correct is not None
         known = {content: name for content, name in known.items() if content.startswith("confidence") == confident}
@@ -205,8 +205,8 @@ def _column(
         return chosen
     if chosen == "none" and standard:
         return None
-    some = [name[:80] for name in names[:MOST_NAMES]]
-    raise unknown_name(f"{where}, {role} column", chosen[:80], some)
+    shown = [name[:80] for name in names[:MOST_NAMES]]
+    raise unknown_name(f"{where}, {role} column", chosen[:80], shown)
 
 
 def missing_from(name: str, what: str, names: Sequence[str]) -> InputError:

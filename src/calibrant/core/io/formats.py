@@ -121,7 +121,7 @@ def _stdin_parts(folder: Path) -> Iterator[Path]:
     if suffix not in (".csv", ".jsonl") or text.lstrip().startswith(b"["):
         yield _copy_rest(folder, text)
         return
-    head, part, some = b"", folder / f"stdin{suffix}", False
+    head, part, has_part = b"", folder / f"stdin{suffix}", False
     if suffix == ".csv":
         end = text.find(b"\n") + 1 or len(text)
         head, text = text[:end], text[end:]
@@ -130,11 +130,11 @@ def _stdin_parts(folder: Path) -> Iterator[Path]:
         end = _end_of_rows(text, suffix)
         if end:
             part.write_bytes(head + text[:end])
-            text, some = text[end:], True
+            text, has_part = text[end:], True
             yield part
         more = sys.stdin.buffer.read1(COPY_BYTES)  # type: ignore[union-attr]
         text += more
-    if text or not some:
+    if text or not has_part:
         part.write_bytes(head + text)
         yield part
 

@@ -97,17 +97,17 @@ def _field(file: Path, questions: list[SampleQuestion], name: str) -> list[Any]:
 def _question(where: str, sample: dict[str, Any], columns: Columns) -> SampleQuestion:
     responses = sample.get("filtered_resps") or sample["resps"]
     scores = [_score(where, response) for response in responses] if isinstance(responses, list) else []
-    asked = _arguments(sample)
-    if len(asked) == len(scores) and any(
-        context for context, _ in asked
+    arguments = _arguments(sample)
+    if len(arguments) == len(scores) and any(
+        context for context, _ in arguments
     ):  # acc_mutual_info asks without a question too
-        there = [i for i, (context, _) in enumerate(asked) if context]
-        scores, asked = [scores[i] for i in there], [asked[i] for i in there]
+        there = [i for i, (context, _) in enumerate(arguments) if context]
+        scores, arguments = [scores[i] for i in there], [arguments[i] for i in there]
     if len(scores) < 2:
         got = f"{len(scores)}, so this is not multiple choice"
         expected = "log-likelihoods of two options or more"
         raise NotMultipleChoiceError(where, expected=expected, got=got, fix="log another task")
-    options = [text.removeprefix(" ") for _, text in asked]  # the space is the harness's own
+    options = [text.removeprefix(" ") for _, text in arguments]  # the space is the harness's own
     right = _right(where, sample, columns.label or "target", scores, options)
     if columns.label is None:
         _check_answers(where, sample.get("doc"), options, len(scores))

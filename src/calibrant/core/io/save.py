@@ -113,8 +113,8 @@ def _per_class(
         rows = exact.tolist()
         if exists is not None:
             rows = [
-                [x if there else None for x, there in zip(row, some, strict=True)]
-                for row, some in zip(rows, exists.tolist(), strict=True)
+                [x if there else None for x, there in zip(row, has_option, strict=True)]
+                for row, has_option in zip(rows, exists.tolist(), strict=True)
             ]
         return {f"{stem}s": rows}
     if exists is None:

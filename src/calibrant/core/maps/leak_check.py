@@ -160,14 +160,14 @@ def _hash_rows(p: Predictions) -> Hashes:
     Differences are the same when a row of float64 logits is shifted, and up to rounding for probabilities; every
     kind of file keeps all digits.
     """
-    some, hashes = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64)), np.empty(p.n, dtype=np.uint64)
+    columns, hashes = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64)), np.empty(p.n, dtype=np.uint64)
 
     def work(rows: slice) -> None:
         q = Predictions(*p.block(rows), p.score_type)
         true = Predictions(q.values[np.arange(q.n), q.labels][:, None], q.labels, q.score_type).logits.astype(
             np.float64
         )
-        logits = q.logits_of(some)
+        logits = q.logits_of(columns)
         around = np.concatenate([logits, true, logits[:, :1]], axis=1)
         with np.errstate(over="ignore"):  # logits of 1e308: infinite differences are equal differences
             steps = np.diff(around, axis=1).astype(np.float32)

@@ -628,10 +628,10 @@ class Predictions:
         sums: Bins | None = None
         for rows in pieces(self.n, KEEP_ELEMENTS):  # both columns of some rows at a time
             values, labels = self.block(rows)
-            some = width_bins(values, None, labels, count, closed)
-            if some is None:
+            known_bins = width_bins(values, None, labels, count, closed)
+            if known_bins is None:
                 return None
-            sums = some if sums is None else sums + some
+            sums = known_bins if sums is None else sums + known_bins
         return sums
 
     # -- cached views ---------------------------------------------------------------------------

@@ -282,9 +282,9 @@ def _positive(labels: Values, positive: Any) -> tuple[Ints, tuple[str, ...]]:
     check_no_gaps("labels", labels)
     kinds, counts = np.unique(labels, return_counts=True)
     if len(kinds) > 2:
-        some = ", ".join(map(str, kinds[:4])) + (", ..." if len(kinds) > 4 else "")
+        examples = ", ".join(map(str, kinds[:4])) + (", ..." if len(kinds) > 4 else "")
         fix = "with more classes give their scores (n, k) to from_logits or from_probs"
-        raise InputError("labels", expected="two different labels", got=f"{len(kinds)} ({some})", fix=fix)
+        raise InputError("labels", expected="two different labels", got=f"{len(kinds)} ({examples})", fix=fix)
     if positive is None:
         if labels.dtype.kind not in "iubf" or not np.isin(kinds, (0, 1)).all():
             got = " and ".join(f"{kind} in {count:,} rows" for kind, count in zip(kinds, counts, strict=True))
@@ -320,14 +320,14 @@ def _flatten(
         expected = "axis: which axis of the array holds the classes"
         fix = "say axis=1 for (N, C, H, W), axis=-1 for (N, T, V)"
         raise InputError(score_type, expected=expected, got=f"shape {values.shape} and axis {axis}", fix=fix)
-    moved = np.moveaxis(values, axis, -1)
-    places, k = moved.shape[:-1], moved.shape[-1]
+    classes_last = np.moveaxis(values, axis, -1)
+    places, k = classes_last.shape[:-1], classes_last.shape[-1]
     if labels is not None and labels.shape != places:
         expected = f"shape {places}, that of {score_type} without the classes"
         raise InputError("labels", expected=expected, got=f"shape {labels.shape}", fix="give one label for each row")
     if mask is not None and mask.ndim == values.ndim:
         mask = np.moveaxis(mask, axis, -1).reshape(-1, k)
-    return moved.reshape(-1, k), None if labels is None else labels.reshape(-1), mask, _flat_rows(rows, places)
+    return classes_last.reshape(-1, k), None if labels is None else labels.reshape(-1), mask, _flat_rows(rows, places)
 
 
 def _flat_rows(rows: Rows, places: tuple[int, ...]) -> Rows:

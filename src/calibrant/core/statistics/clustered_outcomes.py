@@ -39,9 +39,9 @@ class ClusteredOutcomes:
             sums = np.stack([np.bincount(clusters, row_residuals) for row_residuals in residuals])
             return np.asarray((sums**2).sum(axis=1) - (residuals**2).sum(axis=1))
 
-        tried = [agreement(cls(scores, clusters, c)._draw(TRIES, rng)) for c in GRID.tolist()]
-        mean = np.maximum.accumulate([values.mean() for values in tried])
-        spread = np.maximum.accumulate([values.std(ddof=1) for values in tried])
+        agreements = [agreement(cls(scores, clusters, c)._draw(TRIES, rng)) for c in GRID.tolist()]
+        mean = np.maximum.accumulate([values.mean() for values in agreements])
+        spread = np.maximum.accumulate([values.std(ddof=1) for values in agreements])
         observed = float(agreement(outcomes[None])[0])
         margin = MARGIN * float(np.interp(observed, mean, spread))
         return cls(scores, clusters, float(np.interp(observed + margin, mean, GRID)))

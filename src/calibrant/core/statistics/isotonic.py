@@ -17,6 +17,6 @@ def fit_isotonic(scores: Array, outcomes: Array, weights: Array | None = None) -
     x, group = np.unique(scores, return_inverse=True)
     w = np.ones(len(scores)) if weights is None else weights
     size = np.bincount(group, w)
-    some = size > 0  # rows of weight 0 teach nothing
-    fit = isotonic_regression(np.bincount(group, w * outcomes)[some] / size[some], weights=size[some])
-    return x[some], np.asarray(fit.x)
+    has_weight = size > 0  # rows of weight 0 teach nothing
+    fit = isotonic_regression(np.bincount(group, w * outcomes)[has_weight] / size[has_weight], weights=size[has_weight])
+    return x[has_weight], np.asarray(fit.x)

@@ -31,8 +31,8 @@ def skewed_interval(p: Predictions, rows: Array, tail: float) -> Interval:
     mean, in standard errors.
 
     >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
-    >>> found = skewed_interval(p, np.array([0.0, 0.0, 0.0, 4.0]), 0.05)  # 1 + 0.401 -+ 1.645
-    >>> round(found.low, 3), round(found.high, 3)
+    >>> interval = skewed_interval(p, np.array([0.0, 0.0, 0.0, 4.0]), 0.05)  # 1 + 0.401 -+ 1.645
+    >>> round(interval.low, 3), round(interval.high, 3)
     (-0.244, 3.046)
     """
     mean = p.mean(rows)

@@ -53,8 +53,8 @@ class Sampling:
     model would show: residuals of whole clusters with random signs, around 0.
 
     >>> three = Sampling(n=3, draws=4)
-    >>> made = three.gather(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([0.1, -0.4, 0.2]), 2)
-    >>> made.value.round(4), made.noise.shape
+    >>> values = three.gather(np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([0.1, -0.4, 0.2]), 2)
+    >>> values.value.round(4), values.noise.shape
     (array([ 0.0333, -0.0667]), (4, 2))
     """
 
@@ -126,13 +126,13 @@ class Sampling:
             inside = np.flatnonzero(bin_of >= 0)
             weighted = residual[inside] if self.weights is None else self._weights[row[inside]] * residual[inside]
             np.add.at(sums, group[row[inside]].astype(np.int64) * bins + bin_of[inside], weighted)
-        each, size = sums.reshape(groups, bins), self._group_sizes(group, groups)
+        group_sums, size = sums.reshape(groups, bins), self._group_sizes(group, groups)
         total = size.sum()
-        value = each.sum(axis=0) / total
+        value = group_sums.sum(axis=0) / total
         if self.calibrated:
-            return NoisyValues(value, weights @ (each / total) * np.sqrt(groups / max(groups - 1, 1)))
-        each = (each - size[:, None] * value) / total * np.sqrt(groups / max(groups - 1, 1))
-        return NoisyValues(value, weights @ each)
+            return NoisyValues(value, weights @ (group_sums / total) * np.sqrt(groups / max(groups - 1, 1)))
+        group_sums = (group_sums - size[:, None] * value) / total * np.sqrt(groups / max(groups - 1, 1))
+        return NoisyValues(value, weights @ group_sums)
 
     def _group_sizes(self, group: Integers, groups: int) -> Array:
         """The weight of the rows in each group; without weights some rows at a time."""

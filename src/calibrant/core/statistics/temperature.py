@@ -212,15 +212,15 @@ class _Scores:
 
     def gradients(self, s: float) -> Floats:
         """The derivative of the NLL of every row by s = ln(1 / T), (n,)."""
-        each, beta = np.empty(self.n), np.exp(s)
+        gradients, beta = np.empty(self.n), np.exp(s)
 
         def work(rows: slice) -> None:
             z = np.subtract(self.z[rows], self.top[rows, None], dtype=np.float64) * beta
             e = np.exp(z)
-            each[rows] = np.einsum("ik,ik->i", e, z) / e.sum(axis=1) - self.true[rows] * beta
+            gradients[rows] = np.einsum("ik,ik->i", e, z) / e.sum(axis=1) - self.true[rows] * beta
 
         run_pieces(work, self.parts, self.z.size)
-        return each
+        return gradients
 
 
 class _Margins:

@@ -129,8 +129,8 @@ class _ScoreFunction(StepModule):
             return self._top(s)
         values = self.value(self.scores(s))
         total = values.sum(-1, keepdim=True)
-        some = total > 0
-        probs = torch.where(some, values / torch.where(some, total, 1.0), 1 / self.k)
+        is_positive = total > 0
+        probs = torch.where(is_positive, values / torch.where(is_positive, total, 1.0), 1 / self.k)
         return StepOutput(probs, True, s.predicted if self.scope == "shared" else None)
 
     def _top(self, s: StepOutput) -> StepOutput:
@@ -139,9 +139,9 @@ class _ScoreFunction(StepModule):
         is_top = self.classes == top
         others = torch.where(is_top, 0.0, s.probs)
         rest = others.sum(-1, keepdim=True)
-        some = rest > 0
+        is_positive = rest > 0
         alike = s.uniform / (1 - s.uniform) * (1 - q)  # 1 / (k - 1) each
-        shared = torch.where(some, others * ((1 - q) / torch.where(some, rest, 1.0)), alike)
+        shared = torch.where(is_positive, others * ((1 - q) / torch.where(is_positive, rest, 1.0)), alike)
         return StepOutput(torch.where(is_top, q, shared), True, top, s.exists)
 
 

@@ -93,8 +93,8 @@ class Question:
                 got=f"no {names}",
                 fix=f"add {'it' if len(missing) == 1 else 'them'}, or ask a question that needs less",
             )
-        asked = [column for column in (*self.needs, *self.wants) if column in table.columns]
-        if wrong := [c for c in asked if not (table[c].dtype.is_numeric() or table[c].dtype.is_(_null()))]:
+        present = [column for column in (*self.needs, *self.wants) if column in table.columns]
+        if wrong := [c for c in present if not (table[c].dtype.is_numeric() or table[c].dtype.is_(_null()))]:
             got = f"type {table[wrong[0]].dtype}"
             raise InputError(
                 f"table for the question {name}, column {wrong[0]}", expected="numbers", got=got, fix="check the cells"

@@ -69,7 +69,7 @@ class Robustness(Question):
                 first[order].append(mean)
                 numbers += [*robust, *(_tau(n, head, q, where) for q in (*CALIBRATION, *OUTSIDE))]
                 pictures += _pictures(ranked, data, order)
-        known = {order: [x for x in each if x.networks] for order, each in first.items()}
+        known = {order: [x for x in numbers if x.networks] for order, numbers in first.items()}
         says = "ECE is the higher, the higher the robust accuracy, among the {} accurate networks"
         claims = [
             check_claim(says.format("most"), known["most"], above=0.3),
@@ -105,8 +105,8 @@ def _robust(n: Networks, frame: "pl.DataFrame", where: str) -> tuple[Number, lis
         estimates = list(taus.values())
         mean = Estimate(float(np.mean([e.value for e in estimates])), np.mean([e.draws for e in estimates], axis=0))
     name = "mean tau of ECE and robust accuracies"
-    each = [number(f"tau of ECE and {short(q)}", where, r.n, e) for q, e in taus.items()]
-    return number(name, where, r.n if robust else 0, mean), each
+    numbers = [number(f"tau of ECE and {short(q)}", where, r.n, e) for q, e in taus.items()]
+    return number(name, where, r.n if robust else 0, mean), numbers
 
 
 def _pictures(ranked: "pl.DataFrame", data: str, order: str) -> list[Picture]:

@@ -49,18 +49,18 @@ class Search:
         if budget < 1:
             raise InputError("budget", expected="at least 1", got=str(budget), fix="allow more networks")
         rng = np.random.default_rng(seed)
-        tried = TrialHistory(objective)
-        walk, idle = self.walk(landscape, tried, rng), 0
-        while len(tried.values) < budget and idle < EXHAUSTED:
-            before = len(tried.values)
+        history = TrialHistory(objective)
+        walk, idle = self.walk(landscape, history, rng), 0
+        while len(history.values) < budget and idle < EXHAUSTED:
+            before = len(history.values)
             if idle < STUCK:
                 next(walk)
             else:
-                tried(landscape.sample(rng))
-            idle = 0 if len(tried.values) > before else idle + 1
-        return [Trial(arch, value) for arch, value in tried.values.items()]
+                history(landscape.sample(rng))
+            idle = 0 if len(history.values) > before else idle + 1
+        return [Trial(arch, value) for arch, value in history.values.items()]
 
-    def walk(self, landscape: Landscape, tried: "TrialHistory", rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, history: "TrialHistory", rng: np.random.Generator) -> Iterator[None]:
         """The endless search; at most one architecture is tried before each `yield`."""
         raise TypeError(f"{type(self).__name__} does not say what it tries next: define walk")
 

@@ -34,15 +34,15 @@ class Evolution(Search):
             if getattr(self, name) < 1:
                 raise InputError(name, expected="at least 1", got=str(getattr(self, name)), fix="give a larger one")
 
-    def walk(self, landscape: Landscape, tried: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, history: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
         living: deque[str] = deque(maxlen=self.population)
         while len(living) < self.population:
             living.append(landscape.sample(rng))
-            tried(living[-1])
+            history(living[-1])
             yield
         while True:
             parents = [pick(living, rng) for _ in range(self.sample)]
-            near = landscape.neighbours(max(parents, key=tried))
+            near = landscape.neighbours(max(parents, key=history))
             living.append(pick(near, rng) if near else landscape.sample(rng))
-            tried(living[-1])
+            history(living[-1])
             yield

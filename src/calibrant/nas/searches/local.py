@@ -25,19 +25,19 @@ class Local(Search):
     title: ClassVar[str] = "Local search"
     reference: ClassVar[str] = "White, Nolen, Savani, UAI 2021"
 
-    def walk(self, landscape: Landscape, tried: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, history: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
         while True:
             starts = []
             for _ in range(max(1, self.starts)):
                 starts.append(landscape.sample(rng))
-                tried(starts[-1])
+                history(starts[-1])
                 yield
-            here: str | None = max(starts, key=tried)
+            here: str | None = max(starts, key=history)
             while here is not None:
                 now, here = here, None
                 near = list(landscape.neighbours(now))
                 for arch in (near[i] for i in rng.permutation(len(near))):
-                    better = tried(arch) > tried(now)
+                    better = history(arch) > history(now)
                     yield
                     if better:
                         here = arch

@@ -21,7 +21,7 @@ class Random(Search):
     title: ClassVar[str] = "Random search"
     reference: ClassVar[str] = "Li, Talwalkar, UAI 2019"
 
-    def walk(self, landscape: Landscape, tried: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
+    def walk(self, landscape: Landscape, history: TrialHistory, rng: np.random.Generator) -> Iterator[None]:
         while True:
-            tried(landscape.sample(rng))
+            history(landscape.sample(rng))
             yield

@@ -210,8 +210,8 @@ def _rescore(s: StepOutput, step: Curves | Sigmoid, scores: str, k: int) -> Step
     nodes = s.nodes
     if step.scope != "top":
         values = _value(nodes, step, scores, k)
-        total, some = _total(nodes, values)
-        probs = nodes("Where", some, nodes("Div", values, total), 1 / k)
+        total, is_positive = _total(nodes, values)
+        probs = nodes("Where", is_positive, nodes("Div", values, total), 1 / k)
         return StepOutput(nodes, probs, True, s.predicted() if step.scope == "shared" else None)
     top = s.predicted()
     value = _value(nodes, step, nodes("GatherElements", scores, top, axis=1), 1)
@@ -219,18 +219,18 @@ def _rescore(s: StepOutput, step: Curves | Sigmoid, scores: str, k: int) -> Step
     left = nodes("Sub", 1.0, q)
     is_top = nodes("Equal", top, nodes.whole(*range(k)))
     others = nodes("Where", is_top, 0.0, s.probs())
-    rest, some = _total(nodes, others)
+    rest, is_positive = _total(nodes, others)
     uniform = s.uniform(k)
     alike = nodes("Div", uniform, nodes("Sub", 1.0, uniform))  # 1 / (k - 1) each
-    shared = nodes("Where", some, nodes("Mul", others, nodes("Div", left, rest)), nodes("Mul", left, alike))
+    shared = nodes("Where", is_positive, nodes("Mul", others, nodes("Div", left, rest)), nodes("Mul", left, alike))
     return StepOutput(nodes, nodes("Where", is_top, q, shared), True, top)
 
 
 def _total(nodes: Nodes, values: str) -> tuple[str, str]:
     """The sum of a row (1 where it is 0), and a mask of the rows where it is above 0."""
     total = nodes("ReduceSum", values, nodes.whole(1), keepdims=1)
-    some = nodes("Greater", total, 0.0)
-    return nodes("Where", some, total, 1.0), some
+    is_positive = nodes("Greater", total, 0.0)
+    return nodes("Where", is_positive, total, 1.0), is_positive
 
 
 def _value(nodes: Nodes, step: Curves | Sigmoid, scores: str, columns: int) -> str:

@@ -51,12 +51,12 @@ def answer_questions(
 ) -> tuple[BoardAnswer, ...]:
     """Answer what names ask, by endings, by sizes and between confidences; p-values corrected over all questions."""
     first = next(iter(measured.values()))
-    asked = [
+    questions = [
         *_by_ending(models, first, draws, settings),
         *_by_size(models, first, draws, settings),
         *_by_confidence(models, measured, draws, settings),
     ]
-    raw = np.array([effect[1].p_value for question in asked for effect in question.effects])
+    raw = np.array([effect[1].p_value for question in questions for effect in question.effects])
     corrected = iter(holm(raw))
     return tuple(
         BoardAnswer(
@@ -65,7 +65,7 @@ def answer_questions(
             members=question.members,
             effects=tuple(_effect(*effect, float(next(corrected)), settings.level) for effect in question.effects),
         )
-        for question in asked
+        for question in questions
     )
 
 
@@ -94,13 +94,13 @@ class _Family:
 def _by_ending(
     models: Sequence[str], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
 ) -> list[_Question]:
-    number, asked = {name: i for i, name in enumerate(models)}, []
+    number, questions = {name: i for i, name in enumerate(models)}, []
     for named in pairs_by_ending(_names_ranked(models, measured)):
         pairs = [_Family((number[a], number[b]), (-1.0, 1.0)) for a, b in named.pairs]
         how = f"with -{named.ending} minus without it, mean over pairs, each on its common answers"
         members = tuple(f"{b} minus {a}" for a, b in named.pairs)
-        asked.append(_Question(named.question, how, members, _compare(pairs, measured, draws, settings)))
-    return asked
+        questions.append(_Question(named.question, how, members, _compare(pairs, measured, draws, settings)))
+    return questions
 
 
 def _by_size(
@@ -134,18 +134,20 @@ def _compare(
     starts = np.cumsum([0, *(len(f.members) for f in families)])
     effects = []
     for measure in ORDER:
-        each = np.array(
+        family_values = np.array(
             [
                 f.weights @ noise[measure].value[s : s + len(f.members)]
                 for f, s in zip(families, starts[:-1], strict=True)
             ]
         )
-        complete = np.isfinite(each)
+        complete = np.isfinite(family_values)
         if complete.any():
             weights = np.concatenate(
                 [np.array(f.weights) * (k / complete.sum()) for f, k in zip(families, complete, strict=True)]
             )
-            effects.append((measure, contrast(noise[measure], weights, confidence=settings.level), each[complete]))
+            effects.append(
+                (measure, contrast(noise[measure], weights, confidence=settings.level), family_values[complete])
+            )
     return tuple(effects)
 
 
@@ -174,7 +176,7 @@ def _by_confidence(
         noise[column] = {str(name): values for name, values in before.items()}
         after = _some(column_answers.answers["after"], able, repaired)
         noise[column][AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
-    asked = []
+    questions = []
     for x, b in enumerate(columns):
         for a in columns[:x]:
             effects = []
@@ -186,14 +188,14 @@ def _by_confidence(
                 if len(complete):
                     both = joined_noise(old.at(complete), new.at(complete))
                     weights = np.repeat([-1.0, 1.0], len(complete)) / len(complete)
-                    each = new.value[complete] - old.value[complete]
-                    effects.append((measure, contrast(both, weights, confidence=settings.level), each))
+                    changes = new.value[complete] - old.value[complete]
+                    effects.append((measure, contrast(both, weights, confidence=settings.level), changes))
             how = (
                 f"{b} minus {a}, mean over {len(able)} models that have all of {', '.join(columns)}, on common answers"
             )
             members = tuple(models[int(i)] for i in able)
-            asked.append(_Question(f"Is {b} a better confidence than {a}?", how, members, tuple(effects)))
-    return asked
+            questions.append(_Question(f"Is {b} a better confidence than {a}?", how, members, tuple(effects)))
+    return questions
 
 
 def _some(answers: Answers, models: Ints, used: Bools) -> Answers:

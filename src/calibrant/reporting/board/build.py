@@ -258,9 +258,11 @@ def _groups(
                     values[measure].append(value)
                     influence[measure] += row_influence
         means = {}
-        for measure, some in values.items():
-            if some:
-                noise = linear_noise(np.array([np.mean(some)]), influence[measure][None] / len(some), draws)
+        for measure, model_values in values.items():
+            if model_values:
+                noise = linear_noise(
+                    np.array([np.mean(model_values)]), influence[measure][None] / len(model_values), draws
+                )
                 means[measure] = contrast(noise, np.ones(1), confidence=settings.level)
         averages.append(GroupAverage(group=name, questions=int(inside.sum()), means=means))
     return tuple(averages), by_model
@@ -315,8 +317,8 @@ def _notes(column: str, models: Sequence[str], counts: Sequence[ConfidenceCounts
         ("have a confidence below 0", [c.below for c in counts]),
     ):
         if sum(number):
-            some = [i for i in np.argsort(number)[::-1] if number[i]]
-            most = fmt.list_words([f"{models[i]} {number[i]:,}" for i in some], most=3)
+            affected = [i for i in np.argsort(number)[::-1] if number[i]]
+            most = fmt.list_words([f"{models[i]} {number[i]:,}" for i in affected], most=3)
             notes.append(f"{column}: {sum(number):,} of {rows:,} answers {problem} ({most}).")
     if silent := [models[i] for i, c in enumerate(counts) if not c.used]:
         notes.append(f"{column}: not ranked, because no answer has a confidence: {fmt.list_words(silent, most=12)}.")
