@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -410,3 +411,21 @@ def test_other_confidences_of_many_rows_take_the_memory_of_the_result():
     finally:
         tracemalloc.stop()
     assert most < 1.2 * result.values.nbytes
+
+
+def test_predictions_go_to_another_process_after_use():
+    """A measure leaves sorted curves, which hold functions."""
+    rng = np.random.default_rng(0)
+    rows = {"weights": rng.random(50) + 0.1, "groups": rng.choice(["a", "b"], 50), "ids": np.arange(50)}
+    for p in (
+        Predictions.from_logits(rng.normal(size=(50, 3)), rng.integers(0, 3, 50), **rows),
+        Predictions.binary(rng.random(50), rng.integers(0, 2, 50)),
+        Predictions.from_confidence(rng.random(50), rng.random(50) < 0.5),
+    ):
+        before = [m.value for m in cal.measure_all(p, ["ece", "ks"], resamples=0)]
+        q = pickle.loads(pickle.dumps(p))
+        assert [m.value for m in cal.measure_all(q, ["ece", "ks"], resamples=0)] == before
+        assert (q.task, q.score_type, repr(q)) == (p.task, p.score_type, repr(p))
+        for name, array in p.row_data.arrays().items():
+            np.testing.assert_array_equal(q.row_data.arrays()[name], array)
+        assert not q.values.flags.writeable

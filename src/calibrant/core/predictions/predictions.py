@@ -246,6 +246,11 @@ class Predictions:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"predictions never change: build new ones instead of setting {name}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what they were built from, for another process; cached views are computed again."""
+        scores = self.values if self._score_only is None else self._score_only
+        return type(self), (scores, self._given_labels, self.score_type, self.row_data)
+
     def __len__(self) -> int:
         return self.n
 
