@@ -1,6 +1,7 @@
 """The numbers of a report are those of the measures, and everything it is asked that makes no sense is refused."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -445,3 +446,8 @@ def test_a_column_may_have_the_name_of_our_own_segments(p):
     groups = by_group(p, None, np.arange(p.n) % 2, "predicted class")
     assert "groups" in groups.words
     assert "when it predicts" not in groups.words
+
+
+def test_a_report_goes_to_another_process(p):
+    r = build(p, resamples=40)
+    assert str(pickle.loads(pickle.dumps(r))) == str(r)

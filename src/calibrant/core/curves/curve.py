@@ -111,6 +111,10 @@ class Curve:
         """Original row of each sorted sample."""
         return self.rows() if callable(self.rows) else self.rows
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the order of rows in place of the function that finds it."""
+        return self.__dict__ | {"rows": self.order}
+
     @property
     def n(self) -> int:
         return len(self.scores)
