@@ -193,7 +193,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("spec", REFUSED)
-def test_refused(spec):
+def test_make_refuses_bad_specs(spec):
     with pytest.raises(InputError, match=REFUSED[spec]):
         make(spec)
 

@@ -21,7 +21,7 @@ def scores(n=300, seed=0):
     return s, (rng.random(n) < s).astype(int)
 
 
-def test_the_vector():
+def test_binary_measures_equal_the_methods_vector():
     p = cal.Predictions.binary(S, Y)
     expected = {"roc_auc": 0.5, "gap": -0.08833333, "brier": 0.28181667, "nll": 0.78197194, "ece:bins=5": 0.36166667}
     for what, value in expected.items():

@@ -10,7 +10,7 @@ from calibrant.measuring.harmonic_score import harmonic_score
 
 
 @pytest.mark.parametrize(("accuracy", "ece", "beta"), [("0.9", "0.1", "1"), ("0.25", "0.4", "2"), ("1", "0", "1/2")])
-def test_the_formula(accuracy, ece, beta):
+def test_weighted_harmonic_mean(accuracy, ece, beta):
     a, e, b = Fraction(accuracy), Fraction(ece), Fraction(beta)
     expected = (1 + b) / (b / (1 - e) + 1 / a)  # the weighted harmonic mean
     assert harmonic_score(float(a), float(e), beta=float(b)) == pytest.approx(float(expected), rel=1e-14)

@@ -60,7 +60,7 @@ COUNTS = [  # spec, classes, size, numbers
 
 
 @pytest.mark.parametrize(("spec", "classes", "size", "numbers"), COUNTS)
-def test_count(spec, classes, size, numbers):
+def test_parameter_counts(spec, classes, size, numbers):
     with torch.device("meta"):
         assert count(make(spec).build(Shape(classes, size=size))) == numbers
 

@@ -265,7 +265,7 @@ def test_spaces():
     assert "117,702 pairs" in run("spaces").stdout
 
 
-def test_show(tmp_path):
+def test_show_prints_the_network_and_its_numbers(tmp_path):
     table = tmp_path / "nas.parquet"
     arch = spaces.make("topology").find("11")
     pl.DataFrame({"arch": [arch, "x"], "data": "cifar10", "accuracy": [0.5, 0.6]}).write_parquet(table)

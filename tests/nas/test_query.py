@@ -27,7 +27,7 @@ TABLE = pl.DataFrame({"arch": ["a", "b", "c"], "accuracy": [0.9, 0.7, 0.8], "pre
         ("select n.arch from nas n join nas m on n.arch = m.arch where m.accuracy = 0.7", [("b",)]),
     ],
 )
-def test_selects(sql, rows):
+def test_select_returns_rows(sql, rows):
     assert query(TABLE, sql).rows() == rows
 
 

@@ -38,7 +38,7 @@ def test_tables_that_can_be_measured_are(p):
     assert cal.plot("decomposition", p).rows
 
 
-def test_refused(p):
+def test_plot_refuses_bad_input(p):
     with pytest.raises(InputError, match="predictions, or several by name"):
         cal.plot("reliability")
     with pytest.raises(InputError, match="did you mean"):

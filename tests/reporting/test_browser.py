@@ -272,7 +272,7 @@ def test_one_isotonic_curve_is_not_larger_than_other_figures(browser, tmp_path, 
     assert box["x"] + box["width"] <= width
 
 
-def test_it_prints(visit, one, tmp_path, monkeypatch):
+def test_page_prints_as_pdf(visit, one, tmp_path, monkeypatch):
     tab = visit(color_scheme="dark")
     pdf = tab.pdf(prefer_css_page_size=True)
     assert pdf.startswith(b"%PDF")

@@ -314,7 +314,7 @@ def test_one_set_to_fit_on_for_each_model():
         ({"fit_on": small(k=4)}, "3 classes"),
     ],
 )
-def test_refused(options, words):
+def test_build_refuses_bad_options(options, words):
     with pytest.raises(InputError, match=words):
         quick(small(), **options)
 

@@ -37,7 +37,7 @@ def draw_predictions(n, sharpness, seed=0, k=3):
         ("perhaps_under", 400, -0.04, Noise(0.05, 0.04, 0.06, 0.2, 0.03)),
     ],
 )
-def test_state(state, n, gap, noise):
+def test_state_of_gap_and_noise(state, n, gap, noise):
     assert state_of(n, gap, noise) == state
 
 

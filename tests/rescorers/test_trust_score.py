@@ -60,7 +60,7 @@ def test_scores_are_those_of_scikit_learns_neighbours():
     np.testing.assert_allclose(fitted.score(p.features, p.predicted), to.min(1) / (own + 1e-12), rtol=1e-6)
 
 
-def test_by_hand():
+def test_scores_of_four_points_by_hand():
     fitted = TrustScore().fit([[0.0], [1.0], [4.0], [7.0]], [0, 0, 1, 1])
     # From 2: the second nearest of class 0 is 0 (2 away), of class 1 is 7 (5 away).
     np.testing.assert_allclose(fitted.score([[2.0], [2.0]], [0, 1]), [2.5, 0.4])

@@ -40,7 +40,7 @@ def load(state):
     return cal.Accumulator.from_json(json.dumps(state))
 
 
-def test_it_comes_back(state):
+def test_state_round_trip(state):
     again = load(state)
     assert json.loads(again.to_json()) == state
     assert [m.value for m in again.measure_all()] == [m.value for m in load(state).measure_all()]

@@ -213,7 +213,7 @@ def test_decided_claims_leave_more_level_to_the_others():
     ("is_", "shift", "verdict"),
     [("lower", -1, "held"), ("lower", 1, "did not hold"), ("higher", 1, "held"), ("higher", -1, "did not hold")],
 )
-def test_sides(is_, shift, verdict):
+def test_verdict_depends_on_the_claimed_side(is_, shift, verdict):
     claim = Claim(says="c", of="ours", measure="ece", is_=is_, against="CE")
     noise = np.array([0.0, 0.1, -0.1, 0.05, -0.05]) / 100
     assert decide_claim(claim, plan(claim), rows(0.5 + shift / 10 + noise, np.full(5, 0.5))).verdict == verdict

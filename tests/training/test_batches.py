@@ -83,7 +83,7 @@ def test_processes_share_every_batch():
     assert not {i for a in ids[0] for i in a} & {i for a in ids[1] for i in a}
 
 
-def test_in_order():
+def test_in_order_yields_every_row_once():
     ids = torch.cat([i for *_, i in Batches(part=part(9), size=4, pixels=pixels()).in_order()])
     assert ids.tolist() == list(range(9))
 

@@ -15,7 +15,7 @@ from calibrant.training.predict import device_of, predict, predict_run
 from calibrant.training.run import open_run
 
 
-def test_own_parts(small_run):
+def test_predict_run_equals_saved_parts(small_run):
     trained = open_run(small_run)
     for part in ("test", "val"):
         p, saved = predict_run(small_run, part=part), getattr(trained, part)

@@ -33,7 +33,7 @@ from calibrant.repairing.export.export import export
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parity(name):
+def test_module_equals_the_map(name):
     m = map_of(name)
     logits, probs = fresh(m)
     output = m.to_torch()(torch.tensor(logits).double())

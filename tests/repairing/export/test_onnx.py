@@ -68,7 +68,7 @@ def test_every_step_has_a_hand_built_map():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parity(name, tmp_path):
+def test_onnx_equals_the_map(name, tmp_path):
     m = map_of(name)
     done = to_onnx(m, tmp_path / "m.onnx")
     logits, probs = fresh(m)
@@ -132,7 +132,7 @@ def test_other_types_of_logits(kind, tmp_path):
     to_onnx(TEMPERATURE, tmp_path / "both.onnx", append_to=classifier(tmp_path / "net.onnx", kind=kind))
 
 
-def test_which_output(tmp_path):
+def test_append_chooses_the_logits_output(tmp_path):
     net = classifier(tmp_path / "net.onnx", outputs=("aux", "logits"))
     done = to_onnx(TEMPERATURE, tmp_path / "both.onnx", append_to=net)
     assert [one.name for one in onnx.load(done.path).graph.output] == ["aux", "logits", "calibrated_logits"]

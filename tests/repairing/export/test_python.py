@@ -23,7 +23,7 @@ def loaded(path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parity(name, tmp_path):
+def test_python_file_equals_the_map(name, tmp_path):
     m = map_of(name)
     done = to_python(m, tmp_path / "m.py")
     logits, probs = fresh(m)
