@@ -174,6 +174,15 @@ def test_a_signal_ends_the_server_with_a_tab_open_and_removes_its_folder(start, 
 
 
 @pytest.mark.slow
+def test_nohup_keeps_the_server_up_when_the_terminal_is_closed(start):
+    server = start(command=["nohup", sys.executable, "-m", "calibrant", "app", "--port", "0", "--no-browser"])
+    server.process.send_signal(signal.SIGHUP)
+    assert Person(server).ask("/")[0] == 200
+    time.sleep(3)  # as long as an end with open tabs takes
+    assert Person(server).ask("/")[0] == 200
+
+
+@pytest.mark.slow
 def test_a_handler_that_fails_tells_nothing_of_this_machine(server):
     person = Person(server)
     functions = call_with_nonsense(person, "told")

@@ -51,7 +51,7 @@ def serve(settings: Settings, on_ready: OnReady) -> None:
     import uvicorn
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if hasattr(signal, "SIGHUP"):
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # which uvicorn handles
     with _bind(settings) as server_socket, TemporaryDirectory(prefix="calibrant-app-") as folder:
         port = server_socket.getsockname()[1]
