@@ -138,7 +138,7 @@ def _drop(tab: Any, file: Path, n: int) -> float:
     tab.set_input_files("#files input[type=file]", file)
     _wait_for_verdict(tab, file, n)
     seconds = perf_counter() - start
-    tab.wait_for_function("document.querySelector('#downloads').innerText.includes('card.png')", timeout=120_000)
+    tab.wait_for_function("document.querySelector('#report-downloads').innerText.includes('card.png')", timeout=120_000)
     return seconds
 
 

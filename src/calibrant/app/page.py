@@ -36,7 +36,7 @@ def build(sessions: Sessions, run: Path | None, *, public: bool = False) -> Any:
         started.success(
             predictions.write_report,
             [predictions.rule, predictions.threshold, predictions.first_cost, predictions.second_cost],
-            [predictions.report, predictions.verdict, predictions.downloads],
+            predictions.report_outputs,
             concurrency_id="report",
         )
         first_seen = [clamping.introduction, clamping.diagram, clamping.pictures, clamping.tries]

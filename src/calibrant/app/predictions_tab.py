@@ -61,9 +61,13 @@ class PredictionsTab:
         self.rows = gr.HTML(elem_id="rows")
         self._build_costs()
         with gr.Accordion("Downloads, and the code that repeats this", open=True, elem_id="take-away"):
+            # Two lists: of one, the answer to a slider could take away what a report that ended meanwhile has added.
+            self.report_downloads = gr.HTML(elem_id="report-downloads")
             self.downloads = gr.HTML(elem_id="downloads")
             self.code = gr.HTML(elem_id="code")
         self.report = gr.HTML(elem_id="report")
+        self.view_outputs = [self.diagram, self.rows, self.cost, self.downloads, self.code]
+        self.report_outputs = [self.report, self.verdict, self.report_downloads]
         self.clock = gr.Number(visible=False)  # when something was asked for
         self._wire()
 
@@ -121,9 +125,8 @@ class PredictionsTab:
         view = [self.example, self.model, self.calibrator, self.bins, self.scheme, self.segment, self.low, self.high]
         rule = [self.rule, self.threshold, self.first_cost, self.second_cost]
         roles = [*self.roles.values(), self.logits, self.positive, self.missing]
-        outputs = [self.diagram, self.rows, self.cost, self.downloads, self.code]
         everything = [
-            *view, *roles, *outputs, self.verdict, self.preview, self.columns, self.report, *rule[2:],
+            *view, *roles, *self.view_outputs, *self.report_outputs, self.preview, self.columns, *rule[2:],
         ]  # fmt: skip
         slow = {"concurrency_id": "report", "concurrency_limit": 2}
         reading = {"concurrency_id": "read", "concurrency_limit": 4}  # a verdict does not wait for others' reports
@@ -140,8 +143,8 @@ class PredictionsTab:
             ),
         ]
         for opening in opened:
-            opening.success(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
-        self.write.click(self.write_report, rule, [self.report, self.verdict, self.downloads], **slow)
+            opening.success(self.write_report, rule, self.report_outputs, **slow)
+        self.write.click(self.write_report, rule, self.report_outputs, **slow)
         controls = [self.model.input, self.calibrator.input, self.bins.input, self.scheme.input, self.segment.input]
         controls += [
             self.low.input,
@@ -150,8 +153,16 @@ class PredictionsTab:
             *(control.input for control in rule[:1] + rule[2:]),
         ]
         # One event for all of them: the browser then sends the last choice when the one before has been answered.
-        gr.on(controls, self.look, [*view, *rule, self.clock], outputs, js=KEEP, trigger_mode="always_last", **fast)
-        brushed = [self.low, self.high, *outputs]
+        gr.on(
+            controls,
+            self.look,
+            [*view, *rule, self.clock],
+            self.view_outputs,
+            js=KEEP,
+            trigger_mode="always_last",
+            **fast,
+        )
+        brushed = [self.low, self.high, *self.view_outputs]
         self.diagram.select(self.brush, [*view, *rule], brushed, **fast).then(None, [*view, self.clock], None, js=KEEP)
 
     @tell
@@ -200,7 +211,7 @@ class PredictionsTab:
                 **updates,
                 self.verdict: draw.problem(error, question=question),
                 self.columns: gr.update(open=True),
-                **dict.fromkeys((self.diagram, self.rows, self.cost, self.downloads, self.code, self.report), ""),
+                **dict.fromkeys((*self.view_outputs, self.report, self.report_downloads), ""),
             }
         return updates | self._open(request, analysis, view, low, high, values[8:], is_upload=True)
 
@@ -210,12 +221,12 @@ class PredictionsTab:
             raise InputError("files", expected="one state of sums", got=f"{len(judged)} files", fix=fix)
         session.analysis, report = None, report_sums(judged[0])
         address = session.offer("report", "report.html", lambda: page(report).encode())
-        nothing = dict.fromkeys((self.diagram, self.rows, self.cost, self.code, self.preview), "")
+        nothing = dict.fromkeys((*self.view_outputs, self.preview), "")
         return {
             **nothing,
             self.example: None,
             self.verdict: draw.report_verdict(report),
-            self.downloads: draw.part("downloads", [("report.html", address, "the whole report, one file")]),
+            self.report_downloads: draw.part("downloads", [("report.html", address, "the whole report, one file")]),
             self.report: draw.part("frame", address, report.title),
         }
 
@@ -256,6 +267,7 @@ class PredictionsTab:
                 self.first_cost: gr.update(label=costs[0]),
                 self.second_cost: gr.update(label=costs[1]),
                 self.report: '<p class="cal note">The report is being written.</p>',
+                self.report_downloads: "",
             }
             if not is_upload:
                 updates |= {self.preview: "", self.columns: gr.update(open=False)}
@@ -296,7 +308,9 @@ class PredictionsTab:
             return {
                 self.report: draw.part("frame", address, report.title),
                 self.verdict: draw.report_verdict(report),
-                self.downloads: self._links(session),
+                self.report_downloads: _links(
+                    session, {"report": "the whole report, one file", "card": "the verdict as a picture"}
+                ),
             }
 
     def _look(self, session: Session, view: View, low: float, high: float, rule: Any) -> Updates:
@@ -312,29 +326,25 @@ class PredictionsTab:
         text = _rule_text(analysis, rule)
         code = repeat(analysis, view, text if rule[0] == "costs" else None)
         session.offer("code", "repeat.py", code.encode)
+        notes = {"map": "the calibration map, for calibrant apply or cal.load_map", "code": "the code below"}
         return {
             self.diagram: draw.diagram(analysis, view, (low, high)),
             self.rows: draw.region(analysis, view, low, high, address),
             self.cost: draw.cost_table(analysis.cost(view, read_rule(text))),
-            self.downloads: self._links(session),
+            self.downloads: _links(session, notes),
             self.code: draw.part("code", code),
         }
-
-    @staticmethod
-    def _links(session: Session) -> str:
-        notes = {
-            "map": "the calibration map, for calibrant apply or cal.load_map",
-            "report": "the whole report, one file",
-            "card": "the verdict as a picture",
-            "code": "the code below",
-        }
-        offered = {result: session.results[result] for result in notes if result in session.results}
-        links = [(r.name, f"/results/{key}/{r.name}", notes[result]) for result, (key, r) in offered.items()]
-        return draw.part("downloads", links)
 
 
 VIEW = ("example", "model", "with", "bins", "scheme", "segment", "low", "high")
 COSTS = ("a wrong prediction costs", "abstaining costs")
+
+
+def _links(session: Session, notes: dict[str, str]) -> str:
+    """The list of those files that the session offers, with a note for each."""
+    offered = {result: session.results[result] for result in notes if result in session.results}
+    links = [(r.name, f"/results/{key}/{r.name}", notes[result]) for result, (key, r) in offered.items()]
+    return draw.part("downloads", links)
 
 
 def _view(values: Any) -> tuple[View, float, float]:
