@@ -43,7 +43,7 @@ def test_names_are_text_and_nothing_else():
 
 
 @pytest.fixture(scope="module")
-def tab(board, tmp_path_factory):
+def opened_page(board, tmp_path_factory):
     if CHROMIUM is None:
         pytest.skip(f"NO BROWSER: the page was NOT tested; install one of {', '.join(BROWSERS)}")
     api = pytest.importorskip("playwright.sync_api", reason="NO PLAYWRIGHT: the page was NOT tested; pip install it")
@@ -52,15 +52,22 @@ def tab(board, tmp_path_factory):
     wrong = []
     with api.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        context = browser.new_context(viewport={"width": 390, "height": 900})
-        page = context.new_page()
+        page = browser.new_page()
         page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: wrong.append(request.url) if request.url != file.as_uri() else None)
         page.goto(file.as_uri())
         yield page
         browser.close()
-    assert [one for one in wrong if not one.startswith("data:")] == []
+    assert [text for text in wrong if not text.startswith("data:")] == []
+
+
+@pytest.fixture
+def tab(opened_page):
+    """The page as a phone opens it: no test sees what another has chosen."""
+    opened_page.set_viewport_size({"width": 390, "height": 900})
+    opened_page.reload()
+    return opened_page
 
 
 def names(tab):
