@@ -1,7 +1,8 @@
 """Networks that others published, calibrated: `python tools/published.py [--store JOBS]` writes docs/published.md.
 
-With a store (the folder `jobs` of `calibrant study run published-networks`) its rows are collected first, as
-docs/published/rows.parquet and seconds.parquet. Without one the committed rows are read again.
+With a store (the folder `jobs` of `calibrant study run published-networks`) its rows are collected first, into
+docs/published/rows.parquet, seconds.parquet and compared.parquet; committed rows of what the store has not are kept.
+Without one the committed rows are read again.
 """
 
 import argparse
@@ -56,6 +57,7 @@ ORDER = [
     "TrustScore",
     "ConfidNet",
 ]
+SECONDS = {"what": pl.String, "model": pl.String, "seconds": pl.Float64}
 COMPARED = {"entry": pl.String, "model": pl.String, "seed": pl.Int64, "measure": pl.String} | dict.fromkeys(
     ("difference", "low", "high"), pl.Float64
 )
@@ -69,7 +71,7 @@ def collect(store: Path) -> None:
         with allow_code():
             study = open_plan(PLAN, Path(folder) / PLAN, store=store)
         rows = study.rows().drop("job").filter(pl.col("entry") != "")
-        _write("rows", rows.sort(rows.columns))
+        _add("rows", rows, ["entry", "model", "seed"])
         fits = study.store.rows("judge", [cell.judge.key for cell in study.cells])
         fits = fits.filter((pl.col("rescorer") == "") & (pl.col("set") == "test")).unique(["job", "calibrator"])
         places = {cell.judge.key: cell.place for cell in study.cells if cell.method == "Uncalibrated"}
@@ -86,9 +88,8 @@ def collect(store: Path) -> None:
             if job.kind == "rescore" and job.key in seconds
         }
         results += [{"what": spec, "model": model, "seconds": seconds[key]} for key, spec, model in jobs]
-        table = pl.DataFrame(results)
-        _write("seconds", table.sort(table.columns))
-        _write("compared", pl.DataFrame(_compared(study), schema=COMPARED).sort("entry", "model", "seed", "measure"))
+        _add("seconds", pl.DataFrame(results, schema=SECONDS), ["what", "model", "seconds"])
+        _add("compared", pl.DataFrame(_compared(study), schema=COMPARED), ["entry", "model", "seed"])
 
 
 def _compared(study: Study) -> Iterator[dict[str, Any]]:
@@ -120,8 +121,12 @@ def _compared(study: Study) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _write(name: str, table: pl.DataFrame) -> None:
-    write_whole(FOLDER / f"{name}.parquet", lambda stream: table.write_parquet(stream))
+def _add(name: str, new: pl.DataFrame, place: list[str]) -> None:
+    """Write new rows and the committed ones of other places: halves may come from several machines."""
+    file = FOLDER / f"{name}.parquet"
+    table = pl.concat([pl.read_parquet(file, glob=False).join(new, on=place, how="anti"), new])
+    table = table.sort(table.columns)
+    write_whole(file, lambda stream: table.write_parquet(stream))
 
 
 def summary(folder: Path) -> str:
