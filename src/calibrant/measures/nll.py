@@ -38,9 +38,9 @@ class NLL(RowMeasure):
         at_least("floor", self.floor or 0, 0)
 
     def rows(self, p: Predictions) -> Array:
-        lowest = np.log(self.floor) if self.floor else -np.inf
-        rows = np.clip(p.true_log_prob, lowest, 0.0)
-        return np.negative(rows, out=rows)
+        rows = np.negative(p.true_log_prob)
+        np.maximum(rows, 0.0, out=rows)
+        return np.minimum(rows, -np.log(self.floor), out=rows) if self.floor else rows
 
     def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
         """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""

@@ -36,11 +36,43 @@ def both(monkeypatch, function):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_pass_equals_numpy(n, k, dtype, monkeypatch):
     z = (20 * np.random.default_rng(n * k).normal(size=(n, k))).astype(dtype)
-    probs = [np.empty((n, k)), np.empty((n, k))]
-    ours, twin = both(monkeypatch, lambda: top_of(z, True, None, 7, probs.pop()))
-    for one, other in zip(ours[:4], twin, strict=False):
+
+    def results():
+        top = top_of(z, True, None, 7)
+        return [*top[:4], softmax_of(z, top.largest, top.total)]
+
+    ours, twin = both(monkeypatch, results)
+    for one, other in zip(ours, twin, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
-    assert (ours.predicted == z.argmax(axis=1)).all()
+    assert (ours[1] == z.argmax(axis=1)).all()
+
+
+@built
+@pytest.mark.parametrize("k", [*range(2, 36), 100, 1000])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rows_of_every_length_equal_numpy(k, dtype, monkeypatch):
+    rng = np.random.default_rng(k)
+    z = (rng.choice([1, 30, 2000], size=(70, 1)) * rng.normal(size=(70, k))).astype(dtype)
+    labels, chosen = rng.integers(0, k, size=(2, 70))
+    for carried in (None, chosen):
+        ours = top_of(z, True, carried, 70, labels)
+        with monkeypatch.context() as off:
+            off.setenv(native.VARIABLE, "0")
+            twin = top_of(z.astype(np.float64), True, carried, 70)
+            log_probs = z.astype(np.float64)[np.arange(70), labels] - twin.largest - np.log(twin.total)
+        for one, other in zip(ours[:4], twin, strict=False):
+            np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-300)
+        np.testing.assert_allclose(ours.true_log_prob, log_probs, rtol=1e-14, atol=1e-15)
+
+
+@built
+def test_labels_that_are_no_classes_are_seen():
+    z = np.random.default_rng(0).normal(size=(50, 12)).astype(np.float32)
+    labels = np.arange(50) % 12
+    assert scan_logits(z, labels).known
+    for wrong in (-1, 12, 2**62, -(2**63)):
+        labels[17] = wrong
+        assert not scan_logits(z, labels).known
 
 
 @built
@@ -58,10 +90,11 @@ def test_squared_probabilities_equal_numpy(n, k, dtype, monkeypatch):
 @built
 def test_probabilities_equal_numpy_down_to_the_smallest(monkeypatch):
     z = np.array([[0.0, -1.0, -37.0, -700.0, -709.0, -744.0, -745.3, -1e308, 0.0]])
-    probs = np.empty(z.shape)
     monkeypatch.setenv(native.VARIABLE, "1")
-    top_of(z, True, None, 1, probs)
-    np.testing.assert_allclose(probs, np.exp(z) / np.exp(z).sum(), rtol=1e-14, atol=5e-324)
+    top = top_of(z, True, None, 1)
+    np.testing.assert_allclose(
+        softmax_of(z, top.largest, top.total), np.exp(z) / np.exp(z).sum(), rtol=1e-14, atol=5e-324
+    )
 
 
 @built
@@ -115,8 +148,8 @@ def test_a_number_that_is_not_finite_is_seen(value, column, dtype):
 @built
 def test_blocks_of_classes_have_the_bits_of_the_whole():
     z = np.random.default_rng(3).normal(size=(30, 21)).astype(np.float32)
-    whole = np.empty(z.shape)
-    top = top_of(z, True, None, 30, whole)
+    top = top_of(z, True, None, 30)
+    whole = softmax_of(z, top.largest, top.total)
     for part in (slice(0, 5), slice(5, 21), slice(20, 21)):
         np.testing.assert_array_equal(softmax_of(z[:, part], top.largest, top.total), whole[:, part])
 
@@ -160,7 +193,7 @@ def test_every_kind_of_processor_gets_the_same_numbers(up_to, level):
         top = top_of(z, True, None, 9)
         bins = native.class_bins(z, (top.largest, top.total), labels, np.arange(6) / 5, True)
         sums = native.temperature_sums(z, top.largest, np.zeros(60), None, 0.7)
-        return [*top, *bins, *native.vector_sums(z, labels, None, np.ones(37), np.zeros(37)), *sums]
+        return [*top[:5], *bins, *native.vector_sums(z, labels, None, np.ones(37), np.zeros(37)), *sums]
 
     best = level(512)
     wanted = numbers()
@@ -258,16 +291,18 @@ int main(void) {
             calibrant_level(up_to);
             float *z = malloc(5 * k * sizeof *z);
             for (ptrdiff_t i = 0; i < 5 * k; i++) z[i] = (float)((i * 7919) % 31) - 15;
-            double *c = malloc(5 * sizeof *c), *l = malloc(5 * sizeof *l), *t = malloc(5 * sizeof *t);
-            double *p = malloc(5 * k * sizeof *p), *room = malloc(ROWS_OF_ROOM * wide * sizeof *room), sums[4];
+            double *c = calloc(5, sizeof *c), *p = malloc(5 * k * sizeof *p), sums[4];
+            double *room = malloc((ROWS_OF_ROOM * wide + CACHE) * sizeof *room);
             double *w = calloc(4 * wide, sizeof *w), *bins = calloc(9 * k, sizeof *bins);
             double *runs = malloc(5 * (k + 1) * sizeof *runs);
             int64_t *y = malloc(5 * sizeof *y), next = 0;
             const double edges[4] = {0, 1.0 / 3, 2.0 / 3, 1};
 #define Z (char *)z, FLOAT32, 5, k, 4 * k, 4
-            if (!calibrant_softmax(Z, 0, c, y, l, t, w, p, sums, room, &next)) return 1;
+            for (ptrdiff_t i = 0; i < 5; i++) y[i] = i % k;
+            double *columns = malloc(30 * sizeof *columns), *l = columns + 10, *t = columns + 15;
+            if (calibrant_softmax(Z, 0, 0, columns, sums, room, &next) != 3) return 1;
             next = 0;
-            if (!calibrant_softmax(Z, y, c, y, l, t, 0, 0, sums, room, &next)) return 1;
+            if (calibrant_softmax(Z, y, y, columns, sums, room, &next) != 3) return 1;
             calibrant_prefix(p, 5, k, runs);
             calibrant_class_bins(Z, l, t, y, edges, 3, 1, bins, bins + 3 * k, bins + 6 * k, w, room);
             calibrant_probs(Z, l, t, p, 0, room);
@@ -275,7 +310,7 @@ int main(void) {
             calibrant_vector_fit(Z, y, t, w, w + wide, w + 2 * wide, w + 3 * wide, room);
             calibrant_temperature(Z, l, c, t, 0.7, sums, room);
             calibrant_residuals((char *)z, FLOAT32, 5, k, y, t, room);
-            free(z), free(c), free(l), free(t), free(p), free(room), free(y), free(w), free(bins), free(runs);
+            free(z), free(c), free(columns), free(p), free(room), free(y), free(w), free(bins), free(runs);
         }
     return 0;
 }

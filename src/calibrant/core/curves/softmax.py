@@ -1,9 +1,10 @@
 """Softmax of many rows: one pass over them, probabilities by blocks, sorted class columns."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.curves import native
@@ -17,21 +18,24 @@ SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
 
 
 class Scan(NamedTuple):
-    """Results of one compiled pass over logits: each row, whether all numbers are finite, and their range."""
+    """Results of one compiled pass over logits: each row, and what there is to check."""
 
     top: Top
-    finite: bool
+    finite: bool  # whether all numbers are
+    known: bool  # whether all labels are classes; true without labels
     low: float
     high: float
 
 
-def top_of(values: Floats, are_logits: bool, chosen: Ints | None, chunk: int, probs: Array | None = None) -> Top:
+def top_of(
+    values: Floats, are_logits: bool, chosen: Ints | None, chunk: int, labels: npt.NDArray[Any] | None = None
+) -> Top:
     """One pass over the rows, `chunk` at a time; `chosen` are predictions that are not the class of the largest score.
 
-    Probabilities go into `probs` when it is given: measures of all classes then need no second pass.
+    Labels are for the compiled pass, which looks up their log-probability.
     """
     if are_logits and native.is_available():
-        return scan_logits(values, chosen, probs).top
+        return scan_logits(values, labels, chosen).top
     n = len(values)
     confidence, predicted = np.empty(n), np.empty(n, dtype=np.int64)
     largest, total = np.empty(n), np.ones(n)
@@ -48,32 +52,31 @@ def top_of(values: Floats, are_logits: bool, chosen: Ints | None, chunk: int, pr
             confidence[rows] = most if chosen is None else block[np.arange(len(top)), top]
             return
         with np.errstate(over="ignore"):  # logits of 1e308: a difference of -inf is a probability of 0
-            e = np.subtract(block, most[:, None], out=None if probs is None else probs[rows], dtype=np.float64)
+            e = np.subtract(block, most[:, None], dtype=np.float64)
         np.exp(e, out=e).sum(axis=1, out=total[rows])
         of_top = 1.0 if chosen is None else e[np.arange(len(top)), top]
         np.divide(of_top, total[rows], out=confidence[rows])
-        if probs is not None:
-            e /= total[rows, None]
 
     run_pieces(work, pieces(n, chunk), values.size)
     lock(confidence, predicted)
     return Top(confidence, predicted, largest, total)
 
 
-def scan_logits(values: Floats, chosen: Ints | None = None, probs: Array | None = None) -> Scan:
-    """The compiled pass, which also says whether the logits are valid."""
-    n = len(values)
-    top = Top(np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n))
-    ranges: list[tuple[bool, float, float]] = []
-    taken = np.zeros(1, dtype=np.int64)
+def scan_logits(values: Floats, labels: npt.NDArray[Any] | None = None, chosen: Ints | None = None) -> Scan:
+    """The compiled pass, which also says whether the logits are valid, and the labels where they are whole numbers."""
+    whole = labels is not None and labels.dtype.kind in "iub"
+    given = np.ascontiguousarray(labels, dtype=np.int64) if whole else None
+    columns, taken = np.empty((6 if whole else 5, len(values))), np.zeros(1, dtype=np.int64)
+    results: list[tuple[bool, bool, float, float]] = []
 
     def work(_: slice) -> None:
-        ranges.append(native.softmax_rows(values, chosen, top, probs, taken))
+        results.append(native.softmax_rows(values, given, chosen, columns, taken))
 
-    run_pieces(work, [slice(0, n)] * threads_worth(values.size), values.size)
-    lock(top.confidence, top.predicted)
-    finite, lows, highs = zip(*ranges, strict=True)
-    return Scan(top, all(finite), min(lows), max(highs))
+    run_pieces(work, [slice(0, len(values))] * threads_worth(values.size), values.size)
+    lock(columns)
+    confidence, predicted, *others = columns
+    finite, known, lows, highs = zip(*results, strict=True)
+    return Scan(Top(confidence, predicted.view(np.int64), *others), all(finite), all(known), min(lows), max(highs))
 
 
 def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:

@@ -564,6 +564,8 @@ class Predictions:
         return z
 
     def _true_log_softmax(self) -> Array:
+        if self._top.true_log_prob is not None:
+            return self._top.true_log_prob
         with np.errstate(over="ignore"):
             return np.asarray(self._at_label - self._top.largest - np.log(self._top.total))
 
@@ -599,13 +601,7 @@ class Predictions:
             return self._kept_probs
         if self.score_type == "probs":
             return np.asarray(self.values, dtype=np.float64)
-        probs, _ = np.empty((self.n, self.k)), self._top  # here once, not in every thread
-
-        def work(rows: slice) -> None:
-            probs[rows] = self._probs(rows)
-
-        run_pieces(work, pieces(self.n, self._chunk_rows), probs.size)
-        return probs
+        return self._softmax()
 
     def logits_of(self, classes: Ints) -> Array:
         """Logits of some classes, (n, len(classes)), in float64, without computing the others."""
@@ -672,7 +668,9 @@ class Predictions:
             confidence = lock(np.where(positive, s, 1 - s))
             total = np.broadcast_to(1.0, s.shape)
             return Top(confidence, lock(positive.astype(np.int64)), confidence, total)
-        return top_of(self.values, self.score_type == "logits", self._carried, self._chunk_rows)
+        return top_of(
+            self.values, self.score_type == "logits", self._carried, self._chunk_rows, labels=self._given_labels
+        )
 
     @property
     def _carried(self) -> Ints | None:
@@ -685,10 +683,17 @@ class Predictions:
             return None
         if self.score_type == "probs":
             return lock(self.values.astype(np.float64, copy=False))
-        probs = np.empty((self.n, self.k))
-        # The same numbers, whichever view is asked for first.
-        self.__dict__["_top"] = top_of(self.values, True, self._carried, self._chunk_rows, probs)
-        return lock(probs)
+        return lock(self._softmax())
+
+    def _softmax(self) -> Array:
+        """Probabilities (n, k) of logits."""
+        probs, top = np.empty((self.n, self.k)), self._top  # here once, not in every thread
+
+        def work(rows: slice) -> None:
+            probs[rows] = softmax_of(self.values[rows], top.largest[rows], top.total[rows])
+
+        run_pieces(work, pieces(self.n, self._chunk_rows), probs.size)
+        return probs
 
     def _probs(self, rows: slice, classes: slice = slice(None)) -> Array:
         if self._kept_probs is not None:
@@ -704,7 +709,7 @@ class Predictions:
 
     def _make_curves(self) -> Iterator[ClassCurves | WeightedCurves]:
         """Build the class curves in blocks of at most KEEP_ELEMENTS."""
-        _ = self._top if native.is_available() else (self._kept_probs, self._top)  # here once, not in every thread
+        _ = self._top if native.is_available() else self._kept_probs  # here once, not in every thread
         block, at_once = max(1, KEEP_ELEMENTS // self.n), max(1, 4 * CHUNK_ELEMENTS // self.n)
         if self.row_data.weights is not None:
             for classes in pieces(self.k, block):

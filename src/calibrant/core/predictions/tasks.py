@@ -81,7 +81,7 @@ def from_scores(
             got = f"{len(names)} names for {values.shape[1]} columns"
             raise InputError("classes", expected="one name for each column", got=got, fix="name them all, in order")
     check_row_number(score_type, values, classes=True, allow_few_rows=allow_few_rows or truth is None, known=rows_known)
-    scan = _scan(score_type, values, options)
+    scan = _scan(score_type, values, truth, options)
     exists = None if scan is not None else _existing_options(score_type, values, options)
     if exists is not None:
         logits, valid = _check_choices(score_type, values, truth, exists)
@@ -99,7 +99,10 @@ def from_scores(
             ProbabilitiesAsLogitsWarning,
             stacklevel=4,
         )
-    narrow = None if truth is None else _narrow(check_labels(truth, *checked.shape), checked.shape[1])
+    narrow = None
+    if truth is not None:
+        known = scan is not None and scan.top.true_log_prob is not None and scan.known
+        narrow = _narrow(truth.astype(np.int64) if known else check_labels(truth, *checked.shape), checked.shape[1])
     row_data = replace(check_row_data(len(checked), rows), classes=names)
     top = None if scan is None or len(checked) >= LONG else scan.top
     return PredictionArrays(checked, narrow, score_type, row_data, top)
@@ -110,7 +113,7 @@ def _narrow(labels: Ints, k: int) -> Integers:
     return labels if len(labels) < LONG else labels.astype(np.min_scalar_type(k - 1))
 
 
-def _scan(score_type: ScoreType, values: Values, options: Values | None) -> Scan | None:
+def _scan(score_type: ScoreType, values: Values, labels: Values | None, options: Values | None) -> Scan | None:
     """One compiled pass over plain logits that are valid; None where the separate checks have to look."""
     if not (score_type == "logits" and options is None and native.is_available()):
         return None
@@ -118,7 +121,8 @@ def _scan(score_type: ScoreType, values: Values, options: Values | None) -> Scan
         return None
     if not values.flags.c_contiguous or values.size < len(values) * FEWEST_SCANNED:
         return None
-    scan = scan_logits(values)
+    fits = labels is not None and labels.shape == (len(values),) and len(values) < LONG  # else it is not kept
+    scan = scan_logits(values, labels if fits else None)
     return scan if scan.finite and scan.low >= -FARTHEST and scan.high <= FARTHEST else None
 
 

@@ -17,10 +17,10 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.parallel import pieces
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 4  # of the functions in passes.c
+VERSION = 5  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
-WIDTH, ROWS_OF_ROOM = 8, 9  # as in passes.c
+WIDTH, ROWS_OF_ROOM, CACHE = 16, 18, 1024  # as in passes.c
 SHARES = 8  # most parts of the rows, each one call: few enough, and the same for every number of threads
 SHARE = 250_000  # elements that are worth a call of their own
 
@@ -33,6 +33,7 @@ class Top(NamedTuple):
     largest: Array  # score
     total: Array  # sum of exp(logit - largest); one for probabilities
     square: Array | None = None  # sum of squared probabilities, which only the compiled pass finds
+    true_log_prob: Array | None = None  # log-probability of the label, likewise
 
 
 def backend() -> str:
@@ -51,17 +52,17 @@ def shares(values: Floats) -> list[slice]:
 
 
 def softmax_rows(
-    values: Floats, carried: Ints | None, top: Top, probs: Array | None, taken: Ints
-) -> tuple[bool, float, float]:
-    """Fill the arrays of rows that no other call takes; whether all their numbers are finite, and their range.
+    values: Floats, labels: Ints | None, carried: Ints | None, columns: Array, taken: Ints
+) -> tuple[bool, bool, float, float]:
+    """Fill the columns of rows that no other call takes: those of Top, (6, n), the last one only with labels.
 
-    `taken`, [0] at first, counts the rows that calls in several threads have taken.
-    `carried` are classes whose probability is the confidence, where that is not the largest. The range says nothing
-    where a number is NaN.
+    Returns whether all their numbers are finite and all labels are classes, and the range of the numbers, which says
+    nothing where one is NaN. `taken`, [0] at first, counts the rows that calls in several threads have taken.
+    `carried` are classes whose probability is the confidence, where that is not the largest.
     """
     limits = np.empty(2)
-    finite = _call("softmax", *_matrix(values), carried, *top, probs, limits, _room(values), taken)
-    return bool(finite), float(limits[0]), float(limits[1])
+    valid = _call("softmax", *_matrix(values), labels, carried, columns, limits, _room(values), taken)
+    return bool(valid & 1), bool(valid & 2), float(limits[0]), float(limits[1])
 
 
 def probs_of(values: Floats, largest: Array, total: Array) -> Array:
@@ -135,7 +136,7 @@ def _matrix(values: Floats) -> tuple[int, int, int, int, int, int]:
 
 
 def _room(values: Floats) -> Array:
-    return np.empty(ROWS_OF_ROOM * _whole_vectors(values.shape[1]))
+    return np.empty(ROWS_OF_ROOM * _whole_vectors(values.shape[1]) + CACHE)
 
 
 def _whole_vectors(k: int) -> int:
@@ -152,7 +153,7 @@ def _call(name: str, *arguments: npt.NDArray[Any] | float | None) -> Any:
 
 
 def _address(array: npt.NDArray[Any]) -> int:
-    if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64):
+    if not array.flags.c_contiguous or array.dtype.char not in "dlq":
         raise ValueError(f"an array of {array.dtype}, in one piece or not, is not what the compiled passes read")
     return array.ctypes.data
 
@@ -171,7 +172,7 @@ def _library() -> Any | None:
             return None
         size, pointer, number = ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_double
         matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
-        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 10]
+        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 6]
         library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
         library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
         library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]

@@ -1,255 +1,363 @@
 /* The passes, compiled once for each kind of processor: passes.c includes this file with LEVEL set to 512 (AVX-512),
  * 256 (AVX2 with FMA) or 0 (whatever the compiler aims at), and NAME(x) to a name of its own for each.
  *
- * All work on vectors of eight float64, and every row is summed in the same order at every level, so the results are
- * bit-identical on all processors with a fused multiply-add. */
-
+ * All work on vectors of 16 float64, in as many parts as the processor needs, and every row is summed in the same order
+ * at every level, so the results are bit-identical on all processors with a fused multiply-add. */
 #undef NAME
 #undef TARGET
+#undef LANES
 #if LEVEL == 512
 #define NAME(x) x##_512
 #define TARGET __attribute__((target("avx512f")))
+#define LANES 8
 #elif LEVEL == 256
 #define NAME(x) x##_256
 #define TARGET __attribute__((target("avx2,fma")))
+#define LANES 4
 #else
 #define NAME(x) x##_any
 #define TARGET
+#define LANES 2
 #endif
+#undef PARTS
+#undef FLOATS
 #undef INLINE
+#undef EACH
+#define PARTS (WIDTH / LANES)
+#define FLOATS (2 * LANES)
 #define INLINE TARGET static inline __attribute__((always_inline))
+#define EACH(i, n) for (int i = 0; i < (n); i++)
 
 /* -- vectors ---------------------------------------------------------------------------------------------------- */
 
-#if LEVEL == 256
-typedef union {
-    vector v;
-    whole w;
-    __m256d half[2];
-    __m256i bits[2];
-} halves;
-#endif
+/* What one instruction works on: numbers of float64, whole numbers, and twice as many of float32. Steps are taken with
+ * several parts at a time, since each step waits for the one before. */
+typedef double NAME(part) __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
+typedef int64_t NAME(whole) __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
+typedef uint64_t NAME(positive) __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
+typedef float NAME(narrow) __attribute__((vector_size(LANES * 8), aligned(4), may_alias));
+#undef part
+#undef whole
+#undef positive
+#undef narrow
+#define part NAME(part)
+#define whole NAME(whole)
+#define positive NAME(positive)
+#define narrow NAME(narrow)
+
+INLINE part NAME(fill)(double x) {
+    part v;
+    EACH(i, LANES) v[i] = x;
+    return v;
+}
+#undef fill
+#define fill(x) NAME(fill)(x)
 
 /* a b + c, rounded once where the processor can. */
-INLINE vector NAME(fma)(vector a, vector b, vector c) {
+INLINE part NAME(fma)(part a, part b, part c) {
 #if LEVEL == 512
-    return (vector)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    return (part)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 #elif LEVEL == 256
-    halves x = {a}, y = {b}, z = {c};
-    for (int i = 0; i < 2; i++) z.half[i] = _mm256_fmadd_pd(x.half[i], y.half[i], z.half[i]);
-    return z.v;
+    return (part)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #elif defined(__aarch64__)
-    union { vector v; float64x2_t part[4]; } x = {a}, y = {b}, z = {c};
-    for (int i = 0; i < 4; i++) z.part[i] = vfmaq_f64(z.part[i], x.part[i], y.part[i]);
-    return z.v;
+    return (part)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #else
     return a * b + c;
 #endif
 }
 
-/* v where it is not below the limit, else 0. */
-INLINE vector NAME(zero_below)(vector x, double limit, vector v) {
+/* The larger and the smaller of two numbers; the second where one is NaN. */
+INLINE part NAME(larger)(part a, part b) {
 #if LEVEL == 512
-    return (vector)_mm512_maskz_mov_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)fill(limit), _CMP_NLT_UQ), (__m512d)v);
+    return (part)_mm512_max_pd((__m512d)a, (__m512d)b);
 #elif LEVEL == 256
-    halves y = {x}, z = {v};
-    const __m256d edge = _mm256_set1_pd(limit);
-    for (int i = 0; i < 2; i++) z.half[i] = _mm256_and_pd(_mm256_cmp_pd(y.half[i], edge, _CMP_NLT_UQ), z.half[i]);
-    return z.v;
+    return (part)_mm256_max_pd((__m256d)a, (__m256d)b);
 #else
-    for (int i = 0; i < WIDTH; i++) v[i] = x[i] < limit ? 0.0 : v[i];
-    return v;
-#endif
-}
-
-/* The sum of the lanes, in the same order at every level. */
-INLINE double NAME(sum)(vector v) {
-#if LEVEL == 512
-    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
-    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-#elif LEVEL == 256
-    const halves x = {v};
-    const __m256d four = _mm256_add_pd(x.half[0], x.half[1]);
-    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
-#else
-    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-#endif
-}
-
-/* The larger and the smaller of two lanes; the second where one is NaN. */
-INLINE vector NAME(larger)(vector a, vector b) {
-#if LEVEL == 512
-    return (vector)_mm512_max_pd((__m512d)a, (__m512d)b);
-#elif LEVEL == 256
-    halves x = {a}, y = {b};
-    for (int i = 0; i < 2; i++) x.half[i] = _mm256_max_pd(x.half[i], y.half[i]);
-    return x.v;
-#else
-    for (int i = 0; i < WIDTH; i++) b[i] = a[i] > b[i] ? a[i] : b[i];
+    EACH(i, LANES) b[i] = a[i] > b[i] ? a[i] : b[i];
     return b;
 #endif
 }
 
-INLINE vector NAME(smaller)(vector a, vector b) {
+INLINE part NAME(smaller)(part a, part b) {
 #if LEVEL == 512
-    return (vector)_mm512_min_pd((__m512d)a, (__m512d)b);
+    return (part)_mm512_min_pd((__m512d)a, (__m512d)b);
 #elif LEVEL == 256
-    halves x = {a}, y = {b};
-    for (int i = 0; i < 2; i++) x.half[i] = _mm256_min_pd(x.half[i], y.half[i]);
-    return x.v;
+    return (part)_mm256_min_pd((__m256d)a, (__m256d)b);
 #else
-    for (int i = 0; i < WIDTH; i++) b[i] = a[i] < b[i] ? a[i] : b[i];
+    EACH(i, LANES) b[i] = a[i] < b[i] ? a[i] : b[i];
     return b;
 #endif
 }
 
-/* The largest lane. */
-INLINE double NAME(most)(vector v) {
+INLINE narrow NAME(larger_floats)(narrow a, narrow b) {
+#if LEVEL == 512
+    return (narrow)_mm512_max_ps((__m512)a, (__m512)b);
+#elif LEVEL == 256
+    return (narrow)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    EACH(i, FLOATS) b[i] = a[i] > b[i] ? a[i] : b[i];
+    return b;
+#endif
+}
+
+INLINE narrow NAME(smaller_floats)(narrow a, narrow b) {
+#if LEVEL == 512
+    return (narrow)_mm512_min_ps((__m512)a, (__m512)b);
+#elif LEVEL == 256
+    return (narrow)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+    EACH(i, FLOATS) b[i] = a[i] < b[i] ? a[i] : b[i];
+    return b;
+#endif
+}
+
+/* The sum of the numbers, in the same order at every level. */
+INLINE double NAME(sum)(const part *v) {
+#if LEVEL == 512
+    const part few = v[0] + v[1];
+#elif LEVEL == 256
+    const part few = (v[0] + v[2]) + (v[1] + v[3]);
+#else
+    const part few = ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+#endif
+#if LEVEL
+#if LEVEL == 512
+    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)few), _mm512_extractf64x4_pd((__m512d)few, 1));
+#else
+    const __m256d four = (__m256d)few;
+#endif
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#else
+    return few[0] + few[1];
+#endif
+}
+
+/* The largest number; a NaN may be passed over. */
+INLINE double NAME(most)(part v) {
 #if LEVEL
 #if LEVEL == 512
     const __m256d four = _mm256_max_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
 #else
-    const halves x = {v};
-    const __m256d four = _mm256_max_pd(x.half[0], x.half[1]);
+    const __m256d four = (__m256d)v;
 #endif
     const __m128d two = _mm_max_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return _mm_cvtsd_f64(_mm_max_sd(two, _mm_unpackhi_pd(two, two)));
 #else
-    double top = v[0];
-    for (int i = 1; i < WIDTH; i++) top = v[i] > top ? v[i] : top;
-    return top;
+    return v[0] > v[1] ? v[0] : v[1];
 #endif
 }
 
-/* 2^(j / 8) of the table, times 2^m / 8: the table is less j in the bits that adding the exponent brings with it. */
-INLINE vector NAME(power)(whole bits, const int64_t *table) {
+INLINE double NAME(most_floats)(narrow v) {
+#if LEVEL
 #if LEVEL == 512
-    const __m512i eighth = _mm512_permutexvar_epi64((__m512i)bits, _mm512_loadu_si512(table));
-    return (vector)((whole)eighth + (bits << 49));
-#elif LEVEL == 256
-    halves x = {.w = bits};
-    for (int i = 0; i < 2; i++) {
-        const __m256i at = _mm256_and_si256(x.bits[i], _mm256_set1_epi64x(7));
-        const __m256i eighth = _mm256_i64gather_epi64((const long long *)table, at, 8);
-        x.bits[i] = _mm256_add_epi64(eighth, _mm256_slli_epi64(x.bits[i], 49));
-    }
-    return x.v;
+    const __m256 upper = _mm256_castpd_ps(_mm512_extractf64x4_pd((__m512d)v, 1));
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256((__m512)v), upper);
 #else
-    whole eighth;
-    for (int i = 0; i < WIDTH; i++) eighth[i] = table[bits[i] & 7];
-    return (vector)(eighth + (whole)((positive)bits << 49));
+    const __m256 eight = (__m256)v;
+#endif
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return (double)_mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+#else
+    float top = v[0];
+    for (int i = 1; i < FLOATS; i++) top = v[i] > top ? v[i] : top;
+    return (double)top;
 #endif
 }
 
-/* exp(x) for x <= 0, times the power of two of the table: x = m ln 2 / 8 + r, a polynomial in r, and 2^(m / 8). The
- * error is about one unit in the last place. */
-INLINE vector NAME(scaled_exp)(vector x, const int64_t *table) {
-    const vector shift = fill(0x1.8p52);
-    const vector t = NAME(fma)(x, fill(0x1.71547652b82fep3), shift), m = t - shift;
-    const vector near = NAME(fma)(m, fill(-0x1.62e42fefa0000p-4), x);
-    const vector r = NAME(fma)(m, fill(-0x1.cf79abc9e3b3ap-43), near), r2 = r * r;
-    const vector high = NAME(fma)(r, fill(0x1.a01e2c15a33f3p-13), fill(0x1.6c1b7131a0993p-10));
-    const vector mid = NAME(fma)(r, fill(0x1.1111110e10556p-7), fill(0x1.5555554e93acap-5));
-    const vector low = NAME(fma)(r, fill(0x1.555555555556ap-3), fill(0x1.000000000002ep-1));
-    const vector rest = NAME(fma)(r2, NAME(fma)(r2, NAME(fma)(r2, high, mid), low), r);
-    const vector scale = NAME(power)((whole)t, table);
-    return NAME(fma)(scale, rest, scale);
-}
-
-/* exp(x) for every x <= 0, 2^1000 too large until the end, so that small results lose no digit that float64 has. Below
- * -745.2 the result is 0; NaN gives NaN. */
-INLINE vector NAME(exp)(vector x) {
-    return NAME(zero_below)(x, -745.2, NAME(scaled_exp)(x, LIFTED_EIGHTHS) * fill(0x1p-1000));
-}
-/* A bit for each lane above the limit. */
-INLINE unsigned NAME(above)(vector v, double limit) {
+/* A bit for each number above the limit. */
+INLINE unsigned NAME(above)(part v, double limit) {
 #if LEVEL == 512
     return _mm512_cmp_pd_mask((__m512d)v, (__m512d)fill(limit), _CMP_GT_OQ);
 #elif LEVEL == 256
-    halves x = {v};
-    const __m256d edge = _mm256_set1_pd(limit);
-    const int first = _mm256_movemask_pd(_mm256_cmp_pd(x.half[0], edge, _CMP_GT_OQ));
-    return (unsigned)(first | _mm256_movemask_pd(_mm256_cmp_pd(x.half[1], edge, _CMP_GT_OQ)) << 4);
+    return (unsigned)_mm256_movemask_pd(_mm256_cmp_pd((__m256d)v, (__m256d)fill(limit), _CMP_GT_OQ));
 #else
     unsigned some = 0;
-    for (int i = 0; i < WIDTH; i++) some |= (v[i] > limit ? 1u : 0u) << i;
+    EACH(i, LANES) some |= (v[i] > limit ? 1u : 0u) << i;
     return some;
 #endif
 }
 
-/* A bit for each lane that equals the number. */
-INLINE uint64_t NAME(same)(vector v, double number) {
+INLINE unsigned NAME(below_floats)(narrow v, float limit) {
+#if LEVEL == 512
+    return _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(limit), _CMP_LT_OQ);
+#elif LEVEL == 256
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, _mm256_set1_ps(limit), _CMP_LT_OQ));
+#else
+    unsigned some = 0;
+    EACH(i, FLOATS) some |= (v[i] < limit ? 1u : 0u) << i;
+    return some;
+#endif
+}
+
+/* A bit for each number that equals this one. */
+INLINE uint64_t NAME(same)(part v, double number) {
 #if LEVEL == 512
     return _mm512_cmp_pd_mask((__m512d)v, (__m512d)fill(number), _CMP_EQ_OQ);
 #elif LEVEL == 256
-    halves x = {v};
-    const __m256d wanted = _mm256_set1_pd(number);
-    const int first = _mm256_movemask_pd(_mm256_cmp_pd(x.half[0], wanted, _CMP_EQ_OQ));
-    return (uint64_t)(first | _mm256_movemask_pd(_mm256_cmp_pd(x.half[1], wanted, _CMP_EQ_OQ)) << 4);
+    return (uint64_t)_mm256_movemask_pd(_mm256_cmp_pd((__m256d)v, (__m256d)fill(number), _CMP_EQ_OQ));
 #else
     uint64_t some = 0;
-    for (int i = 0; i < WIDTH; i++) some |= (uint64_t)(v[i] == number) << i;
+    EACH(i, LANES) some |= (uint64_t)(v[i] == number) << i;
     return some;
 #endif
 }
 
-/* The larger and the smaller of two lanes of float32, a bit for each lane that equals the number, and float64. */
+INLINE uint64_t NAME(same_floats)(narrow v, float number) {
 #if LEVEL == 512
-INLINE narrow NAME(larger_floats)(narrow a, narrow b) { return (narrow)_mm512_max_ps((__m512)a, (__m512)b); }
-INLINE narrow NAME(smaller_floats)(narrow a, narrow b) { return (narrow)_mm512_min_ps((__m512)a, (__m512)b); }
-INLINE uint64_t NAME(same_floats)(narrow v, float number) {
     return _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(number), _CMP_EQ_OQ);
-}
-INLINE vector NAME(widen)(const float *from) { return (vector)_mm512_cvtps_pd(_mm256_loadu_ps(from)); }
 #elif LEVEL == 256
-typedef union {
-    narrow v;
-    __m256 half[2];
-} float_halves;
-INLINE narrow NAME(larger_floats)(narrow a, narrow b) {
-    float_halves x = {a}, y = {b};
-    for (int i = 0; i < 2; i++) x.half[i] = _mm256_max_ps(x.half[i], y.half[i]);
-    return x.v;
-}
-INLINE narrow NAME(smaller_floats)(narrow a, narrow b) {
-    float_halves x = {a}, y = {b};
-    for (int i = 0; i < 2; i++) x.half[i] = _mm256_min_ps(x.half[i], y.half[i]);
-    return x.v;
-}
-INLINE uint64_t NAME(same_floats)(narrow v, float number) {
-    float_halves x = {v};
-    const __m256 wanted = _mm256_set1_ps(number);
-    const int first = _mm256_movemask_ps(_mm256_cmp_ps(x.half[0], wanted, _CMP_EQ_OQ));
-    return (uint64_t)(first | _mm256_movemask_ps(_mm256_cmp_ps(x.half[1], wanted, _CMP_EQ_OQ)) << 8);
-}
-INLINE vector NAME(widen)(const float *from) {
-    const halves x = {.half = {_mm256_cvtps_pd(_mm_loadu_ps(from)), _mm256_cvtps_pd(_mm_loadu_ps(from + 4))}};
-    return x.v;
-}
+    return (uint64_t)(unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, _mm256_set1_ps(number), _CMP_EQ_OQ));
 #else
-INLINE narrow NAME(larger_floats)(narrow a, narrow b) {
-    for (int i = 0; i < FLOATS; i++) b[i] = a[i] > b[i] ? a[i] : b[i];
-    return b;
-}
-INLINE narrow NAME(smaller_floats)(narrow a, narrow b) {
-    for (int i = 0; i < FLOATS; i++) b[i] = a[i] < b[i] ? a[i] : b[i];
-    return b;
-}
-INLINE uint64_t NAME(same_floats)(narrow v, float number) {
     uint64_t some = 0;
-    for (int i = 0; i < FLOATS; i++) some |= (uint64_t)(v[i] == number) << i;
+    EACH(i, FLOATS) some |= (uint64_t)(v[i] == number) << i;
     return some;
-}
-INLINE vector NAME(widen)(const float *from) {
-    vector v;
-    for (int i = 0; i < WIDTH; i++) v[i] = (double)from[i];
-    return v;
-}
 #endif
+}
+
+/* v where it is not below the limit, else 0. */
+INLINE part NAME(zero_below)(part x, double limit, part v) {
+#if LEVEL == 512
+    return (part)_mm512_maskz_mov_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)fill(limit), _CMP_NLT_UQ), (__m512d)v);
+#elif LEVEL == 256
+    return (part)_mm256_and_pd(_mm256_cmp_pd((__m256d)x, (__m256d)fill(limit), _CMP_NLT_UQ), (__m256d)v);
+#else
+    EACH(i, LANES) v[i] = x[i] < limit ? 0.0 : v[i];
+    return v;
+#endif
+}
+
+/* The first numbers of a part, 0 for the others. */
+INLINE part NAME(keep_first)(part v, int count) {
+#if LEVEL == 512
+    return (part)_mm512_maskz_mov_pd((__mmask8)((1 << count) - 1), (__m512d)v);
+#else
+    return (part)((whole)v & *(const whole *)(KEPT + 8 - count));
+#endif
+}
+
+/* Numbers that lie side by side, as float64; or only the first of them, 0 for the others. */
+INLINE part NAME(load)(const void *x, int floats, ptrdiff_t j) {
+    if (!floats) return *(const part *)((const double *)x + j);
+    const float *from = (const float *)x + j;
+#if LEVEL == 512
+    return (part)_mm512_cvtps_pd(_mm256_loadu_ps(from));
+#elif LEVEL == 256
+    return (part)_mm256_cvtps_pd(_mm_loadu_ps(from));
+#else
+    part v;
+    EACH(i, LANES) v[i] = (double)from[i];
+    return v;
+#endif
+}
+
+INLINE part NAME(load_first)(const void *x, int floats, ptrdiff_t j, int count) {
+#if LEVEL == 512
+    const __mmask8 kept = (__mmask8)((1 << count) - 1);
+    if (!floats) return (part)_mm512_maskz_loadu_pd(kept, (const double *)x + j);
+    return (part)_mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_maskz_loadu_ps(kept, (const float *)x + j)));
+#elif LEVEL == 256
+    const __m256i kept = _mm256_loadu_si256((const __m256i *)(KEPT + 8 - count));
+    if (!floats) return (part)_mm256_maskload_pd((const double *)x + j, kept);
+    const __m128 low = _mm_castsi128_ps(_mm256_castsi256_si128(kept));
+    const __m128 high = _mm_castsi128_ps(_mm256_extracti128_si256(kept, 1));
+    const __m128i narrowed = _mm_castps_si128(_mm_shuffle_ps(low, high, 0x88));
+    return (part)_mm256_cvtps_pd(_mm_maskload_ps((const float *)x + j, narrowed));
+#else
+    part v = fill(0.0);
+    EACH(i, LANES) if (i < count) v[i] = floats ? (double)((const float *)x)[j + i] : ((const double *)x)[j + i];
+    return v;
+#endif
+}
+
+/* -- functions -------------------------------------------------------------------------------------------------- */
+
+/* 2^(m / 8) for whole numbers m in the lowest bits of t, times 2^lift. */
+INLINE void NAME(powers)(const part *t, int64_t lift, int parts, part *scale) {
+#if LEVEL == 256 /* the lower and the upper half of each number by themselves, of two parts at a time */
+    const __m256i low = _mm256_loadu_si256((const __m256i *)LOW), high = _mm256_loadu_si256((const __m256i *)HIGH);
+    for (int i = 0; i < parts; i += 2) {
+        const int other = i + 1 < parts ? i + 1 : i;
+        const __m256i at = _mm256_castps_si256(_mm256_shuffle_ps((__m256)t[i], (__m256)t[other], 0x88));
+        const __m256i lower = _mm256_permutevar8x32_epi32(low, at), eighth = _mm256_permutevar8x32_epi32(high, at);
+        const __m256i lifted = _mm256_add_epi32(_mm256_slli_epi32(at, 17), _mm256_set1_epi32((int)lift << 20));
+        const __m256i upper = _mm256_add_epi32(eighth, lifted);
+        scale[i] = (part)_mm256_unpacklo_epi32(lower, upper);
+        if (i + 1 < parts) scale[i + 1] = (part)_mm256_unpackhi_epi32(lower, upper);
+    }
+#else
+    EACH(i, parts) {
+#if LEVEL == 512
+        const whole eighth = (whole)_mm512_permutexvar_epi64((__m512i)t[i], _mm512_loadu_si512(EIGHTHS));
+#else
+        whole eighth;
+        EACH(l, LANES) eighth[l] = EIGHTHS[((whole)t[i])[l] & 7];
+#endif
+        scale[i] = (part)((positive)eighth + ((positive)t[i] << 49) + ((positive){0} + ((uint64_t)lift << 52)));
+    }
+#endif
+}
+
+/* exp(x) for x from -700 to 0, in place: x = m ln 2 / 8 + r, a polynomial in r, and 2^(m / 8). The error is at most
+ * 1e-15 and 3.4e-17 of |x|, relative: for sums, in which an exp of large |x| is small. */
+INLINE void NAME(quick_exp)(part *x, int parts) {
+    const part shift = fill(0x1.8p52);
+    part t[PARTS], r[PARTS], p[PARTS], scale[PARTS];
+    EACH(i, parts) t[i] = NAME(fma)(x[i], fill(0x1.71547652b82fep3), shift);
+    EACH(i, parts) r[i] = NAME(fma)(t[i] - shift, fill(-0x1.62e42fefa39efp-4), x[i]);
+    EACH(i, parts) p[i] = NAME(fma)(r[i], fill(0x1.6c1c38e13b61cp-10), fill(0x1.111688888b5c9p-7));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.5555554ad3d14p-5));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.5555554052417p-3));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.00000000000a2p-1));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.0000000000286p+0));
+    EACH(i, parts) p[i] = p[i] * r[i];
+    NAME(powers)(t, 0, parts, scale);
+    EACH(i, parts) x[i] = NAME(fma)(scale[i], p[i], scale[i]);
+}
+
+/* exp(x) for every x <= 0, in place, to about one unit in the last place: as above, but 2^1000 too large until the end,
+ * so that small results lose no digit that float64 has. Below -745.2 the result is 0; NaN gives NaN. */
+INLINE void NAME(exp)(part *x, int parts) {
+    const part shift = fill(0x1.8p52);
+    part t[PARTS], scale[PARTS];
+    EACH(i, parts) t[i] = NAME(fma)(x[i], fill(0x1.71547652b82fep3), shift);
+    NAME(powers)(t, 1000, parts, scale);
+    EACH(i, parts) {
+        const part m = t[i] - shift, near = NAME(fma)(m, fill(-0x1.62e42fefa0000p-4), x[i]);
+        const part r = NAME(fma)(m, fill(-0x1.cf79abc9e3b3ap-43), near), r2 = r * r;
+        const part high = NAME(fma)(r, fill(0x1.a01e2c15a33f3p-13), fill(0x1.6c1b7131a0993p-10));
+        const part mid = NAME(fma)(r, fill(0x1.1111110e10556p-7), fill(0x1.5555554e93acap-5));
+        const part low = NAME(fma)(r, fill(0x1.555555555556ap-3), fill(0x1.000000000002ep-1));
+        const part rest = NAME(fma)(r2, NAME(fma)(r2, NAME(fma)(r2, high, mid), low), r);
+        x[i] = NAME(zero_below)(x[i], -745.2, NAME(fma)(scale[i], rest, scale[i]) * fill(0x1p-1000));
+    }
+}
+
+/* ln(x) for x >= 1, to about one unit in the last place: x = 2^m (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), and
+ * ln(1 + f) = 2 atanh(s) = f - s (f - R), where s = f / (2 + f) and R is a polynomial in s^2. */
+INLINE part NAME(log)(part x) {
+    const whole above = (whole)x - 0x3fe6a09e667f3bcd; /* the bits of sqrt(1/2) */
+    const positive m = (positive)above >> 52;
+    const part exponent = (part)(m | 0x4330000000000000) - fill(0x1p52);
+    const part f = (part)((positive)x - (m << 52)) - fill(1.0), s = f / (fill(2.0) + f), z = s * s;
+    part p = NAME(fma)(z, fill(0x1.2b584aae78a57p-3), fill(0x1.39fe606542ddep-3));
+    p = NAME(fma)(p, z, fill(0x1.7462b4ab2ef6bp-3));
+    p = NAME(fma)(p, z, fill(0x1.c71c62e5800a1p-3));
+    p = NAME(fma)(p, z, fill(0x1.2492492df148dp-2));
+    p = NAME(fma)(p, z, fill(0x1.99999999952e2p-2));
+    p = NAME(fma)(p, z, fill(0x1.5555555555558p-1)) * z;
+    const part of_f = NAME(fma)(s, p - f, f);
+    return NAME(fma)(exponent, fill(0x1.62e42fefa39efp-1), NAME(fma)(exponent, fill(0x1.abc9e3b39803fp-56), of_f));
+}
 
 /* -- rows ------------------------------------------------------------------------------------------------------- */
+
+/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a part of them at least. */
+INLINE int NAME(is_plain)(int type, ptrdiff_t k, ptrdiff_t step) {
+    return k >= LANES && ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
+                          (type == FLOAT32 && step == (ptrdiff_t)sizeof(float)));
+}
 
 /* A row of any type as float64 in `x`, filled up to whole vectors with its first number. */
 INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, double *x) {
@@ -270,34 +378,37 @@ INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, dou
     for (ptrdiff_t j = k; j < whole_vectors(k); j++) x[j] = x[0];
 }
 
-/* Eight numbers of a row that lies side by side, as float64. */
-INLINE vector NAME(load)(const void *x, int floats, ptrdiff_t j) {
-    return floats ? NAME(widen)((const float *)x + j) : *(const vector *)((const double *)x + j);
-}
-
-/* Where a row lies that `load` reads, its own place if it is `plain`, and in `end` the last eight numbers: the vectors
- * before them overlap with it unless k is a multiple of eight. A row shorter than a vector stands behind copies of its
- * first number. */
-INLINE const void *NAME(open)(const char *row, int type, int plain, ptrdiff_t k, ptrdiff_t step, double *copy,
-                              vector *end) {
-    const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, last = k + before - WIDTH;
-    if (!plain) {
-        NAME(read)(row, type, k, step, copy + before);
-        for (ptrdiff_t j = 0; j < before; j++) copy[j] = copy[before];
+/* The largest number of a row; in `least` the smallest numbers that were met so far. `far` is set if one lies more
+ * than -EASY below the largest. A NaN may be passed over. */
+INLINE double NAME(top)(const void *x, int floats, ptrdiff_t k, part *least, int *far) {
+    const ptrdiff_t last = k < LANES ? 0 : k - LANES; /* the parts before it overlap with it, k may be no multiple */
+    part high = NAME(load)(x, floats, last), low = high;
+    for (ptrdiff_t j = 0; j < last; j += LANES) {
+        const part v = NAME(load)(x, floats, j);
+        high = NAME(larger)(v, high);
+        low = NAME(smaller)(v, low);
     }
-    const void *x = plain ? (const void *)row : copy;
-    *end = NAME(load)(x, plain && type == FLOAT32, last);
-    return x;
+    const double top = NAME(most)(high);
+    *far |= NAME(above)(-low, -(top + EASY)) != 0;
+    *least = NAME(smaller)(low, *least);
+    return top;
 }
 
-/* The lanes of the last eight numbers of a row that no vector before them has. */
-INLINE vector NAME(fresh)(ptrdiff_t k) {
-    vector kept;
-    for (int i = 0; i < WIDTH; i++) kept[i] = i >= WIDTH - 1 - (k - 1) % WIDTH ? 1.0 : 0.0;
-    return kept;
+/* The same of float32, of which there are FLOATS at least. */
+INLINE double NAME(top_of_floats)(const float *x, ptrdiff_t k, narrow *least, int *far) {
+    narrow high = *(const narrow *)(x + k - FLOATS), low = high;
+    for (ptrdiff_t j = 0; j < k - FLOATS; j += FLOATS) {
+        const narrow v = *(const narrow *)(x + j);
+        high = NAME(larger_floats)(v, high);
+        low = NAME(smaller_floats)(v, low);
+    }
+    const double top = NAME(most_floats)(high);
+    *far |= NAME(below_floats)(low, (float)(top + EASY)) != 0;
+    *least = NAME(smaller_floats)(low, *least);
+    return top;
 }
 
-/* A bit for each of 16 numbers of float32, or else of eight, that equals the number. */
+/* A bit for each of FLOATS numbers of float32, or else of LANES, that equals the number. */
 INLINE uint64_t NAME(same_at)(const void *x, int floats, int wide, ptrdiff_t j, double number) {
     return wide ? NAME(same_floats)(*(const narrow *)((const float *)x + j), (float)number)
                 : NAME(same)(NAME(load)(x, floats, j), number);
@@ -306,7 +417,7 @@ INLINE uint64_t NAME(same_at)(const void *x, int floats, int wide, ptrdiff_t j, 
 /* The first place of the largest number, 64 at a time: it may be anywhere, so that branches would often go wrong. */
 INLINE ptrdiff_t NAME(first_place)(const void *x, int floats, ptrdiff_t k, double top) {
     const int wide = floats && k >= FLOATS;
-    const ptrdiff_t width = wide ? FLOATS : WIDTH, last = k - width;
+    const ptrdiff_t width = wide ? FLOATS : LANES, last = k < LANES ? 0 : k - width;
     for (ptrdiff_t start = 0; start < last; start += 64) {
         uint64_t bits = 0;
         for (ptrdiff_t j = start; j < last && j < start + 64; j += width)
@@ -314,114 +425,97 @@ INLINE ptrdiff_t NAME(first_place)(const void *x, int floats, ptrdiff_t k, doubl
         if (bits) return start + __builtin_ctzll(bits);
     }
     const uint64_t bits = NAME(same_at)(x, floats, wide, last, top);
-    return last + (bits ? __builtin_ctzll(bits) : width - 1); /* nothing equals NaN */
+    return bits ? last + __builtin_ctzll(bits) : k - 1; /* nothing equals NaN */
 }
 
-/* The largest of the lanes of a row, and in `least` the smallest that were met so far; a NaN is passed over. */
-INLINE vector NAME(limits)(const void *x, int floats, vector end, ptrdiff_t k, vector *least) {
-    if (floats && k >= FLOATS) {
-        narrow high = *(const narrow *)((const float *)x + k - FLOATS), low = high;
-        for (ptrdiff_t j = 0; j < k - FLOATS; j += FLOATS) {
-            const narrow v = *(const narrow *)((const float *)x + j);
-            high = NAME(larger_floats)(v, high);
-            low = NAME(smaller_floats)(v, low);
-        }
-        const float *highs = (const float *)&high, *lows = (const float *)&low;
-        *least = NAME(smaller)(NAME(smaller)(NAME(widen)(lows), NAME(widen)(lows + WIDTH)), *least);
-        return NAME(larger)(NAME(widen)(highs), NAME(widen)(highs + WIDTH));
-    }
-    vector most = end;
-    *least = NAME(smaller)(end, *least);
-    for (ptrdiff_t j = 0; j < k - WIDTH; j += WIDTH) {
-        const vector v = NAME(load)(x, floats, j);
-        most = NAME(larger)(v, most);
-        *least = NAME(smaller)(v, *least);
-    }
-    return most;
+INLINE double NAME(number)(const void *x, int floats, ptrdiff_t j) {
+    return floats ? (double)((const float *)x)[j] : ((const double *)x)[j];
 }
 
-/* Sums of exp(x - top) and of their squares, lane by lane, and exp itself in `e` unless it is null. `easy` if no
- * number is further than -EASY below the largest; `fresh` are the lanes of `end` that count. */
-INLINE void NAME(sum_exp)(const void *x, int floats, vector end, ptrdiff_t last, double top, int easy, vector fresh,
-                          double *e, vector *sums, vector *squares) {
-    const vector shift = fill(top);
-    for (ptrdiff_t j = 0; j < last; j += WIDTH) {
-        const vector u = NAME(load)(x, floats, j) - shift;
-        const vector v = easy ? NAME(scaled_exp)(u, EIGHTHS) : NAME(exp)(u);
-        *sums += v;
-        *squares = NAME(fma)(v, v, *squares);
-        if (e) *(vector *)(e + j) = v;
-    }
-    const vector v = easy ? NAME(scaled_exp)(end - shift, EIGHTHS) : NAME(exp)(end - shift), kept = v * fresh;
-    if (e) *(vector *)(e + last) = v;
-    *sums += kept;
-    *squares = NAME(fma)(kept, kept, *squares);
-}
-
-/* The largest and the smallest number of a row; a NaN may hide either. */
-INLINE void NAME(range)(const double *x, ptrdiff_t k, double *low, double *high) {
+/* Call work(j, parts, rest) for a row of k numbers: for each whole vector with rest = 0, and for what is left, at least
+ * one number, in so many parts, the last of which has `rest` numbers. The compiler knows `parts` in each call. */
+#undef EACH_VECTOR
+#undef END
+#undef ENDS
+#define END(work, count) \
+    case count: work(j, count, rest); break;
 #if LEVEL == 512
-    vector most = *(const vector *)x, least = most;
-    for (ptrdiff_t j = WIDTH; j < k; j += WIDTH) {
-        const vector v = *(const vector *)(x + j);
-        most = (vector)_mm512_max_pd((__m512d)v, (__m512d)most);
-        least = (vector)_mm512_min_pd((__m512d)v, (__m512d)least);
-    }
+#define ENDS(work) END(work, 1) END(work, 2)
+#elif LEVEL == 256
+#define ENDS(work) END(work, 1) END(work, 2) END(work, 3) END(work, 4)
 #else
-    double most[WIDTH], least[WIDTH];
-    for (int i = 0; i < WIDTH; i++) most[i] = least[i] = x[i];
-    for (ptrdiff_t j = WIDTH; j < k; j += WIDTH) {
-        for (int i = 0; i < WIDTH; i++) {
-            most[i] = x[j + i] > most[i] ? x[j + i] : most[i];
-            least[i] = x[j + i] < least[i] ? x[j + i] : least[i];
-        }
-    }
+#define ENDS(work) \
+    END(work, 1) END(work, 2) END(work, 3) END(work, 4) END(work, 5) END(work, 6) END(work, 7) END(work, 8)
 #endif
-    *high = most[0], *low = least[0];
-    for (int i = 1; i < WIDTH; i++) {
-        *high = most[i] > *high ? most[i] : *high;
-        *low = least[i] < *low ? least[i] : *low;
+#define EACH_VECTOR(k, work) \
+    do { \
+        const int rest = (int)(((k)-1) % LANES) + 1; \
+        ptrdiff_t j = 0; \
+        for (; j + WIDTH < (k); j += WIDTH) work(j, PARTS, 0); \
+        switch (((k)-j + LANES - 1) / LANES) { ENDS(work) } \
+    } while (0)
+
+/* x - top of a row, of k numbers or a part at least. */
+INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, double *u) {
+    const ptrdiff_t last = k < LANES ? 0 : k - LANES;
+    for (ptrdiff_t j = 0; j < last; j += LANES) *(part *)(u + j) = NAME(load)(x, floats, j) - fill(top);
+    *(part *)(u + last) = NAME(load)(x, floats, last) - fill(top);
+}
+
+/* exp(u) in place, of n numbers and those up to a whole vector. `far` if one may be below EASY. */
+INLINE void NAME(quick_exps)(double *u, ptrdiff_t n, int far) {
+    for (ptrdiff_t j = 0; j < n; j += WIDTH) {
+        part v[PARTS];
+        EACH(i, PARTS) v[i] = *(const part *)(u + j + i * LANES);
+        if (far) EACH(i, PARTS) v[i] = NAME(larger)(fill(EASY), v[i]);
+        NAME(quick_exp)(v, PARTS);
+        EACH(i, PARTS) *(part *)(u + j + i * LANES) = v[i];
     }
 }
 
-/* The first place of the largest number. */
-INLINE ptrdiff_t NAME(place)(const double *x, ptrdiff_t k, double top) {
-    ptrdiff_t j = 0;
-#if LEVEL == 512
-    const __m512d wanted = (__m512d)fill(top);
-    for (; j < k; j += WIDTH) {
-        const unsigned same = _mm512_cmp_pd_mask((__m512d) * (const vector *)(x + j), wanted, _CMP_EQ_OQ);
-        if (same) {
-            j += __builtin_ctz(same);
-            break;
-        }
+INLINE void NAME(add_part)(const double *e, ptrdiff_t j, int parts, int rest, part *sums, part *squares) {
+    EACH(i, parts) {
+        part v = *(const part *)(e + j + i * LANES);
+        if (rest && i == parts - 1) v = NAME(keep_first)(v, rest);
+        sums[i] += v;
+        squares[i] = NAME(fma)(v, v, squares[i]);
     }
-#else
-    while (j < k && x[j] != top) j++;
-#endif
-    return j < k ? j : k - 1; /* nothing equals NaN */
 }
 
-/* Lanes of the last vector of a row that hold numbers of it. */
-INLINE vector NAME(ends)(ptrdiff_t k) {
-    vector kept;
-    for (int i = 0; i < WIDTH; i++) kept[i] = k - (whole_vectors(k) - WIDTH) > i ? 1.0 : 0.0;
-    return kept;
+/* The sums of a row and of its squares. */
+INLINE void NAME(sum_row)(const double *e, ptrdiff_t k, double *sum, double *square) {
+    part sums[PARTS], squares[PARTS];
+    EACH(i, PARTS) sums[i] = squares[i] = fill(0.0);
+#define WORK(j, parts, rest) NAME(add_part)(e, j, parts, rest, sums, squares)
+    EACH_VECTOR(k, WORK);
+#undef WORK
+    *sum = NAME(sum)(sums), *square = NAME(sum)(squares);
 }
 
-/* exp(x - top) of a row, into `e` (whole vectors, x itself will do), and their sum. */
-INLINE double NAME(exponentials)(const double *x, ptrdiff_t k, double top, vector ends, double *e) {
-    const vector shift = fill(top);
-    vector total = fill(0.0);
-    ptrdiff_t j = 0;
-    for (; j + WIDTH < k; j += WIDTH) {
-        const vector v = NAME(exp)(*(const vector *)(x + j) - shift);
-        total += v;
-        *(vector *)(e + j) = v;
+/* exp(x - top) of a vector of a row into `e`, 0 behind the end; quick or to the last digit. */
+INLINE void NAME(store_exp)(const double *x, ptrdiff_t j, int parts, int rest, double top, int quick, double *e,
+                            part *sums) {
+    part u[PARTS];
+    EACH(i, parts) u[i] = *(const part *)(x + j + i * LANES) - fill(top);
+    if (quick) {
+        EACH(i, parts) u[i] = NAME(larger)(fill(EASY), u[i]);
+        NAME(quick_exp)(u, parts);
+    } else {
+        NAME(exp)(u, parts);
     }
-    const vector v = NAME(exp)(*(const vector *)(x + j) - shift) * ends;
-    *(vector *)(e + j) = v;
-    return NAME(sum)(total + v);
+    if (rest) u[parts - 1] = NAME(keep_first)(u[parts - 1], rest);
+    EACH(i, parts) sums[i] += u[i];
+    EACH(i, parts) *(part *)(e + j + i * LANES) = u[i];
+}
+
+/* exp(x - top) of a row that `read` has filled up, into `e` (as long, x itself will do), and their sum. */
+INLINE double NAME(exponentials)(const double *x, ptrdiff_t k, double top, int quick, double *e) {
+    part sums[PARTS];
+    EACH(i, PARTS) sums[i] = fill(0.0);
+#define WORK(j, parts, rest) NAME(store_exp)(x, j, parts, rest, top, quick, e, sums)
+    EACH_VECTOR(k, WORK);
+#undef WORK
+    return NAME(sum)(sums);
 }
 
 INLINE void NAME(divide)(const double *e, ptrdiff_t k, double by, double *into) {
@@ -430,56 +524,96 @@ INLINE void NAME(divide)(const double *e, ptrdiff_t k, double by, double *into) 
 
 /* -- passes ----------------------------------------------------------------------------------------------------- */
 
-/* Every row: confidence, class, largest logit, sum of exp(logit - largest), sum of squared probabilities, and
- * probabilities unless `probs` is null. `carried` (or null) are classes whose probability is the confidence. `range`
- * gets the smallest and the largest logit. Whether all numbers are finite. Calls with one `next`, 0 at first, share the
- * rows: each takes a few, until none is left, so that a thread that begins late does less. */
-INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
-                              ptrdiff_t step, const int64_t *carried, double *confidence, int64_t *predicted,
-                              double *largest, double *total, double *square, double *probs, double *range,
-                              double *room, int64_t *next) {
-    const ptrdiff_t before = k < WIDTH ? WIDTH - k : 0, wide = k + before, last = wide - WIDTH;
-    double *e = carried || probs ? room + whole_vectors(k) : NULL;
-    const int floats = plain && type == FLOAT32;
-    const ptrdiff_t few = 1 + FEW / k;
-    const vector fresh = NAME(fresh)(k);
-    vector least = fill(INFINITY);
-    double highest = -INFINITY;
-    int finite = 1;
-    for (ptrdiff_t from; (from = __atomic_fetch_add(next, few, __ATOMIC_RELAXED)) < n;)
-        for (ptrdiff_t i = from; i < n && i < from + few; i++) {
-            vector end, sums = fill(0.0), squares = fill(0.0);
-            const void *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
-            const double top = NAME(most)(NAME(limits)(x, floats, end, wide, &least));
-            if (NAME(above)(-least, -(top + EASY)))
-                NAME(sum_exp)(x, floats, end, last, top, 0, fresh, e, &sums, &squares);
-            else
-                NAME(sum_exp)(x, floats, end, last, top, 1, fresh, e, &sums, &squares);
-            const double sum = NAME(sum)(sums);
-            finite &= sum < INFINITY; /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
-            highest = top > highest ? top : highest;
-            ptrdiff_t at = carried ? carried[i] : NAME(first_place)(x, floats, wide, top) - before;
-            at = at < 0 ? 0 : at;
-            predicted[i] = at;
-            largest[i] = top;
-            total[i] = sum;
-            if (square) square[i] = NAME(sum)(squares) / (sum * sum);
-            confidence[i] = (carried ? e[before + at] : 1.0) / sum;
-            if (probs) NAME(divide)(e + before, k, sum, probs + i * k);
+/* From sums of rows to what is asked of them, in place: confidences from the logit of their class minus the largest
+ * (always 0 unless `carried`), sums of squared probabilities, and log-probabilities of labels (or null) from the same
+ * differences of their logits. */
+INLINE void NAME(finish)(ptrdiff_t n, int carried, const double *total, double *confidence, double *square,
+                         double *label) {
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int count = n - i < LANES ? (int)(n - i) : LANES;
+        const part sum = NAME(load_first)(total, 0, i, count);
+        part results[3] = {fill(1.0), NAME(load_first)(square, 0, i, count) / (sum * sum), fill(0.0)};
+        if (carried) {
+            results[0] = NAME(load_first)(confidence, 0, i, count);
+            NAME(exp)(results, 1);
         }
+        results[0] /= sum;
+        if (label) results[2] = NAME(load_first)(label, 0, i, count) - NAME(log)(sum);
+        memcpy(confidence + i, &results[0], (size_t)count * sizeof(double));
+        memcpy(square + i, &results[1], (size_t)count * sizeof(double));
+        if (label) memcpy(label + i, &results[2], (size_t)count * sizeof(double));
+    }
+}
+
+/* Every row: confidence, class, largest logit, sum of exp(logit - largest), sum of squared probabilities, and the
+ * log-probability of its label unless `labels` is null, in columns of n numbers each. `carried` (or null) are classes
+ * whose probability is the confidence. `range` gets the smallest and the largest logit. Returns 1 if all numbers are
+ * finite, plus 2 if all labels are classes. Calls with one `next`, 0 at first, share the rows: each takes a few, until
+ * none is left, so that a thread that begins late does less. */
+INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
+                              ptrdiff_t step, const int64_t *labels, const int64_t *carried, double *columns,
+                              double *range, double *room, int64_t *next) {
+    double *confidence = columns, *largest = columns + 2 * n, *total = columns + 3 * n, *square = columns + 4 * n;
+    double *label = columns + 5 * n;
+    int64_t *predicted = (int64_t *)(void *)(columns + n);
+    const int floats = plain && type == FLOAT32;
+    const ptrdiff_t few = 1 + FEW / k, block = plain ? 1 + CACHE / k : TILE;
+    double *e = room + TILE * whole_vectors(k);
+    const ptrdiff_t apart = plain ? row_step : whole_vectors(k) * (ptrdiff_t)sizeof(double);
+    part least = fill(INFINITY);
+    narrow least_floats;
+    EACH(i, FLOATS) least_floats[i] = INFINITY;
+    double highest = -INFINITY;
+    int finite = 1, classes = 1;
+    for (ptrdiff_t from; (from = __atomic_fetch_add(next, few, __ATOMIC_RELAXED)) < n;) {
+        const ptrdiff_t end = from + few < n ? from + few : n;
+        for (ptrdiff_t start = from; start < end; start += block) { /* no row waits for the one before it */
+            const ptrdiff_t rows = end - start < block ? end - start : block;
+            const char *first = z + start * row_step;
+            if (!plain) {
+                EACH(r, rows) NAME(read)(first + r * row_step, type, k, step, room + r * whole_vectors(k));
+                first = (const char *)room;
+            }
+            int far = 0;
+            EACH(r, rows) {
+                const void *x = first + r * apart;
+                const ptrdiff_t i = start + r;
+                const double top = floats && k >= FLOATS ? NAME(top_of_floats)(x, k, &least_floats, &far)
+                                                         : NAME(top)(x, floats, k, &least, &far);
+                highest = top > highest ? top : highest;
+                largest[i] = top;
+                predicted[i] = carried ? carried[i] : NAME(first_place)(x, floats, k, top);
+                if (carried) confidence[i] = NAME(number)(x, floats, carried[i]) - top;
+                if (labels) {
+                    const int known = labels[i] >= 0 && labels[i] < k;
+                    classes &= known;
+                    label[i] = NAME(number)(x, floats, known ? labels[i] : 0) - top;
+                }
+            }
+            EACH(r, rows) NAME(subtract)(first + r * apart, floats, k, largest[start + r], e + r * k);
+            if (far)
+                NAME(quick_exps)(e, rows * k, 1);
+            else
+                NAME(quick_exps)(e, rows * k, 0);
+            EACH(r, rows) NAME(sum_row)(e + r * k, k, total + start + r, square + start + r);
+        }
+        /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
+        for (ptrdiff_t i = from; i < end; i++) finite &= total[i] < INFINITY;
+        NAME(finish)
+        (end - from, carried != NULL, total + from, confidence + from, square + from, labels ? label + from : NULL);
+    }
+    EACH(i, LANES) least[i] = least[i] < least_floats[i] ? least[i] : (double)least_floats[i];
+    EACH(i, LANES) least[i] = least[i] < least_floats[LANES + i] ? least[i] : (double)least_floats[LANES + i];
     range[0] = -NAME(most)(-least), range[1] = highest;
-    return finite && range[0] > -INFINITY;
+    return (finite && range[0] > -INFINITY) | classes << 1;
 }
 
 TARGET static int NAME(softmax)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step,
-                                const int64_t *carried, double *confidence, int64_t *predicted, double *largest,
-                                double *total, double *square, double *probs, double *range, double *room,
-                                int64_t *next) {
+                                const int64_t *labels, const int64_t *carried, double *columns, double *range,
+                                double *room, int64_t *next) {
 #define ROWS(type, plain) \
-    NAME(softmax_rows) \
-    (z, type, plain, n, k, row_step, step, carried, confidence, predicted, largest, total, square, probs, range, room, \
-     next)
-    if (!is_plain(type, k, step)) return ROWS(type, 0);
+    NAME(softmax_rows)(z, type, plain, n, k, row_step, step, labels, carried, columns, range, room, next)
+    if (!NAME(is_plain)(type, k, step)) return ROWS(type, 0);
     return type == FLOAT32 ? ROWS(FLOAT32, 1) : ROWS(FLOAT64, 1);
 #undef ROWS
 }
@@ -490,14 +624,13 @@ TARGET static void NAME(probs)(const char *z, int type, ptrdiff_t n, ptrdiff_t k
                                const double *largest, const double *total, double *probs, ptrdiff_t ahead,
                                double *room) {
     const ptrdiff_t wide = whole_vectors(k);
-    const vector ends = NAME(ends)(k);
     double *x = room, *tile = room + wide; /* eight rows of whole vectors */
-    for (ptrdiff_t first = 0; first < n; first += WIDTH) {
-        const ptrdiff_t rows = n - first < WIDTH ? n - first : WIDTH;
+    for (ptrdiff_t first = 0; first < n; first += TILE) {
+        const ptrdiff_t rows = n - first < TILE ? n - first : TILE;
         for (ptrdiff_t r = 0; r < rows; r++) {
             const ptrdiff_t i = first + r;
             NAME(read)(z + i * row_step, type, k, step, x);
-            NAME(exponentials)(x, k, largest[i], ends, x);
+            NAME(exponentials)(x, k, largest[i], 0, x);
             NAME(divide)(x, k, total[i], ahead ? tile + r * wide : probs + i * k);
         }
         if (!ahead) continue;
@@ -508,13 +641,24 @@ TARGET static void NAME(probs)(const char *z, int type, ptrdiff_t n, ptrdiff_t k
     }
 }
 
-/* Add exp(u) and its products with u, u^2 and u^3, of the lanes that are kept. Below -1e4 they are all 0. */
-INLINE void NAME(add_powers)(vector u, vector kept, vector powers[4]) {
-    const vector v = NAME(larger)(u, fill(-1e4)), e = NAME(exp)(v) * kept, ev = e * v, evv = ev * v;
-    powers[0] += e;
-    powers[1] += ev;
-    powers[2] += evv;
-    powers[3] = NAME(fma)(evv, v, powers[3]);
+/* Add exp(u) and its products with u, u^2 and u^3, of a vector of scaled logits. Below -700 they are nothing. */
+INLINE void NAME(add_powers)(const void *x, int floats, ptrdiff_t j, int parts, int rest, double top, double beta,
+                             part *least, part sums[4][PARTS]) {
+    part u[PARTS], e[PARTS];
+    EACH(i, parts) {
+        const int some = rest && i == parts - 1;
+        u[i] = some ? NAME(load_first)(x, floats, j + i * LANES, rest) : NAME(load)(x, floats, j + i * LANES);
+        u[i] = (u[i] - fill(top)) * fill(beta);
+        if (some) u[i] = NAME(keep_first)(u[i], rest);
+        *least = NAME(smaller)(u[i], *least);
+        e[i] = u[i] = NAME(larger)(fill(EASY), u[i]);
+    }
+    NAME(quick_exp)(e, parts);
+    if (rest) e[parts - 1] = NAME(keep_first)(e[parts - 1], rest);
+    EACH(i, parts) sums[0][i] += e[i];
+    EACH(i, parts) sums[1][i] += e[i] *= u[i];
+    EACH(i, parts) sums[2][i] += e[i] *= u[i];
+    EACH(i, parts) sums[3][i] = NAME(fma)(e[i], u[i], sums[3][i]);
 }
 
 /* Sums over rows of d NLL / d s and of the second and third cumulants of the scaled logits, s = ln(1 / T): what a step
@@ -523,23 +667,20 @@ INLINE void NAME(add_powers)(vector u, vector kept, vector powers[4]) {
 INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                                    ptrdiff_t step, const double *top, const double *label, const double *weights,
                                    double beta, double *sums, double *room) {
-    const ptrdiff_t last = k < WIDTH ? 0 : k - WIDTH;
-    const vector fresh = NAME(fresh)(k), scale = fill(beta);
+    const int floats = plain && type == FLOAT32;
     double first = 0, second = 0, third = 0;
-    vector least = fill(0.0);
+    part least = fill(0.0);
     for (ptrdiff_t i = 0; i < n; i++) {
-        vector end;
-        const void *x = NAME(open)(z + i * row_step, type, plain, k, step, room, &end);
-        const vector shift = fill(top[i]);
-        vector powers[4] = {fill(0.0), fill(0.0), fill(0.0), fill(0.0)};
-        for (ptrdiff_t j = 0; j < last; j += WIDTH) {
-            const vector u = (NAME(load)(x, plain && type == FLOAT32, j) - shift) * scale;
-            least = NAME(smaller)(u, least);
-            NAME(add_powers)(u, fill(1.0), powers);
+        const void *x = z + i * row_step;
+        if (!plain) {
+            NAME(read)(x, type, k, step, room);
+            x = room;
         }
-        end = (end - shift) * scale;
-        least = NAME(smaller)(end, least);
-        NAME(add_powers)(end, fresh, powers);
+        part powers[4][PARTS];
+        EACH(power, 4) EACH(l, PARTS) powers[power][l] = fill(0.0);
+#define WORK(j, parts, rest) NAME(add_powers)(x, floats, j, parts, rest, top[i], beta, &least, powers)
+        EACH_VECTOR(k, WORK);
+#undef WORK
         const double sum = NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) / sum, q = NAME(sum)(powers[2]) / sum;
         const double w = weights ? weights[i] : 1.0;
         first += w * (m - label[i] * beta);
@@ -554,7 +695,7 @@ TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdi
                                      double beta, double *sums, double *room) {
 #define ROWS(type, plain) \
     NAME(temperature_rows)(z, type, plain, n, k, row_step, step, top, label, weights, beta, sums, room)
-    if (!is_plain(type, k, step))
+    if (!NAME(is_plain)(type, k, step))
         ROWS(type, 0);
     else if (type == FLOAT32)
         ROWS(FLOAT32, 1);
@@ -563,31 +704,34 @@ TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdi
 #undef ROWS
 }
 
+/* The NLL of a row of scores from `read` by its weight, and the scores become exp(score - largest), less the sum of
+ * them at the label; `scale` makes them the weight times the probabilities minus the label. */
+INLINE double NAME(residual)(double *u, ptrdiff_t k, int64_t label, double weight, double *scale) {
+    part least = fill(INFINITY);
+    int far = 0;
+    const double top = NAME(top)(u, 0, k, &least, &far), of_label = u[label] - top;
+    const double sum = NAME(exponentials)(u, k, top, 1, u);
+    u[label] -= sum;
+    *scale = weight / sum;
+    return weight * (log(sum) - of_label);
+}
+
 /* The NLL of softmax(weight z + bias) summed over rows, by their weights unless these are null, and its gradients by
  * weight and bias, added to `by_weight` and `by_bias`, all three of whole vectors. */
 TARGET static double NAME(vector_fit)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                                       ptrdiff_t step, const int64_t *labels, const double *weights,
                                       const double *weight, const double *bias, double *by_weight, double *by_bias,
                                       double *room) {
-    const vector ends = NAME(ends)(k);
-    double *x = room, *u = room + whole_vectors(k), value = 0;
+    double *x = room, *u = room + whole_vectors(k), value = 0, scale;
     for (ptrdiff_t i = 0; i < n; i++) {
         NAME(read)(z + i * row_step, type, k, step, x);
-        for (ptrdiff_t j = 0; j < k; j += WIDTH) {
-            *(vector *)(u + j) = *(const vector *)(x + j) * *(const vector *)(weight + j) + *(const vector *)(bias + j);
-        }
+        for (ptrdiff_t j = 0; j < k; j++) u[j] = x[j] * weight[j] + bias[j];
         for (ptrdiff_t j = k; j < whole_vectors(k); j++) u[j] = u[0];
-        double low, top;
-        NAME(range)(u, k, &low, &top);
-        const double label = u[labels[i]] - top, w = weights ? weights[i] : 1.0;
-        const double sum = NAME(exponentials)(u, k, top, ends, u);
-        value += w * (log(sum) - label);
-        const vector scale = fill(w / sum);
-        u[labels[i]] -= sum; /* minus one, once divided */
-        for (ptrdiff_t j = 0; j < k; j += WIDTH) {
-            const vector off = *(const vector *)(u + j) * scale;
-            *(vector *)(by_weight + j) += off * *(const vector *)(x + j);
-            *(vector *)(by_bias + j) += off;
+        value += NAME(residual)(u, k, labels[i], weights ? weights[i] : 1.0, &scale);
+        for (ptrdiff_t j = 0; j < k; j++) {
+            const double off = u[j] * scale;
+            by_weight[j] += off * x[j];
+            by_bias[j] += off;
         }
     }
     return value;
@@ -597,19 +741,12 @@ TARGET static double NAME(vector_fit)(const char *z, int type, ptrdiff_t n, ptrd
  * null. Returns the sum of the NLL, by the same weights. */
 TARGET static double NAME(residuals)(char *scores, int type, ptrdiff_t n, ptrdiff_t k, const int64_t *labels,
                                      const double *weights, double *room) {
-    const vector ends = NAME(ends)(k);
     const ptrdiff_t size = type == FLOAT64 ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(float);
-    double value = 0;
+    double value = 0, scale;
     for (ptrdiff_t i = 0; i < n; i++) {
         char *row = scores + i * k * size;
         NAME(read)(row, type, k, size, room);
-        double low, top;
-        NAME(range)(room, k, &low, &top);
-        const double label = room[labels[i]] - top, w = weights ? weights[i] : 1.0;
-        const double sum = NAME(exponentials)(room, k, top, ends, room);
-        value += w * (log(sum) - label);
-        const double scale = w / sum;
-        room[labels[i]] -= sum;
+        value += NAME(residual)(room, k, labels[i], weights ? weights[i] : 1.0, &scale);
         if (type == FLOAT64)
             for (ptrdiff_t j = 0; j < k; j++) ((double *)row)[j] = room[j] * scale;
         else
@@ -626,18 +763,17 @@ TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdif
                                     ptrdiff_t step, const double *largest, const double *total, const int64_t *labels,
                                     const double *edges, ptrdiff_t bins, int right, double *counts, double *sums,
                                     double *positives, double *low, double *room) {
-    const vector ends = NAME(ends)(k);
     const double first = bins == 1 ? INFINITY : right ? edges[1] : nextafter(edges[1], -INFINITY);
     for (ptrdiff_t i = 0; i < n; i++) {
         NAME(read)(z + i * row_step, type, k, step, room);
         if (largest) {
-            NAME(exponentials)(room, k, largest[i], ends, room);
+            NAME(exponentials)(room, k, largest[i], 0, room);
             NAME(divide)(room, k, total[i], room);
         }
         for (ptrdiff_t j = k; j < whole_vectors(k); j++) room[j] = 0;
         if (room[labels[i]] <= first) positives[labels[i] * bins] += 1;
-        for (ptrdiff_t j = 0; j < k; j += WIDTH) {
-            for (unsigned some = NAME(above)(*(const vector *)(room + j), first); some; some &= some - 1) {
+        for (ptrdiff_t j = 0; j < k; j += LANES) {
+            for (unsigned some = NAME(above)(*(const part *)(room + j), first); some; some &= some - 1) {
                 const ptrdiff_t c = j + __builtin_ctz(some);
                 const double score = room[c];
                 ptrdiff_t bin = (ptrdiff_t)(score * (double)bins);
@@ -649,7 +785,7 @@ TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdif
                 if (labels[i] == c) positives[c * bins + bin] += 1;
                 room[c] = 0; /* not among the low ones */
             }
-            *(vector *)(low + j) += *(const vector *)(room + j);
+            *(part *)(low + j) += *(const part *)(room + j);
         }
     }
 }

@@ -4,7 +4,7 @@
  * Plain C without Python: loaded by ctypes, which releases the lock of the interpreter. Written with the vectors of
  * GCC and Clang; other compilers are not used. kernels.h holds the passes; this file compiles it for each kind of
  * processor and picks one when a pass is called. `room` is memory to work in: ROWS_OF_ROOM rows, each of k numbers
- * filled up to whole vectors. */
+ * filled up to whole vectors, and CACHE numbers. */
 
 #include <math.h>
 #include <stddef.h>
@@ -23,31 +23,26 @@
 #include <arm_neon.h>
 #endif
 
-enum { WIDTH = 8, FLOATS = 16, ROWS_OF_ROOM = 9 };
+enum { WIDTH = 16, TILE = 8, ROWS_OF_ROOM = 2 * TILE + 2 };
 
-typedef double vector __attribute__((vector_size(64), aligned(8), may_alias));
-typedef int64_t whole __attribute__((vector_size(64), aligned(8), may_alias));
-typedef uint64_t positive __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float narrow __attribute__((vector_size(64), aligned(4), may_alias));
-
-#define fill(x) ((vector){(x), (x), (x), (x), (x), (x), (x), (x)})
-
-/* 2^(j / 8), less j in the bits that adding the exponent brings with it; and the same times 2^1000. */
-static const int64_t EIGHTHS[8] = {0x3ff0000000000000, 0x3fef72b83c7d517b, 0x3fef06fe0a31b715, 0x3feebfdad5362a27,
-                                   0x3feea09e667f3bcd, 0x3feeace5422aa0db, 0x3feee89f995ad3ad, 0x3fef5818dcfba487};
-static const int64_t LIFTED_EIGHTHS[8] = {0x7e70000000000000, 0x7e6f72b83c7d517b, 0x7e6f06fe0a31b715,
-                                          0x7e6ebfdad5362a27, 0x7e6ea09e667f3bcd, 0x7e6eace5422aa0db,
-                                          0x7e6ee89f995ad3ad, 0x7e6f5818dcfba487};
-enum { FEW = 1 << 15 }; /* numbers in the rows that a thread takes at a time */
-static const double EASY = -700; /* from here on exp is far from the smallest numbers */
+/* The numbers 2^(j / 8), as bits, less j in those that adding the exponent brings with it; and their two halves. */
+#define EIGHTHS_AS(two) \
+    two(0x3ff00000, 0x00000000), two(0x3fef72b8, 0x3c7d517b), two(0x3fef06fe, 0x0a31b715), \
+        two(0x3feebfda, 0xd5362a27), two(0x3feea09e, 0x667f3bcd), two(0x3feeace5, 0x422aa0db), \
+        two(0x3feee89f, 0x995ad3ad), two(0x3fef5818, 0xdcfba487)
+#define BOTH(high, low) (int64_t)high << 32 | low
+#define ONLY_HIGH(high, low) (uint32_t)high
+#define ONLY_LOW(high, low) (uint32_t)low
+static const int64_t EIGHTHS[8] = {EIGHTHS_AS(BOTH)};
+#if defined(__x86_64__)
+static const uint32_t HIGH[8] = {EIGHTHS_AS(ONLY_HIGH)}, LOW[8] = {EIGHTHS_AS(ONLY_LOW)};
+#endif
+static const int64_t KEPT[16] = {-1, -1, -1, -1, -1, -1, -1, -1}; /* from here on as many as are kept, then 0 */
+/* Numbers in the rows that a thread takes at a time, and in those that it takes through each step together. */
+enum { FEW = 1 << 15, CACHE = 1 << 10 };
+static const double EASY = -700; /* exp of less adds nothing to a sum that holds an exp(0) */
 
 enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
-
-/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a vector of them at least. */
-static inline int is_plain(int type, ptrdiff_t k, ptrdiff_t step) {
-    return k >= WIDTH && ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
-                          (type == FLOAT32 && step == (ptrdiff_t)sizeof(float)));
-}
 
 static inline ptrdiff_t whole_vectors(ptrdiff_t k) { return (k + WIDTH - 1) / WIDTH * WIDTH; }
 
@@ -100,7 +95,7 @@ static int level(void) { return 0; }
 #define MATRIX const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step
 #define MATRIX_GIVEN z, type, n, k, row_step, step
 
-PUBLIC int calibrant_version(void) { return 4; }
+PUBLIC int calibrant_version(void) { return 5; }
 
 /* The level that runs, of those up to this one. */
 PUBLIC int calibrant_level(int up_to) {
@@ -108,11 +103,9 @@ PUBLIC int calibrant_level(int up_to) {
     return level();
 }
 
-PUBLIC int calibrant_softmax(MATRIX, const int64_t *carried, double *confidence, int64_t *predicted, double *largest,
-                             double *total, double *square, double *probs, double *range, double *room,
-                             int64_t *next) {
-    return PICK(softmax, MATRIX_GIVEN, carried, confidence, predicted, largest, total, square, probs, range, room,
-                next);
+PUBLIC int calibrant_softmax(MATRIX, const int64_t *labels, const int64_t *carried, double *columns, double *range,
+                             double *room, int64_t *next) {
+    return PICK(softmax, MATRIX_GIVEN, labels, carried, columns, range, room, next);
 }
 
 PUBLIC void calibrant_probs(MATRIX, const double *largest, const double *total, double *probs, ptrdiff_t ahead,
