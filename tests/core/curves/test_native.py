@@ -274,7 +274,7 @@ def test_it_compiles_without_warnings_and_runs_clean_under_sanitizers(compiler, 
     flags = ast.literal_eval(re.search(r"^FLAGS = (\(.*\))$", (ROOT / "hatch_build.py").read_text(), re.M)[1])
     main = tmp_path / "main.c"
     main.write_text(f'#include "{SOURCE}"\n' + DRIVER)
-    sanitize = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
+    sanitize = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
     command = [compiler, *flags, "-Werror", *sanitize, str(main), "-o", str(tmp_path / "main"), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -292,7 +292,7 @@ int main(void) {
             float *z = malloc(5 * k * sizeof *z);
             for (ptrdiff_t i = 0; i < 5 * k; i++) z[i] = (float)((i * 7919) % 31) - 15;
             double *c = calloc(5, sizeof *c), *p = malloc(5 * k * sizeof *p), sums[4];
-            double *room = malloc((ROWS_OF_ROOM * wide + CACHE) * sizeof *room);
+            double *room = malloc((ROWS_OF_ROOM * wide + 2 * CACHE) * sizeof *room);
             double *w = calloc(4 * wide, sizeof *w), *bins = calloc(9 * k, sizeof *bins);
             double *runs = malloc(5 * (k + 1) * sizeof *runs);
             int64_t *y = malloc(5 * sizeof *y), next = 0;

@@ -20,7 +20,7 @@ VARIABLE = "CALIBRANT_NATIVE"
 VERSION = 5  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
-WIDTH, ROWS_OF_ROOM, CACHE = 16, 18, 1024  # as in passes.c
+WIDTH, ROWS_OF_ROOM, CACHE = 16, 26, 1024  # as in passes.c
 SHARES = 8  # most parts of the rows, each one call: few enough, and the same for every number of threads
 SHARE = 250_000  # elements that are worth a call of their own
 
@@ -136,7 +136,7 @@ def _matrix(values: Floats) -> tuple[int, int, int, int, int, int]:
 
 
 def _room(values: Floats) -> Array:
-    return np.empty(ROWS_OF_ROOM * _whole_vectors(values.shape[1]) + CACHE)
+    return np.empty(ROWS_OF_ROOM * _whole_vectors(values.shape[1]) + 2 * CACHE)
 
 
 def _whole_vectors(k: int) -> int:

@@ -179,18 +179,6 @@ INLINE unsigned NAME(above)(part v, double limit) {
 #endif
 }
 
-INLINE unsigned NAME(below_floats)(narrow v, float limit) {
-#if LEVEL == 512
-    return _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(limit), _CMP_LT_OQ);
-#elif LEVEL == 256
-    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, _mm256_set1_ps(limit), _CMP_LT_OQ));
-#else
-    unsigned some = 0;
-    EACH(i, FLOATS) some |= (v[i] < limit ? 1u : 0u) << i;
-    return some;
-#endif
-}
-
 /* A bit for each number that equals this one. */
 INLINE uint64_t NAME(same)(part v, double number) {
 #if LEVEL == 512
@@ -378,9 +366,8 @@ INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, dou
     for (ptrdiff_t j = k; j < whole_vectors(k); j++) x[j] = x[0];
 }
 
-/* The largest number of a row; in `least` the smallest numbers that were met so far. `far` is set if one lies more
- * than -EASY below the largest. A NaN may be passed over. */
-INLINE double NAME(top)(const void *x, int floats, ptrdiff_t k, part *least, int *far) {
+/* The largest number of a row; in `least` the smallest numbers that were met so far. A NaN may be passed over. */
+INLINE double NAME(top)(const void *x, int floats, ptrdiff_t k, part *least) {
     const ptrdiff_t last = k < LANES ? 0 : k - LANES; /* the parts before it overlap with it, k may be no multiple */
     part high = NAME(load)(x, floats, last), low = high;
     for (ptrdiff_t j = 0; j < last; j += LANES) {
@@ -388,24 +375,20 @@ INLINE double NAME(top)(const void *x, int floats, ptrdiff_t k, part *least, int
         high = NAME(larger)(v, high);
         low = NAME(smaller)(v, low);
     }
-    const double top = NAME(most)(high);
-    *far |= NAME(above)(-low, -(top + EASY)) != 0;
     *least = NAME(smaller)(low, *least);
-    return top;
+    return NAME(most)(high);
 }
 
 /* The same of float32, of which there are FLOATS at least. */
-INLINE double NAME(top_of_floats)(const float *x, ptrdiff_t k, narrow *least, int *far) {
+INLINE double NAME(top_of_floats)(const float *x, ptrdiff_t k, narrow *least) {
     narrow high = *(const narrow *)(x + k - FLOATS), low = high;
     for (ptrdiff_t j = 0; j < k - FLOATS; j += FLOATS) {
         const narrow v = *(const narrow *)(x + j);
         high = NAME(larger_floats)(v, high);
         low = NAME(smaller_floats)(v, low);
     }
-    const double top = NAME(most_floats)(high);
-    *far |= NAME(below_floats)(low, (float)(top + EASY)) != 0;
     *least = NAME(smaller_floats)(low, *least);
-    return top;
+    return NAME(most_floats)(high);
 }
 
 /* A bit for each of FLOATS numbers of float32, or else of LANES, that equals the number. */
@@ -432,90 +415,65 @@ INLINE double NAME(number)(const void *x, int floats, ptrdiff_t j) {
     return floats ? (double)((const float *)x)[j] : ((const double *)x)[j];
 }
 
-/* Call work(j, parts, rest) for a row of k numbers: for each whole vector with rest = 0, and for what is left, at least
- * one number, in so many parts, the last of which has `rest` numbers. The compiler knows `parts` in each call. */
-#undef EACH_VECTOR
-#undef END
-#undef ENDS
-#define END(work, count) \
-    case count: work(j, count, rest); break;
-#if LEVEL == 512
-#define ENDS(work) END(work, 1) END(work, 2)
-#elif LEVEL == 256
-#define ENDS(work) END(work, 1) END(work, 2) END(work, 3) END(work, 4)
-#else
-#define ENDS(work) \
-    END(work, 1) END(work, 2) END(work, 3) END(work, 4) END(work, 5) END(work, 6) END(work, 7) END(work, 8)
-#endif
-#define EACH_VECTOR(k, work) \
-    do { \
-        const int rest = (int)(((k)-1) % LANES) + 1; \
-        ptrdiff_t j = 0; \
-        for (; j + WIDTH < (k); j += WIDTH) work(j, PARTS, 0); \
-        switch (((k)-j + LANES - 1) / LANES) { ENDS(work) } \
-    } while (0)
-
-/* x - top of a row, of k numbers or a part at least. */
-INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, double *u) {
+/* (x - top) scale of a row, of k numbers or a part at least. */
+INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, double scale, double *u) {
     const ptrdiff_t last = k < LANES ? 0 : k - LANES;
-    for (ptrdiff_t j = 0; j < last; j += LANES) *(part *)(u + j) = NAME(load)(x, floats, j) - fill(top);
-    *(part *)(u + last) = NAME(load)(x, floats, last) - fill(top);
+    for (ptrdiff_t j = 0; j < last; j += LANES) *(part *)(u + j) = (NAME(load)(x, floats, j) - fill(top)) * fill(scale);
+    *(part *)(u + last) = (NAME(load)(x, floats, last) - fill(top)) * fill(scale);
 }
 
-/* exp(u) in place, of n numbers and those up to a whole vector. `far` if one may be below EASY. */
-INLINE void NAME(quick_exps)(double *u, ptrdiff_t n, int far) {
+/* exp(u) of n numbers and those up to a whole vector into `e`, u itself will do; that of -700 for what is below. */
+INLINE void NAME(quick_exps)(const double *u, ptrdiff_t n, double *e) {
     for (ptrdiff_t j = 0; j < n; j += WIDTH) {
         part v[PARTS];
-        EACH(i, PARTS) v[i] = *(const part *)(u + j + i * LANES);
-        if (far) EACH(i, PARTS) v[i] = NAME(larger)(fill(EASY), v[i]);
+        EACH(i, PARTS) v[i] = NAME(larger)(fill(LOWEST), *(const part *)(u + j + i * LANES));
         NAME(quick_exp)(v, PARTS);
-        EACH(i, PARTS) *(part *)(u + j + i * LANES) = v[i];
+        EACH(i, PARTS) *(part *)(e + j + i * LANES) = v[i];
     }
 }
 
-INLINE void NAME(add_part)(const double *e, ptrdiff_t j, int parts, int rest, part *sums, part *squares) {
-    EACH(i, parts) {
-        part v = *(const part *)(e + j + i * LANES);
-        if (rest && i == parts - 1) v = NAME(keep_first)(v, rest);
-        sums[i] += v;
-        squares[i] = NAME(fma)(v, v, squares[i]);
-    }
+/* A part of a row of k numbers, 0 behind its end. */
+INLINE part NAME(inside)(const double *x, ptrdiff_t k, ptrdiff_t j) {
+    const part v = *(const part *)(x + j);
+    return k - j >= LANES ? v : NAME(keep_first)(v, k - j > 0 ? (int)(k - j) : 0);
 }
 
 /* The sums of a row and of its squares. */
 INLINE void NAME(sum_row)(const double *e, ptrdiff_t k, double *sum, double *square) {
     part sums[PARTS], squares[PARTS];
     EACH(i, PARTS) sums[i] = squares[i] = fill(0.0);
-#define WORK(j, parts, rest) NAME(add_part)(e, j, parts, rest, sums, squares)
-    EACH_VECTOR(k, WORK);
-#undef WORK
+    ptrdiff_t j = 0;
+    for (; j + WIDTH <= k; j += WIDTH) {
+        EACH(i, PARTS) {
+            const part v = *(const part *)(e + j + i * LANES);
+            sums[i] += v;
+            squares[i] = NAME(fma)(v, v, squares[i]);
+        }
+    }
+    if (j < k) {
+        EACH(i, PARTS) {
+            const part v = NAME(inside)(e, k, j + i * LANES);
+            sums[i] += v;
+            squares[i] = NAME(fma)(v, v, squares[i]);
+        }
+    }
     *sum = NAME(sum)(sums), *square = NAME(sum)(squares);
 }
 
-/* exp(x - top) of a vector of a row into `e`, 0 behind the end; quick or to the last digit. */
-INLINE void NAME(store_exp)(const double *x, ptrdiff_t j, int parts, int rest, double top, int quick, double *e,
-                            part *sums) {
-    part u[PARTS];
-    EACH(i, parts) u[i] = *(const part *)(x + j + i * LANES) - fill(top);
-    if (quick) {
-        EACH(i, parts) u[i] = NAME(larger)(fill(EASY), u[i]);
-        NAME(quick_exp)(u, parts);
+/* exp(x - top) of a row that `read` has filled up, into `e` (as long, x itself will do), and their sum; `exact` to the
+ * last digit, else quickly. */
+INLINE double NAME(exponentials)(const double *x, ptrdiff_t k, double top, int exact, double *e) {
+    double sum, square;
+    for (ptrdiff_t j = 0; j < k; j += LANES) *(part *)(e + j) = *(const part *)(x + j) - fill(top);
+    ptrdiff_t j = 0;
+    if (exact) {
+        for (; j + WIDTH <= k; j += WIDTH) NAME(exp)((part *)(e + j), PARTS);
+        for (; j < k; j += LANES) NAME(exp)((part *)(e + j), 1);
     } else {
-        NAME(exp)(u, parts);
+        NAME(quick_exps)(e, k, e);
     }
-    if (rest) u[parts - 1] = NAME(keep_first)(u[parts - 1], rest);
-    EACH(i, parts) sums[i] += u[i];
-    EACH(i, parts) *(part *)(e + j + i * LANES) = u[i];
-}
-
-/* exp(x - top) of a row that `read` has filled up, into `e` (as long, x itself will do), and their sum. */
-INLINE double NAME(exponentials)(const double *x, ptrdiff_t k, double top, int quick, double *e) {
-    part sums[PARTS];
-    EACH(i, PARTS) sums[i] = fill(0.0);
-#define WORK(j, parts, rest) NAME(store_exp)(x, j, parts, rest, top, quick, e, sums)
-    EACH_VECTOR(k, WORK);
-#undef WORK
-    return NAME(sum)(sums);
+    NAME(sum_row)(e, k, &sum, &square);
+    return sum;
 }
 
 INLINE void NAME(divide)(const double *e, ptrdiff_t k, double by, double *into) {
@@ -574,12 +532,11 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                 EACH(r, rows) NAME(read)(first + r * row_step, type, k, step, room + r * whole_vectors(k));
                 first = (const char *)room;
             }
-            int far = 0;
             EACH(r, rows) {
                 const void *x = first + r * apart;
                 const ptrdiff_t i = start + r;
-                const double top = floats && k >= FLOATS ? NAME(top_of_floats)(x, k, &least_floats, &far)
-                                                         : NAME(top)(x, floats, k, &least, &far);
+                const double top = floats && k >= FLOATS ? NAME(top_of_floats)(x, k, &least_floats)
+                                                         : NAME(top)(x, floats, k, &least);
                 highest = top > highest ? top : highest;
                 largest[i] = top;
                 predicted[i] = carried ? carried[i] : NAME(first_place)(x, floats, k, top);
@@ -590,11 +547,8 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                     label[i] = NAME(number)(x, floats, known ? labels[i] : 0) - top;
                 }
             }
-            EACH(r, rows) NAME(subtract)(first + r * apart, floats, k, largest[start + r], e + r * k);
-            if (far)
-                NAME(quick_exps)(e, rows * k, 1);
-            else
-                NAME(quick_exps)(e, rows * k, 0);
+            EACH(r, rows) NAME(subtract)(first + r * apart, floats, k, largest[start + r], 1.0, e + r * k);
+            NAME(quick_exps)(e, rows * k, e);
             EACH(r, rows) NAME(sum_row)(e + r * k, k, total + start + r, square + start + r);
         }
         /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
@@ -630,7 +584,7 @@ TARGET static void NAME(probs)(const char *z, int type, ptrdiff_t n, ptrdiff_t k
         for (ptrdiff_t r = 0; r < rows; r++) {
             const ptrdiff_t i = first + r;
             NAME(read)(z + i * row_step, type, k, step, x);
-            NAME(exponentials)(x, k, largest[i], 0, x);
+            NAME(exponentials)(x, k, largest[i], 1, x);
             NAME(divide)(x, k, total[i], ahead ? tile + r * wide : probs + i * k);
         }
         if (!ahead) continue;
@@ -641,24 +595,13 @@ TARGET static void NAME(probs)(const char *z, int type, ptrdiff_t n, ptrdiff_t k
     }
 }
 
-/* Add exp(u) and its products with u, u^2 and u^3, of a vector of scaled logits. Below -700 they are nothing. */
-INLINE void NAME(add_powers)(const void *x, int floats, ptrdiff_t j, int parts, int rest, double top, double beta,
-                             part *least, part sums[4][PARTS]) {
-    part u[PARTS], e[PARTS];
-    EACH(i, parts) {
-        const int some = rest && i == parts - 1;
-        u[i] = some ? NAME(load_first)(x, floats, j + i * LANES, rest) : NAME(load)(x, floats, j + i * LANES);
-        u[i] = (u[i] - fill(top)) * fill(beta);
-        if (some) u[i] = NAME(keep_first)(u[i], rest);
-        *least = NAME(smaller)(u[i], *least);
-        e[i] = u[i] = NAME(larger)(fill(EASY), u[i]);
-    }
-    NAME(quick_exp)(e, parts);
-    if (rest) e[parts - 1] = NAME(keep_first)(e[parts - 1], rest);
-    EACH(i, parts) sums[0][i] += e[i];
-    EACH(i, parts) sums[1][i] += e[i] *= u[i];
-    EACH(i, parts) sums[2][i] += e[i] *= u[i];
-    EACH(i, parts) sums[3][i] = NAME(fma)(e[i], u[i], sums[3][i]);
+/* Add exp(u) and its products with u, u^2 and u^3. */
+INLINE void NAME(add_powers)(part u, part e, part *first, part *second, part *third, part *fourth) {
+    const part v = NAME(larger)(fill(LOWEST), u), ev = e * v, evv = ev * v;
+    *first += e;
+    *second += ev;
+    *third += evv;
+    *fourth = NAME(fma)(evv, v, *fourth);
 }
 
 /* Sums over rows of d NLL / d s and of the second and third cumulants of the scaled logits, s = ln(1 / T): what a step
@@ -668,24 +611,43 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
                                    ptrdiff_t step, const double *top, const double *label, const double *weights,
                                    double beta, double *sums, double *room) {
     const int floats = plain && type == FLOAT32;
+    const ptrdiff_t wide = whole_vectors(k), block = plain ? 1 + CACHE / k : TILE;
+    double *u = room + TILE * wide, *e = u + CACHE + TILE * wide + WIDTH;
     double first = 0, second = 0, third = 0;
     part least = fill(0.0);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const void *x = z + i * row_step;
-        if (!plain) {
-            NAME(read)(x, type, k, step, room);
-            x = room;
+    for (ptrdiff_t start = 0; start < n; start += block) { /* no row waits for the one before it */
+        const ptrdiff_t rows = n - start < block ? n - start : block;
+        EACH(r, rows) {
+            const char *x = z + (start + r) * row_step;
+            if (!plain) NAME(read)(x, type, k, step, room);
+            NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], beta, u + r * k);
         }
-        part powers[4][PARTS];
-        EACH(power, 4) EACH(l, PARTS) powers[power][l] = fill(0.0);
-#define WORK(j, parts, rest) NAME(add_powers)(x, floats, j, parts, rest, top[i], beta, &least, powers)
-        EACH_VECTOR(k, WORK);
-#undef WORK
-        const double sum = NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) / sum, q = NAME(sum)(powers[2]) / sum;
-        const double w = weights ? weights[i] : 1.0;
-        first += w * (m - label[i] * beta);
-        second += w * (q - m * m);
-        third += w * (NAME(sum)(powers[3]) / sum - m * (3 * q - 2 * m * m));
+        NAME(quick_exps)(u, rows * k, e);
+        EACH(r, rows) {
+            const double *v = u + r * k, *of_v = e + r * k;
+            part powers[4][PARTS];
+            EACH(power, 4) EACH(i, PARTS) powers[power][i] = fill(0.0);
+            ptrdiff_t j = 0;
+            for (; j + WIDTH <= k; j += WIDTH) {
+                EACH(i, PARTS) {
+                    const part some = *(const part *)(v + j + i * LANES), exps = *(const part *)(of_v + j + i * LANES);
+                    least = NAME(smaller)(some, least);
+                    NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
+                }
+            }
+            if (j < k) {
+                EACH(i, PARTS) {
+                    const part some = NAME(inside)(v, k, j + i * LANES), exps = NAME(inside)(of_v, k, j + i * LANES);
+                    least = NAME(smaller)(some, least);
+                    NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
+                }
+            }
+            const double sum = NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) / sum, q = NAME(sum)(powers[2]) / sum;
+            const double w = weights ? weights[start + r] : 1.0;
+            first += w * (m - label[start + r] * beta);
+            second += w * (q - m * m);
+            third += w * (NAME(sum)(powers[3]) / sum - m * (3 * q - 2 * m * m));
+        }
     }
     sums[0] = first, sums[1] = second, sums[2] = third, sums[3] = NAME(most)(-least);
 }
@@ -708,9 +670,8 @@ TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdi
  * them at the label; `scale` makes them the weight times the probabilities minus the label. */
 INLINE double NAME(residual)(double *u, ptrdiff_t k, int64_t label, double weight, double *scale) {
     part least = fill(INFINITY);
-    int far = 0;
-    const double top = NAME(top)(u, 0, k, &least, &far), of_label = u[label] - top;
-    const double sum = NAME(exponentials)(u, k, top, 1, u);
+    const double top = NAME(top)(u, 0, k, &least), of_label = u[label] - top;
+    const double sum = NAME(exponentials)(u, k, top, 0, u);
     u[label] -= sum;
     *scale = weight / sum;
     return weight * (log(sum) - of_label);
@@ -767,7 +728,7 @@ TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdif
     for (ptrdiff_t i = 0; i < n; i++) {
         NAME(read)(z + i * row_step, type, k, step, room);
         if (largest) {
-            NAME(exponentials)(room, k, largest[i], 0, room);
+            NAME(exponentials)(room, k, largest[i], 1, room);
             NAME(divide)(room, k, total[i], room);
         }
         for (ptrdiff_t j = k; j < whole_vectors(k); j++) room[j] = 0;

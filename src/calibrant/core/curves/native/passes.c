@@ -4,7 +4,7 @@
  * Plain C without Python: loaded by ctypes, which releases the lock of the interpreter. Written with the vectors of
  * GCC and Clang; other compilers are not used. kernels.h holds the passes; this file compiles it for each kind of
  * processor and picks one when a pass is called. `room` is memory to work in: ROWS_OF_ROOM rows, each of k numbers
- * filled up to whole vectors, and CACHE numbers. */
+ * filled up to whole vectors, and twice CACHE numbers. */
 
 #include <math.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 #include <arm_neon.h>
 #endif
 
-enum { WIDTH = 16, TILE = 8, ROWS_OF_ROOM = 2 * TILE + 2 };
+enum { WIDTH = 16, TILE = 8, ROWS_OF_ROOM = 3 * TILE + 2 };
 
 /* The numbers 2^(j / 8), as bits, less j in those that adding the exponent brings with it; and their two halves. */
 #define EIGHTHS_AS(two) \
@@ -40,7 +40,7 @@ static const uint32_t HIGH[8] = {EIGHTHS_AS(ONLY_HIGH)}, LOW[8] = {EIGHTHS_AS(ON
 static const int64_t KEPT[16] = {-1, -1, -1, -1, -1, -1, -1, -1}; /* from here on as many as are kept, then 0 */
 /* Numbers in the rows that a thread takes at a time, and in those that it takes through each step together. */
 enum { FEW = 1 << 15, CACHE = 1 << 10 };
-static const double EASY = -700; /* exp of less adds nothing to a sum that holds an exp(0) */
+static const double LOWEST = -700; /* exp of less adds nothing to a sum that holds an exp(0) */
 
 enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 
