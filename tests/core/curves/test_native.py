@@ -59,9 +59,12 @@ def test_rows_of_every_length_equal_numpy(k, dtype, monkeypatch):
         with monkeypatch.context() as off:
             off.setenv(native.VARIABLE, "0")
             twin = top_of(z.astype(np.float64), True, carried, 70)
+            p = cal.Predictions.from_logits(z.astype(np.float64), labels, allow_few_rows=True)
+            probs = p.true_prob
             log_probs = z.astype(np.float64)[np.arange(70), labels] - twin.largest - np.log(twin.total)
         for one, other in zip(ours[:4], twin, strict=False):
             np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-300)
+        np.testing.assert_allclose(ours.true_prob, probs, rtol=1e-14, atol=1e-300)
         np.testing.assert_allclose(ours.true_log_prob, log_probs, rtol=1e-14, atol=1e-15)
 
 
@@ -299,7 +302,7 @@ int main(void) {
             const double edges[4] = {0, 1.0 / 3, 2.0 / 3, 1};
 #define Z (char *)z, FLOAT32, 5, k, 4 * k, 4
             for (ptrdiff_t i = 0; i < 5; i++) y[i] = i % k;
-            double *columns = malloc(30 * sizeof *columns), *l = columns + 10, *t = columns + 15;
+            double *columns = malloc(35 * sizeof *columns), *l = columns + 10, *t = columns + 15;
             if (calibrant_softmax(Z, 0, 0, columns, sums, room, &next) != 3) return 1;
             next = 0;
             if (calibrant_softmax(Z, y, y, columns, sums, room, &next) != 3) return 1;

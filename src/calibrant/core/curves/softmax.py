@@ -66,7 +66,7 @@ def scan_logits(values: Floats, labels: npt.NDArray[Any] | None = None, chosen: 
     """The compiled pass, which also says whether the logits are valid, and the labels where they are whole numbers."""
     whole = labels is not None and labels.dtype.kind in "iub"
     given = np.ascontiguousarray(labels, dtype=np.int64) if whole else None
-    columns, taken = np.empty((6 if whole else 5, len(values))), np.zeros(1, dtype=np.int64)
+    columns, taken = np.empty((7 if whole else 5, len(values))), np.zeros(1, dtype=np.int64)
     results: list[tuple[bool, bool, float, float]] = []
 
     def work(_: slice) -> None:

@@ -557,6 +557,8 @@ class Predictions:
         return lock(np.log(logs, out=logs))
 
     def _true_softmax(self) -> Array:
+        if self._top.true_prob is not None:
+            return self._top.true_prob
         with np.errstate(over="ignore"):
             z = np.subtract(self._at_label, self._top.largest, dtype=np.float64)
         np.exp(z, out=z)

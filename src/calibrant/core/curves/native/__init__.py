@@ -17,7 +17,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.parallel import pieces
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 5  # of the functions in passes.c
+VERSION = 6  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
 WIDTH, ROWS_OF_ROOM, CACHE = 16, 26, 1024  # as in passes.c
@@ -34,6 +34,7 @@ class Top(NamedTuple):
     total: Array  # sum of exp(logit - largest); one for probabilities
     square: Array | None = None  # sum of squared probabilities, which only the compiled pass finds
     true_log_prob: Array | None = None  # log-probability of the label, likewise
+    true_prob: Array | None = None
 
 
 def backend() -> str:
@@ -54,7 +55,7 @@ def shares(values: Floats) -> list[slice]:
 def softmax_rows(
     values: Floats, labels: Ints | None, carried: Ints | None, columns: Array, taken: Ints
 ) -> tuple[bool, bool, float, float]:
-    """Fill the columns of rows that no other call takes: those of Top, (6, n), the last one only with labels.
+    """Fill the columns of rows that no other call takes: those of Top, (7, n), or (5, n) without labels.
 
     Returns whether all their numbers are finite and all labels are classes, and the range of the numbers, which says
     nothing where one is NaN. `taken`, [0] at first, counts the rows that calls in several threads have taken.

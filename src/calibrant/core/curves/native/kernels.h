@@ -482,37 +482,42 @@ INLINE void NAME(divide)(const double *e, ptrdiff_t k, double by, double *into) 
 
 /* -- passes ----------------------------------------------------------------------------------------------------- */
 
-/* From sums of rows to what is asked of them, in place: confidences from the logit of their class minus the largest
- * (always 0 unless `carried`), sums of squared probabilities, and log-probabilities of labels (or null) from the same
- * differences of their logits. */
+/* From sums of rows to what is asked of them, in place: confidences, where these are not those of the largest logit,
+ * from their logit minus the largest; sums of squared probabilities; and the log-probability of each label, and from it
+ * the probability, or null, from the same difference. */
 INLINE void NAME(finish)(ptrdiff_t n, int carried, const double *total, double *confidence, double *square,
-                         double *label) {
+                         double *log_prob, double *prob) {
     for (ptrdiff_t i = 0; i < n; i += LANES) {
         const int count = n - i < LANES ? (int)(n - i) : LANES;
+        const size_t bytes = (size_t)count * sizeof(double);
         const part sum = NAME(load_first)(total, 0, i, count);
-        part results[3] = {fill(1.0), NAME(load_first)(square, 0, i, count) / (sum * sum), fill(0.0)};
+        part of_top = fill(1.0), squares = NAME(load_first)(square, 0, i, count) / (sum * sum);
         if (carried) {
-            results[0] = NAME(load_first)(confidence, 0, i, count);
-            NAME(exp)(results, 1);
+            of_top = NAME(load_first)(confidence, 0, i, count);
+            NAME(exp)(&of_top, 1);
         }
-        results[0] /= sum;
-        if (label) results[2] = NAME(load_first)(label, 0, i, count) - NAME(log)(sum);
-        memcpy(confidence + i, &results[0], (size_t)count * sizeof(double));
-        memcpy(square + i, &results[1], (size_t)count * sizeof(double));
-        if (label) memcpy(label + i, &results[2], (size_t)count * sizeof(double));
+        of_top /= sum;
+        memcpy(confidence + i, &of_top, bytes);
+        memcpy(square + i, &squares, bytes);
+        if (!log_prob) continue;
+        part off = NAME(load_first)(log_prob, 0, i, count), logs = off - NAME(log)(sum);
+        NAME(exp)(&off, 1);
+        off /= sum;
+        memcpy(log_prob + i, &logs, bytes);
+        memcpy(prob + i, &off, bytes);
     }
 }
 
 /* Every row: confidence, class, largest logit, sum of exp(logit - largest), sum of squared probabilities, and the
- * log-probability of its label unless `labels` is null, in columns of n numbers each. `carried` (or null) are classes
- * whose probability is the confidence. `range` gets the smallest and the largest logit. Returns 1 if all numbers are
- * finite, plus 2 if all labels are classes. Calls with one `next`, 0 at first, share the rows: each takes a few, until
- * none is left, so that a thread that begins late does less. */
+ * log-probability and the probability of its label unless `labels` is null, in columns of n numbers each. `carried` (or
+ * null) are classes whose probability is the confidence. `range` gets the smallest and the largest logit. Returns 1 if
+ * all numbers are finite, plus 2 if all labels are classes. Calls with one `next`, 0 at first, share the rows: each
+ * takes a few, until none is left, so that a thread that begins late does less. */
 INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                               ptrdiff_t step, const int64_t *labels, const int64_t *carried, double *columns,
                               double *range, double *room, int64_t *next) {
     double *confidence = columns, *largest = columns + 2 * n, *total = columns + 3 * n, *square = columns + 4 * n;
-    double *label = columns + 5 * n;
+    double *label = columns + 5 * n, *label_prob = columns + 6 * n;
     int64_t *predicted = (int64_t *)(void *)(columns + n);
     const int floats = plain && type == FLOAT32;
     const ptrdiff_t few = 1 + FEW / k, block = plain ? 1 + CACHE / k : TILE;
@@ -554,7 +559,8 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
         /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
         for (ptrdiff_t i = from; i < end; i++) finite &= total[i] < INFINITY;
         NAME(finish)
-        (end - from, carried != NULL, total + from, confidence + from, square + from, labels ? label + from : NULL);
+        (end - from, carried != NULL, total + from, confidence + from, square + from, labels ? label + from : NULL,
+         label_prob + from);
     }
     EACH(i, LANES) least[i] = least[i] < least_floats[i] ? least[i] : (double)least_floats[i];
     EACH(i, LANES) least[i] = least[i] < least_floats[LANES + i] ? least[i] : (double)least_floats[LANES + i];

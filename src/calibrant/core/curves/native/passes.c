@@ -95,7 +95,7 @@ static int level(void) { return 0; }
 #define MATRIX const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step
 #define MATRIX_GIVEN z, type, n, k, row_step, step
 
-PUBLIC int calibrant_version(void) { return 5; }
+PUBLIC int calibrant_version(void) { return 6; }
 
 /* The level that runs, of those up to this one. */
 PUBLIC int calibrant_level(int up_to) {
