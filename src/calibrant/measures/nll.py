@@ -39,8 +39,9 @@ class NLL(RowMeasure):
 
     def rows(self, p: Predictions) -> Array:
         rows = np.negative(p.true_log_prob)
-        np.maximum(rows, 0.0, out=rows)
-        return np.minimum(rows, -np.log(self.floor), out=rows) if self.floor else rows
+        if self.floor:
+            np.minimum(rows, -np.log(self.floor), out=rows)
+        return np.maximum(rows, 0.0, out=rows)
 
     def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
         """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""

@@ -9,6 +9,7 @@ from torch import nn
 
 from calibrant import losses
 from calibrant.core.torch import checkpoint
+from calibrant.core.torch.onednn import keep_in_bounds
 from calibrant.losses import Loss
 from calibrant.losses.mixup import Mixup
 from calibrant.models import Network, Shape, build
@@ -38,6 +39,7 @@ def make_parts(recipe: Recipe, shape: Shape, images: int, fabric: Any) -> Parts:
         checkpoint.put(network, checkpoint.load_weights(Path(recipe.weights)), recipe.weights)
     if recipe.channels_last:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    keep_in_bounds(network)
     loss = losses.make(recipe.loss, recipe.reduction)
     loss = Mixup(alpha=recipe.mixup, base=loss, reduction=recipe.reduction) if recipe.mixup else loss
     loss.start(images, recipe.epochs)

@@ -269,6 +269,44 @@ def test_the_command_says_which_runs():
     assert done.stdout.strip().endswith(f"({native.backend()} passes)")
 
 
+@built
+@pytest.mark.slow
+def test_avx512_emulated_has_the_bits_of_avx2(level, tmp_path, monkeypatch):
+    if level(256) != 256 or not Path("/usr/include/simde").exists():
+        pytest.skip("this takes AVX2 and SIMDe")
+    wanted = list(numbers_of_every_pass())
+    kernels = (SOURCE.parent / "kernels.h").read_text().replace('target("avx512f")', 'target("avx2,fma")')
+    passes = SOURCE.read_text().replace("#include <immintrin.h>", '#include "emulated_avx512.h"')
+    (tmp_path / "kernels.h").write_text(kernels)
+    (tmp_path / "passes.c").write_text(passes.replace('__builtin_cpu_supports("avx512f")', "1"))
+    command = ["gcc", "-O1", "-mavx2", "-mfma", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-w", "-fPIC"]
+    command += ["-shared", f"-I{Path(__file__).parent}", str(tmp_path / "passes.c"), "-o", str(tmp_path / "passes.so")]
+    subprocess.run([*command, "-lm"], check=True)
+    emulated = native.load_library(tmp_path / "passes.so")
+    assert emulated.calibrant_level(512) == 512
+    monkeypatch.setattr(native, "_library", lambda: emulated)
+    for one, other in zip(numbers_of_every_pass(), wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def numbers_of_every_pass():
+    """Results on rows of every length up to 70, of every type, near each other and far."""
+    rng = np.random.default_rng(0)
+    for k in (*range(2, 70), 127, 128, 129, 1000):
+        for dtype in (np.float16, np.float32, np.float64):
+            z = (rng.choice([1, 9, 400], size=(37, 1)) * rng.normal(size=(37, k))).astype(dtype)
+            labels, chosen = rng.integers(0, k, size=(2, 37))
+            scan = scan_logits(z, labels)
+            top = scan.top
+            yield from (*top, np.array(scan[1:], dtype=float), *scan_logits(z, labels, chosen).top)
+            yield native.probs_of(z, top.largest, top.total)
+            yield native.temperature_sums(z, top.largest, rng.normal(size=37), rng.random(37), 0.7)
+            yield from native.vector_sums(z, labels, None, rng.normal(size=k), rng.normal(size=k))
+            yield from native.class_bins(z, (top.largest, top.total), labels, np.arange(11) / 10, True)
+            if dtype != np.float16:
+                yield from (native.residuals(z, labels, rng.random(37)), z)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_it_compiles_without_warnings_and_runs_clean_under_sanitizers(compiler, tmp_path):

@@ -161,28 +161,29 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 @cache
 def _library() -> Any | None:
-    folder = Path(__file__).parent
-    for name in NAMES:
-        if not (folder / name).exists():
-            continue
-        try:
-            library = ctypes.CDLL(str(folder / name))
-            if library.calibrant_version() != VERSION:
-                return None  # built from another version of the source
-        except (OSError, AttributeError):  # for another machine
+    files = [file for name in NAMES if (file := Path(__file__).parent / name).exists()]
+    return load_library(files[0]) if files else None
+
+
+def load_library(file: Path) -> Any | None:
+    """The functions in a compiled passes.c; None where it is of another version or for another machine."""
+    try:
+        library = ctypes.CDLL(str(file))
+        if library.calibrant_version() != VERSION:
             return None
-        size, pointer, number = ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_double
-        matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
-        library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 6]
-        library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
-        library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
-        library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]
-        library.calibrant_residuals.argtypes = [pointer, ctypes.c_int, size, size, *[pointer] * 3]
-        library.calibrant_class_bins.argtypes = [*matrix, *[pointer] * 4, size, ctypes.c_int, *[pointer] * 5]
-        library.calibrant_prefix.argtypes = [pointer, size, size, pointer]
-        for sums in (library.calibrant_vector_fit, library.calibrant_residuals):
-            sums.restype = number
-        for nothing in ("probs", "temperature", "class_bins", "prefix"):
-            getattr(library, f"calibrant_{nothing}").restype = None
-        return library
-    return None
+    except (OSError, AttributeError):
+        return None
+    size, pointer, number = ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_double
+    matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
+    library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 6]
+    library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
+    library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
+    library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]
+    library.calibrant_residuals.argtypes = [pointer, ctypes.c_int, size, size, *[pointer] * 3]
+    library.calibrant_class_bins.argtypes = [*matrix, *[pointer] * 4, size, ctypes.c_int, *[pointer] * 5]
+    library.calibrant_prefix.argtypes = [pointer, size, size, pointer]
+    for sums in (library.calibrant_vector_fit, library.calibrant_residuals):
+        sums.restype = number
+    for nothing in ("probs", "temperature", "class_bins", "prefix"):
+        getattr(library, f"calibrant_{nothing}").restype = None
+    return library
