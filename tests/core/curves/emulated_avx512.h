@@ -15,15 +15,7 @@ static inline __attribute__((always_inline)) __m512d load_some(__mmask8 kept, co
     return x.all;
 }
 
-static inline __attribute__((always_inline)) __m512 load_some_floats(__mmask16 kept, const float *from) {
-    union { float one[16]; __m512 all; } x;
-    for (int i = 0; i < 16; i++) x.one[i] = kept >> i & 1 ? from[i] : 0.0f;
-    return x.all;
-}
-
 #undef _mm512_cvtps_pd
 #undef _mm512_maskz_loadu_pd
-#undef _mm512_maskz_loadu_ps
 #define _mm512_cvtps_pd(v) widen_floats(v)
 #define _mm512_maskz_loadu_pd(kept, from) load_some(kept, from)
-#define _mm512_maskz_loadu_ps(kept, from) load_some_floats(kept, from)

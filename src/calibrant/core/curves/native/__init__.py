@@ -154,7 +154,7 @@ def _call(name: str, *arguments: npt.NDArray[Any] | float | None) -> Any:
 
 
 def _address(array: npt.NDArray[Any]) -> int:
-    if not array.flags.c_contiguous or array.dtype.char not in "dlq":
+    if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64):
         raise ValueError(f"an array of {array.dtype}, in one piece or not, is not what the compiled passes read")
     return array.ctypes.data
 

@@ -3,6 +3,7 @@
  *
  * All work on vectors of 16 float64, in as many parts as the processor needs, and every row is summed in the same order
  * at every level, so the results are bit-identical on all processors with a fused multiply-add. */
+
 #undef NAME
 #undef TARGET
 #undef LANES
@@ -225,7 +226,7 @@ INLINE part NAME(keep_first)(part v, int count) {
 #endif
 }
 
-/* Numbers that lie side by side, as float64; or only the first of them, 0 for the others. */
+/* Numbers that lie side by side, as float64. */
 INLINE part NAME(load)(const void *x, int floats, ptrdiff_t j) {
     if (!floats) return *(const part *)((const double *)x + j);
     const float *from = (const float *)x + j;
@@ -240,21 +241,15 @@ INLINE part NAME(load)(const void *x, int floats, ptrdiff_t j) {
 #endif
 }
 
-INLINE part NAME(load_first)(const void *x, int floats, ptrdiff_t j, int count) {
+/* Only the first numbers, 0 for the others, which are not read. */
+INLINE part NAME(load_first)(const double *x, int count) {
 #if LEVEL == 512
-    const __mmask8 kept = (__mmask8)((1 << count) - 1);
-    if (!floats) return (part)_mm512_maskz_loadu_pd(kept, (const double *)x + j);
-    return (part)_mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_maskz_loadu_ps(kept, (const float *)x + j)));
+    return (part)_mm512_maskz_loadu_pd((__mmask8)((1 << count) - 1), x);
 #elif LEVEL == 256
-    const __m256i kept = _mm256_loadu_si256((const __m256i *)(KEPT + 8 - count));
-    if (!floats) return (part)_mm256_maskload_pd((const double *)x + j, kept);
-    const __m128 low = _mm_castsi128_ps(_mm256_castsi256_si128(kept));
-    const __m128 high = _mm_castsi128_ps(_mm256_extracti128_si256(kept, 1));
-    const __m128i narrowed = _mm_castps_si128(_mm_shuffle_ps(low, high, 0x88));
-    return (part)_mm256_cvtps_pd(_mm_maskload_ps((const float *)x + j, narrowed));
+    return (part)_mm256_maskload_pd(x, _mm256_loadu_si256((const __m256i *)(KEPT + 8 - count)));
 #else
     part v = fill(0.0);
-    EACH(i, LANES) if (i < count) v[i] = floats ? (double)((const float *)x)[j + i] : ((const double *)x)[j + i];
+    EACH(i, LANES) if (i < count) v[i] = x[i];
     return v;
 #endif
 }
@@ -490,17 +485,17 @@ INLINE void NAME(finish)(ptrdiff_t n, int carried, const double *total, double *
     for (ptrdiff_t i = 0; i < n; i += LANES) {
         const int count = n - i < LANES ? (int)(n - i) : LANES;
         const size_t bytes = (size_t)count * sizeof(double);
-        const part sum = NAME(load_first)(total, 0, i, count);
-        part of_top = fill(1.0), squares = NAME(load_first)(square, 0, i, count) / (sum * sum);
+        const part sum = NAME(load_first)(total + i, count);
+        part of_top = fill(1.0), squares = NAME(load_first)(square + i, count) / (sum * sum);
         if (carried) {
-            of_top = NAME(load_first)(confidence, 0, i, count);
+            of_top = NAME(load_first)(confidence + i, count);
             NAME(exp)(&of_top, 1);
         }
         of_top /= sum;
         memcpy(confidence + i, &of_top, bytes);
         memcpy(square + i, &squares, bytes);
         if (!log_prob) continue;
-        part off = NAME(load_first)(log_prob, 0, i, count), logs = off - NAME(log)(sum);
+        part off = NAME(load_first)(log_prob + i, count), logs = off - NAME(log)(sum);
         NAME(exp)(&off, 1);
         off /= sum;
         memcpy(log_prob + i, &logs, bytes);

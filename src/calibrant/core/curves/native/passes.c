@@ -37,7 +37,7 @@ static const int64_t EIGHTHS[8] = {EIGHTHS_AS(BOTH)};
 #if defined(__x86_64__)
 static const uint32_t HIGH[8] = {EIGHTHS_AS(ONLY_HIGH)}, LOW[8] = {EIGHTHS_AS(ONLY_LOW)};
 #endif
-static const int64_t KEPT[16] = {-1, -1, -1, -1, -1, -1, -1, -1}; /* from here on as many as are kept, then 0 */
+static const int64_t KEPT[16] = {-1, -1, -1, -1, -1, -1, -1, -1}; /* a mask of n numbers starts n before its middle */
 /* Numbers in the rows that a thread takes at a time, and in those that it takes through each step together. */
 enum { FEW = 1 << 15, CACHE = 1 << 10 };
 static const double LOWEST = -700; /* exp of less adds nothing to a sum that holds an exp(0) */
