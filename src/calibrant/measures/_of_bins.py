@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import BLOCK, LONG, Bins, Closed, Curve, MassRule, Scheme, check_bins
+from calibrant.core.curves.curve import BLOCK, LONG, Bins, Closed, Curve, MassRule, Scheme, bin_scores, check_bins
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
@@ -67,12 +67,20 @@ class BinOptions(Measure):
 class BinnedMeasure(CurveMeasure, BinOptions):
     """A number read off the bins of the curve."""
 
+    def __call__(self, p: Predictions) -> float:
+        return self.of(self.score_bins(p)) if self.streamed_from == "bins" else super().__call__(p)
+
+    def score_bins(self, p: Predictions) -> Bins:
+        """The bins of the rows; where the edges are known before the rows, without sorting them."""
+        bins = self._bins_without_sort(p) if self.scheme == "width" and p.weights is None else None
+        return self.make_bins(self.curve(p)) if bins is None else bins
+
     def on(self, curve: Curve) -> float:
         return self.of(self.make_bins(curve))
 
     def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
         curve = self.curve(p)
-        bins = self.make_bins(curve)
+        bins = self.score_bins(p)
         starts = self._starts(curve) if rows.joint and curve.n >= LONG and p.weights is None else None
         if starts is None:
             sums = rows.gather(lambda: curve.order, self._bin_of(curve), curve.residuals, self.bins)
@@ -95,6 +103,16 @@ class BinnedMeasure(CurveMeasure, BinOptions):
             return Bins(sums(w), sums(w * curve.scores), sums(w * curve.outcomes), float(w.sum()), curve.effective)
 
         return np.array([self.of(resample(c)) for c in counts])
+
+    def _bins_without_sort(self, p: Predictions) -> Bins | None:
+        """Bins of equal width, of very many rows part by part; None where the compiled passes are missing."""
+        sums: Bins | None = None
+        for part in [p] if p.n < LONG else (p.part(rows) for rows in pieces(p.n, BLOCK)):
+            bins = bin_scores(*self.scores(part), self.bins, self.closed)
+            if bins is None:
+                return None
+            sums = bins if sums is None else sums + bins
+        return sums
 
     def _starts(self, curve: Curve) -> Array | None:
         return curve.bin_starts(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)

@@ -13,7 +13,7 @@ from calibrant.core.statistics.bootstrap import Interval, OnDone, draw
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.label_noise import LabelNoise, correct_probs, draw_labels
 from calibrant.core.statistics.residual_noise import Sampling, Spread
-from calibrant.measures import ClassMeasure, Measure, OfCurve, RowMeasure
+from calibrant.measures import BinnedMeasure, ClassMeasure, Measure, OfCurve, RowMeasure
 from calibrant.measuring.alike_outcomes import outcomes_alike, widen
 
 DRAWS = 1000  # of normal noise: they cost so little that nobody need choose
@@ -23,6 +23,7 @@ WORK = 1000 * MANY_ROWS  # rows that resampling may touch
 FEWEST = 100
 MOST = 1_000_000
 ZERO_RATIO = "a ratio of 0 has no interval: not one event was seen"
+READ_OFF_CURVES = (OfCurve.__call__, BinnedMeasure.__call__)  # measures that may be read off a curve of some rows
 ROUNDING = 1e-12  # of a value: intervals no wider than that have no width
 NO_SPREAD = "no interval: every row gives the same value, so that these rows do not show how far it may be off"
 
@@ -180,7 +181,7 @@ def values_on_parts(m: Measure, p: Predictions, seed: int, progress: OnDone | No
         part_of = part_of[p.clusters]
     if isinstance(m, RowMeasure) and type(m).__call__ is RowMeasure.__call__:
         values = _means_of_parts(m.numbers(p), part_of, p.weights)
-    elif isinstance(m, OfCurve) and type(m).__call__ is OfCurve.__call__ and p.weights is None and p.n < LONG:
+    elif isinstance(m, OfCurve) and type(m).__call__ in READ_OFF_CURVES and p.weights is None and p.n < LONG:
         values = _curves_of_parts(m, m.curve(p), part_of)
     else:
         return np.array([_step(m(p.take(np.flatnonzero(part_of == i))), progress) for i in range(PARTS)])

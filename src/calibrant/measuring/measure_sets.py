@@ -1,6 +1,7 @@
 """Named sets of measures: the standard one, and the 102 columns of the benchmark study (Tao et al., ICLR 2024)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.temperature import find_temperature
-from calibrant.measures import CATALOGUE, BinOptions
+from calibrant.measures import CATALOGUE, BinnedMeasure, BinOptions
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.classwise import Classwise
 from calibrant.measuring.harmonic_score import harmonic_score
@@ -129,7 +130,8 @@ def _columns(q: Predictions, others: bool) -> dict[str, float]:
 
 
 def _top_bins(q: Predictions, like: BinOptions) -> list[Bins]:
-    return [q.top_label.bins(count, like.scheme, closed=like.closed, mass_rule=like.mass_rule) for count in BIN_COUNTS]
+    assert isinstance(like, BinnedMeasure)
+    return [replace(like, bins=count, scope="top").score_bins(q) for count in BIN_COUNTS]
 
 
 def _class_bins(q: Predictions, like: BinOptions) -> list[Bins]:

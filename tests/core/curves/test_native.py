@@ -196,6 +196,7 @@ def test_every_kind_of_processor_gets_the_same_numbers(up_to, level):
         top = top_of(z, True, None, 9)
         bins = native.class_bins(z, (top.largest, top.total), labels, np.arange(6) / 5, True)
         sums = native.temperature_sums(z, top.largest, np.zeros(60), None, 0.7)
+        bins = [*bins, native.score_bins(top.confidence, labels == 0, np.arange(6) / 5, True)]
         return [*top[:5], *bins, *native.vector_sums(z, labels, None, np.ones(37), np.zeros(37)), *sums]
 
     best = level(512)
@@ -227,6 +228,36 @@ def test_bins_without_a_sort_are_those_of_sorted_curves(k, closed, monkeypatch):
             np.testing.assert_array_equal(bins.count, sorted_.count)
             np.testing.assert_array_equal(bins.outcome_sum, sorted_.outcome_sum)
             np.testing.assert_allclose(bins.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)
+
+
+@built
+@pytest.mark.parametrize("closed", ["right", "left"])
+@pytest.mark.parametrize("spec", ["ece", "mce", "resolution", "rmsce:bins=10"])
+def test_bins_of_one_score_without_a_sort_are_those_of_the_sorted_curve(spec, closed, monkeypatch):
+    rng = np.random.default_rng(9)
+    scores = rng.random(3001)
+    scores[:600] = rng.integers(0, 31, 600) / 30  # on edges, 0 and 1 among them
+    p = cal.Predictions.binary(scores[::-1], rng.random(3001) < 0.4)  # backwards: not side by side
+    for count in (1, 2, 10, 15, 30):
+        m = cal.measures.make(f"{spec.partition(':')[0]}:bins={count},closed={closed}")
+        bins, sorted_ = m._bins_without_sort(p), m.make_bins(p.curve)
+        np.testing.assert_array_equal(bins.count, sorted_.count)
+        np.testing.assert_array_equal(bins.outcome_sum, sorted_.outcome_sum)
+        np.testing.assert_allclose(bins.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)
+        ours, twin = both(monkeypatch, lambda m=m: m(p))
+        monkeypatch.delenv(native.VARIABLE)
+        assert ours == pytest.approx(twin, rel=1e-12, abs=1e-14)
+
+
+@built
+def test_bins_without_a_sort_are_those_of_the_parts_of_a_long_curve(monkeypatch):
+    rng = np.random.default_rng(10)
+    p = cal.Predictions.from_logits(rng.normal(size=(2000, 4)), rng.integers(0, 4, 2000))
+    whole = cal.measures.make("ece")(p)
+    for module in ("calibrant.measures._of_bins", "calibrant.core.curves.curve"):
+        monkeypatch.setattr(f"{module}.LONG", 1000)
+        monkeypatch.setattr(f"{module}.BLOCK", 300)
+    assert cal.measures.make("ece")(p) == pytest.approx(whole, rel=1e-12)
 
 
 @built
@@ -303,6 +334,7 @@ def numbers_of_every_pass():
             yield native.temperature_sums(z, top.largest, rng.normal(size=37), rng.random(37), 0.7)
             yield from native.vector_sums(z, labels, None, rng.normal(size=k), rng.normal(size=k))
             yield from native.class_bins(z, (top.largest, top.total), labels, np.arange(11) / 10, True)
+            yield native.score_bins(top.confidence, labels == 0, np.arange(11) / 10, False)
             if dtype != np.float16:
                 yield from (native.residuals(z, labels, rng.random(37)), z)
 
@@ -334,7 +366,7 @@ int main(void) {
             for (ptrdiff_t i = 0; i < 5 * k; i++) z[i] = (float)((i * 7919) % 31) - 15;
             double *c = calloc(5, sizeof *c), *p = malloc(5 * k * sizeof *p), sums[4];
             double *room = malloc((ROWS_OF_ROOM * wide + 2 * CACHE) * sizeof *room);
-            double *w = calloc(4 * wide, sizeof *w), *bins = calloc(9 * k, sizeof *bins);
+            double *w = calloc(4 * wide, sizeof *w), *bins = calloc(9 * k + 48, sizeof *bins);
             double *runs = malloc(5 * (k + 1) * sizeof *runs);
             int64_t *y = malloc(5 * sizeof *y), next = 0;
             const double edges[4] = {0, 1.0 / 3, 2.0 / 3, 1};
@@ -346,6 +378,8 @@ int main(void) {
             if (calibrant_softmax(Z, y, y, columns, sums, room, &next) != 3) return 1;
             calibrant_prefix(p, 5, k, runs);
             calibrant_class_bins(Z, l, t, y, edges, 3, 1, bins, bins + 3 * k, bins + 6 * k, w, room);
+            uint8_t right[5] = {0, 1, 1, 0, 1};
+            calibrant_score_bins(columns, right, 5, edges, 3, 1, bins);
             calibrant_probs(Z, l, t, p, 0, room);
             calibrant_probs(Z, l, t, p, 5, room);
             calibrant_vector_fit(Z, y, t, w, w + wide, w + 2 * wide, w + 3 * wide, room);

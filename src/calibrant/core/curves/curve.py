@@ -14,10 +14,13 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.cached_property import cached_property
+from calibrant.core.curves import native
 from calibrant.core.errors import InputError
+from calibrant.core.parallel import run_pieces
 
 MOST_BINS = 100_000
 MOST_CELLS = 20_000_000  # bins x classes
+MOST_UNSORTED_BINS = 1000  # up to which tables of bins stay in the processor's cache
 LONG = 1 << 22  # rows from which on memory counts: outcomes of one byte, sums from the rows themselves
 BLOCK = 1 << 18  # rows of a long curve that are looked at together
 
@@ -347,6 +350,22 @@ def check_bins(count: int, classes: int = 1) -> None:
         expected = f"1 to {most:,}" + (f" (for {classes:,} classes)" if most < MOST_BINS else "")
         fix = "use fewer: of finer bins hardly one holds two rows, and all of them take memory"
         raise InputError("bins", expected=expected, got=f"{count:,}", fix=fix if count > most else "use 15")
+
+
+def bin_scores(scores: Array, outcomes: Outcomes, count: int, closed: Closed) -> Bins | None:
+    """Equal-width bins of scores in any order, without a sort; None where the curve has to be sorted."""
+    if not native.is_available() or outcomes.dtype != np.bool_ or count > MOST_UNSORTED_BINS:
+        return None
+    numbers, occurred = np.ascontiguousarray(scores), np.ascontiguousarray(outcomes, dtype=np.bool_)
+    edges, parts = equal_width_edges(count), native.shares(scores)
+    tables = [edges] * len(parts)
+
+    def work(rows: slice) -> None:
+        tables[parts.index(rows)] = native.score_bins(numbers[rows], occurred[rows], edges, closed == "right")
+
+    run_pieces(work, parts, scores.size)
+    counts, score_sum, outcome_sum = np.sum(tables, axis=0)
+    return Bins(counts, score_sum, outcome_sum, len(scores))
 
 
 def equal_width_edges(count: int) -> Array:

@@ -119,7 +119,7 @@ def _scan(score_type: ScoreType, values: Values, labels: Values | None, options:
         return None
     if values.ndim != 2 or values.dtype not in (np.float32, np.float64) or values.shape[1] < 2:
         return None
-    if not values.flags.c_contiguous or values.size < len(values) * FEWEST_SCANNED:
+    if not values.flags.c_contiguous or (len(values) >= LONG and values.shape[1] < FEWEST_SCANNED):
         return None
     fits = labels is not None and labels.shape == (len(values),) and len(values) < LONG  # else it is not kept
     scan = scan_logits(values, labels if fits else None)

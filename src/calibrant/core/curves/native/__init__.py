@@ -17,10 +17,10 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.parallel import pieces
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 6  # of the functions in passes.c
+VERSION = 7  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
-WIDTH, ROWS_OF_ROOM, CACHE = 16, 26, 1024  # as in passes.c
+WIDTH, ROWS_OF_ROOM, CACHE, IN_TURN = 16, 26, 1024, 4  # as in passes.c
 SHARES = 8  # most parts of the rows, each one call: few enough, and the same for every number of threads
 SHARE = 250_000  # elements that are worth a call of their own
 
@@ -123,6 +123,16 @@ def class_bins(
     return sums[0], sums[1], sums[2]
 
 
+def score_bins(
+    scores: Array, outcomes: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]", edges: Array, right: bool
+) -> Array:
+    """Rows, sum of scores and positives in equal-width bins of one score a row, (3, bins)."""
+    bins = len(edges) - 1
+    tables = np.zeros((IN_TURN, bins, 4))
+    _call("score_bins", scores, outcomes, len(scores), edges, bins, int(right), tables)
+    return np.asarray(tables.sum(axis=0).T[:3])
+
+
 def prefix_sums(values: Array) -> Array:
     """Running sums of every row (b, n), from 0, (b, n + 1)."""
     b, n = values.shape
@@ -154,7 +164,7 @@ def _call(name: str, *arguments: npt.NDArray[Any] | float | None) -> Any:
 
 
 def _address(array: npt.NDArray[Any]) -> int:
-    if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64):
+    if not array.flags.c_contiguous or array.dtype not in (np.float64, np.int64, np.bool_):
         raise ValueError(f"an array of {array.dtype}, in one piece or not, is not what the compiled passes read")
     return array.ctypes.data
 
@@ -181,9 +191,10 @@ def load_library(file: Path) -> Any | None:
     library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]
     library.calibrant_residuals.argtypes = [pointer, ctypes.c_int, size, size, *[pointer] * 3]
     library.calibrant_class_bins.argtypes = [*matrix, *[pointer] * 4, size, ctypes.c_int, *[pointer] * 5]
+    library.calibrant_score_bins.argtypes = [pointer, pointer, size, pointer, size, ctypes.c_int, pointer]
     library.calibrant_prefix.argtypes = [pointer, size, size, pointer]
     for sums in (library.calibrant_vector_fit, library.calibrant_residuals):
         sums.restype = number
-    for nothing in ("probs", "temperature", "class_bins", "prefix"):
+    for nothing in ("probs", "temperature", "class_bins", "score_bins", "prefix"):
         getattr(library, f"calibrant_{nothing}").restype = None
     return library

@@ -282,18 +282,18 @@ INLINE void NAME(powers)(const part *t, int64_t lift, int parts, part *scale) {
 #endif
 }
 
-/* exp(x) for x from -700 to 0, in place: x = m ln 2 / 8 + r, a polynomial in r, and 2^(m / 8). The error is at most
- * 1e-15 and 3.4e-17 of |x|, relative: for sums, in which an exp of large |x| is small. */
-INLINE void NAME(quick_exp)(part *x, int parts) {
+/* 2^(x / 8) for x from LOWEST to 0, in place: x = m + r with a whole number m, a polynomial in r, and 2^(m / 8). The
+ * error is at most 1e-15, relative. */
+INLINE void NAME(quick_power)(part *x, int parts) {
     const part shift = fill(0x1.8p52);
     part t[PARTS], r[PARTS], p[PARTS], scale[PARTS];
-    EACH(i, parts) t[i] = NAME(fma)(x[i], fill(0x1.71547652b82fep3), shift);
-    EACH(i, parts) r[i] = NAME(fma)(t[i] - shift, fill(-0x1.62e42fefa39efp-4), x[i]);
-    EACH(i, parts) p[i] = NAME(fma)(r[i], fill(0x1.6c1c38e13b61cp-10), fill(0x1.111688888b5c9p-7));
-    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.5555554ad3d14p-5));
-    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.5555554052417p-3));
-    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.00000000000a2p-1));
-    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.0000000000286p+0));
+    EACH(i, parts) t[i] = x[i] + shift;
+    EACH(i, parts) r[i] = x[i] - (t[i] - shift);
+    EACH(i, parts) p[i] = NAME(fma)(r[i], fill(0x1.43067f6c93b2ap-31), fill(0x1.5d8efd9479d82p-25));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.3b2ab71b87c8ep-19));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.c6b08d544ef92p-14));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.ebfbdff82b9c6p-9));
+    EACH(i, parts) p[i] = NAME(fma)(p[i], r[i], fill(0x1.62e42fefa3d6ep-4));
     EACH(i, parts) p[i] = p[i] * r[i];
     NAME(powers)(t, 0, parts, scale);
     EACH(i, parts) x[i] = NAME(fma)(scale[i], p[i], scale[i]);
@@ -417,12 +417,12 @@ INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, d
     *(part *)(u + last) = (NAME(load)(x, floats, last) - fill(top)) * fill(scale);
 }
 
-/* exp(u) of n numbers and those up to a whole vector into `e`, u itself will do; that of -700 for what is below. */
-INLINE void NAME(quick_exps)(const double *u, ptrdiff_t n, double *e) {
+/* 2^(u / 8) of n numbers and those up to a whole vector into `e`, u itself will do; LOWEST for what is below. */
+INLINE void NAME(quick_powers)(const double *u, ptrdiff_t n, double *e) {
     for (ptrdiff_t j = 0; j < n; j += WIDTH) {
         part v[PARTS];
         EACH(i, PARTS) v[i] = NAME(larger)(fill(LOWEST), *(const part *)(u + j + i * LANES));
-        NAME(quick_exp)(v, PARTS);
+        NAME(quick_power)(v, PARTS);
         EACH(i, PARTS) *(part *)(e + j + i * LANES) = v[i];
     }
 }
@@ -459,13 +459,14 @@ INLINE void NAME(sum_row)(const double *e, ptrdiff_t k, double *sum, double *squ
  * last digit, else quickly. */
 INLINE double NAME(exponentials)(const double *x, ptrdiff_t k, double top, int exact, double *e) {
     double sum, square;
-    for (ptrdiff_t j = 0; j < k; j += LANES) *(part *)(e + j) = *(const part *)(x + j) - fill(top);
+    const double scale = exact ? 1.0 : EIGHTHS_PER_NAT;
+    for (ptrdiff_t j = 0; j < k; j += LANES) *(part *)(e + j) = (*(const part *)(x + j) - fill(top)) * fill(scale);
     ptrdiff_t j = 0;
     if (exact) {
         for (; j + WIDTH <= k; j += WIDTH) NAME(exp)((part *)(e + j), PARTS);
         for (; j < k; j += LANES) NAME(exp)((part *)(e + j), 1);
     } else {
-        NAME(quick_exps)(e, k, e);
+        NAME(quick_powers)(e, k, e);
     }
     NAME(sum_row)(e, k, &sum, &square);
     return sum;
@@ -503,6 +504,60 @@ INLINE void NAME(finish)(ptrdiff_t n, int carried, const double *total, double *
     }
 }
 
+/* Rows of few classes, class by class, so that each step takes many rows: their largest logits, the first places of
+ * these, the logits of labels and of carried classes (each or null) minus the largest, the sums of exp and of squares.
+ * `u` has room for ROWS_OF_FEW of each class. Returns whether all labels are classes. */
+INLINE int NAME(softmax_of_few)(const char *z, int type, ptrdiff_t rows, ptrdiff_t k, ptrdiff_t row_step,
+                                ptrdiff_t step, const int64_t *labels, const int64_t *carried, double *largest,
+                                int64_t *place, double *of_label, double *of_carried, double *total, double *square,
+                                part *least, double *u) {
+    const ptrdiff_t wide = whole_vectors(rows);
+    const size_t bytes = (size_t)rows * sizeof(double);
+    double tops[ROWS_OF_FEW], sums[ROWS_OF_FEW], squares[ROWS_OF_FEW];
+    int64_t places[ROWS_OF_FEW];
+    int classes = 1;
+    EACH(j, k) NAME(read)(z + j * step, type, rows, row_step, u + j * ROWS_OF_FEW);
+    for (ptrdiff_t r = 0; r < wide; r += LANES) {
+        part high = *(const part *)(u + r), low = high;
+        whole at = {0};
+        for (int j = 1; j < k; j++) {
+            const part v = *(const part *)(u + j * ROWS_OF_FEW + r);
+            const whole more = (whole)(v > high);
+            at = (at & ~more) | (more & j);
+            high = NAME(larger)(v, high);
+            low = NAME(smaller)(v, low);
+        }
+        *(part *)(tops + r) = high, *(whole *)(places + r) = at;
+        *least = NAME(smaller)(low, *least);
+    }
+    memcpy(largest, tops, bytes), memcpy(place, carried ? carried : places, bytes);
+    if (carried) EACH(r, rows) of_carried[r] = u[carried[r] * ROWS_OF_FEW + r] - tops[r];
+    if (labels) {
+        EACH(r, rows) {
+            const int known = labels[r] >= 0 && labels[r] < k;
+            classes &= known;
+            of_label[r] = u[(known ? labels[r] : 0) * ROWS_OF_FEW + r] - tops[r];
+        }
+    }
+    EACH(j, k) {
+        double *v = u + j * ROWS_OF_FEW;
+        for (ptrdiff_t r = 0; r < wide; r += LANES)
+            *(part *)(v + r) = (*(const part *)(v + r) - *(const part *)(tops + r)) * fill(EIGHTHS_PER_NAT);
+        NAME(quick_powers)(v, wide, v);
+    }
+    for (ptrdiff_t r = 0; r < wide; r += LANES) {
+        part sum = *(const part *)(u + r), squared = sum * sum;
+        for (int j = 1; j < k; j++) {
+            const part v = *(const part *)(u + j * ROWS_OF_FEW + r);
+            sum += v;
+            squared = NAME(fma)(v, v, squared);
+        }
+        *(part *)(sums + r) = sum, *(part *)(squares + r) = squared;
+    }
+    memcpy(total, sums, bytes), memcpy(square, squares, bytes);
+    return classes;
+}
+
 /* Every row: confidence, class, largest logit, sum of exp(logit - largest), sum of squared probabilities, and the
  * log-probability and the probability of its label unless `labels` is null, in columns of n numbers each. `carried` (or
  * null) are classes whose probability is the confidence. `range` gets the smallest and the largest logit. Returns 1 if
@@ -515,7 +570,7 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
     double *label = columns + 5 * n, *label_prob = columns + 6 * n;
     int64_t *predicted = (int64_t *)(void *)(columns + n);
     const int floats = plain && type == FLOAT32;
-    const ptrdiff_t few = 1 + FEW / k, block = plain ? 1 + CACHE / k : TILE;
+    const ptrdiff_t few = 1 + FEW / k, block = k < FEW_CLASSES ? ROWS_OF_FEW : plain ? 1 + CACHE / k : TILE;
     double *e = room + TILE * whole_vectors(k);
     const ptrdiff_t apart = plain ? row_step : whole_vectors(k) * (ptrdiff_t)sizeof(double);
     part least = fill(INFINITY);
@@ -528,6 +583,13 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
         for (ptrdiff_t start = from; start < end; start += block) { /* no row waits for the one before it */
             const ptrdiff_t rows = end - start < block ? end - start : block;
             const char *first = z + start * row_step;
+            if (k < FEW_CLASSES) {
+                classes &= NAME(softmax_of_few)(
+                    first, type, rows, k, row_step, step, labels ? labels + start : NULL,
+                    carried ? carried + start : NULL, largest + start, predicted + start, label + start,
+                    confidence + start, total + start, square + start, &least, room);
+                continue;
+            }
             if (!plain) {
                 EACH(r, rows) NAME(read)(first + r * row_step, type, k, step, room + r * whole_vectors(k));
                 first = (const char *)room;
@@ -537,7 +599,6 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                 const ptrdiff_t i = start + r;
                 const double top = floats && k >= FLOATS ? NAME(top_of_floats)(x, k, &least_floats)
                                                          : NAME(top)(x, floats, k, &least);
-                highest = top > highest ? top : highest;
                 largest[i] = top;
                 predicted[i] = carried ? carried[i] : NAME(first_place)(x, floats, k, top);
                 if (carried) confidence[i] = NAME(number)(x, floats, carried[i]) - top;
@@ -547,12 +608,15 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                     label[i] = NAME(number)(x, floats, known ? labels[i] : 0) - top;
                 }
             }
-            EACH(r, rows) NAME(subtract)(first + r * apart, floats, k, largest[start + r], 1.0, e + r * k);
-            NAME(quick_exps)(e, rows * k, e);
+            EACH(r, rows) NAME(subtract)(first + r * apart, floats, k, largest[start + r], EIGHTHS_PER_NAT, e + r * k);
+            NAME(quick_powers)(e, rows * k, e);
             EACH(r, rows) NAME(sum_row)(e + r * k, k, total + start + r, square + start + r);
         }
         /* NaN and infinity make the sum NaN, minus infinity is left to `least` */
-        for (ptrdiff_t i = from; i < end; i++) finite &= total[i] < INFINITY;
+        for (ptrdiff_t i = from; i < end; i++) {
+            finite &= total[i] < INFINITY;
+            highest = largest[i] > highest ? largest[i] : highest;
+        }
         NAME(finish)
         (end - from, carried != NULL, total + from, confidence + from, square + from, labels ? label + from : NULL,
          label_prob + from);
@@ -568,7 +632,7 @@ TARGET static int NAME(softmax)(const char *z, int type, ptrdiff_t n, ptrdiff_t 
                                 double *room, int64_t *next) {
 #define ROWS(type, plain) \
     NAME(softmax_rows)(z, type, plain, n, k, row_step, step, labels, carried, columns, range, room, next)
-    if (!NAME(is_plain)(type, k, step)) return ROWS(type, 0);
+    if (k < FEW_CLASSES || !NAME(is_plain)(type, k, step)) return ROWS(type, 0);
     return type == FLOAT32 ? ROWS(FLOAT32, 1) : ROWS(FLOAT64, 1);
 #undef ROWS
 }
@@ -596,7 +660,7 @@ TARGET static void NAME(probs)(const char *z, int type, ptrdiff_t n, ptrdiff_t k
     }
 }
 
-/* Add exp(u) and its products with u, u^2 and u^3. */
+/* Add e and its products with u, u^2 and u^3. */
 INLINE void NAME(add_powers)(part u, part e, part *first, part *second, part *third, part *fourth) {
     const part v = NAME(larger)(fill(LOWEST), u), ev = e * v, evv = ev * v;
     *first += e;
@@ -614,6 +678,7 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
     const int floats = plain && type == FLOAT32;
     const ptrdiff_t wide = whole_vectors(k), block = plain ? 1 + CACHE / k : TILE;
     double *u = room + TILE * wide, *e = u + CACHE + TILE * wide + WIDTH;
+    const double scale = beta * EIGHTHS_PER_NAT, unit = 1 / EIGHTHS_PER_NAT; /* powers of u come in eighths, too */
     double first = 0, second = 0, third = 0;
     part least = fill(0.0);
     for (ptrdiff_t start = 0; start < n; start += block) { /* no row waits for the one before it */
@@ -621,9 +686,9 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
         EACH(r, rows) {
             const char *x = z + (start + r) * row_step;
             if (!plain) NAME(read)(x, type, k, step, room);
-            NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], beta, u + r * k);
+            NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], scale, u + r * k);
         }
-        NAME(quick_exps)(u, rows * k, e);
+        NAME(quick_powers)(u, rows * k, e);
         EACH(r, rows) {
             const double *v = u + r * k, *of_v = e + r * k;
             part powers[4][PARTS];
@@ -643,14 +708,16 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
                     NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
                 }
             }
-            const double sum = NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) / sum, q = NAME(sum)(powers[2]) / sum;
+            const double per = 1 / NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) * per * unit;
+            const double q = NAME(sum)(powers[2]) * per * (unit * unit);
+            const double c = NAME(sum)(powers[3]) * per * (unit * unit * unit);
             const double w = weights ? weights[start + r] : 1.0;
             first += w * (m - label[start + r] * beta);
             second += w * (q - m * m);
-            third += w * (NAME(sum)(powers[3]) / sum - m * (3 * q - 2 * m * m));
+            third += w * (c - m * (3 * q - 2 * m * m));
         }
     }
-    sums[0] = first, sums[1] = second, sums[2] = third, sums[3] = NAME(most)(-least);
+    sums[0] = first, sums[1] = second, sums[2] = third, sums[3] = NAME(most)(-least) * unit;
 }
 
 TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
@@ -717,10 +784,29 @@ TARGET static double NAME(residuals)(char *scores, int type, ptrdiff_t n, ptrdif
     return value;
 }
 
+/* The equal-width bin of a score; `right` says that a bin holds its right edge. */
+INLINE ptrdiff_t NAME(bin_of)(double score, const double *edges, ptrdiff_t bins, int right) {
+    ptrdiff_t bin = (ptrdiff_t)(score * (double)bins);
+    bin = bin < bins - 1 ? bin : bins - 1;
+    while (bin > 0 && (right ? score <= edges[bin] : score < edges[bin])) bin--;
+    while (bin < bins - 1 && (right ? score > edges[bin + 1] : score >= edges[bin + 1])) bin++;
+    return bin;
+}
+
+/* Sums of the bins of one score a row. Rows take turns in IN_TURN tables (bins, 4), for no row to wait for the one
+ * before it: rows, sum of scores, positives, and a number to fill the vector. */
+TARGET static void NAME(score_bins)(const double *scores, const uint8_t *outcomes, ptrdiff_t n, const double *edges,
+                                    ptrdiff_t bins, int right, double *tables) {
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const ptrdiff_t bin = NAME(bin_of)(scores[i], edges, bins, right);
+        const four row = {1.0, scores[i], (double)outcomes[i], 0.0};
+        *(four *)(tables + 4 * (i % IN_TURN * bins + bin)) += row;
+    }
+}
+
 /* Sums of the bins of every class that hold scores above the first inner edge: at most `bins` of a row, because its
  * probabilities sum to one. What lies below goes into `low` (k, of whole vectors), by class.
- * counts, sums and positives are (k, bins). Scores are probabilities where `largest` is null. `right` says that a bin
- * holds its right edge. */
+ * counts, sums and positives are (k, bins). Scores are probabilities where `largest` is null. */
 TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                                     ptrdiff_t step, const double *largest, const double *total, const int64_t *labels,
                                     const double *edges, ptrdiff_t bins, int right, double *counts, double *sums,
@@ -738,10 +824,7 @@ TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdif
             for (unsigned some = NAME(above)(*(const part *)(room + j), first); some; some &= some - 1) {
                 const ptrdiff_t c = j + __builtin_ctz(some);
                 const double score = room[c];
-                ptrdiff_t bin = (ptrdiff_t)(score * (double)bins);
-                bin = bin < bins - 1 ? bin : bins - 1;
-                while (bin > 0 && (right ? score <= edges[bin] : score < edges[bin])) bin--;
-                while (bin < bins - 1 && (right ? score > edges[bin + 1] : score >= edges[bin + 1])) bin++;
+                const ptrdiff_t bin = NAME(bin_of)(score, edges, bins, right);
                 counts[c * bins + bin] += 1;
                 sums[c * bins + bin] += score;
                 if (labels[i] == c) positives[c * bins + bin] += 1;

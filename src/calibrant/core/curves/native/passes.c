@@ -40,7 +40,13 @@ static const uint32_t HIGH[8] = {EIGHTHS_AS(ONLY_HIGH)}, LOW[8] = {EIGHTHS_AS(ON
 static const int64_t KEPT[16] = {-1, -1, -1, -1, -1, -1, -1, -1}; /* a mask of n numbers starts n before its middle */
 /* Numbers in the rows that a thread takes at a time, and in those that it takes through each step together. */
 enum { FEW = 1 << 15, CACHE = 1 << 10 };
-static const double LOWEST = -700; /* exp of less adds nothing to a sum that holds an exp(0) */
+/* Fewer classes are worked on class by class, so many rows at a time. */
+enum { FEW_CLASSES = 16, ROWS_OF_FEW = CACHE / FEW_CLASSES };
+static const double EIGHTHS_PER_NAT = 0x1.71547652b82fep+3; /* 8 / ln 2: exp(x) = 2^(EIGHTHS_PER_NAT x / 8) */
+static const double LOWEST = -8000; /* 2^(x / 8) of less adds nothing to a sum that holds a 2^0 */
+
+enum { IN_TURN = 4 }; /* tables of bins that the rows take turns in */
+typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
 
 enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 
@@ -95,7 +101,7 @@ static int level(void) { return 0; }
 #define MATRIX const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step
 #define MATRIX_GIVEN z, type, n, k, row_step, step
 
-PUBLIC int calibrant_version(void) { return 6; }
+PUBLIC int calibrant_version(void) { return 7; }
 
 /* The level that runs, of those up to this one. */
 PUBLIC int calibrant_level(int up_to) {
@@ -132,6 +138,11 @@ PUBLIC void calibrant_class_bins(MATRIX, const double *largest, const double *to
                                  const double *edges, ptrdiff_t bins, int right, double *counts, double *sums,
                                  double *positives, double *low, double *room) {
     PICK(class_bins, MATRIX_GIVEN, largest, total, labels, edges, bins, right, counts, sums, positives, low, room);
+}
+
+PUBLIC void calibrant_score_bins(const double *scores, const uint8_t *outcomes, ptrdiff_t n, const double *edges,
+                                 ptrdiff_t bins, int right, double *tables) {
+    PICK(score_bins, scores, outcomes, n, edges, bins, right, tables);
 }
 
 PUBLIC void calibrant_prefix(const double *values, ptrdiff_t b, ptrdiff_t n, double *sums) {
