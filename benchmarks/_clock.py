@@ -19,6 +19,7 @@ class Effort:
 
     rounds: int
     seconds: float  # after two runs and this much time of its own an entry stops, or after one run of thrice that
+    in_a_row: int = 1  # runs of an entry in each round: the first finds the caches as the entry before it left them
 
 
 @dataclass
@@ -43,8 +44,9 @@ def race(entries: Mapping[str, Call], effort: Effort, *, turn: Callable[[int], N
         if turn:
             turn(number)
         for name, call in entries.items():
-            if not _done(laps[name], effort):
-                _run(name, call, laps[name])
+            for _ in range(effort.in_a_row):
+                if not _done(laps[name], effort):
+                    _run(name, call, laps[name])
     return laps
 
 

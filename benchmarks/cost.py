@@ -40,7 +40,7 @@ def _race(data: Data, smoke: bool) -> dict[str, Lap]:
     entries: dict[str, Call] = {OURS: lambda: make("ece")(Predictions.from_logits(data.logits, data.labels))}
     entries[NUMPY] = with_numpy(entries[OURS])
     entries |= {name: lambda peer=peer: peer(x.softmax(), BINS) for name, peer in BINNED["ECE"].items()}
-    return race(entries, Effort(1, 0.0) if smoke else Effort(8, 1.0), turn=thread_turn)
+    return race(entries, Effort(1, 0.0) if smoke else Effort(8, 1.0, in_a_row=3), turn=thread_turn)
 
 
 def _cell(lap: Lap) -> str:

@@ -129,6 +129,17 @@ def test_best_of_rounds_counts_and_a_failing_peer_is_a_result(monkeypatch):
     assert fastest(laps) == "slow"
 
 
+def test_everyone_may_run_several_times_in_a_row(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks._clock import OURS, Effort, race
+
+    order = []
+    entries = {OURS: lambda: order.append("ours") or 1.0, "peer": lambda: order.append("peer") or 1.0}
+    laps = race(entries, Effort(2, 1.0, in_a_row=3))
+    assert order == 2 * (3 * ["ours"] + 3 * ["peer"])
+    assert laps["peer"].runs == 6
+
+
 def test_our_own_failure_is_not_hidden(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks._clock import OURS, Effort, race

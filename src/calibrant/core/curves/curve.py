@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
@@ -364,7 +364,7 @@ def bin_scores(scores: Array, outcomes: Outcomes, count: int, closed: Closed) ->
         tables[parts.index(rows)] = native.score_bins(numbers[rows], occurred[rows], edges, closed == "right")
 
     run_pieces(work, parts, scores.size)
-    counts, score_sum, outcome_sum = np.sum(tables, axis=0)
+    counts, score_sum, outcome_sum = reduce(np.add, tables)
     return Bins(counts, score_sum, outcome_sum, len(scores))
 
 

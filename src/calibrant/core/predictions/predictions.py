@@ -481,7 +481,7 @@ class Predictions:
     def mean(self, rows: npt.ArrayLike) -> float:
         """Mean of one number per row, by the rows' weights."""
         values, w = np.asarray(rows, dtype=np.float64), self.row_data.weights
-        return float(values.mean()) if w is None else float(w @ values / w.sum())
+        return float(np.add.reduce(values) / len(values)) if w is None else float(w @ values / w.sum())
 
     @cached_property
     def effective(self) -> float:

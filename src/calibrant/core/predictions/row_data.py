@@ -57,8 +57,7 @@ class RowData:
         return None if single else self.clusters
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        named = {name: getattr(self, name) for name in ARRAYS}
-        return {name: array for name, array in named.items() if array is not None}
+        return {name: array for name in ARRAYS if (array := getattr(self, name)) is not None}
 
     def part(self, rows: slice) -> "RowData":
         """The data of rows that follow each other; clusters keep their numbers."""

@@ -103,7 +103,9 @@ def from_scores(
     if truth is not None:
         known = scan is not None and scan.top.true_log_prob is not None and scan.known
         narrow = _narrow(truth.astype(np.int64) if known else check_labels(truth, *checked.shape), checked.shape[1])
-    row_data = replace(check_row_data(len(checked), rows), classes=names)
+    row_data = check_row_data(len(checked), rows)
+    if names:
+        row_data = replace(row_data, classes=names)
     top = None if scan is None or len(checked) >= LONG else scan.top
     return PredictionArrays(checked, narrow, score_type, row_data, top)
 

@@ -183,6 +183,8 @@ def _check_shape(name: str, values: Floats) -> None:
 
 def check_row_data(n: int, rows: Rows) -> RowData:
     """Check data of n rows; the task, classes and notes are added by the caller."""
+    if not rows:
+        return RowData()
     unknown = sorted(rows.keys() - Rows.__annotations__.keys())
     if unknown:
         raise TypeError(f"got an unexpected keyword argument '{unknown[0]}'")

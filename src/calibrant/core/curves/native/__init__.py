@@ -156,11 +156,8 @@ def _whole_vectors(k: int) -> int:
 
 def _call(name: str, *arguments: npt.NDArray[Any] | float | None) -> Any:
     """Call a pass with the addresses of arrays, which live until it ends because `arguments` holds them."""
-    library = _library()
-    assert library is not None
-    return getattr(library, f"calibrant_{name}")(
-        *(_address(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments)
-    )
+    run = getattr(_library(), f"calibrant_{name}")
+    return run(*[_address(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments])
 
 
 def _address(array: npt.NDArray[Any]) -> int:
