@@ -10,6 +10,7 @@ probabilities. So a leak must be more than chance explains, whatever the scores 
 """
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,19 +161,18 @@ def _hash_rows(p: Predictions) -> Hashes:
     Differences are the same when a row of float64 logits is shifted, and up to rounding for probabilities; every
     kind of file keeps all digits.
     """
-    columns, hashes = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64)), np.empty(p.n, dtype=np.uint64)
+    classes, hashes = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64)), np.empty(p.n, dtype=np.uint64)
 
     def work(rows: slice) -> None:
         q = Predictions(*p.block(rows), p.score_type)
-        true = Predictions(q.values[np.arange(q.n), q.labels][:, None], q.labels, q.score_type).logits.astype(
-            np.float64
-        )
-        logits = q.logits_of(columns)
-        around = np.concatenate([logits, true, logits[:, :1]], axis=1)
+        around = np.empty((len(classes) + 2, q.n))  # every column in one piece
+        around[:-2] = q.logits_of(classes).T
+        around[-2] = Predictions(q.values[np.arange(q.n), q.labels][:, None], q.labels, q.score_type).logits[:, 0]
+        around[-1] = around[0]
         with np.errstate(over="ignore"):  # logits of 1e308: infinite differences are equal differences
-            steps = np.diff(around, axis=1).astype(np.float32)
-        bits = (steps + np.float32(0.0)).view(np.uint32)  # + 0: there are two zeros
-        hashes[rows] = _mix(np.concatenate([bits, q.labels[:, None].astype(np.uint32)], axis=1))
+            steps = (around[1:] - around[:-1]).astype(np.float32)
+        steps += np.float32(0.0)  # there are two zeros
+        hashes[rows] = _mix([*steps.view(np.uint32), q.labels.astype(np.uint32)])
 
     run_pieces(work, pieces(p.n, CHUNK_ELEMENTS // COLUMNS), p.n * COLUMNS)
     return hashes
@@ -181,21 +181,25 @@ def _hash_rows(p: Predictions) -> Hashes:
 def _hash_ids(ids: npt.NDArray[Any]) -> Hashes:
     """One 64-bit number per name; 12 and "12" are the same name."""
     text = np.ascontiguousarray(ids.astype(str))
-    return _mix(text.view(np.uint32).reshape(len(text), -1))
+    return _mix(text.view(np.uint32).reshape(len(text), -1).T)
 
 
-def _mix(words: npt.NDArray[np.uint32]) -> Hashes:
-    """Each row of words as one number; words of zero at the end change nothing."""
-    mixed = np.zeros(len(words), dtype=np.uint64)
+def _mix(columns: Iterable[npt.NDArray[np.uint32]]) -> Hashes:
+    """The words of each row, a word from each column, as one number; words of zero at the end change nothing."""
+    mixed: Hashes | None = None
     weight = np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
-        for column in words.T:
-            word = column.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
-            mixed += (word ^ (word >> np.uint64(32))) * weight
+        for column in columns:
+            word = column.astype(np.uint64)
+            word *= np.uint64(0xBF58476D1CE4E5B9)
+            word ^= word >> np.uint64(32)
+            word *= weight
+            mixed = word if mixed is None else np.add(mixed, word, out=mixed)
             weight *= np.uint64(0xD1342543DE82EF95)
         mixed ^= mixed >> np.uint64(31)
         mixed *= np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(29)))
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
 
 
 def _first(hashes: Hashes, most: int) -> tuple[int, int]:

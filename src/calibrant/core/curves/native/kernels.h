@@ -46,13 +46,28 @@ typedef float NAME(narrow) __attribute__((vector_size(LANES * 8), aligned(4), ma
 #define positive NAME(positive)
 #define narrow NAME(narrow)
 
+/* All numbers alike. Where they are set one by one, GCC does it so. */
 INLINE part NAME(fill)(double x) {
-    part v;
-    EACH(i, LANES) v[i] = x;
-    return v;
+#if LEVEL == 512
+    return (part)_mm512_set1_pd(x);
+#elif LEVEL == 256
+    return (part)_mm256_set1_pd(x);
+#else
+    return (part){x, x};
+#endif
 }
 #undef fill
 #define fill(x) NAME(fill)(x)
+
+INLINE narrow NAME(fill_floats)(float x) {
+#if LEVEL == 512
+    return (narrow)_mm512_set1_ps(x);
+#elif LEVEL == 256
+    return (narrow)_mm256_set1_ps(x);
+#else
+    return (narrow){x, x, x, x};
+#endif
+}
 
 /* a b + c, rounded once where the processor can. */
 INLINE part NAME(fma)(part a, part b, part c) {
@@ -74,8 +89,8 @@ INLINE part NAME(larger)(part a, part b) {
 #elif LEVEL == 256
     return (part)_mm256_max_pd((__m256d)a, (__m256d)b);
 #else
-    EACH(i, LANES) b[i] = a[i] > b[i] ? a[i] : b[i];
-    return b;
+    const whole more = (whole)(a > b);
+    return (part)(((whole)a & more) | ((whole)b & ~more));
 #endif
 }
 
@@ -85,8 +100,8 @@ INLINE part NAME(smaller)(part a, part b) {
 #elif LEVEL == 256
     return (part)_mm256_min_pd((__m256d)a, (__m256d)b);
 #else
-    EACH(i, LANES) b[i] = a[i] < b[i] ? a[i] : b[i];
-    return b;
+    const whole more = (whole)(a < b);
+    return (part)(((whole)a & more) | ((whole)b & ~more));
 #endif
 }
 
@@ -96,8 +111,8 @@ INLINE narrow NAME(larger_floats)(narrow a, narrow b) {
 #elif LEVEL == 256
     return (narrow)_mm256_max_ps((__m256)a, (__m256)b);
 #else
-    EACH(i, FLOATS) b[i] = a[i] > b[i] ? a[i] : b[i];
-    return b;
+    const whole more = (whole)(a > b);
+    return (narrow)(((whole)a & more) | ((whole)b & ~more));
 #endif
 }
 
@@ -107,8 +122,8 @@ INLINE narrow NAME(smaller_floats)(narrow a, narrow b) {
 #elif LEVEL == 256
     return (narrow)_mm256_min_ps((__m256)a, (__m256)b);
 #else
-    EACH(i, FLOATS) b[i] = a[i] < b[i] ? a[i] : b[i];
-    return b;
+    const whole more = (whole)(a < b);
+    return (narrow)(((whole)a & more) | ((whole)b & ~more));
 #endif
 }
 
@@ -180,28 +195,26 @@ INLINE unsigned NAME(above)(part v, double limit) {
 #endif
 }
 
-/* A bit for each number that equals this one. */
-INLINE uint64_t NAME(same)(part v, double number) {
+/* The numbers of `yes` where a is above b, else those of `no`. */
+INLINE part NAME(where_above)(part a, part b, part yes, part no) {
 #if LEVEL == 512
-    return _mm512_cmp_pd_mask((__m512d)v, (__m512d)fill(number), _CMP_EQ_OQ);
+    return (part)_mm512_mask_mov_pd((__m512d)no, _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ), (__m512d)yes);
 #elif LEVEL == 256
-    return (uint64_t)_mm256_movemask_pd(_mm256_cmp_pd((__m256d)v, (__m256d)fill(number), _CMP_EQ_OQ));
+    return (part)_mm256_blendv_pd((__m256d)no, (__m256d)yes, _mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_GT_OQ));
 #else
-    uint64_t some = 0;
-    EACH(i, LANES) some |= (uint64_t)(v[i] == number) << i;
-    return some;
+    const whole more = (whole)(a > b);
+    return (part)(((whole)yes & more) | ((whole)no & ~more));
 #endif
 }
 
-INLINE uint64_t NAME(same_floats)(narrow v, float number) {
+INLINE narrow NAME(where_floats_above)(narrow a, narrow b, narrow yes, narrow no) {
 #if LEVEL == 512
-    return _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(number), _CMP_EQ_OQ);
+    return (narrow)_mm512_mask_mov_ps((__m512)no, _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ), (__m512)yes);
 #elif LEVEL == 256
-    return (uint64_t)(unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, _mm256_set1_ps(number), _CMP_EQ_OQ));
+    return (narrow)_mm256_blendv_ps((__m256)no, (__m256)yes, _mm256_cmp_ps((__m256)a, (__m256)b, _CMP_GT_OQ));
 #else
-    uint64_t some = 0;
-    EACH(i, FLOATS) some |= (uint64_t)(v[i] == number) << i;
-    return some;
+    const whole more = (whole)(a > b);
+    return (narrow)(((whole)yes & more) | ((whole)no & ~more));
 #endif
 }
 
@@ -212,8 +225,7 @@ INLINE part NAME(zero_below)(part x, double limit, part v) {
 #elif LEVEL == 256
     return (part)_mm256_and_pd(_mm256_cmp_pd((__m256d)x, (__m256d)fill(limit), _CMP_NLT_UQ), (__m256d)v);
 #else
-    EACH(i, LANES) v[i] = x[i] < limit ? 0.0 : v[i];
-    return v;
+    return (part)((whole)v & ~(whole)(x < fill(limit)));
 #endif
 }
 
@@ -284,9 +296,10 @@ INLINE void NAME(powers)(const part *t, int64_t lift, int parts, part *scale) {
 
 /* 2^(x / 8) for x from LOWEST to 0, in place: x = m + r with a whole number m, a polynomial in r, and 2^(m / 8). The
  * error is at most 1e-15, relative. */
-INLINE void NAME(quick_power)(part *x, int parts) {
+INLINE void NAME(quick_power)(part *x) {
+    const int parts = AT_ONCE;
     const part shift = fill(0x1.8p52);
-    part t[PARTS], r[PARTS], p[PARTS], scale[PARTS];
+    part t[AT_ONCE], r[AT_ONCE], p[AT_ONCE], scale[AT_ONCE];
     EACH(i, parts) t[i] = x[i] + shift;
     EACH(i, parts) r[i] = x[i] - (t[i] - shift);
     EACH(i, parts) p[i] = NAME(fma)(r[i], fill(0x1.43067f6c93b2ap-31), fill(0x1.5d8efd9479d82p-25));
@@ -336,9 +349,10 @@ INLINE part NAME(log)(part x) {
 
 /* -- rows ------------------------------------------------------------------------------------------------------- */
 
-/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a part of them at least. */
+/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a part of them at least, and no more
+ * than float32 can count. */
 INLINE int NAME(is_plain)(int type, ptrdiff_t k, ptrdiff_t step) {
-    return k >= LANES && ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
+    return k >= LANES && k <= MOST_FLOATS && ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
                           (type == FLOAT32 && step == (ptrdiff_t)sizeof(float)));
 }
 
@@ -361,49 +375,51 @@ INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, dou
     for (ptrdiff_t j = k; j < whole_vectors(k); j++) x[j] = x[0];
 }
 
-/* The largest number of a row; in `least` the smallest numbers that were met so far. A NaN may be passed over. */
-INLINE double NAME(top)(const void *x, int floats, ptrdiff_t k, part *least) {
-    const ptrdiff_t last = k < LANES ? 0 : k - LANES; /* the parts before it overlap with it, k may be no multiple */
-    part high = NAME(load)(x, floats, last), low = high;
-    for (ptrdiff_t j = 0; j < last; j += LANES) {
-        const part v = NAME(load)(x, floats, j);
-        high = NAME(larger)(v, high);
-        low = NAME(smaller)(v, low);
-    }
+/* More numbers of a row and their places: the largest so far in every lane, where that was, and the smallest. */
+INLINE void NAME(look)(part v, part here, part *high, part *at, part *low) {
+    *at = NAME(where_above)(v, *high, here, *at);
+    *high = NAME(larger)(v, *high);
+    *low = NAME(smaller)(v, *low);
+}
+
+INLINE void NAME(look_at_floats)(narrow v, narrow here, narrow *high, narrow *at, narrow *low) {
+    *at = NAME(where_floats_above)(v, *high, here, *at);
+    *high = NAME(larger_floats)(v, *high);
+    *low = NAME(smaller_floats)(v, *low);
+}
+
+/* The largest number of a row and its first place; in `least` the smallest numbers that were met so far. A NaN may be
+ * passed over. No branch depends on the numbers, since it would often go wrong. The last part may overlap with the one
+ * before it. */
+INLINE double NAME(top)(const double *x, ptrdiff_t k, part *least, int64_t *place) {
+    const ptrdiff_t last = k < LANES ? 0 : k - LANES;
+    part first, high = *(const part *)x, low = high;
+    EACH(i, LANES) first[i] = i;
+    part here = first, at = first;
+    for (ptrdiff_t j = LANES; j < last; j += LANES)
+        NAME(look)(*(const part *)(x + j), here += fill(LANES), &high, &at, &low);
+    NAME(look)(*(const part *)(x + last), first + fill((double)last), &high, &at, &low);
     *least = NAME(smaller)(low, *least);
-    return NAME(most)(high);
+    const double top = NAME(most)(high);
+    at = NAME(where_above)(fill(top), high, fill((double)(k - 1)), at); /* of lanes without it: no place before it */
+    *place = -(int64_t)NAME(most)(-at);
+    return top;
 }
 
 /* The same of float32, of which there are FLOATS at least. */
-INLINE double NAME(top_of_floats)(const float *x, ptrdiff_t k, narrow *least) {
-    narrow high = *(const narrow *)(x + k - FLOATS), low = high;
-    for (ptrdiff_t j = 0; j < k - FLOATS; j += FLOATS) {
-        const narrow v = *(const narrow *)(x + j);
-        high = NAME(larger_floats)(v, high);
-        low = NAME(smaller_floats)(v, low);
-    }
+INLINE double NAME(top_of_floats)(const float *x, ptrdiff_t k, narrow *least, int64_t *place) {
+    const ptrdiff_t last = k - FLOATS;
+    narrow first, high = *(const narrow *)x, low = high;
+    EACH(i, FLOATS) first[i] = (float)i;
+    narrow here = first, at = first;
+    for (ptrdiff_t j = FLOATS; j < last; j += FLOATS)
+        NAME(look_at_floats)(*(const narrow *)(x + j), here += NAME(fill_floats)(FLOATS), &high, &at, &low);
+    NAME(look_at_floats)(*(const narrow *)(x + last), first + NAME(fill_floats)((float)last), &high, &at, &low);
     *least = NAME(smaller_floats)(low, *least);
-    return NAME(most_floats)(high);
-}
-
-/* A bit for each of FLOATS numbers of float32, or else of LANES, that equals the number. */
-INLINE uint64_t NAME(same_at)(const void *x, int floats, int wide, ptrdiff_t j, double number) {
-    return wide ? NAME(same_floats)(*(const narrow *)((const float *)x + j), (float)number)
-                : NAME(same)(NAME(load)(x, floats, j), number);
-}
-
-/* The first place of the largest number, 64 at a time: it may be anywhere, so that branches would often go wrong. */
-INLINE ptrdiff_t NAME(first_place)(const void *x, int floats, ptrdiff_t k, double top) {
-    const int wide = floats && k >= FLOATS;
-    const ptrdiff_t width = wide ? FLOATS : LANES, last = k < LANES ? 0 : k - width;
-    for (ptrdiff_t start = 0; start < last; start += 64) {
-        uint64_t bits = 0;
-        for (ptrdiff_t j = start; j < last && j < start + 64; j += width)
-            bits |= NAME(same_at)(x, floats, wide, j, top) << (j - start);
-        if (bits) return start + __builtin_ctzll(bits);
-    }
-    const uint64_t bits = NAME(same_at)(x, floats, wide, last, top);
-    return bits ? last + __builtin_ctzll(bits) : k - 1; /* nothing equals NaN */
+    const double top = NAME(most_floats)(high);
+    at = NAME(where_floats_above)(NAME(fill_floats)((float)top), high, NAME(fill_floats)((float)(k - 1)), at);
+    *place = -(int64_t)NAME(most_floats)(-at);
+    return top;
 }
 
 INLINE double NAME(number)(const void *x, int floats, ptrdiff_t j) {
@@ -417,13 +433,13 @@ INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, d
     *(part *)(u + last) = (NAME(load)(x, floats, last) - fill(top)) * fill(scale);
 }
 
-/* 2^(u / 8) of n numbers and those up to a whole vector into `e`, u itself will do; LOWEST for what is below. */
+/* 2^(u / 8) of n numbers and those up to AT_ONCE parts into `e`, u itself will do; LOWEST for what is below. */
 INLINE void NAME(quick_powers)(const double *u, ptrdiff_t n, double *e) {
-    for (ptrdiff_t j = 0; j < n; j += WIDTH) {
-        part v[PARTS];
-        EACH(i, PARTS) v[i] = NAME(larger)(fill(LOWEST), *(const part *)(u + j + i * LANES));
-        NAME(quick_power)(v, PARTS);
-        EACH(i, PARTS) *(part *)(e + j + i * LANES) = v[i];
+    for (ptrdiff_t j = 0; j < n; j += AT_ONCE * LANES) {
+        part v[AT_ONCE];
+        EACH(i, AT_ONCE) v[i] = NAME(larger)(fill(LOWEST), *(const part *)(u + j + i * LANES));
+        NAME(quick_power)(v);
+        EACH(i, AT_ONCE) *(part *)(e + j + i * LANES) = v[i];
     }
 }
 
@@ -597,10 +613,10 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
             EACH(r, rows) {
                 const void *x = first + r * apart;
                 const ptrdiff_t i = start + r;
-                const double top = floats && k >= FLOATS ? NAME(top_of_floats)(x, k, &least_floats)
-                                                         : NAME(top)(x, floats, k, &least);
+                const double top = floats ? NAME(top_of_floats)(x, k, &least_floats, predicted + i)
+                                          : NAME(top)(x, k, &least, predicted + i);
                 largest[i] = top;
-                predicted[i] = carried ? carried[i] : NAME(first_place)(x, floats, k, top);
+                if (carried) predicted[i] = carried[i];
                 if (carried) confidence[i] = NAME(number)(x, floats, carried[i]) - top;
                 if (labels) {
                     const int known = labels[i] >= 0 && labels[i] < k;
@@ -738,7 +754,8 @@ TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdi
  * them at the label; `scale` makes them the weight times the probabilities minus the label. */
 INLINE double NAME(residual)(double *u, ptrdiff_t k, int64_t label, double weight, double *scale) {
     part least = fill(INFINITY);
-    const double top = NAME(top)(u, 0, k, &least), of_label = u[label] - top;
+    int64_t place;
+    const double top = NAME(top)(u, k, &least, &place), of_label = u[label] - top;
     const double sum = NAME(exponentials)(u, k, top, 0, u);
     u[label] -= sum;
     *scale = weight / sum;

@@ -24,6 +24,8 @@
 #endif
 
 enum { WIDTH = 16, TILE = 8, ROWS_OF_ROOM = 3 * TILE + 2 };
+enum { AT_ONCE = 4 }; /* parts whose powers are found together, since each step waits for the one before */
+enum { MOST_FLOATS = 1 << 24 };
 
 /* The numbers 2^(j / 8), as bits, less j in those that adding the exponent brings with it; and their two halves. */
 #define EIGHTHS_AS(two) \
