@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.calibrators._objective import mean_nll
 from calibrant.core.curves import native
 from calibrant.core.curves.softmax import scan_logits, softmax_of, top_of
+from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.predictions.validation import widen_bfloat16
 from calibrant.core.statistics.temperature import find_temperature
 
@@ -141,7 +142,9 @@ def test_predictions_take_bfloat16_of_torch_and_of_ml_dtypes():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("column", [0, 6, 8, 15, 16])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_a_number_that_is_not_finite_is_seen(value, column, dtype):
+@pytest.mark.parametrize("up_to", [0, 256, 512])
+def test_a_number_that_is_not_finite_is_seen(value, column, dtype, up_to, level):
+    level(up_to)
     z = np.zeros((9, 17), dtype=dtype)
     assert scan_logits(z).finite
     z[4, column] = value
@@ -157,12 +160,33 @@ def test_blocks_of_classes_have_the_bits_of_the_whole():
         np.testing.assert_array_equal(softmax_of(z[:, part], top.largest, top.total), whole[:, part])
 
 
+@pytest.fixture
+def level():
+    """The kind of processor that the passes run for, the highest again afterwards."""
+    library = native._library()
+    yield library.calibrant_level
+    library.calibrant_level(512)
+
+
 @built
-def test_ties_go_to_the_lowest_class():
-    z = np.zeros((3, 20))
-    z[1, 9:] = 1.0
-    z[2, 19] = 2.0
-    assert top_of(z, True, None, 3).predicted.tolist() == [0, 9, 19]
+@pytest.mark.parametrize("up_to", [0, 256, 512])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_ties_go_to_the_lowest_class(dtype, up_to, level):
+    level(up_to)
+    rng = np.random.default_rng(6)
+    for k in (*range(2, 70), 127, 128, 129, 1000):
+        z = np.where(rng.random((50, k)) < 2 / k, 1.0, -rng.random((50, k))).astype(dtype)
+        z[0], z[1, 1:] = 0.0, -0.0
+        assert (top_of(z, True, None, 50).predicted == z.argmax(axis=1)).all()
+
+
+@built
+@pytest.mark.slow
+def test_the_largest_of_more_numbers_than_float32_counts():
+    z = np.zeros((1, 2**24 + 9), dtype=np.float32)
+    for place in (2**24 + 1, 2**24 + 8, 3):
+        z[0, place] += 1.0 + z.max()
+        assert top_of(z, True, None, 1).predicted.tolist() == [place]
 
 
 @built
@@ -176,14 +200,6 @@ def test_the_temperature_is_the_same(k, weighted, monkeypatch):
     ours, twin = both(monkeypatch, lambda: find_temperature(p))
     assert pytest.approx(twin.T, rel=1e-8) == ours.T
     assert ours.stderr == pytest.approx(twin.stderr, rel=1e-6)
-
-
-@pytest.fixture
-def level():
-    """The kind of processor that the passes run for, the highest again afterwards."""
-    library = native._library()
-    yield library.calibrant_level
-    library.calibrant_level(512)
 
 
 @built
@@ -272,6 +288,19 @@ def test_linear_fits_have_the_same_value_and_gradients(shape, weighted, dtype, m
     ours, twin = both(monkeypatch, lambda: mean_nll(z, labels, weight, bias, np.float64, weigh))
     for one, other in zip(ours, twin, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+@built
+@pytest.mark.parametrize("k", [2, 8, 9, 10, 1000])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rows_have_the_hashes_of_numpy(k, dtype, monkeypatch):
+    rng = np.random.default_rng(k)
+    z = rng.choice([0.0, -0.0, 1.0, 6e3], size=(300, k)) * rng.normal(size=(300, k))
+    z[::7] = np.finfo(dtype).max * rng.choice([-1.0, 1.0], size=(43, k))
+    p = cal.Predictions.from_logits(z.astype(dtype)[::-1], rng.integers(0, k, 300), allow_few_rows=True)
+    ours, twin = both(monkeypatch, lambda: Fingerprint.of(p))
+    np.testing.assert_array_equal(ours.hashes, twin.hashes)
+    np.testing.assert_array_equal(ours.counts, twin.counts)
 
 
 @built
@@ -377,13 +406,16 @@ int main(void) {
             next = 0;
             if (calibrant_softmax(Z, y, y, columns, sums, room, &next) != 3) return 1;
             calibrant_prefix(p, 5, k, runs);
+            int64_t hashes[5];
+            calibrant_hash(Z, y, y, 2, hashes);
             calibrant_class_bins(Z, l, t, y, edges, 3, 1, bins, bins + 3 * k, bins + 6 * k, w, room);
             uint8_t right[5] = {0, 1, 1, 0, 1};
             calibrant_score_bins(columns, right, 5, edges, 3, 1, bins);
             calibrant_probs(Z, l, t, p, 0, room);
             calibrant_probs(Z, l, t, p, 5, room);
             calibrant_vector_fit(Z, y, t, w, w + wide, w + 2 * wide, w + 3 * wide, room);
-            calibrant_temperature(Z, l, c, t, 0.7, sums, room);
+            next = 0;
+            calibrant_temperature(Z, l, c, t, 0.7, sums, room, &next);
             calibrant_residuals((char *)z, FLOAT32, 5, k, y, t, room);
             free(z), free(c), free(columns), free(p), free(room), free(y), free(w), free(bins), free(runs);
         }

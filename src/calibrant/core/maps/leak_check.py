@@ -10,7 +10,7 @@ probabilities. So a leak must be more than chance explains, whatever the scores 
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
+from calibrant.core.curves import native
 from calibrant.core.errors import LeakWarning
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import Predictions
@@ -162,9 +163,13 @@ def _hash_rows(p: Predictions) -> Hashes:
     kind of file keeps all digits.
     """
     classes, hashes = np.unique(np.linspace(0, p.k - 1, COLUMNS).astype(np.int64)), np.empty(p.n, dtype=np.uint64)
+    compiled = native.is_available() and p.score_type == "logits"
 
     def work(rows: slice) -> None:
         q = Predictions(*p.block(rows), p.score_type)
+        if compiled:
+            hashes[rows] = native.hash_rows(q.values, q.labels, classes).view(np.uint64)
+            return
         around = np.empty((len(classes) + 2, q.n))  # every column in one piece
         around[:-2] = q.logits_of(classes).T
         around[-2] = Predictions(q.values[np.arange(q.n), q.labels][:, None], q.labels, q.score_type).logits[:, 0]
@@ -184,9 +189,9 @@ def _hash_ids(ids: npt.NDArray[Any]) -> Hashes:
     return _mix(text.view(np.uint32).reshape(len(text), -1).T)
 
 
-def _mix(columns: Iterable[npt.NDArray[np.uint32]]) -> Hashes:
+def _mix(columns: Sequence[npt.NDArray[np.uint32]] | npt.NDArray[np.uint32]) -> Hashes:
     """The words of each row, a word from each column, as one number; words of zero at the end change nothing."""
-    mixed: Hashes | None = None
+    mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     weight = np.uint64(0x9E3779B97F4A7C15)
     with np.errstate(over="ignore"):
         for column in columns:
@@ -194,7 +199,7 @@ def _mix(columns: Iterable[npt.NDArray[np.uint32]]) -> Hashes:
             word *= np.uint64(0xBF58476D1CE4E5B9)
             word ^= word >> np.uint64(32)
             word *= weight
-            mixed = word if mixed is None else np.add(mixed, word, out=mixed)
+            mixed += word
             weight *= np.uint64(0xD1342543DE82EF95)
         mixed ^= mixed >> np.uint64(31)
         mixed *= np.uint64(0x94D049BB133111EB)

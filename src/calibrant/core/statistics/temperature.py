@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Array, Floats
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
@@ -59,7 +60,7 @@ def find_temperature(p: Predictions) -> TemperatureFit:
         return _without_optimum("separable")
     near = 0.0
     if p.n > 4 * SAMPLE:  # cheap steps first, on a few rows and in float32: the end does not depend on them
-        few = _scores_of(p.take(np.linspace(0, p.n - 1, SAMPLE).astype(np.int64)))
+        few = scores.take(slice(None, None, p.n // SAMPLE))
         optimum = None if few.worst >= 0 else _solve(few, near, np.float32, SAMPLE_STEP)
         near = near if optimum is None else optimum.s
     if not native.is_available():  # whose passes take as long in float64
@@ -103,7 +104,7 @@ def descend(p: Predictions, *, steps: int, rate: float) -> tuple[float, float]:
 
 
 def _scores_of(p: Predictions) -> "_Scores | _Margins":
-    return _Margins(p) if p.k == 2 and p.row_data.exists is None else _Scores(p)
+    return _Margins.of(p) if p.k == 2 and p.row_data.exists is None else _Scores.of(p)
 
 
 class Derivatives(NamedTuple):
@@ -123,6 +124,7 @@ class Derivatives(NamedTuple):
         return self.first + 3 * self.variance + self.skew
 
 
+@dataclass(frozen=True, eq=False)
 class _Scores:
     """Logits with the largest of each row subtracted, and the likelihood and its derivatives at a temperature.
 
@@ -131,16 +133,35 @@ class _Scores:
     in 1 / T and rises from 1 / T = 0 on. In all other cases there is one optimum.
     """
 
-    def __init__(self, p: Predictions) -> None:
-        self.z, self.weights, self.exists = p.logits, p.weights, p.row_data.exists
-        self.n, self.k = self.z.shape
-        self.total = self.n if self.weights is None else float(self.weights.sum())
-        self.top = p.largest_logit.astype(np.float64, copy=False)
-        if self.exists is not None:
-            self.z = np.where(self.exists, p.logits, (self.top[:, None] - NOWHERE).astype(self.z.dtype))
-        self.true = self.z[np.arange(self.n), p.labels] - self.top  # logit of the label, minus the largest
-        self.compiled = native.is_available() and self.z.dtype in native.TYPES
-        self.parts = native.shares(self.z) if self.compiled else pieces(self.n, max(1, CHUNK_ELEMENTS // self.k))
+    z: Floats
+    top: Array  # largest logit of each row
+    true: Array  # logit of the label, minus the largest
+    weights: Array | None
+    exists: npt.NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, p: Predictions) -> "_Scores":
+        z, top, exists = p.logits, p.largest_logit.astype(np.float64, copy=False), p.row_data.exists
+        if exists is not None:
+            z = np.where(exists, z, (top[:, None] - NOWHERE).astype(z.dtype))
+        return cls(z, top, z[np.arange(p.n), p.labels] - top, p.weights, exists)
+
+    def take(self, rows: slice) -> "_Scores":
+        top, true = self.top[rows].copy(), self.true[rows].copy()
+        weights = None if self.weights is None else self.weights[rows].copy()
+        return _Scores(self.z[rows], top, true, weights, None if self.exists is None else self.exists[rows])
+
+    @property
+    def n(self) -> int:
+        return len(self.z)
+
+    @property
+    def total(self) -> float:
+        return self.n if self.weights is None else float(self.weights.sum())
+
+    @property
+    def parts(self) -> list[slice]:
+        return pieces(self.n, max(1, CHUNK_ELEMENTS // self.z.shape[1]))
 
     @property
     def worst(self) -> float:
@@ -156,7 +177,7 @@ class _Scores:
             mean = below.mean(axis=1) if self.exists is None else below.mean(axis=1, where=self.exists[rows])
             away[rows] = mean - self.true[rows]
 
-        run_pieces(work, pieces(self.n, max(1, CHUNK_ELEMENTS // self.k)), self.z.size)
+        run_pieces(work, self.parts, self.z.size)
         return float(away.sum() if self.weights is None else self.weights @ away) >= 0
 
     @cached_property
@@ -172,17 +193,21 @@ class _Scores:
 
     def derivatives(self, s: float, precision: type[np.floating[Any]]) -> Derivatives:
         beta = precision(np.exp(s))
-        sums = np.empty((len(self.parts), 4))
-        ones = np.ones(self.k, dtype=precision)
-        shifted = self._shifted if precision is np.float32 and not self.compiled else None
+        if native.is_available() and self.z.dtype in native.TYPES:  # float64 costs no more than float32
+            *sums, reach = native.temperature_sums(self.z, self.top, self.true, self.weights, float(np.exp(s))).tolist()
+            reach = reach if self.exists is None else self.reach * float(beta)
+        else:
+            sums, reach = self._sums(beta), self.reach * float(beta)
+        first, variance, skew = (of / self.total for of in sums)
+        return Derivatives(first, variance, skew, reach)
+
+    def _sums(self, beta: "np.floating[Any]") -> list[float]:
+        """Sums over rows of the first derivative and of the second and third cumulants, in the precision of beta."""
+        parts, precision = self.parts, type(beta)
+        sums, ones = np.empty((len(parts), 3)), np.ones(self.z.shape[1], dtype=precision)
+        shifted = self._shifted if precision is np.float32 else None
 
         def work(rows: slice) -> None:
-            part = rows.start // self.parts[0].stop
-            if self.compiled:  # float64 costs no more than float32
-                weights = None if self.weights is None else self.weights[rows]
-                about = self.top[rows], self.true[rows], weights, float(np.exp(s))
-                sums[part] = native.temperature_sums(self.z[rows], *about)
-                return
             if shifted is not None:
                 z = shifted[rows] * beta
             else:
@@ -197,13 +222,11 @@ class _Scores:
             square = e @ ones / total
             cube = np.einsum("ik,ik->i", e, z) / total
             terms = mean - self.true[rows] * beta, square - mean**2, cube - mean * (3 * square - 2 * mean**2)
-            sums[part, :3] = [self._sum(term, rows) for term in terms]
+            sums[rows.start // parts[0].stop] = [self._sum(term, rows) for term in terms]
 
         with one_blas_thread():
-            run_pieces(work, self.parts, self.z.size)
-        first, variance, skew = (float(of) for of in sums[:, :3].sum(axis=0) / self.total)
-        wide = self.exists is not None or not self.compiled
-        return Derivatives(first, variance, skew, self.reach * float(beta) if wide else float(sums[:, 3].max()))
+            run_pieces(work, parts, self.z.size)
+        return [float(of) for of in sums.sum(axis=0)]
 
     def _sum(self, values: Floats, rows: slice) -> float:
         if self.weights is None:
@@ -223,24 +246,33 @@ class _Scores:
         return gradients
 
 
+@dataclass(frozen=True, eq=False)
 class _Margins:
     """Likelihood at a temperature for two classes, from the margin of the label over the other class of each row."""
 
-    def __init__(self, p: Predictions) -> None:
-        self.n, self.weights = p.n, p.weights
-        self.total = self.n if self.weights is None else float(self.weights.sum())
-        self.parts = pieces(self.n, CHUNK_ELEMENTS)
-        self.margin = np.empty(self.n)
+    margin: Array
+    weights: Array | None
+
+    @classmethod
+    def of(cls, p: Predictions) -> "_Margins":
+        margin = np.empty(p.n)
 
         def work(rows: slice) -> None:
             values, labels = p.block(rows)
             z = values.astype(np.float64)
             z = z if p.score_type == "logits" else np.log(np.maximum(z, PROBABILITY_FLOOR))
             with np.errstate(over="ignore"):
-                self.margin[rows] = np.where(labels == 1, z[:, 1] - z[:, 0], z[:, 0] - z[:, 1])
+                margin[rows] = np.where(labels == 1, z[:, 1] - z[:, 0], z[:, 0] - z[:, 1])
 
-        run_pieces(work, self.parts, 2 * p.n)
-        self.reach = float(max(self.margin.max(), -self.margin.min()))
+        run_pieces(work, pieces(p.n, CHUNK_ELEMENTS), 2 * p.n)
+        return cls(margin, p.weights)
+
+    def take(self, rows: slice) -> "_Margins":
+        return _Margins(self.margin[rows].copy(), None if self.weights is None else self.weights[rows].copy())
+
+    @cached_property
+    def reach(self) -> float:
+        return float(max(self.margin.max(), -self.margin.min()))
 
     @property
     def worst(self) -> float:
@@ -253,7 +285,8 @@ class _Margins:
     def derivatives(self, s: float, precision: type[np.floating[Any]]) -> Derivatives:
         from scipy.special import expit
 
-        beta, sums = precision(np.exp(s)), np.empty((len(self.parts), 3))
+        parts, beta = pieces(len(self.margin), CHUNK_ELEMENTS), precision(np.exp(s))
+        sums = np.empty((len(parts), 3))
 
         def work(rows: slice) -> None:
             x = np.minimum(self.margin[rows].astype(precision) * beta, precision(1e4))  # beyond it nothing is left
@@ -262,12 +295,13 @@ class _Margins:
             both = away * (x - away)
             terms = -away, both, both * (2 * away - x)
             weights = None if self.weights is None else self.weights[rows]
-            sums[rows.start // self.parts[0].stop] = [
+            sums[rows.start // parts[0].stop] = [
                 term.sum(dtype=np.float64) if weights is None else weights @ term.astype(np.float64) for term in terms
             ]
 
-        run_pieces(work, self.parts, self.n)
-        first, variance, skew = (float(of) for of in sums.sum(axis=0) / self.total)
+        run_pieces(work, parts, len(self.margin))
+        total = len(self.margin) if self.weights is None else float(self.weights.sum())
+        first, variance, skew = (float(of) for of in sums.sum(axis=0) / total)
         return Derivatives(first, variance, skew, self.reach * float(beta))
 
     def gradients(self, s: float) -> Floats:

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.parallel import pieces
+from calibrant.core.parallel import pieces, run_pieces, threads_worth
 
 VARIABLE = "CALIBRANT_NATIVE"
-VERSION = 7  # of the functions in passes.c
+VERSION = 8  # of the functions in passes.c
 TYPES = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(np.uint16): 3}
 NAMES = ("passes.so", "passes.dylib", "passes.dll")
-WIDTH, ROWS_OF_ROOM, CACHE, IN_TURN = 16, 26, 1024, 4  # as in passes.c
+WIDTH, ROWS_OF_ROOM, CACHE, IN_TURN, FEW = 16, 26, 1024, 4, 1 << 15  # as in passes.c
 SHARES = 8  # most parts of the rows, each one call: few enough, and the same for every number of threads
 SHARE = 250_000  # elements that are worth a call of their own
 
@@ -79,13 +79,18 @@ def prob_columns(values: Floats, largest: Array, total: Array, columns: Array) -
 
 
 def temperature_sums(values: Floats, top: Array, label: Array, weights: Array | None, beta: float) -> Array:
-    """Sums over these rows, and the widest range of a row of scaled logits.
+    """Sums over the rows, and the widest range of a row of scaled logits, in several threads.
 
     Of the first derivative of the NLL by ln(1 / T), and of the second and third cumulants of the scaled logits.
     """
-    sums = np.empty(4)
-    _call("temperature", *_matrix(values), top, label, weights, beta, sums, _room(values))
-    return sums
+    n, k = values.shape
+    sums, taken = np.empty((-(-n // (1 + FEW // k)), 4)), np.zeros(1, dtype=np.int64)
+
+    def work(_: slice) -> None:
+        _call("temperature", *_matrix(values), top, label, weights, beta, sums, _room(values), taken)
+
+    run_pieces(work, [slice(0, n)] * threads_worth(values.size), values.size)
+    return np.append(sums[:, :3].sum(axis=0), sums[:, 3].max())
 
 
 def vector_sums(
@@ -131,6 +136,13 @@ def score_bins(
     tables = np.zeros((IN_TURN, bins, 4))
     _call("score_bins", scores, outcomes, len(scores), edges, bins, int(right), tables)
     return np.asarray(tables.sum(axis=0).T[:3])
+
+
+def hash_rows(values: Floats, labels: Ints, classes: Ints) -> Ints:
+    """One 64-bit number per row, from its label and differences of its logits of these classes and of the label."""
+    hashes = np.empty(len(values), dtype=np.int64)
+    _call("hash", *_matrix(values), labels, classes, len(classes), hashes)
+    return hashes
 
 
 def prefix_sums(values: Array) -> Array:
@@ -184,14 +196,15 @@ def load_library(file: Path) -> Any | None:
     matrix: list[Any] = [pointer, ctypes.c_int, size, size, size, size]
     library.calibrant_softmax.argtypes = [*matrix, *[pointer] * 6]
     library.calibrant_probs.argtypes = [*matrix, *[pointer] * 3, size, pointer]
-    library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, pointer, pointer]
+    library.calibrant_temperature.argtypes = [*matrix, *[pointer] * 3, number, *[pointer] * 3]
     library.calibrant_vector_fit.argtypes = [*matrix, *[pointer] * 7]
     library.calibrant_residuals.argtypes = [pointer, ctypes.c_int, size, size, *[pointer] * 3]
     library.calibrant_class_bins.argtypes = [*matrix, *[pointer] * 4, size, ctypes.c_int, *[pointer] * 5]
     library.calibrant_score_bins.argtypes = [pointer, pointer, size, pointer, size, ctypes.c_int, pointer]
+    library.calibrant_hash.argtypes = [*matrix, pointer, pointer, size, pointer]
     library.calibrant_prefix.argtypes = [pointer, size, size, pointer]
     for sums in (library.calibrant_vector_fit, library.calibrant_residuals):
         sums.restype = number
-    for nothing in ("probs", "temperature", "class_bins", "score_bins", "prefix"):
+    for nothing in ("probs", "temperature", "class_bins", "score_bins", "hash", "prefix"):
         getattr(library, f"calibrant_{nothing}").restype = None
     return library

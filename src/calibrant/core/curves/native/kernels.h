@@ -586,7 +586,7 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
     double *label = columns + 5 * n, *label_prob = columns + 6 * n;
     int64_t *predicted = (int64_t *)(void *)(columns + n);
     const int floats = plain && type == FLOAT32;
-    const ptrdiff_t few = 1 + FEW / k, block = k < FEW_CLASSES ? ROWS_OF_FEW : plain ? 1 + CACHE / k : TILE;
+    const ptrdiff_t few = rows_in_turn(k), block = k < FEW_CLASSES ? ROWS_OF_FEW : plain ? 1 + CACHE / k : TILE;
     double *e = room + TILE * whole_vectors(k);
     const ptrdiff_t apart = plain ? row_step : whole_vectors(k) * (ptrdiff_t)sizeof(double);
     part least = fill(INFINITY);
@@ -686,61 +686,69 @@ INLINE void NAME(add_powers)(part u, part e, part *first, part *second, part *th
 }
 
 /* Sums over rows of d NLL / d s and of the second and third cumulants of the scaled logits, s = ln(1 / T): what a step
- * of Halley's needs; sums[3] is the widest range of a row of scaled logits. `top` is the largest logit of each row,
- * `label` the logit of its label minus that, `weights` may be null. */
+ * of Halley's needs; and the widest range of a row of scaled logits. Four numbers for each rows_in_turn(k) of the rows,
+ * which calls with one `next` share as in `softmax_rows`. `top` is the largest logit of each row, `label` the logit of
+ * its label minus that, `weights` may be null. */
 INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                                    ptrdiff_t step, const double *top, const double *label, const double *weights,
-                                   double beta, double *sums, double *room) {
+                                   double beta, double *sums, double *room, int64_t *next) {
     const int floats = plain && type == FLOAT32;
     const ptrdiff_t wide = whole_vectors(k), block = plain ? 1 + CACHE / k : TILE;
     double *u = room + TILE * wide, *e = u + CACHE + TILE * wide + WIDTH;
     const double scale = beta * EIGHTHS_PER_NAT, unit = 1 / EIGHTHS_PER_NAT; /* powers of u come in eighths, too */
-    double first = 0, second = 0, third = 0;
-    part least = fill(0.0);
-    for (ptrdiff_t start = 0; start < n; start += block) { /* no row waits for the one before it */
-        const ptrdiff_t rows = n - start < block ? n - start : block;
-        EACH(r, rows) {
-            const char *x = z + (start + r) * row_step;
-            if (!plain) NAME(read)(x, type, k, step, room);
-            NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], scale, u + r * k);
-        }
-        NAME(quick_powers)(u, rows * k, e);
-        EACH(r, rows) {
-            const double *v = u + r * k, *of_v = e + r * k;
-            part powers[4][PARTS];
-            EACH(power, 4) EACH(i, PARTS) powers[power][i] = fill(0.0);
-            ptrdiff_t j = 0;
-            for (; j + WIDTH <= k; j += WIDTH) {
-                EACH(i, PARTS) {
-                    const part some = *(const part *)(v + j + i * LANES), exps = *(const part *)(of_v + j + i * LANES);
-                    least = NAME(smaller)(some, least);
-                    NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
-                }
+    const ptrdiff_t few = rows_in_turn(k);
+    for (ptrdiff_t from; (from = __atomic_fetch_add(next, few, __ATOMIC_RELAXED)) < n;) {
+        const ptrdiff_t end = from + few < n ? from + few : n;
+        double first = 0, second = 0, third = 0;
+        part least = fill(0.0);
+        for (ptrdiff_t start = from; start < end; start += block) { /* no row waits for the one before it */
+            const ptrdiff_t rows = end - start < block ? end - start : block;
+            EACH(r, rows) {
+                const char *x = z + (start + r) * row_step;
+                if (!plain) NAME(read)(x, type, k, step, room);
+                NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], scale, u + r * k);
             }
-            if (j < k) {
-                EACH(i, PARTS) {
-                    const part some = NAME(inside)(v, k, j + i * LANES), exps = NAME(inside)(of_v, k, j + i * LANES);
-                    least = NAME(smaller)(some, least);
-                    NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
+            NAME(quick_powers)(u, rows * k, e);
+            EACH(r, rows) {
+                const double *v = u + r * k, *of_v = e + r * k;
+                part powers[4][PARTS];
+                EACH(power, 4) EACH(i, PARTS) powers[power][i] = fill(0.0);
+                ptrdiff_t j = 0;
+                for (; j + WIDTH <= k; j += WIDTH) {
+                    EACH(i, PARTS) {
+                        const part some = *(const part *)(v + j + i * LANES);
+                        const part exps = *(const part *)(of_v + j + i * LANES);
+                        least = NAME(smaller)(some, least);
+                        NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
+                    }
                 }
+                if (j < k) {
+                    EACH(i, PARTS) {
+                        const part some = NAME(inside)(v, k, j + i * LANES);
+                        const part exps = NAME(inside)(of_v, k, j + i * LANES);
+                        least = NAME(smaller)(some, least);
+                        NAME(add_powers)(some, exps, &powers[0][i], &powers[1][i], &powers[2][i], &powers[3][i]);
+                    }
+                }
+                const double per = 1 / NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) * per * unit;
+                const double q = NAME(sum)(powers[2]) * per * (unit * unit);
+                const double c = NAME(sum)(powers[3]) * per * (unit * unit * unit);
+                const double w = weights ? weights[start + r] : 1.0;
+                first += w * (m - label[start + r] * beta);
+                second += w * (q - m * m);
+                third += w * (c - m * (3 * q - 2 * m * m));
             }
-            const double per = 1 / NAME(sum)(powers[0]), m = NAME(sum)(powers[1]) * per * unit;
-            const double q = NAME(sum)(powers[2]) * per * (unit * unit);
-            const double c = NAME(sum)(powers[3]) * per * (unit * unit * unit);
-            const double w = weights ? weights[start + r] : 1.0;
-            first += w * (m - label[start + r] * beta);
-            second += w * (q - m * m);
-            third += w * (c - m * (3 * q - 2 * m * m));
         }
+        double *to = sums + from / few * 4;
+        to[0] = first, to[1] = second, to[2] = third, to[3] = NAME(most)(-least) * unit;
     }
-    sums[0] = first, sums[1] = second, sums[2] = third, sums[3] = NAME(most)(-least) * unit;
 }
 
 TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step,
                                      ptrdiff_t step, const double *top, const double *label, const double *weights,
-                                     double beta, double *sums, double *room) {
+                                     double beta, double *sums, double *room, int64_t *next) {
 #define ROWS(type, plain) \
-    NAME(temperature_rows)(z, type, plain, n, k, row_step, step, top, label, weights, beta, sums, room)
+    NAME(temperature_rows)(z, type, plain, n, k, row_step, step, top, label, weights, beta, sums, room, next)
     if (!NAME(is_plain)(type, k, step))
         ROWS(type, 0);
     else if (type == FLOAT32)

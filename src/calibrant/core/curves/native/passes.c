@@ -1,5 +1,5 @@
 /* Passes over rows of logits, in float64: the largest, its class, the sum of exp, the confidence, probabilities; the
- * derivatives of the likelihood by a temperature and by the weights of linear maps; bins of class columns.
+ * derivatives of the likelihood by a temperature and by the weights of linear maps; bins of class columns; hashes.
  *
  * Plain C without Python: loaded by ctypes, which releases the lock of the interpreter. Written with the vectors of
  * GCC and Clang; other compilers are not used. kernels.h holds the passes; this file compiles it for each kind of
@@ -54,6 +54,8 @@ enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 
 static inline ptrdiff_t whole_vectors(ptrdiff_t k) { return (k + WIDTH - 1) / WIDTH * WIDTH; }
 
+static inline ptrdiff_t rows_in_turn(ptrdiff_t k) { return 1 + FEW / k; }
+
 static inline double from_half(uint16_t h) {
     const uint64_t sign = (uint64_t)(h >> 15) << 63, exponent = (h >> 10) & 31, fraction = h & 1023;
     if (exponent == 0) { /* zero or subnormal */
@@ -72,6 +74,13 @@ static inline double from_bfloat(uint16_t h) {
     float x;
     memcpy(&x, &bits, sizeof x);
     return (double)x;
+}
+
+static inline double number_at(const char *z, int type) {
+    if (type == FLOAT64) return *(const double *)(const void *)z;
+    if (type == FLOAT32) return (double)*(const float *)(const void *)z;
+    const uint16_t half = *(const uint16_t *)(const void *)z;
+    return type == FLOAT16 ? from_half(half) : from_bfloat(half);
 }
 
 #define LEVEL 0
@@ -103,7 +112,7 @@ static int level(void) { return 0; }
 #define MATRIX const char *z, int type, ptrdiff_t n, ptrdiff_t k, ptrdiff_t row_step, ptrdiff_t step
 #define MATRIX_GIVEN z, type, n, k, row_step, step
 
-PUBLIC int calibrant_version(void) { return 7; }
+PUBLIC int calibrant_version(void) { return 8; }
 
 /* The level that runs, of those up to this one. */
 PUBLIC int calibrant_level(int up_to) {
@@ -122,8 +131,8 @@ PUBLIC void calibrant_probs(MATRIX, const double *largest, const double *total, 
 }
 
 PUBLIC void calibrant_temperature(MATRIX, const double *top, const double *label, const double *weights, double beta,
-                                  double *sums, double *room) {
-    PICK(temperature, MATRIX_GIVEN, top, label, weights, beta, sums, room);
+                                  double *sums, double *room, int64_t *next) {
+    PICK(temperature, MATRIX_GIVEN, top, label, weights, beta, sums, room, next);
 }
 
 PUBLIC double calibrant_vector_fit(MATRIX, const int64_t *labels, const double *weights, const double *weight,
@@ -149,4 +158,33 @@ PUBLIC void calibrant_score_bins(const double *scores, const uint8_t *outcomes, 
 
 PUBLIC void calibrant_prefix(const double *values, ptrdiff_t b, ptrdiff_t n, double *sums) {
     PICK(prefix, values, b, n, sums);
+}
+
+/* A word of 32 bits as its part of a hash. */
+static inline uint64_t mixed(uint32_t bits, uint64_t weight) {
+    const uint64_t word = bits * 0xBF58476D1CE4E5B9ULL;
+    return (word ^ (word >> 32)) * weight;
+}
+
+/* One 64-bit number per row, from its label and the differences, as float32, from one to the next of the logits of
+ * `count` classes, of the label, and of the first class again. */
+PUBLIC void calibrant_hash(MATRIX, const int64_t *labels, const int64_t *classes, ptrdiff_t count, int64_t *hashes) {
+    (void)k;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const char *row = z + i * row_step;
+        double last = number_at(row + classes[0] * step, type);
+        uint64_t hash = 0, weight = 0x9E3779B97F4A7C15ULL;
+        for (ptrdiff_t j = 1; j <= count + 1; j++, weight *= 0xD1342543DE82EF95ULL) {
+            const int64_t class = j < count ? classes[j] : j == count ? labels[i] : classes[0];
+            const double next = number_at(row + class * step, type);
+            const float off = (float)(next - last) + 0.0f; /* there are two zeros */
+            uint32_t bits;
+            memcpy(&bits, &off, sizeof bits);
+            hash += mixed(bits, weight);
+            last = next;
+        }
+        hash += mixed((uint32_t)labels[i], weight);
+        hash = (hash ^ (hash >> 31)) * 0x94D049BB133111EBULL;
+        hashes[i] = (int64_t)(hash ^ (hash >> 29));
+    }
 }
