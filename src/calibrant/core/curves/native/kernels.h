@@ -426,10 +426,15 @@ INLINE double NAME(number)(const void *x, int floats, ptrdiff_t j) {
     return floats ? (double)((const float *)x)[j] : ((const double *)x)[j];
 }
 
-/* (x - top) scale of a row, of k numbers or a part at least. */
-INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, double scale, double *u) {
+/* (x - top) scale of a row, of k numbers or a part at least; fetches what lies so many bytes ahead, unless 0. */
+INLINE void NAME(subtract)(const void *x, int floats, ptrdiff_t k, double top, double scale, ptrdiff_t ahead,
+                           double *u) {
     const ptrdiff_t last = k < LANES ? 0 : k - LANES;
-    for (ptrdiff_t j = 0; j < last; j += LANES) *(part *)(u + j) = (NAME(load)(x, floats, j) - fill(top)) * fill(scale);
+    const ptrdiff_t size = floats ? (ptrdiff_t)sizeof(float) : (ptrdiff_t)sizeof(double);
+    for (ptrdiff_t j = 0; j < last; j += LANES) {
+        if (ahead) __builtin_prefetch((const char *)x + j * size + ahead);
+        *(part *)(u + j) = (NAME(load)(x, floats, j) - fill(top)) * fill(scale);
+    }
     *(part *)(u + last) = (NAME(load)(x, floats, last) - fill(top)) * fill(scale);
 }
 
@@ -588,6 +593,7 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
     const int floats = plain && type == FLOAT32;
     const ptrdiff_t few = rows_in_turn(k), block = k < FEW_CLASSES ? ROWS_OF_FEW : plain ? 1 + CACHE / k : TILE;
     double *e = room + TILE * whole_vectors(k);
+    const ptrdiff_t ahead = plain ? bytes_ahead(n, block, row_step) : 0;
     const ptrdiff_t apart = plain ? row_step : whole_vectors(k) * (ptrdiff_t)sizeof(double);
     part least = fill(INFINITY);
     narrow least_floats;
@@ -624,7 +630,10 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                     label[i] = NAME(number)(x, floats, known ? labels[i] : 0) - top;
                 }
             }
-            EACH(r, rows) NAME(subtract)(first + r * apart, floats, k, largest[start + r], EIGHTHS_PER_NAT, e + r * k);
+            EACH(r, rows) {
+                const double top = largest[start + r];
+                NAME(subtract)(first + r * apart, floats, k, top, EIGHTHS_PER_NAT, ahead, e + r * k);
+            }
             NAME(quick_powers)(e, rows * k, e);
             EACH(r, rows) NAME(sum_row)(e + r * k, k, total + start + r, square + start + r);
         }
@@ -696,7 +705,7 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
     const ptrdiff_t wide = whole_vectors(k), block = plain ? 1 + CACHE / k : TILE;
     double *u = room + TILE * wide, *e = u + CACHE + TILE * wide + WIDTH;
     const double scale = beta * EIGHTHS_PER_NAT, unit = 1 / EIGHTHS_PER_NAT; /* powers of u come in eighths, too */
-    const ptrdiff_t few = rows_in_turn(k);
+    const ptrdiff_t few = rows_in_turn(k), ahead = plain ? bytes_ahead(n, block, row_step) : 0;
     for (ptrdiff_t from; (from = __atomic_fetch_add(next, few, __ATOMIC_RELAXED)) < n;) {
         const ptrdiff_t end = from + few < n ? from + few : n;
         double first = 0, second = 0, third = 0;
@@ -706,7 +715,7 @@ INLINE void NAME(temperature_rows)(const char *z, int type, int plain, ptrdiff_t
             EACH(r, rows) {
                 const char *x = z + (start + r) * row_step;
                 if (!plain) NAME(read)(x, type, k, step, room);
-                NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], scale, u + r * k);
+                NAME(subtract)(plain ? (const void *)x : room, floats, k, top[start + r], scale, ahead, u + r * k);
             }
             NAME(quick_powers)(u, rows * k, e);
             EACH(r, rows) {

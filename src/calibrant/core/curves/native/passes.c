@@ -25,7 +25,7 @@
 
 enum { WIDTH = 16, TILE = 8, ROWS_OF_ROOM = 3 * TILE + 2 };
 enum { AT_ONCE = 4 }; /* parts whose powers are found together, since each step waits for the one before */
-enum { MOST_FLOATS = 1 << 24 };
+enum { MOST_FLOATS = 1 << 24 }; /* up to here float32 counts every place */
 
 /* The numbers 2^(j / 8), as bits, less j in those that adding the exponent brings with it; and their two halves. */
 #define EIGHTHS_AS(two) \
@@ -55,6 +55,12 @@ enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 static inline ptrdiff_t whole_vectors(ptrdiff_t k) { return (k + WIDTH - 1) / WIDTH * WIDTH; }
 
 static inline ptrdiff_t rows_in_turn(ptrdiff_t k) { return 1 + FEW / k; }
+
+/* How far ahead of a block of rows to fetch the next one, or 0. Of long rows the processor does not fetch it while it
+ * works on one. It need not where all may be near already, and must not where a row drives out what is worked on. */
+static inline ptrdiff_t bytes_ahead(ptrdiff_t n, ptrdiff_t block, ptrdiff_t row_step) {
+    return n * row_step >= 1 << 24 && row_step >= 1 << 10 && row_step <= 1 << 14 ? block * row_step : 0;
+}
 
 static inline double from_half(uint16_t h) {
     const uint64_t sign = (uint64_t)(h >> 15) << 63, exponent = (h >> 10) & 31, fraction = h & 1023;
