@@ -1,6 +1,6 @@
 """Measures of bins: every choice about bins, and numbers read off the bins of the curve."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -103,6 +103,14 @@ class BinnedMeasure(CurveMeasure, BinOptions):
             return Bins(sums(w), sums(w * curve.scores), sums(w * curve.outcomes), float(w.sum()), curve.effective)
 
         return np.array([self.of(resample(c)) for c in counts])
+
+    def simulate(self, p: Predictions, rng: np.random.Generator) -> float:
+        if self.streamed_from != "bins" or p.weights is not None:
+            return super().simulate(p, rng)
+        curve = self.curve(p)  # its rows stay in their bins, where their outcomes are counted
+        bins, occurred = self.make_bins(curve), rng.random(curve.n) < curve.scores
+        parts = np.split(occurred, np.cumsum(bins.count[:-1]).astype(np.int64))
+        return self.of(replace(bins, outcome_sum=np.array([float(np.count_nonzero(part)) for part in parts])))
 
     def _bins_without_sort(self, p: Predictions) -> Bins | None:
         """Bins of equal width, of very many rows part by part; None where the compiled passes are missing."""
