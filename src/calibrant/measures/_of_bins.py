@@ -1,6 +1,7 @@
 """Measures of bins: every choice about bins, and numbers read off the bins of the curve."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -109,8 +110,9 @@ class BinnedMeasure(CurveMeasure, BinOptions):
             return super().simulate(p, rng)
         curve = self.curve(p)  # its rows stay in their bins, where their outcomes are counted
         bins, occurred = self.make_bins(curve), rng.random(curve.n) < curve.scores
-        parts = np.split(occurred, np.cumsum(bins.count[:-1]).astype(np.int64))
-        return self.of(replace(bins, outcome_sum=np.array([float(np.count_nonzero(part)) for part in parts])))
+        ends = np.cumsum(bins.count).astype(np.int64).tolist()
+        positives = [float(np.count_nonzero(occurred[start:end])) for start, end in pairwise([0, *ends])]
+        return self.of(replace(bins, outcome_sum=np.array(positives)))
 
     def _bins_without_sort(self, p: Predictions) -> Bins | None:
         """Bins of equal width, of very many rows part by part; None where the compiled passes are missing."""
