@@ -140,6 +140,19 @@ def test_norms_are_ordered(p, bins, binning):
     assert rmsce <= mce + 1e-12
 
 
+@pytest.mark.parametrize(
+    "spec", ["ece", "ece:bins=7,closed=left", "ece:norm=2", "rmsce", "resolution", "ece:dialect=netcal"]
+)
+def test_outcomes_drawn_in_bins_are_those_drawn_on_the_curve(spec):
+    rng = np.random.default_rng(2)
+    scores = np.round(rng.random(400), 2)  # many on the edges of bins
+    p, measure = Predictions.binary(scores, rng.random(400) < scores), make(spec)
+    ours = measure.under_calibration(p, 20, 5)
+    slow, curve = np.random.default_rng(5), measure.curve(p)
+    for number in ours:
+        assert number == measure.on(curve.with_outcomes((slow.random(400) < curve.scores).astype(np.float64)))
+
+
 @given(any_data, st.integers(1, 20), binnings)
 def test_debiased_is_never_above_the_biased(p, bins, binning):
     assert make(f"debiased:bins={bins}{binning}")(p) <= make(f"rmsce:bins={bins}{binning}")(p) + 1e-9
