@@ -155,8 +155,9 @@ class _Scores:
     def n(self) -> int:
         return len(self.z)
 
-    @property
+    @cached_property
     def total(self) -> float:
+        """The number of rows, by their weights."""
         return self.n if self.weights is None else float(self.weights.sum())
 
     @property
@@ -271,7 +272,13 @@ class _Margins:
         return _Margins(self.margin[rows].copy(), None if self.weights is None else self.weights[rows].copy())
 
     @cached_property
+    def total(self) -> float:
+        """The number of rows, by their weights."""
+        return len(self.margin) if self.weights is None else float(self.weights.sum())
+
+    @cached_property
     def reach(self) -> float:
+        """The widest range of a row."""
         return float(max(self.margin.max(), -self.margin.min()))
 
     @property
@@ -300,8 +307,7 @@ class _Margins:
             ]
 
         run_pieces(work, parts, len(self.margin))
-        total = len(self.margin) if self.weights is None else float(self.weights.sum())
-        first, variance, skew = (float(of) for of in sums.sum(axis=0) / total)
+        first, variance, skew = (float(of) for of in sums.sum(axis=0) / self.total)
         return Derivatives(first, variance, skew, self.reach * float(beta))
 
     def gradients(self, s: float) -> Floats:

@@ -46,7 +46,7 @@ typedef float NAME(narrow) __attribute__((vector_size(LANES * 8), aligned(4), ma
 #define positive NAME(positive)
 #define narrow NAME(narrow)
 
-/* All numbers alike. Where they are set one by one, GCC does it so. */
+/* All numbers alike. Not by a loop over them: GCC would set one at a time. */
 INLINE part NAME(fill)(double x) {
 #if LEVEL == 512
     return (part)_mm512_set1_pd(x);
@@ -349,11 +349,12 @@ INLINE part NAME(log)(part x) {
 
 /* -- rows ------------------------------------------------------------------------------------------------------- */
 
-/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a part of them at least, and no more
- * than float32 can count. */
+/* Whether rows can be loaded from where they lie: float64 or float32 side by side, a part of them at least, and at
+ * most as many as float32 can count. */
 INLINE int NAME(is_plain)(int type, ptrdiff_t k, ptrdiff_t step) {
-    return k >= LANES && k <= MOST_FLOATS && ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
-                          (type == FLOAT32 && step == (ptrdiff_t)sizeof(float)));
+    return k >= LANES && k <= MOST_FLOATS &&
+           ((type == FLOAT64 && step == (ptrdiff_t)sizeof(double)) ||
+            (type == FLOAT32 && step == (ptrdiff_t)sizeof(float)));
 }
 
 /* A row of any type as float64 in `x`, filled up to whole vectors with its first number. */
@@ -375,14 +376,14 @@ INLINE void NAME(read)(const char *z, int type, ptrdiff_t k, ptrdiff_t step, dou
     for (ptrdiff_t j = k; j < whole_vectors(k); j++) x[j] = x[0];
 }
 
-/* More numbers of a row and their places: the largest so far in every lane, where that was, and the smallest. */
-INLINE void NAME(look)(part v, part here, part *high, part *at, part *low) {
+/* Take in more numbers of a row, which lie `here`: in every lane the largest so far, its first place, the smallest. */
+INLINE void NAME(update_top)(part v, part here, part *high, part *at, part *low) {
     *at = NAME(where_above)(v, *high, here, *at);
     *high = NAME(larger)(v, *high);
     *low = NAME(smaller)(v, *low);
 }
 
-INLINE void NAME(look_at_floats)(narrow v, narrow here, narrow *high, narrow *at, narrow *low) {
+INLINE void NAME(update_top_of_floats)(narrow v, narrow here, narrow *high, narrow *at, narrow *low) {
     *at = NAME(where_floats_above)(v, *high, here, *at);
     *high = NAME(larger_floats)(v, *high);
     *low = NAME(smaller_floats)(v, *low);
@@ -397,8 +398,8 @@ INLINE double NAME(top)(const double *x, ptrdiff_t k, part *least, int64_t *plac
     EACH(i, LANES) first[i] = i;
     part here = first, at = first;
     for (ptrdiff_t j = LANES; j < last; j += LANES)
-        NAME(look)(*(const part *)(x + j), here += fill(LANES), &high, &at, &low);
-    NAME(look)(*(const part *)(x + last), first + fill((double)last), &high, &at, &low);
+        NAME(update_top)(*(const part *)(x + j), here += fill(LANES), &high, &at, &low);
+    NAME(update_top)(*(const part *)(x + last), first + fill((double)last), &high, &at, &low);
     *least = NAME(smaller)(low, *least);
     const double top = NAME(most)(high);
     at = NAME(where_above)(fill(top), high, fill((double)(k - 1)), at); /* of lanes without it: no place before it */
@@ -413,8 +414,8 @@ INLINE double NAME(top_of_floats)(const float *x, ptrdiff_t k, narrow *least, in
     EACH(i, FLOATS) first[i] = (float)i;
     narrow here = first, at = first;
     for (ptrdiff_t j = FLOATS; j < last; j += FLOATS)
-        NAME(look_at_floats)(*(const narrow *)(x + j), here += NAME(fill_floats)(FLOATS), &high, &at, &low);
-    NAME(look_at_floats)(*(const narrow *)(x + last), first + NAME(fill_floats)((float)last), &high, &at, &low);
+        NAME(update_top_of_floats)(*(const narrow *)(x + j), here += NAME(fill_floats)(FLOATS), &high, &at, &low);
+    NAME(update_top_of_floats)(*(const narrow *)(x + last), first + NAME(fill_floats)((float)last), &high, &at, &low);
     *least = NAME(smaller_floats)(low, *least);
     const double top = NAME(most_floats)(high);
     at = NAME(where_floats_above)(NAME(fill_floats)((float)top), high, NAME(fill_floats)((float)(k - 1)), at);

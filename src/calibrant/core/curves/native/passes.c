@@ -167,7 +167,7 @@ PUBLIC void calibrant_prefix(const double *values, ptrdiff_t b, ptrdiff_t n, dou
 }
 
 /* A word of 32 bits as its part of a hash. */
-static inline uint64_t mixed(uint32_t bits, uint64_t weight) {
+static inline uint64_t mix(uint32_t bits, uint64_t weight) {
     const uint64_t word = bits * 0xBF58476D1CE4E5B9ULL;
     return (word ^ (word >> 32)) * weight;
 }
@@ -186,10 +186,10 @@ PUBLIC void calibrant_hash(MATRIX, const int64_t *labels, const int64_t *classes
             const float off = (float)(next - last) + 0.0f; /* there are two zeros */
             uint32_t bits;
             memcpy(&bits, &off, sizeof bits);
-            hash += mixed(bits, weight);
+            hash += mix(bits, weight);
             last = next;
         }
-        hash += mixed((uint32_t)labels[i], weight);
+        hash += mix((uint32_t)labels[i], weight);
         hash = (hash ^ (hash >> 31)) * 0x94D049BB133111EBULL;
         hashes[i] = (int64_t)(hash ^ (hash >> 29));
     }
