@@ -23,7 +23,8 @@ def check_logits(values: npt.ArrayLike) -> Floats:
     """Check logits (n, k): finite, in a range in which sums and squares stay finite."""
     logits = float_array("logits", values)
     _check_shape("logits", logits)
-    check_finite("logits", logits, "replace or drop these rows; for probabilities of 0 use from_probs")
+    fix = "replace or drop these rows; if -inf is the logarithm of 0, give the probabilities, named probs (from_probs)"
+    check_finite("logits", logits, fix)
     return hold(logits)
 
 
