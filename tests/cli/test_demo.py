@@ -44,7 +44,7 @@ def test_json_is_one_document(tmp_path):
 @pytest.mark.slow
 def test_the_whole_demo_is_overconfident_and_repaired(tmp_path):
     out = run("demo", "--out", tmp_path / "demo").stdout
-    assert "Overconfident" in out
+    assert ": overconfident by " in out
     val, test = (Predictions.load(tmp_path / "demo" / name) for name in ("val.npz", "test.npz"))
     ece = measures.make("ece")
     assert test.confidence.mean() - test.correct.mean() > 0.02
