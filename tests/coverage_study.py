@@ -8,11 +8,11 @@ from synthetic import any_classes
 
 from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.bootstrap import resample_counts
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures import ClassMeasure, CurveMeasure, RatioMeasure, RowMeasure, make, names
 from calibrant.measures.kde import KDE
 from calibrant.measures.refinement import Refinement
-from calibrant.measuring.confidence_limits import find_limits, sampling
+from calibrant.measuring.estimating import estimate
 
 KINDS = {
     "logits x 1.25": 1.25,
@@ -104,26 +104,10 @@ def coverage(measures, kind, n, count):
     """The share of sets whose interval holds the truth, of each of the measures, all on the same sets and resamples."""
     covered = dict.fromkeys(measures, 0)
     for seed, p in enumerate(sets(kind, n, count)):
-        draws = _resampled([m for m in measures if not _of_known_noise(m)], p, seed)
         for m in measures:
-            ends = find_limits(m, p, tail=0.025, resamples=RESAMPLES, seed=seed, draws=draws.get(m))
-            covered[m] += ends.low <= _truth(m, kind) + 1e-9 and _truth(m, kind) <= ends.high + 1e-9
+            low, high = estimate(m, p, Sampling.of(p, seed=seed, resamples=RESAMPLES)).limits()
+            covered[m] += low <= _truth(m, kind) + 1e-9 and _truth(m, kind) <= high + 1e-9
     return {m: times / count for m, times in covered.items()}
-
-
-def _resampled(measures, p, seed):
-    """Every measure on the same resamples; measures of the curve read the same resampled curves."""
-    counts = np.concatenate(list(resample_counts(p.n, RESAMPLES, seed)))
-    of_curve = [m for m in measures if type(m).resample is CurveMeasure.resample]
-    values = [[m.on(curve) for m in of_curve] for curve in map(p.curve.repeat, counts)]
-    own = {m: m.resample(p, counts) for m in measures if m not in of_curve}
-    return own | dict(zip(of_curve, np.array(values).T, strict=True))
-
-
-@cache
-def _of_known_noise(m):
-    p = labelled(*draw_rows("calibrated", 100, 0), 0)
-    return m.spread(p, sampling(p, 0)) is not None or m.influence(p) is not None
 
 
 def _softmax(logits):

@@ -80,17 +80,17 @@ FAULTS = (
     ),
     Fault(
         "a p-value of one side",
-        "core/statistics/bootstrap.py",
+        "core/statistics/estimate.py",
         "return float(min(1.0, 2 * min(below, above)))",
         "return float(min(1.0, min(below, above)))",
         "tests/measuring/test_compare.py",
     ),
     Fault(
         "both tails in one of an interval",
-        "measuring/confidence_limits.py",
-        "interval = spread.ends(tail)",
-        "interval = spread.ends(2 * tail)",
-        "tests/measuring/test_confidence_limits.py",
+        "core/statistics/estimate.py",
+        "return self.ends((1 - confidence) / 2)",
+        "return self.ends(1 - confidence)",
+        "tests/measuring/test_estimating.py",
     ),
     Fault(
         "clusters count as rows in the choice of a calibrator",

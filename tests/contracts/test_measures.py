@@ -14,6 +14,7 @@ from synthetic import any_classes, suited
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError, UndefinedMeasureError
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures import Measure, find, make, names
 
 BINARY = Predictions.binary([0.9, 0.4], [1, 0])  # of which alone the scope of a measure is an option
@@ -304,7 +305,7 @@ def test_a_resample_of_blocks_is_the_same(name, p, monkeypatch):
 @pytest.mark.parametrize("name", NAMES)
 def test_simulation_is_seeded_and_finite(name, p):
     p = suited(make(name), p)
-    draws = [make(name).simulate(p, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    draws = [make(name).draws_if_calibrated(p, Sampling.of(p, seed=seed, resamples=1))[0] for seed in (1, 1, 2)]
     assert all(math.isfinite(value) for value in draws)
     assert draws[0] == draws[1]
     other = Predictions(p.values, (p.labels + 1) % p.k, p.score_type)
@@ -316,8 +317,7 @@ def test_simulation_is_seeded_and_finite(name, p):
 @pytest.mark.parametrize("name", ["gap", "ece", "classwise", "ks", "mmce", "nll", "accuracy"])
 def test_simulated_labels_follow_the_probabilities(name, p):
     """On average over simulations the gap is zero, accuracy is mean confidence and the NLL is the entropy."""
-    rng = np.random.default_rng(6)
-    average = np.mean([make(name).simulate(p, rng) for _ in range(200)])
+    average = make(name).draws_if_calibrated(p, Sampling.of(p, seed=6, resamples=200)).mean()
     if name == "gap":
         assert abs(average) < 0.02
     elif name == "accuracy":

@@ -5,8 +5,8 @@ import pytest
 
 import calibrant as cal
 from calibrant import Predictions
-from calibrant.core.statistics.net_benefit import net_benefit
 from calibrant.figures import CATALOGUE
+from calibrant.figures.decision_curve import gains, net_benefit
 
 
 def v_set(n=200):
@@ -22,17 +22,20 @@ def v_set(n=200):
 )
 def test_net_benefit_of_the_test_set(threshold, value, on_all):
     benefit = net_benefit(v_set(), threshold)
-    assert (benefit.value, benefit.all) == pytest.approx((value, on_all), abs=1e-8)
-    assert benefit.low < benefit.value < benefit.high
+    p = v_set()
+    assert (benefit.value, p.mean(gains(p, threshold))) == pytest.approx((value, on_all), abs=1e-8)
+    low, high = benefit.limits()
+    assert low < benefit.value < high
 
 
 def test_net_benefit_counts_weights_and_clusters():
     p, w = v_set(), np.random.default_rng(0).integers(0, 4, 200)
     weighted = Predictions.binary(p.score, p.labels, weights=w)
-    assert net_benefit(weighted, 0.3) == pytest.approx(net_benefit(p.take(np.repeat(np.arange(200), w)), 0.3))
+    repeated = net_benefit(p.take(np.repeat(np.arange(200), w)), 0.3)
+    assert net_benefit(weighted, 0.3).limits() == pytest.approx(repeated.limits())
     twice = p.take(np.repeat(np.arange(200), 2))
     clustered = Predictions.binary(twice.score, twice.labels, clusters=np.repeat(np.arange(200), 2))
-    assert tuple(net_benefit(clustered, 0.3)) == pytest.approx(tuple(net_benefit(p, 0.3)), rel=0.01)
+    assert net_benefit(clustered, 0.3).limits() == pytest.approx(net_benefit(p, 0.3).limits(), rel=0.01)
 
 
 def test_the_decision_curve_is_the_net_benefit_and_ends_near_the_base_rate():

@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.wilson import wilson
+from calibrant.core.statistics.shares import wilson
 from calibrant.figures import make
 from calibrant.figures._thin import thin
 

@@ -15,6 +15,7 @@ from synthetic import any_classes
 
 from calibrant.core.errors import UndefinedMeasureError
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures import make, names
 
 # Drawn logits of 0 and 1 may look like probabilities.
@@ -147,7 +148,7 @@ def test_outcomes_drawn_in_bins_are_those_drawn_on_the_curve(spec):
     rng = np.random.default_rng(2)
     scores = np.round(rng.random(400), 2)  # many on the edges of bins
     p, measure = Predictions.binary(scores, rng.random(400) < scores), make(spec)
-    ours = measure.under_calibration(p, 20, 5)
+    ours = measure.draws_if_calibrated(p, Sampling.of(p, seed=5, resamples=20))
     slow, curve = np.random.default_rng(5), measure.curve(p)
     for number in ours:
         assert number == measure.on(curve.with_outcomes((slow.random(400) < curve.scores).astype(np.float64)))

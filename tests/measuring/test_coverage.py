@@ -7,7 +7,8 @@ import pytest
 from coverage_study import KINDS, MISSING, SETS, SIZES, SPECS, coverage, read_table, sets, truth
 
 import calibrant as cal
-from calibrant.core.statistics.bootstrap import basic_interval, draw
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures import make
 
 LEAST, MOST = 0.93, 0.99  # what counts as 95 %
@@ -21,10 +22,10 @@ def test_the_interval_of_the_ece_covers_at_a_thousand_rows(kind):
     true = truth(ece, kind)
     for seed, p in enumerate(sets(kind, 1000, count)):
         m = cal.measure(p, ece, seed=seed)
-        draws = draw(lambda counts, p=p: ece.resample(p, counts), p.n, 100, seed)
-        basic = basic_interval(m.value, draws, 0.95, (0, 1))
+        draws = Sampling.of(p, seed=seed).resample(lambda counts, p=p: ece.resample(p, counts), 100)
+        low, high = Estimate(value=m.value, noise=Draws.from_resamples(m.value, draws), bounds=(0, 1)).limits()
         ours += m.low <= true <= m.high
-        bootstrap += basic.low <= true <= basic.high
+        bootstrap += low <= true <= high
     assert ours / count >= 0.94
     assert bootstrap / count < 0.94
 

@@ -1,16 +1,20 @@
 """Rankings: few false statements when models are alike, ranks that hold the truth, groups by their rule."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.measuring.model_noise import ModelNoise
-from calibrant.measuring.rank_groups import contrast, rank_models
+from calibrant.core.statistics.estimate import Draws, Estimate, combine
+from calibrant.measuring.rank_groups import rank_models
 
 
 def noise_of(values, draws, **more):
-    values = np.asarray(values, dtype=float)
-    return ModelNoise(value=values, low=values, high=values, straight=draws, kinked=draws, **more)
+    return [
+        Estimate(value=float(value), noise=Draws(lower=noise, upper=noise, **({"test": "normal"} | more)))
+        for value, noise in zip(values, draws.T, strict=True)
+    ]
 
 
 def test_models_that_are_alike_are_seldom_told_apart():
@@ -73,22 +77,22 @@ def test_a_jump_counts_only_if_every_resample_has_it():
     draws = np.zeros((1000, 2))
     draws[:30, 1] = 0.3  # value minus noise is 0 in 3 % of the resamples
     noise = noise_of([0.0, 0.3], draws)
-    jumping = noise_of([0.0, 0.3], draws, resampled=True)
+    jumping = noise_of([0.0, 0.3], draws, test="jumps")
     assert rank_models(noise, -1).worse.any()
     assert not rank_models(jumping, -1).worse.any()
     weights = np.array([-1.0, 1.0])
-    assert contrast(noise, weights).p_value < 1e-6
-    assert contrast(jumping, weights).p_value == pytest.approx(2 * 31 / 1001)
+    assert combine(noise, weights).p_value() < 1e-6
+    assert combine(jumping, weights).p_value() == pytest.approx(2 * 31 / 1001)
 
 
 def test_a_contrast_of_calibration_errors_takes_the_safe_side():
     rng = np.random.default_rng(6)
-    straight = 0.01 * rng.standard_normal((4000, 2))
-    kinked = np.abs(straight)
-    noise = ModelNoise(value=np.array([0.1, 0.13]), low=kinked[0], high=kinked[0], straight=straight, kinked=kinked)
+    upper = 0.01 * rng.standard_normal((4000, 2))
+    plain_noise = noise_of([0.1, 0.13], upper)
+    noise = [replace(e, noise=replace(e.noise, lower=np.abs(e.noise.upper))) for e in plain_noise]
     weights = np.array([-1.0, 1.0])
-    safe, plain = contrast(noise, weights), contrast(noise_of([0.1, 0.13], straight), weights)
-    assert safe.low < plain.low < plain.high < safe.high
-    assert safe.p_value > plain.p_value
-    exact = 2 * stats.norm.sf(0.03 / (straight[:, 1] - straight[:, 0]).std())
-    assert plain.p_value == pytest.approx(exact, rel=0.1)
+    safe, plain = combine(noise, weights), combine(plain_noise, weights)
+    assert safe.limits()[0] < plain.limits()[0] < plain.limits()[1] < safe.limits()[1]
+    assert safe.p_value() > plain.p_value()
+    exact = 2 * stats.norm.sf(0.03 / (upper[:, 1] - upper[:, 0]).std())
+    assert plain.p_value() == pytest.approx(exact, rel=0.1)

@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant import calibrators
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.wilson import wilson
+from calibrant.core.statistics.shares import wilson
 from calibrant.data import FOLDER
 from calibrant.deciding.costs import CostRule, read_rule
 from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, choose, fit_candidate

@@ -15,8 +15,8 @@ from calibrant import datasets
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.studying.engine import run_jobs
-from calibrant.studying.estimate import estimate
 from calibrant.studying.expand_plan import cells_of
+from calibrant.studying.plan_cost import plan_cost
 from calibrant.studying.plan_files import read_plan
 from calibrant.studying.study import open_plan
 from calibrant.training.run import open_run
@@ -69,7 +69,7 @@ def test_what_does_not_depend_on_the_half_is_computed_once(finished):
     kinds = Counter(job.kind for job in finished.jobs)
     # Of both halves: the run, the noisy images and ConfidNet, which learns from training images, are halved.
     assert kinds == {"train": 1, "shift": 1, "predict": 1, "halve": 6, "rescore": 5, "judge": 4}
-    assert estimate(finished.plan).jobs == kinds
+    assert plan_cost(finished.plan).jobs == kinds
 
 
 def test_halves_are_those_of_the_data_set(finished):

@@ -17,11 +17,11 @@ from calibrant.cli import app
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.studying.engine import run_jobs
-from calibrant.studying.estimate import estimate
 from calibrant.studying.latex import MARK, _column, latex_table
 from calibrant.studying.page import page
 from calibrant.studying.page_figures import drawings
 from calibrant.studying.plan import Drawing
+from calibrant.studying.plan_cost import plan_cost
 from calibrant.studying.plan_files import read_plan
 from calibrant.studying.study import _check_judged, open_plan, open_study, study
 from calibrant.studying.tables import claims_in_words, render_table
@@ -181,7 +181,7 @@ def test_a_study_beside_it_shares_its_jobs(finished, tmp_path):
     (tmp_path / "other.toml").write_text(PLAN.replace('"Tiny"', '"Other"').replace("[1, 2]", "[1, 2, 3]"))
     other = open_plan(tmp_path / "other.toml", finished.folder.parent / "other")
     assert other.status().done == 14
-    assert estimate(other.plan, other.store.folder).done == 14
+    assert plan_cost(other.plan, other.store.folder).done == 14
     shutil.rmtree(other.folder)
 
 
@@ -243,7 +243,7 @@ def test_what_it_would_cost_is_told_without_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     (tmp_path / "plan.toml").write_text(PLAN.replace('["digits"]', '["cifar100:shrink=2"]').replace("limit = 96, ", ""))
     plan = read_plan(tmp_path / "plan.toml")
-    output = estimate(plan)
+    output = plan_cost(plan)
     assert output.jobs == {"train": 4, "shift": 4, "rescore": 2, "judge": 4}
     assert output.seconds > 0
     assert len(output.missing) == 1
@@ -281,7 +281,7 @@ def test_what_is_printed_is_80_columns_wide(finished, tmp_path):
 
 
 def test_our_own_plans_need_no_permission_to_be_counted(monkeypatch):
-    monkeypatch.setattr("calibrant.studying.estimate._time_step", lambda *_: 1.0)  # large networks take half a minute
+    monkeypatch.setattr("calibrant.studying.plan_cost._time_step", lambda *_: 1.0)  # large networks take half a minute
     ended = CliRunner().invoke(app, ["study", "plan", "neural-clamping-imagenet"])
     assert ended.exit_code == 0, ended.output
     assert "hours of one core" in ended.output
@@ -291,7 +291,7 @@ def test_a_plan_says_what_one_seed_cannot_tell_and_which_shifted_data_are_missin
     monkeypatch.setenv("CALIBRANT_DATA", str(tmp_path / "none"))
     text = PLAN.replace('"corrupt gaussian_noise:severity=2"', '"cifar10_1"').replace("seed = [1, 2]", "seed = [1]")
     (tmp_path / "plan.toml").write_text(text)
-    cost = estimate(read_plan(tmp_path / "plan.toml"))
+    cost = plan_cost(read_plan(tmp_path / "plan.toml"))
     assert (cost.unsure, len(cost.missing)) == (2, 1)
     assert "2 claims rest on one seed" in cost.words()
     assert "missing: data set cifar10_1" in cost.words()

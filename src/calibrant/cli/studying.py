@@ -53,8 +53,8 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a plan would run, what is shared, and how long it would take, before anything starts."""
-    from calibrant.studying.estimate import estimate
     from calibrant.studying.expand_plan import needs_code
+    from calibrant.studying.plan_cost import plan_cost
     from calibrant.studying.plan_files import find_plan, plans_folder, read_plan
     from calibrant.studying.validate_plan import check_plan
 
@@ -62,7 +62,7 @@ def plan(
     file = find_plan(name)
     own = file.parent == plans_folder() and not needs_code(study_plan)
     check_plan(study_plan, file, code=not own)  # to tell how long it takes, its networks are built
-    forecast = estimate(study_plan, None if out is None else out.parent / "jobs")
+    forecast = plan_cost(study_plan, None if out is None else out.parent / "jobs")
     if as_json:
         return print_json(forecast.to_dict())
     typer.echo(forecast.words())

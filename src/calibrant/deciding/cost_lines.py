@@ -5,7 +5,8 @@ import numpy as np
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.mean_of_levels import Mean, mean_of_levels
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.mean_of_levels import mean_of_levels
 from calibrant.deciding.costs import CostRule, as_percent
 from calibrant.deciding.policy import HAND_OVER, Policy
 from calibrant.deciding.results import Choice, CostLine
@@ -21,7 +22,8 @@ def cost_lines(
     chosen = rule.policy(p)
     lines = []
     for choice, label, (threshold, lower), decided in _rivals(rule, p, chosen, hindsight):
-        cost, more = mean_cost(rule, p, decided, confidence), mean_cost(rule, p, decided, confidence, less=chosen)
+        cost, more = mean_cost(rule, p, decided), mean_cost(rule, p, decided, less=chosen)
+        (low, high), (more_low, more_high) = cost.limits(confidence), more.limits(confidence)
         lines.append(
             CostLine(
                 choice=choice,
@@ -32,30 +34,28 @@ def cost_lines(
                 handed_over=p.mean(decided == HAND_OVER),
                 expected=p.mean(rule.expected(p, decided)),
                 cost=cost.value,
-                low=cost.low,
-                high=cost.high,
+                low=low,
+                high=high,
                 more=more.value,
-                more_low=more.low,
-                more_high=more.high,
+                more_low=more_low,
+                more_high=more_high,
             )
         )
     return tuple(lines)
 
 
-def mean_cost(
-    rule: CostRule, p: Predictions, decided: Ints, confidence: float = 0.95, *, less: Ints | None = None
-) -> Mean:
+def mean_cost(rule: CostRule, p: Predictions, decided: Ints, *, less: Ints | None = None) -> Estimate:
     """Mean cost per row of decisions, or how much more they cost than other decisions on the same rows.
 
     Costs that no row happened to bring count in the interval: a miss that was not seen is not impossible.
     """
     if less is None:
         possible = rule.possible(np.unique(decided))
-        return mean_of_levels(p, rule.actual(p, decided), np.unique(possible), confidence)
+        return mean_of_levels(p, rule.actual(p, decided), np.unique(possible))
     pairs = np.unique((decided + 1) * (p.k + 2) + less + 1)
     first, second = pairs // (p.k + 2) - 1, pairs % (p.k + 2) - 1
     possible = rule.possible(first) - rule.possible(second)
-    return mean_of_levels(p, rule.actual(p, decided) - rule.actual(p, less), np.unique(possible), confidence)
+    return mean_of_levels(p, rule.actual(p, decided) - rule.actual(p, less), np.unique(possible))
 
 
 Thresholds = tuple[float | None, float | None]

@@ -180,7 +180,7 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
 def _count_answers(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
     """Count the answers of a policy with one threshold: by weight, with an interval of the error rate."""
     from calibrant.core.statistics.mean_interval import standard_error
-    from calibrant.core.statistics.wilson import wilson
+    from calibrant.core.statistics.shares import wilson
 
     chosen = policy(q)
     positive = policy.acts == "positive"

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.config.bounds import at_least, at_most, share_inside
 from calibrant.core.curves.curve import Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.wilson import wilson
+from calibrant.core.statistics.shares import wilson
 from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row

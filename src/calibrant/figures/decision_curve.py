@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from calibrant.core.arrays import Array
 from calibrant.core.config.bounds import share_inside
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.net_benefit import net_benefit
+from calibrant.core.statistics.error_guarantee import at_least
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.mean_of_levels import mean_of_levels
 from calibrant.core.text.number_format import join_clauses, percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
@@ -54,9 +57,11 @@ class DecisionCurve(PredictionFigure):
         rows = []
         for name, p in models.items():
             for t in np.linspace(0, end, POINTS + 1)[1:]:
-                benefit = net_benefit(p, min(float(t), 0.99))
-                ends = {"low": benefit.low, "high": benefit.high, "all": benefit.all, "none": 0.0}
-                rows.append({"model": name, "task": task, "threshold": float(t), "benefit": benefit.value, **ends})
+                threshold = min(float(t), 0.99)
+                benefit = net_benefit(p, threshold)
+                low, high = benefit.limits()
+                row = {"model": name, "task": task, "threshold": float(t), "benefit": benefit.value}
+                rows.append(row | {"low": low, "high": high, "all": p.mean(gains(p, threshold)), "none": 0.0})
         return rows
 
     def words(self, rows: list[Row]) -> str:
@@ -118,3 +123,21 @@ class DecisionCurve(PredictionFigure):
             on_all.mark_text(align="left", baseline="bottom", dx=4, dy=-4, style="note"),
         )
         return dress(alt.layer(band, defaults, lines, *notes).properties(width=WIDTH, height=200))
+
+
+def gains(p: Predictions, threshold: float) -> Array:
+    """The gain of acting on each row: a true positive counts 1, a false one minus t/(1 - t)."""
+    return np.where(p.outcome, 1.0, -threshold / (1 - threshold))
+
+
+def net_benefit(p: Predictions, threshold: float) -> Estimate:
+    """The net benefit TP/n - FP/n t/(1 - t) of acting on the rows that reach a threshold t below one.
+
+    >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    >>> net_benefit(p, 0.5).value  # one true and one false positive
+    0.0
+    """
+    acted = at_least(p.score, threshold)
+    possible = np.array([1.0, 0.0, -threshold / (1 - threshold)])
+    possible = possible[np.array([acted.any(), not acted.all(), acted.any()])]
+    return mean_of_levels(p, np.where(acted, gains(p, threshold), 0.0), possible)

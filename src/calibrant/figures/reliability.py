@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.config.bounds import at_least, share_inside
 from calibrant.core.curves.curve import Curve, Scheme, equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.wilson import wilson
+from calibrant.core.statistics.shares import wilson
 from calibrant.core.text.number_format import level, percent, sentence, whole_percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.core.text.vocabulary import Vocabulary

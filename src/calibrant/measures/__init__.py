@@ -2,6 +2,8 @@
 
 from calibrant.core.catalogue import Catalogue
 from calibrant.measures._base import (
+    UNDEFINED,
+    ZERO_RATIO,
     BinnedMeasure,
     BinOptions,
     ClassMeasure,
@@ -14,6 +16,7 @@ from calibrant.measures._base import (
     Streams,
     Unit,
     check_predictions,
+    ratio_noise,
 )
 from calibrant.measures._positive import PositiveMeasure
 
@@ -22,6 +25,8 @@ make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
 __all__ = [
     "CATALOGUE",
+    "UNDEFINED",
+    "ZERO_RATIO",
     "BinOptions",
     "BinnedMeasure",
     "ClassMeasure",
@@ -38,4 +43,5 @@ __all__ = [
     "find",
     "make",
     "names",
+    "ratio_noise",
 ]

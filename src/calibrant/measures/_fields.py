@@ -4,7 +4,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.curve import Curve
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 
 CELLS = 500
 

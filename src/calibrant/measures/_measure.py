@@ -1,6 +1,6 @@
 """Base class of measures: a number about predictions, with its facts, its noise and its interval."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,10 +10,12 @@ from calibrant.core.catalogue import check_options, spec_of
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.statistics.bootstrap import Interval, basic_interval
-from calibrant.core.statistics.residual_noise import Sampling, Spread
+from calibrant.core.statistics.estimate import Draws, Estimate, Noise, Parts, subtract
+from calibrant.core.statistics.sampling import PARTS, Sampling
 from calibrant.core.text.vocabulary import describe_task, vocabulary_of
 
+UNDEFINED = "undefined on these rows"
+NO_WIDTH = "no interval: every row gives the same value, so that these rows do not show how far it may be off"
 SUSPECT_BIAS = 0.1  # of the value; a calibrated model shows about 0.4
 
 TASKS: tuple[Task, ...] = ("multiclass", "binary", "confidence", "choice")
@@ -44,7 +46,6 @@ class Measure:
     needs_both: ClassVar[bool] = False  # NaN unless some predictions are right and some wrong
     undefined_for: ClassVar[str] = ""  # rows on which it raises UndefinedMeasureError, in words
     of_share: ClassVar[bool] = False  # the mean of zeros and ones, by the outcome of each row
-    of_ratio: ClassVar[bool] = False  # its interval is symmetric in the logarithm
     without_interval: ClassVar[str] = ""  # why it has none, where no interval is known that holds
     fixed_maps: ClassVar[bool] = False  # fits maps, and resamples do not fit them again
 
@@ -92,53 +93,73 @@ class Measure:
         rows = np.arange(p.n)
         return np.array([self(p.take(np.repeat(rows, c))) for c in counts])
 
-    def simulate(self, p: Predictions, rng: np.random.Generator) -> float:
-        """The measure if the probabilities were exactly right: labels drawn from them."""
-        return self(Predictions(p.values, _draw_labels(p, rng), p.score_type, p.row_data))
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        """The value with the noise that sampling the rows gave it: from parts of very many rows, or from resamples."""
+        return self.resampled_estimate(p, self(p), rows)
 
-    def under_calibration(self, p: Predictions, resamples: int, seed: int) -> Array:
+    def estimate_difference(self, a: Predictions, b: Predictions, rows: tuple[Sampling, Sampling]) -> Estimate:
+        """The difference b - a, or that of the distances from the ideal; `rows` are those of `Sampling.pair`."""
+        of_a, of_b = (own.known.get(self) or self.estimate(p, own) for p, own in zip((a, b), rows, strict=True))
+        return subtract(of_a, of_b, self.ideal)
+
+    def draws_if_calibrated(self, p: Predictions, rows: Sampling) -> Array:
         """The measure on labels drawn from the probabilities, again and again.
 
         Rows of one cluster share their noise, which no label drawn alone can show: there each draw turns the residuals
         of whole clusters around at random, and a measure that is not made of residuals cannot be drawn at all.
         """
+        size = rows.affordable(self.resamples)
         if p.clusters is not None:
-            turned = Sampling(
-                n=p.n, draws=resamples, seed=seed, weights=p.weights, clusters=p.clusters, calibrated=True
-            )
-            spread = self.spread(p, turned)
-            if spread is None:
-                expected = "a calibration error, whose residuals can be drawn by cluster"
-                raise InputError(spec_of(self), expected=expected, got="rows in clusters", fix="use for instance ece")
-            return spread.floor
-        rng = np.random.default_rng(seed)
-        return np.array([self.simulate(p, rng) for _ in range(resamples)])
+            noise = self.estimate(p, replace(rows, draws=size, subtracted=True, calibrated=True)).noise
+            assert isinstance(noise, Draws)
+            assert noise.null is not None
+            return noise.null()
+        rng = np.random.default_rng(rows.seed)
+        labels = (_draw_labels(p, rng) for _ in range(size))
+        return np.array([self(Predictions(p.values, drawn, p.score_type, p.row_data)) for drawn in labels])
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        """The noise that sampling the rows gives the measure, where that is known without resampling them."""
-        return None
+    # -- for families of measures -----------------------------------------------------------------
 
-    def influence(self, p: Predictions) -> Array | None:
-        """The influence of each row on the value, to first order, (n,); None where only resamples can tell."""
-        return None
+    def with_noise(self, value: float, noise: Noise) -> Estimate:
+        """The estimate of this value, inside the bounds."""
+        return Estimate(value=value, noise=noise, bounds=self.bounds, no_width=NO_WIDTH)
+
+    def resampled_estimate(self, p: Predictions, value: float, rows: Sampling) -> Estimate:
+        """The estimate of a value whose noise nothing else tells: from parts of very many rows, or from resamples."""
+        if rows.calibrated:
+            expected = "a calibration error, whose residuals can be drawn by cluster"
+            raise InputError(spec_of(self), expected=expected, got="rows in clusters", fix="use for instance ece")
+        if not np.isfinite(value):
+            return Estimate(value=value, reason=UNDEFINED)
+        if rows.in_parts and not self.of_calibration:
+            return self.with_noise(value, Parts(values=self._values_on_parts(p, rows)))
+        return self.with_noise(value, self._bootstrap_noise(p, value, rows))
+
+    def _bootstrap_noise(self, p: Predictions, value: float, rows: Sampling) -> Draws:
+        """The noise of the basic bootstrap.
+
+        Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
+        is ruled out only if models that are calibrated by construction rarely reach the value.
+        """
+        resampled = self._values_on_resamples(p, rows)
+        biased = self.of_calibration and np.mean(resampled) - value > SUSPECT_BIAS * value
+        null = (lambda: self.draws_if_calibrated(p, replace(rows, resamples=len(resampled)))) if biased else None
+        return Draws.from_resamples(value, resampled, f"basic bootstrap, {len(resampled):,} resamples", null)
+
+    def _values_on_resamples(self, p: Predictions, rows: Sampling) -> Array:
+        return rows.resample(lambda counts: self.resample(p, counts), self.resamples)
+
+    def _values_on_parts(self, p: Predictions, rows: Sampling) -> Array:
+        values = []
+        for part in range(PARTS):
+            values.append(self(p.take(np.flatnonzero(rows.part_of == part))))
+            rows.step(1)
+        return np.array(values)
 
     @property
     def ideal(self) -> float | None:
         """The best value of a measure for which neither low nor high values are best."""
         return IDEALS.get(self.direction)
-
-    def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
-        """The interval of the measure by the basic bootstrap, from its values on resampled rows (`draws`).
-
-        Near zero the bootstrap cannot see that noise alone makes a calibration error. So where it shows much bias, zero
-        is ruled out only if models that are calibrated by construction rarely reach the value.
-        """
-        value = self(p)
-        interval = basic_interval(value, draws, 1 - 2 * tail, self.bounds)
-        suspect = self.of_calibration and interval.low > 0 and np.mean(draws) - value > SUSPECT_BIAS * value
-        if suspect and np.mean(self.under_calibration(p, len(draws), seed) >= value) > tail:
-            return Interval(self.bounds[0], interval.high)
-        return interval
 
 
 def check_predictions(p: object) -> None:

@@ -12,7 +12,8 @@ from calibrant.core.curves.curve import BLOCK, LONG, Bins, Closed, Curve, MassRu
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Entries, NoisyValues, Sampling, Spread
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.sampling import Entries, NoisyValues, Sampling
 from calibrant.measures._measure import Measure, Streams, Unit
 from calibrant.measures._of_curve import CurveMeasure
 
@@ -37,8 +38,8 @@ class BinOptions(Measure):
     def of(self, bins: Bins) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        """Spread of the value from the noise of each bin's residuals (score minus outcome, over n); None if unknown."""
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        """Noise of the value from that of each bin's residuals (score minus outcome, over n); None if unknown."""
         return None
 
     def make_bins(self, curve: Curve | ClassCurves | WeightedCurves) -> Bins:
@@ -79,15 +80,21 @@ class BinnedMeasure(CurveMeasure, BinOptions):
     def on(self, curve: Curve) -> float:
         return self.of(self.make_bins(curve))
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        curve = self.curve(p)
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         bins = self.score_bins(p)
+        value = self.of(bins) if self._reads_curve else self(p)
+        noise = self.noise_of(bins, self._residuals(p, bins, rows))
+        return self.resampled_estimate(p, value, rows) if noise is None else self.with_noise(value, noise)
+
+    def _residuals(self, p: Predictions, bins: Bins, rows: Sampling) -> NoisyValues:
+        """The residuals in each bin with their noise."""
+        curve = self.curve(p)
         starts = self._starts(curve) if rows.joint and curve.n >= LONG and p.weights is None else None
         if starts is None:
             sums = rows.gather(lambda: curve.order, self._bin_of(curve), curve.residuals, self.bins)
         else:  # without the order of the rows, which takes much time and memory where they are many
             sums = rows.gather_jointly((self._entries(p, part, starts) for part in pieces(p.n, BLOCK)), self.bins)
-        return self.spread_of(bins, NoisyValues((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise))
+        return NoisyValues((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise)
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         if self.scheme != "width":
@@ -105,14 +112,21 @@ class BinnedMeasure(CurveMeasure, BinOptions):
 
         return np.array([self.of(resample(c)) for c in counts])
 
-    def simulate(self, p: Predictions, rng: np.random.Generator) -> float:
-        if self.streamed_from != "bins" or p.weights is not None:
-            return super().simulate(p, rng)
-        curve = self.curve(p)  # its rows stay in their bins, where their outcomes are counted
-        bins, occurred = self.make_bins(curve), rng.random(curve.n) < curve.scores
-        ends = np.cumsum(bins.count).astype(np.int64).tolist()
-        positives = [float(np.count_nonzero(occurred[start:end])) for start, end in pairwise([0, *ends])]
-        return self.of(replace(bins, outcome_sum=np.array(positives)))
+    def draws_if_calibrated(self, p: Predictions, rows: Sampling) -> Array:
+        if self.streamed_from != "bins" or p.weights is not None or p.clusters is not None:
+            return super().draws_if_calibrated(p, rows)
+        curve, rng = self.curve(p), np.random.default_rng(rows.seed)
+        bins = self.make_bins(curve)  # rows stay in their bins, where their outcomes are counted
+        ends, values = np.cumsum(bins.count).astype(np.int64).tolist(), []
+        for _ in range(rows.affordable(self.resamples)):
+            occurred = rng.random(curve.n) < curve.scores
+            positives = [float(np.count_nonzero(occurred[start:end])) for start, end in pairwise([0, *ends])]
+            values.append(self.of(replace(bins, outcome_sum=np.array(positives))))
+        return np.array(values)
+
+    @property
+    def _reads_curve(self) -> bool:
+        return type(self).__call__ is BinnedMeasure.__call__
 
     def _bins_without_sort(self, p: Predictions) -> Bins | None:
         """Bins of equal width, of very many rows part by part; None where the compiled passes are missing."""

@@ -12,8 +12,9 @@ from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.statistics.label_noise import MOST_ELEMENTS, LabelNoise
-from calibrant.core.statistics.residual_noise import Entries, NoisyValues, Sampling, Spread
+from calibrant.core.statistics.estimate import Draws, Estimate, Widest
+from calibrant.core.statistics.label_noise import MOST_ELEMENTS, correct_probs, draw_labels, invert, noise_above
+from calibrant.core.statistics.sampling import Entries, NoisyValues, Sampling
 from calibrant.measures._measure import Streams
 from calibrant.measures._of_bins import BinOptions
 
@@ -29,27 +30,53 @@ class ClassMeasure(BinOptions):
     streams: ClassVar[Streams] = "no"
     tasks: ClassVar[tuple[Task, ...]] = ("multiclass", "binary")
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        """With few rows a class, the lower end also counts the noise of labels that are drawn."""
+        whole = self._estimate(p, rows)
+        few = p.n < FEW_ROWS * p.k and not rows.subtracted
+        if not few or whole.noise is None or not self._by_labels(p):
+            return whole
+
+        def of_labels() -> Draws:
+            return noise_above(self._label_noise(rows.seed, p)[0])
+
+        return self.with_noise(whole.value, Widest(first=whole.noise, second=of_labels, above=0.0))
+
+    def estimate_difference(self, a: Predictions, b: Predictions, rows: tuple[Sampling, Sampling]) -> Estimate:
+        """On the same rows by the same drawn labels, where the noise can be drawn by them."""
+        if not rows[0].paired or not self._by_labels(a) or not self._by_labels(b):
+            return super().estimate_difference(a, b, rows)
+        of_a, of_b = (
+            own.known[self].value if self in own.known else self(p) for p, own in zip((a, b), rows, strict=True)
+        )
+        return Estimate(value=of_b - of_a, terms=(of_a, of_b), noise=invert(*self._label_noise(rows[0].seed, a, b)))
+
+    def _estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         cells = self.bins * p.k
         if cells > MOST_CELLS:
-            return None
+            return self.resampled_estimate(p, self(p), rows)
         sums, bins = rows.gather_jointly(self.entries(p), cells), self.class_bins(p)
-        return self.spread_of(bins, NoisyValues(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise))
-
-    def has_few_rows(self, p: Predictions) -> bool:
-        """Whether there are too few rows for normal noise"""
-        return p.n < FEW_ROWS * p.k
+        residuals = NoisyValues(((bins.score_sum - bins.outcome_sum) / bins.n).ravel(), sums.noise)
+        noise, value = self.noise_of(bins, residuals), self.of_classes(bins)
+        return self.resampled_estimate(p, value, rows) if noise is None else self.with_noise(value, noise)
 
     def cell_scale(self, bins: Bins) -> Array | None:
         """The factor of each cell's absolute residual sum (over n) in the value; None where it is no such sum."""
         return None
 
-    def by_labels(self, p: Predictions) -> bool:
+    def _by_labels(self, p: Predictions) -> bool:
         """Whether the noise can be drawn by labels: rows of one cluster share theirs, which drawn labels do not."""
         small = p.n * p.k <= MOST_ELEMENTS and self.bins * p.k <= MOST_CELLS
         return small and p.clusters is None and self.cell_scale(self.class_bins(p)) is not None
 
-    def label_noise(self, p: Predictions, probs: Array, labels: Ints, rows: Sampling) -> LabelNoise:
+    def _label_noise(self, seed: int, *models: Predictions) -> list[NoisyValues]:
+        """Noise of models on the same rows, from labels drawn once from the mean of their corrected probabilities."""
+        probs = np.asarray(sum(correct_probs(p) for p in models)) / len(models)
+        labels = draw_labels(probs, seed)
+        rows = Sampling(n=len(probs), draws=len(labels), seed=seed, weights=models[0].weights)
+        return [self._cell_noise(p, probs, labels, rows) for p in models]
+
+    def _cell_noise(self, p: Predictions, probs: Array, labels: Ints, rows: Sampling) -> NoisyValues:
         """The noise of each cell if rows are drawn, and their labels (draws, n) from probabilities (n, k)."""
         draws, cells, bins = len(labels), self.bins * p.k, self.class_bins(p)
         w = np.ones(p.n) if p.weights is None else np.asarray(p.weights, dtype=np.float64)
@@ -70,7 +97,7 @@ class ClassMeasure(BinOptions):
         noise = rows.gather_jointly([(row[used], place[used], off[used])], cells).noise[:draws]
         filled, scale = np.bincount(place[used], minlength=cells) > 0, np.broadcast_to(scale, cells)
         gaps = (bins.score_sum - bins.outcome_sum).ravel() * scale / bins.n
-        return LabelNoise(gaps[filled], (((expected - counts) / w.sum() + noise) * scale)[:, filled])
+        return NoisyValues(gaps[filled], (((expected - counts) / w.sum() + noise) * scale)[:, filled])
 
     def of(self, bins: Bins) -> float:
         return self.of_classes(bins)

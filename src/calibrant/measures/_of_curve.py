@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve, Outcomes
+from calibrant.core.curves.curve import LONG, Curve, Outcomes
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.sampling import PARTS, Sampling
 from calibrant.measures._measure import Measure
 
 
@@ -38,9 +39,31 @@ class OfCurve(Measure):
         curve = self.curve(p)
         return np.array([self.on(curve.repeat(c)) for c in counts])
 
-    def simulate(self, p: Predictions, rng: np.random.Generator) -> float:
+    def draws_if_calibrated(self, p: Predictions, rows: Sampling) -> Array:
+        if p.clusters is not None:
+            return super().draws_if_calibrated(p, rows)
+        curve, rng = self.curve(p), np.random.default_rng(rows.seed)
+        outcomes = ((rng.random(curve.n) < curve.scores) for _ in range(rows.affordable(self.resamples)))
+        return np.array([self.on(curve.with_outcomes(drawn.astype(np.float64))) for drawn in outcomes])
+
+    def _values_on_parts(self, p: Predictions, rows: Sampling) -> Array:
+        """Read off the curve of each part; rows of a part keep their order, so that its curve is sorted.
+
+        Of long curves the order of all rows takes much memory.
+        """
+        if not self._reads_curve or p.weights is not None or p.n >= LONG:
+            return super()._values_on_parts(p, rows)
         curve = self.curve(p)
-        return self.on(curve.with_outcomes((rng.random(curve.n) < curve.scores).astype(np.float64)))
+        part_of = rows.part_of[curve.order]
+        grouped = np.argsort(part_of, kind="stable")
+        ends = np.cumsum(np.bincount(part_of, minlength=PARTS))[:-1]
+        rows.step(PARTS)
+        return np.array([self.on(Curve(curve.scores[i], curve.outcomes[i], i)) for i in np.split(grouped, ends)])
+
+    @property
+    def _reads_curve(self) -> bool:
+        """Whether the value is read off the curve; a subclass may make something else of it."""
+        return type(self).__call__ is OfCurve.__call__
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from calibrant.core.curves.loess import DIRECT, gather_points, loess_gaps, neigh
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 from calibrant.measures._base import CurveMeasure, Unit
 
 FIELD = 150  # cells of equal width, and as many of equal weight, for the noise of the curve
@@ -40,21 +41,21 @@ class LoessMeasure(CurveMeasure):
     def of(self, gaps: Array, curve: Curve) -> float:
         raise TypeError(f"{type(self).__name__} does not say how to summarise the distances: define of")
 
-    def spread_of(self, field: NoisyValues, share: Array) -> Spread:
-        raise TypeError(f"{type(self).__name__} does not say how noisy it is: define spread_of")
+    def noise_of(self, field: NoisyValues, share: Array) -> Draws:
+        raise TypeError(f"{type(self).__name__} does not say how noisy it is: define noise_of")
 
     def on(self, curve: Curve) -> float:
         return self.of(np.abs(loess_gaps(curve, self.span)), curve)
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        curve = self.curve(p)
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        value, curve = self(p), self.curve(p)
         points = gather_points(curve, 2 * FIELD, FIELD)
         share = points.weight / curve.total
         sums = rows.gather(lambda: curve.order, points.point_of, curve.outcomes - curve.scores, len(share))
         at = np.concatenate([curve.scores[:1], points.at, curve.scores[-1:]])  # the ends stand for no rows
         matrix = smoother(points, at, neighbourhoods(curve, at, self.span))
         field = sums.scale(np.divide(1, share, out=np.zeros_like(share), where=share > 0)).through(matrix.T)
-        return self.spread_of(field, np.pad(share, 1)).at(self(p))
+        return self.with_noise(value, self.noise_of(field, np.pad(share, 1)).at(value))
 
     @property
     def definition(self) -> str:

@@ -13,7 +13,9 @@ from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import BATCH_ELEMENTS
 from calibrant.core.statistics.cox import CoxFit, fit_cox, log_odds, solve, why_no_fit
-from calibrant.measures._base import CurveMeasure
+from calibrant.core.statistics.estimate import Estimate, Normal
+from calibrant.core.statistics.sampling import Sampling
+from calibrant.measures._base import ROBUST, CurveMeasure
 
 FLOORED = "log-odds of scores floored at 1e-12"
 
@@ -35,14 +37,18 @@ class LogOddsMeasure(CurveMeasure):
         fit = self._fit(curve)
         return float((fit.intercept, fit.slope)[self.coefficient])
 
-    def influence(self, p: Predictions) -> Array:
-        """The influence of each row, in the order of the rows, which need not be sorted for it."""
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        """With the influence of each row in the order of the rows, which need not be sorted for it."""
+        if rows.subtracted:
+            return super().estimate(p, rows)
         fit, influence = self._fit(self.curve(p)), np.empty(p.n)
         scores, outcomes = self.scores(p)
         for part in pieces(p.n, BLOCK):
             weights = np.ones(len(scores[part])) if p.weights is None else p.weights[part]
             influence[part] = fit.influence(log_odds(scores[part]), outcomes[part], weights, self.coefficient)
-        return influence
+        error, units = rows.error(influence)
+        value = float((fit.intercept, fit.slope)[self.coefficient])
+        return self.with_noise(value, Normal(error=error, freedom=max(units - 1, 1), method=ROBUST))
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         """The coefficient on each resample; NaN where there is no fit."""

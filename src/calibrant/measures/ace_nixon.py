@@ -8,7 +8,9 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Bins, Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum, per_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l1_noise, per_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import ClassMeasure
 
 
@@ -38,8 +40,8 @@ class ACENixon(ClassMeasure):
     def cell_scale(self, bins: Bins) -> Array:
         return np.asarray(per_share(bins) / bins.count.size)
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_sum(sums.scale(self.cell_scale(bins)))
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        return l1_noise(sums.scale(self.cell_scale(bins)))
 
     @property
     def definition(self) -> str:

@@ -7,7 +7,9 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread, of_norm
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import l2_noise
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 from calibrant.measures._base import CurveMeasure
 from calibrant.measures._fields import CELLS, cells_of_equal_size
 
@@ -41,8 +43,8 @@ class ATB(CurveMeasure):
             at, below = scores[-1], running[-1]
         return float(area + (1.0 - at) * below**2)  # above the highest score nothing is left
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        curve = self.curve(p)
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        value, curve = self(p), self.curve(p)
         cells = min(CELLS, curve.n)
         cell = cells_of_equal_size(curve.n, cells)
         sums = rows.gather(lambda: curve.order, cell, curve.residuals, cells)
@@ -56,7 +58,7 @@ class ATB(CurveMeasure):
         field = NoisyValues(
             *(np.concatenate(parts, axis=-1) for parts in zip(*((s.value, s.noise) for s in sides), strict=True))
         )
-        return of_norm(field, float(np.sqrt(self(p)))).square()
+        return self.with_noise(value, l2_noise(field, float(np.sqrt(value))).square())
 
     @property
     def definition(self) -> str:

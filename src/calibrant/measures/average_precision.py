@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import average_precision
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.bootstrap import Interval
+from calibrant.core.statistics.estimate import Draws, Estimate, Normal
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures._base import Direction
 from calibrant.measures._positive import PositiveMeasure
 
@@ -36,17 +36,27 @@ class AveragePrecision(PositiveMeasure):
         blocks = [(positives[::-1], negatives[::-1]) for positives, negatives in curve.group_blocks()][::-1]
         return average_precision(blocks) if any(negatives.any() for _, negatives in blocks) else float("nan")
 
-    def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
-        """Normal noise of the logit, as wide as the resamples show: few positives make their values skew.
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        """With normal noise of the logit, as wide as the resamples show: few positives make their values skew.
 
         The basic bootstrap held the truth in 87 to 94 % of trials with 50 to 200 positives, this one in 92 to 98 %.
         """
-        from scipy.special import expit, logit, stdtrit
+        from scipy.special import logit
 
+        plain = super().estimate(p, rows)
+        if rows.subtracted or rows.in_parts or not isinstance(plain.noise, Draws):
+            return plain
         inside = 1 / (2 * p.n)  # the logit of 0 or 1 is infinite
-        value, logits = (logit(np.clip(v, inside, 1 - inside)) for v in (self(p), draws[np.isfinite(draws)]))
-        half = WIDER * -stdtrit(max(p.mean(p.outcome) * p.n - 1, 1), tail) * np.std(logits, ddof=1)
-        return Interval(float(expit(value - half)), float(expit(value + half)))
+        resampled = plain.noise.lower[np.isfinite(plain.noise.lower)] + plain.value
+        centre, logits = (logit(np.clip(v, inside, 1 - inside)) for v in (plain.value, resampled))
+        noise = Normal(
+            error=WIDER * float(np.std(logits, ddof=1)),
+            freedom=max(p.mean(p.outcome) * p.n - 1, 1),
+            link="logit",
+            centre=float(centre),
+            method=plain.noise.method,
+        )
+        return self.with_noise(plain.value, noise)
 
     @property
     def definition(self) -> str:

@@ -6,7 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum, per_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l1_noise, per_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -27,8 +29,8 @@ class AvgCE(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(np.abs(bins.gap).sum() / max(bins.filled.sum(), 1))
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_sum(sums.scale(per_share(bins) / max(bins.filled.sum(), 1)))
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        return l1_noise(sums.scale(per_share(bins) / max(bins.filled.sum(), 1)))
 
     @property
     def definition(self) -> str:

@@ -9,7 +9,9 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, of_sum, per_root_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l1_noise, l2_noise, per_root_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import ClassMeasure, Streams
 
 
@@ -72,11 +74,11 @@ class Classwise(ClassMeasure):
     def cell_scale(self, bins: Bins) -> Array | None:
         return np.asarray(1 / len(bins.count)) if self.norm == 1 else None
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
         if (scale := self.cell_scale(bins)) is not None:
-            return of_sum(sums.scale(scale))
+            return l1_noise(sums.scale(scale))
         if self.norm == 2:
-            return of_norm(sums.scale(per_root_share(bins) / np.sqrt(len(bins.count))))
+            return l2_noise(sums.scale(per_root_share(bins) / np.sqrt(len(bins.count))))
         return None
 
     @property

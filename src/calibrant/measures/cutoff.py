@@ -7,7 +7,9 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread, of_range
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import range_noise
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import running
 
@@ -34,10 +36,10 @@ class Cutoff(CurveMeasure):
         walk = np.append(0.0, curve.score_sum[ends] - curve.outcome_sum[ends])
         return float(np.ptp(walk) / curve.total)
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        sums = running(self.curve(p), rows)
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        value, sums = self(p), running(self.curve(p), rows)
         walk = NoisyValues(np.append(0.0, sums.value), np.pad(sums.noise, ((0, 0), (1, 0))))
-        return of_range(walk).at(self(p))
+        return self.with_noise(value, range_noise(walk).at(value))
 
     @property
     def definition(self) -> str:

@@ -6,7 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins, Scheme
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, per_root_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l2_noise, per_root_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -33,8 +35,8 @@ class DebiasedError(BinnedMeasure):
         squared = bins.gap[enough] ** 2 - a * (1 - a) / (rows[enough] - 1)
         return float(np.sqrt(np.maximum(bins.share[enough] @ squared, 0.0)))
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_norm(sums.scale(per_root_share(bins)))
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        return l2_noise(sums.scale(per_root_share(bins)))
 
     @property
     def definition(self) -> str:

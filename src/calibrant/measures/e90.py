@@ -6,7 +6,9 @@ from typing import ClassVar
 from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions  # noqa: F401  used by the example
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_quantile
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import quantile_noise
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._of_loess import LoessMeasure, row_quantile
 
 
@@ -29,5 +31,5 @@ class E90(LoessMeasure):
     def of(self, gaps: Array, curve: Curve) -> float:
         return row_quantile(gaps, curve, 0.9)
 
-    def spread_of(self, field: NoisyValues, share: Array) -> Spread:
-        return of_quantile(field, share, 0.9)
+    def noise_of(self, field: NoisyValues, share: Array) -> Draws:
+        return quantile_noise(field, share, 0.9)

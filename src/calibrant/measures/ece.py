@@ -10,7 +10,9 @@ from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, Spread, of_norm, of_sum, per_root_share
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.residual_noise import l1_noise, l2_noise, per_root_share
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 from calibrant.measures._base import BinnedMeasure, CurveMeasure, Streams
 from calibrant.measures._dialects import DIALECTS, Dialect
 
@@ -61,12 +63,13 @@ class ECE(BinnedMeasure):
             return CurveMeasure.resample(self, p, counts)
         return super().resample(p, counts)
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         if self.dialect is None:
-            return super().spread(p, rows)
+            return super().estimate(p, rows)
         rule, curve = DIALECTS[self.dialect], self.curve(p)
         bin_of = rule.bin_of(curve.scores.astype(rule.precision), self.bins)
-        return of_sum(rows.gather(lambda: curve.order, bin_of, curve.scores - curve.outcomes, self.bins + 1))
+        gaps = rows.gather(lambda: curve.order, bin_of, curve.scores - curve.outcomes, self.bins + 1)
+        return self.with_noise(self(p), l1_noise(gaps))
 
     def on(self, curve: Curve) -> float:
         if self.dialect is not None:
@@ -78,11 +81,11 @@ class ECE(BinnedMeasure):
             return bins.ece
         return float((bins.share @ np.abs(bins.gap) ** self.norm) ** (1 / self.norm))
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
         if self.norm == 1:
-            return of_sum(sums)
+            return l1_noise(sums)
         if self.norm == 2:
-            return of_norm(sums.scale(per_root_share(bins)))
+            return l2_noise(sums.scale(per_root_share(bins)))
         return None
 
     @property

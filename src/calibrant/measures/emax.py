@@ -6,7 +6,9 @@ from typing import ClassVar
 from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions  # noqa: F401  used by the example
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_largest
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import max_noise
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._of_loess import LoessMeasure
 
 
@@ -29,5 +31,5 @@ class EMax(LoessMeasure):
     def of(self, gaps: Array, curve: Curve) -> float:
         return float(gaps.max())
 
-    def spread_of(self, field: NoisyValues, share: Array) -> Spread:
-        return of_largest(field, unequal=True)  # rows at either end of the scores are few
+    def noise_of(self, field: NoisyValues, share: Array) -> Draws:
+        return max_noise(field, unequal=True)  # rows at either end of the scores are few

@@ -6,7 +6,9 @@ from typing import ClassVar
 from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions  # noqa: F401  used by the example
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l1_noise
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._of_loess import LoessMeasure
 
 
@@ -30,5 +32,5 @@ class ICI(LoessMeasure):
     def of(self, gaps: Array, curve: Curve) -> float:
         return float(curve.weights @ gaps / curve.total)
 
-    def spread_of(self, field: NoisyValues, share: Array) -> Spread:
-        return of_sum(field.scale(share))
+    def noise_of(self, field: NoisyValues, share: Array) -> Draws:
+        return l1_noise(field.scale(share))

@@ -9,7 +9,9 @@ from calibrant.core.arrays import Array
 from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import l1_noise
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import smooth
 
@@ -56,11 +58,11 @@ class KDE(CurveMeasure):
         inside = (t >= 0) & (t <= 1)
         return float(np.trapezoid(gap[inside], dx=STEP) / np.trapezoid(f[inside], dx=STEP))
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         if self.norm != 1:
-            return None
-        field = smooth(self.curve(p), _bandwidth(self.curve(p)), rows)
-        return of_sum(field).at(self(p))
+            return super().estimate(p, rows)
+        value, curve = self(p), self.curve(p)
+        return self.with_noise(value, l1_noise(smooth(curve, _bandwidth(curve), rows)).at(value))
 
     @property
     def definition(self) -> str:

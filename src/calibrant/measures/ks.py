@@ -10,7 +10,9 @@ from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Sampling, Spread, of_largest
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import max_noise
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import running
@@ -60,8 +62,10 @@ class KS(CurveMeasure):
     def on(self, curve: Curve) -> float:
         return max(float(np.abs(gaps).max()) for _, gaps in curve.gap_blocks()) / curve.total
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
-        return of_largest(running(self.curve(p), rows)).at(self(p))
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
+        curve = self.curve(p)
+        value = self.on(curve)
+        return self.with_noise(value, max_noise(running(curve, rows)).at(value))
 
     @property
     def definition(self) -> str:

@@ -7,7 +7,9 @@ import numpy as np
 
 from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_largest, per_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import max_noise, per_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -37,9 +39,9 @@ class MCE(BinnedMeasure):
         large = (bins.count * bins.effective >= self.min_count) | (self.min_count == 1) & bins.filled
         return float(np.abs(bins.gap[large]).max(initial=0.0))
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
         large = (bins.count * bins.effective >= self.min_count) | (self.min_count == 1) & bins.filled
-        return of_largest(sums.scale(np.where(large, per_share(bins), 0.0)))
+        return max_noise(sums.scale(np.where(large, per_share(bins), 0.0)))
 
     @property
     def definition(self) -> str:

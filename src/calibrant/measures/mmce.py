@@ -8,7 +8,9 @@ import numpy as np
 from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Sampling, Spread, of_norm
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import l2_noise
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import narrow_cells
 
@@ -43,11 +45,12 @@ class MMCE(CurveMeasure):
         pairs = r[1:] @ (before[:-1] / rise[1:])
         return float(np.sqrt(max(r @ r + 2 * pairs, 0.0)) / curve.total)
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         at, _, sums = narrow_cells(self.curve(p), rows)
         kernel = np.exp(-np.abs(at[:, None] - at) / self.width)
         field = sums.through(np.linalg.cholesky(kernel))  # its squares add up to the kernel mean
-        return of_norm(field, self(p))
+        value = self(p)
+        return self.with_noise(value, l2_noise(field, value))
 
     @property
     def definition(self) -> str:

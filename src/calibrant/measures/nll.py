@@ -8,8 +8,9 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.config.bounds import at_least
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.bootstrap import Interval
-from calibrant.core.statistics.mean_interval import skewed_interval
+from calibrant.core.statistics.estimate import Estimate, Widest
+from calibrant.core.statistics.mean_interval import skewed_noise
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text.vocabulary import vocabulary_of
 from calibrant.measures._base import RowMeasure
 
@@ -43,10 +44,13 @@ class NLL(RowMeasure):
             np.minimum(rows, -np.log(self.floor), out=rows)
         return np.maximum(rows, 0.0, out=rows)
 
-    def bootstrap(self, p: Predictions, draws: Array, tail: float, seed: int) -> Interval:
-        """The interval of the bootstrap, widened for the long tail of rare confident mistakes."""
-        plain, skewed = super().bootstrap(p, draws, tail, seed), skewed_interval(p, self.numbers(p), tail)
-        return Interval(min(plain.low, skewed.low), max(plain.high, skewed.high))
+    def mean_estimate(self, p: Predictions, numbers: Array, value: float, rows: Sampling) -> Estimate:
+        """Widened, where resamples tell the noise, for the long tail of rare confident mistakes."""
+        plain = super().mean_estimate(p, numbers, value, rows)
+        if rows.subtracted or rows.in_parts or plain.noise is None:
+            return plain
+        skewed = skewed_noise(p, numbers)
+        return self.with_noise(value, Widest(first=plain.noise, second=lambda: skewed))
 
     @property
     def definition(self) -> str:

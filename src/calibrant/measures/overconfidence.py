@@ -6,7 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_sum
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l1_noise
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -27,8 +29,8 @@ class Overconfidence(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(bins.share @ (bins.confidence * np.maximum(bins.gap, 0.0)))
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_sum(sums.scale(bins.confidence), above_only=True)
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        return l1_noise(sums.scale(bins.confidence), above_only=True)
 
     @property
     def definition(self) -> str:

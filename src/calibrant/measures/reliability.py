@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, per_root_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l2_noise, per_root_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import BinnedMeasure, Unit
 
 
@@ -26,8 +28,8 @@ class Reliability(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(bins.share @ bins.gap**2)
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_norm(sums.scale(per_root_share(bins))).square()
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        return l2_noise(sums.scale(per_root_share(bins))).square()
 
     @property
     def definition(self) -> str:

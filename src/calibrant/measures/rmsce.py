@@ -6,7 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.curves.curve import Bins
-from calibrant.core.statistics.residual_noise import NoisyValues, Spread, of_norm, per_root_share
+from calibrant.core.statistics.estimate import Draws
+from calibrant.core.statistics.residual_noise import l2_noise, per_root_share
+from calibrant.core.statistics.sampling import NoisyValues
 from calibrant.measures._base import BinnedMeasure
 
 
@@ -27,8 +29,8 @@ class RMSCE(BinnedMeasure):
     def of(self, bins: Bins) -> float:
         return float(np.sqrt(bins.share @ bins.gap**2))
 
-    def spread_of(self, bins: Bins, sums: NoisyValues) -> Spread | None:
-        return of_norm(sums.scale(per_root_share(bins)))
+    def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
+        return l2_noise(sums.scale(per_root_share(bins)))
 
     @property
     def definition(self) -> str:

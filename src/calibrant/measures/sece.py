@@ -10,7 +10,9 @@ from calibrant.core.config.bounds import at_least
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.kernels import REACH, gauss_sums
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import l1_noise
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._fields import local_gaps
 
@@ -51,10 +53,11 @@ class SECE(CurveMeasure):
             near, right = _without_self(c, a, w, near - 1, right - a, self.h)
         return float(w @ np.abs(np.clip(right / near, 0, 1) - c) / curve.total)
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         if self.form == "eq5":
-            return None
-        return of_sum(local_gaps(self.curve(p), self.h, rows)).at(self(p))
+            return super().estimate(p, rows)
+        value = self(p)
+        return self.with_noise(value, l1_noise(local_gaps(self.curve(p), self.h, rows)).at(value))
 
     @property
     def definition(self) -> str:

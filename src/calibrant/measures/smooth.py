@@ -6,7 +6,9 @@ from typing import ClassVar, Literal
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.kernels import smooth_error
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.residual_noise import Sampling, Spread, of_sum
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import l1_noise
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures._base import CurveMeasure, Unit
 from calibrant.measures._dialects import RELPLOT_WORDS, relplot_smooth
 from calibrant.measures._fields import smooth
@@ -41,10 +43,9 @@ class Smooth(CurveMeasure):
             return relplot_smooth(curve.scores, curve.weights, residual)
         return smooth_error(curve.scores, residual)[0]
 
-    def spread(self, p: Predictions, rows: Sampling) -> Spread | None:
+    def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         value = self(p)
-        field = smooth(self.curve(p), value, rows)
-        return of_sum(field).at(value)
+        return self.with_noise(value, l1_noise(smooth(self.curve(p), value, rows)).at(value))
 
     @property
     def definition(self) -> str:

@@ -15,10 +15,11 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.clustered_outcomes import ClusteredOutcomes
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.multiple_tests import holm
+from calibrant.core.statistics.sampling import Sampling, affordable
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import list_words, number, p_value
 from calibrant.measures import CurveMeasure, check_predictions
-from calibrant.measuring.confidence_limits import FEWEST, WORK, affordable, check_resamples
+from calibrant.measuring.estimating import check_resamples
 from calibrant.measuring.measure import What, resolve
 
 SPIEGELHALTER, HOSMER_LEMESHOW = "spiegelhalter", "hosmer_lemeshow"
@@ -198,7 +199,7 @@ def _of_statistic(
     reason = few or _too_few(p)
     if (p.clusters is not None or simulate) and reason is None:
         method, freedom = "simulated outcomes" if p.clusters is None else "simulated outcomes of clusters", None
-        size = max(min(DRAWS, WORK // p.n), FEWEST) if resamples is None else resamples
+        size = affordable(DRAWS, p.n) if resamples is None else resamples
         draws = (_draws if p.clusters is None else _clustered_draws)(p, p.curve, statistic, size, seed)
         reached = np.abs(draws) >= abs(value) - 1e-12
         chance, expected = (1 + int(reached.sum())) / (len(draws) + 1), float(draws.mean())
@@ -231,10 +232,11 @@ def _of_measure(p: Predictions, what: What, resamples: int | None, seed: int) ->
             fix="use for instance ece",
         )
     chosen.check_shape(p)
-    size = affordable(chosen, p.n) if resamples is None else resamples
+    rows = Sampling.of(p, seed=seed, resamples=resamples)
+    size = rows.affordable(chosen.resamples)
     value, reason = chosen(p), _too_few(p)
     if p.clusters is None:
-        draws = chosen.under_calibration(p, size, seed)
+        draws = chosen.draws_if_calibrated(p, rows)
     elif isinstance(chosen, CurveMeasure):
         draws = np.full(1, np.nan) if reason else _clustered_draws(p, chosen.curve(p), chosen.on, size, seed)
     else:

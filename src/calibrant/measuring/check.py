@@ -1,7 +1,7 @@
 """A limit for a measure, or for its worsening: violated on evidence, not on noise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -10,11 +10,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number
 from calibrant.measures import Measure
-from calibrant.measuring.compare import find_difference
-from calibrant.measuring.confidence_limits import check_resamples, find_limits, why_no_interval
+from calibrant.measuring.estimating import check_resamples, difference, estimate
 from calibrant.measuring.matching_rows import same_classes
 from calibrant.measuring.measure import What, definition_of, resolve
 
@@ -85,21 +86,10 @@ def check(
     >>> check(p, "error", limit=0.9).state
     'holds'
     """
-    chosen, name, value = _begin(p, what, limit, confidence, resamples)
-    bounds = find_limits(chosen, p, tail=1 - confidence, resamples=resamples, seed=seed, progress=progress)
-    return Check(
-        measure=name,
-        side=side,
-        limit=limit,
-        value=value,
-        low=bounds.low,
-        high=bounds.high,
-        state=check_limit(side, limit, bounds.low, bounds.high),
-        n=p.n,
-        k=p.k,
-        definition=definition_of(chosen, p),
-        reason=bounds.reason,
-    )
+    chosen, name = _begin(p, what, limit, confidence, resamples)
+    e = estimate(chosen, p, Sampling.of(p, seed=seed, resamples=resamples, progress=progress))
+    _check_defined(name, e.value)
+    return check_estimate(name, side, limit, e, 1 - confidence, rows=p, definition=definition_of(chosen, p))
 
 
 def check_against(
@@ -119,24 +109,15 @@ def check_against(
     >>> check_against(p, p, "brier", limit=0.5, resamples=100).state
     'holds'
     """
-    chosen, name, value = _begin(p, what, limit, confidence, resamples)
+    chosen, name = _begin(p, what, limit, confidence, resamples)
     same_classes(reference, p)
     sign = worsening_sign(chosen, name)
-    difference = value - _value(chosen, name, reference)
-    reason = why_no_interval(chosen, p) or why_no_interval(chosen, reference)
-    low = high = None
-    if reason is None:
-        interval = find_difference(chosen, reference, p, 1 - confidence, resamples, seed, progress, paired=False)
-        low, high = interval.low, interval.high
-    return check_worsening(
-        name,
-        limit,
-        sign,
-        (difference, low, high),
-        rows=p,
-        definition=f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by",
-        reason=reason,
-    )
+    pair = Sampling.pair(reference, p, paired=False, seed=seed, resamples=resamples, progress=progress)
+    e = difference(chosen, reference, p, pair)
+    for value in e.terms:
+        _check_defined(name, value)
+    definition = f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by"
+    return check_worsening(name, limit, sign, e, 1 - confidence, rows=p, definition=definition)
 
 
 class CheckedData(Protocol):
@@ -149,34 +130,36 @@ class CheckedData(Protocol):
     def k(self) -> int: ...
 
 
-def check_worsening(
-    name: str,
-    limit: float,
-    sign: float,
-    difference: tuple[float, float | None, float | None],
-    *,
-    rows: CheckedData,
-    definition: str,
-    reason: str | None,
+def check_estimate(
+    name: str, side: Side, limit: float, e: Estimate, tail: float, *, rows: CheckedData, definition: str
 ) -> Check:
-    """The check of a difference to the reference and its bounds, of which `sign` says what is worse."""
-    value, low, high = difference
-    worse = sign * value
-    if low is not None and high is not None:
-        low, *_, high = sorted((sign * low, worse, sign * high))
+    """The check of a value and its bounds, each of which the truth is beyond with a chance of `tail`."""
+    ends = e.ends(tail)
+    low, high = (None, None) if ends is None else (ends.low, ends.high)
     return Check(
         measure=name,
-        side="worse",
+        side=side,
         limit=limit,
-        value=worse,
+        value=e.value,
         low=low,
         high=high,
-        state=check_limit("max", limit, low, high),
+        state=check_limit("min" if side == "min" else "max", limit, low, high),
         n=rows.n,
         k=rows.k,
         definition=definition,
-        reason=reason,
+        reason=None if ends is not None else e.reason or e.no_width,
     )
+
+
+def check_worsening(
+    name: str, limit: float, sign: float, e: Estimate, tail: float, *, rows: CheckedData, definition: str
+) -> Check:
+    """The check of a difference to the reference and its bounds, of which `sign` says what is worse."""
+    c = check_estimate(name, "worse", limit, e, tail, rows=rows, definition=definition)
+    if c.low is None or c.high is None:
+        return replace(c, value=sign * c.value)
+    low, high = sorted((sign * c.low, sign * c.high))
+    return replace(c, value=sign * c.value, low=low, high=high, state=check_limit("max", limit, low, high))
 
 
 def worsening_sign(m: Measure, name: str) -> float:
@@ -204,22 +187,18 @@ def check_limit(side: Literal["max", "min"], limit: float, low: float | None, hi
     return "violated" if over else "holds" if under else "inconclusive"
 
 
-def _begin(
-    p: Predictions, what: What, limit: float, confidence: float, resamples: int | None
-) -> tuple[Measure, str, float]:
+def _begin(p: Predictions, what: What, limit: float, confidence: float, resamples: int | None) -> tuple[Measure, str]:
     check_confidence(confidence)
     check_resamples(resamples, least=1)
     if not np.isfinite(limit):
         raise InputError("limit", expected="a number", got=str(limit), fix="write for instance 0.03")
     chosen, name = resolve(what)
     chosen.check_shape(p)
-    return chosen, name, _value(chosen, name, p)
+    return chosen, name
 
 
-def _value(m: Measure, name: str, p: Predictions) -> float:
-    value = m(p)
+def _check_defined(name: str, value: float) -> None:
     if not np.isfinite(value):
         raise InputError(
             name, expected="a number to compare with the limit", got="undefined on these rows", fix="use other rows"
         )
-    return value

@@ -11,10 +11,12 @@ from calibrant.core.json import plain
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import KEEP_ELEMENTS
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number, whole_percent
 from calibrant.measures import CATALOGUE, Measure, check_predictions
-from calibrant.measuring.confidence_limits import Limits, check_resamples, find_limits
+from calibrant.measuring.estimating import check_resamples, estimate
 from calibrant.measuring.function_measure import FunctionMeasure
 from calibrant.measuring.standard import standard
 
@@ -36,6 +38,24 @@ class Measurement:
     definition: str
     interval: str | None = None  # how the interval was computed
     reason: str | None = None  # why there is none
+
+    @classmethod
+    def from_estimate(
+        cls, measure: str, e: Estimate, confidence: float = 0.95, *, n: int, k: int, definition: str
+    ) -> "Measurement":
+        """The value and its ends at one confidence."""
+        ends = e.interval(confidence)
+        return cls(
+            measure=measure,
+            value=e.value,
+            low=None if ends is None else ends.low,
+            high=None if ends is None else ends.high,
+            n=n,
+            k=k,
+            definition=definition,
+            interval=None if ends is None else e.method,
+            reason=e.why_none(confidence),
+        )
 
     HEAD: ClassVar[tuple[str, ...]] = ("value", "interval", "what it is")
 
@@ -98,24 +118,11 @@ def measure(
     chosen, name = resolve(what)
     chosen.check_shape(p)
     warn_of_leak(p)
-    value, definition = chosen(p), definition_of(chosen, p)
-    limits = Limits()
-    if resamples != 0:
-        tail = (1 - confidence) / 2
-        limits = find_limits(chosen, p, tail=tail, resamples=resamples, seed=seed, progress=progress)
+    definition = definition_of(chosen, p)
+    found = estimate(chosen, p, Sampling.of(p, seed=seed, resamples=resamples, progress=progress))
+    measurement = Measurement.from_estimate(name, found, confidence, n=p.n, k=p.k, definition=definition)
     if p.n > KEEP_ELEMENTS:
         p.release()
-    measurement = Measurement(
-        measure=name,
-        value=value,
-        low=limits.low,
-        high=limits.high,
-        n=p.n,
-        k=p.k,
-        definition=definition,
-        interval=limits.how,
-        reason=limits.reason,
-    )
     warn_if_reversed(measurement)
     return measurement
 
@@ -152,16 +159,8 @@ def measure_if_defined(p: Predictions, what: What, **options: Any) -> Measuremen
         return measure(p, what, **options)
     except UndefinedMeasureError as error:
         chosen, name = resolve(what)
-        return Measurement(
-            measure=name,
-            value=float("nan"),
-            low=None,
-            high=None,
-            n=p.n,
-            k=p.k,
-            definition=definition_of(chosen, p),
-            reason=str(error),
-        )
+        undefined = Estimate(value=float("nan"), reason=str(error))
+        return Measurement.from_estimate(name, undefined, n=p.n, k=p.k, definition=definition_of(chosen, p))
 
 
 def definition_of(chosen: Measure, p: Predictions) -> str:

@@ -14,13 +14,14 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.curves.ranking import answered_at_error
-from calibrant.core.statistics.fewest_rows import FEWEST_ROWS
-from calibrant.core.statistics.residual_noise import MOST_GROUPS, NoisyValues, of_sum
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.fewest_rows import FEWEST_ROWS, too_few_rows
+from calibrant.core.statistics.residual_noise import l1_noise
+from calibrant.core.statistics.sampling import DRAWS, MOST_GROUPS, NoisyValues
 from calibrant.measuring.answer_table import Bools
 
 BoardMeasure = Literal["ece", "auroc_correct", "accuracy", "answered"]
 
-DRAWS = 1000
 RESAMPLES = 1000  # of the share answered, which no formula gives
 THRESHOLDS = 500  # at which a resample looks for that share
 DIRECTION: dict[BoardMeasure, int] = {
@@ -30,34 +31,6 @@ DIRECTION: dict[BoardMeasure, int] = {
     "answered": -1,
 }  # cost: lower is better
 MEASURES: tuple[BoardMeasure, ...] = ("ece", "auroc_correct", "accuracy", "answered")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelNoise:
-    """One measure of several models: value, interval, and draws of noise; NaN and 0 where it is undefined.
-
-    A calibration error has noise as seen from two sides, see `Spread`; others have the same twice. Noise is what is
-    subtracted from a value to give what the truth may be. Where it is `resampled`, value minus noise is the value on a
-    resample: such a measure may jump, and a difference counts only if every resample has it.
-    """
-
-    value: Array  # (models,)
-    low: Array
-    high: Array
-    straight: Array  # (draws, models)
-    kinked: Array
-    resampled: bool = False
-
-    def at(self, models: Ints) -> "ModelNoise":
-        """The noise of some of the models."""
-        return ModelNoise(
-            value=self.value[models],
-            low=self.low[models],
-            high=self.high[models],
-            straight=self.straight[:, models],
-            kinked=self.kinked[:, models],
-            resampled=self.resampled,
-        )
 
 
 @dataclass(frozen=True)
@@ -115,45 +88,40 @@ def measure_models(
     *,
     bins: int = 15,
     max_error: float = 0.05,
-    confidence: float = 0.95,
     measures: tuple[BoardMeasure, ...] = MEASURES,
     on_model: Callable[[int], None] | None = None,
-) -> Mapping[BoardMeasure, ModelNoise]:
+) -> Mapping[BoardMeasure, list[Estimate]]:
     """Every measure of every model; a model with fewer than 10 questions in use has none."""
-    tail = (1 - confidence) / 2
-    columns: dict[BoardMeasure, list[_Column]] = {name: [] for name in measures}
+    estimates: dict[BoardMeasure, list[Estimate]] = {name: [] for name in measures}
     for i in range(len(answers.used)):
         used = np.flatnonzero(answers.used[i])
         scores, correct = answers.confidence[i, used], answers.correct[i, used].astype(np.float64)
         for name in measures:
             if len(used) < FEWEST_ROWS:
-                columns[name].append(_none(draws.resamples if name == "answered" else draws.draws))
+                e = Estimate(value=np.nan, reason=too_few_rows(len(used)))
             elif name == "ece":
-                columns[name].append(_ece(scores, correct, used, draws, bins, tail))
+                e = _ece(scores, correct, used, draws, bins)
             elif name == "answered":
-                columns[name].append(_share_answered(scores, correct, used, draws, max_error, tail))
+                e = _share_answered(scores, correct, used, draws, max_error)
             else:
                 value, influence = (accuracy if name == "accuracy" else auroc)(scores, correct, used, draws.n)
-                columns[name].append(_linear(value, influence, draws, tail))
+                e = linear_estimates(np.array([value]), influence[None], draws, bounds=(0.0, 1.0))[0]
+            estimates[name].append(e)
         if on_model:
             on_model(1)
-    return {name: _join(parts, resampled=name == "answered") for name, parts in columns.items()}
+    return estimates
 
 
-@dataclass(frozen=True)
-class _Column:
-    value: float
-    low: float
-    high: float
-    straight: Array
-    kinked: Array
-
-
-def linear_noise(values: Array, influence: Array, draws: QuestionDraws, *, tail: float = 0.025) -> ModelNoise:
-    """The noise of values (k,) from the influence (k, n) of each question on each of them."""
-    noise = draws.noise(influence)
-    low, high = values - np.quantile(noise, (1 - tail, tail), axis=0)
-    return ModelNoise(value=values, low=low, high=high, straight=noise, kinked=noise)
+def linear_estimates(
+    values: Array, influence: Array, draws: QuestionDraws, *, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> list[Estimate]:
+    """Values (k,) with their noise from the influence (k, n) of each question on each of them."""
+    return [
+        Estimate(value=float(value), noise=Draws(lower=noise, upper=noise, test="normal"), bounds=bounds)
+        if np.isfinite(value)
+        else Estimate(value=float(value), reason="undefined: all answers are right, or all are wrong")
+        for value, noise in zip(values, draws.noise(influence).T, strict=True)
+    ]
 
 
 def accuracy(scores: Array, correct: Array, used: Ints, n: int) -> tuple[float, Array]:
@@ -206,26 +174,15 @@ def straight_influence(value: Array, influence: Array) -> Array:
     return np.asarray(np.sign(value) @ influence)
 
 
-def _ece(scores: Array, correct: Array, used: Ints, draws: QuestionDraws, bins: int, tail: float) -> _Column:
+def _ece(scores: Array, correct: Array, used: Ints, draws: QuestionDraws, bins: int) -> Estimate:
     bin_of = bins_of_scores(scores, bins)
     value, influence = gap_influence(scores - correct, bin_of, used, draws.n, bins)
     filled = np.flatnonzero(np.bincount(bin_of, minlength=bins))
-    spread = of_sum(NoisyValues(value[filled], draws.noise(influence[filled])))
-    ends = spread.ends(tail)
-    return _Column(spread.value, ends.low, max(ends.high, spread.value), spread.straight, spread.kinked)
+    noise = l1_noise(NoisyValues(value[filled], draws.noise(influence[filled])))
+    return Estimate(value=float(np.abs(value).sum()), noise=replace(noise, test="normal"), bounds=(0.0, 1.0))
 
 
-def _linear(value: float, influence: Array, draws: QuestionDraws, tail: float) -> _Column:
-    if np.isnan(value):
-        return _none(draws.draws)
-    noise = draws.noise(influence[None])[:, 0]
-    low, high = np.clip(value - np.quantile(noise, (1 - tail, tail)), 0, 1)
-    return _Column(value, float(low), float(high), noise, noise)
-
-
-def _share_answered(
-    scores: Array, correct: Array, used: Ints, draws: QuestionDraws, most: float, tail: float
-) -> _Column:
+def _share_answered(scores: Array, correct: Array, used: Ints, draws: QuestionDraws, most: float) -> Estimate:
     """The share answered, with noise by resampled questions, looked at in at most 500 thresholds."""
     levels, tie = np.unique(-scores, return_inverse=True)  # the most confident first
     right, wrong = (np.bincount(tie, outcomes).astype(np.float64) for outcomes in (correct, 1 - correct))
@@ -242,21 +199,4 @@ def _share_answered(
     sums[1:, kinds] = np.add.reduceat(draws.counts[:, used[order]], starts, axis=1)
     shares = answered_at_error(sums[:, ::2], sums[:, 1::2], most)
     noise = shares[0] - shares[1:]
-    low, high = np.clip(value - np.quantile(noise, (1 - tail, tail)), 0, 1)
-    return _Column(float(value), float(min(low, value)), float(max(high, value)), noise, noise)
-
-
-def _none(draws: int) -> _Column:
-    nothing = np.zeros(draws)
-    return _Column(np.nan, np.nan, np.nan, nothing, nothing)
-
-
-def _join(columns: list[_Column], *, resampled: bool) -> ModelNoise:
-    return ModelNoise(
-        value=np.array([c.value for c in columns]),
-        low=np.array([c.low for c in columns]),
-        high=np.array([c.high for c in columns]),
-        straight=np.stack([c.straight for c in columns], axis=1),
-        kinked=np.stack([c.kinked for c in columns], axis=1),
-        resampled=resampled,
-    )
+    return Estimate(value=float(value), noise=Draws(lower=noise, upper=noise, test="jumps"), bounds=(0.0, 1.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.core.statistics.bootstrap import basic_interval
+from calibrant.core.statistics.estimate import Draws, Estimate
 from calibrant.nas import searches
 from calibrant.nas.searches import Landscape, Trial
 from calibrant.plotting.draw import draw
@@ -124,7 +124,8 @@ def _summarise(spec: str, table: NetworkTable, goal: Goal, budget: int, seeds: r
     last = table.sign * bests[:, -1]
     rng = np.random.default_rng(seeds[0])
     draws = last[rng.integers(len(last), size=(RESAMPLES, len(last)))].mean(axis=1)
-    interval = basic_interval(float(last.mean()), draws, 0.95)
+    mean = float(last.mean())
+    low, high = Estimate(value=mean, noise=Draws.from_resamples(mean, draws)).limits()
     top = max((trial for run in runs for trial in run), key=lambda trial: trial.value)
     best = Trial(top.arch, table.sign * top.value)
     curve = tuple(float(x) for x in table.sign * bests.mean(axis=0))
@@ -133,9 +134,9 @@ def _summarise(spec: str, table: NetworkTable, goal: Goal, budget: int, seeds: r
         goal=goal,
         budget=budget,
         seeds=len(seeds),
-        mean=float(last.mean()),
-        low=interval.low,
-        high=interval.high,
+        mean=mean,
+        low=low,
+        high=high,
         best=best,
         curve=curve,
     )

@@ -9,10 +9,10 @@ from calibrant.calibrators import CATALOGUE
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.sampling import MANY_ROWS
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison, compare
-from calibrant.measuring.confidence_limits import MANY_ROWS
 from calibrant.repairing.choose import cross_fit_candidate, may_take_part
 from calibrant.repairing.cross_fit import choose_folds, cross_fit
 from calibrant.repairing.fit import fit

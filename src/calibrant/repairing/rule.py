@@ -31,7 +31,8 @@ import numpy as np
 from calibrant.core.arrays import Array, Integers
 from calibrant.core.cached_property import cached_property
 from calibrant.core.json import NOT_IN_JSON
-from calibrant.core.statistics.bootstrap import basic_interval, p_value, resample_counts
+from calibrant.core.statistics.bootstrap import resample_counts
+from calibrant.core.statistics.estimate import Draws, Estimate
 from calibrant.core.text import number_format as fmt
 
 CONFIDENCE = 0.95
@@ -257,15 +258,16 @@ def _candidates(judged: Sequence[CandidateLosses], resamples: int, seed: int) ->
     candidates = []
     for candidate, gain, draws in zip(judged, gains.T, resampled.T, strict=True):
         difference = _mean(gain, judged[0].weights)
-        span = basic_interval(difference, draws, CONFIDENCE)
-        sure = p_value(difference, draws) < 1 - CONFIDENCE and not span.low <= 0 <= span.high
+        e = Estimate(value=difference, noise=Draws.from_resamples(difference, draws))
+        low, high = e.limits(CONFIDENCE)
+        sure = e.p_value() < 1 - CONFIDENCE and not low <= 0 <= high
         candidates.append(
             Candidate(
                 calibrator=candidate.calibrator,
                 nll=candidate.mean,
                 difference=difference,
-                low=span.low,
-                high=span.high,
+                low=low,
+                high=high,
                 significant="neither" if not sure else "better" if difference < 0 else "worse",
                 keeps_argmax=candidate.keeps_argmax,
                 likelier=candidate.likelier_than(judged[0]),

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from calibrant.core.errors import LeakWarning, visible
 from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.sampling import Sampling, affordable
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.costs import CostRule, check_rule, cost_rule
-from calibrant.measures import BinOptions, ClassMeasure, make
-from calibrant.measuring.confidence_limits import affordable, find_limits
-from calibrant.measuring.paired_draws import CONFIDENCE, Draws
+from calibrant.measures import BinOptions, make
+from calibrant.measuring.estimating import estimate
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
 from calibrant.reporting import contents_by_task, pictures, verdict
 from calibrant.reporting.base_rate import base_rate_notes
@@ -180,15 +180,12 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     ece, seed = options.ece, options.seed
     costs = None if options.rule is None else CostTable(options.rule)
     options.on_step(name)
-    specs = contents_by_task.specs(p.task, options.bins)
-    draws = Draws.of(p, {spec: _resamples(p, spec, options) for spec in specs}, seed)
-    numbers = _numbers(p, draws, seed)
+    numbers = tuple(_number(p, spec, options) for spec in contents_by_task.specs(p.task, options.bins))
     trials = try_all(
         p,
         fit_on,
         options.calibrators,
         bins=options.bins,
-        before=draws,
         keep_argmax=options.keep_argmax,
         resamples=options.resamples or _affordable(p, RESAMPLES),
         seed=seed,
@@ -226,37 +223,29 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     return model, trials
 
 
-def _numbers(p: Predictions, draws: Draws, seed: int) -> tuple[Number, ...]:
-    """Every measure with its interval and its meaning."""
-    numbers, tail = [], (1 - CONFIDENCE) / 2
-    for spec, value in draws.values.items():
-        chosen, own = make(spec), draws.draws[spec]
-        low = high = None
-        if len(own) or spec in draws.spreads:
-            # Of classes, noise is the same for one model and for pairs: that of the pairs is known.
-            known = draws.spreads.get(spec) if isinstance(chosen, ClassMeasure) else None
-            limits = find_limits(chosen, p, tail=tail, seed=seed, draws=own, spread=known)
-            low, high = limits.low, limits.high
-        mass = isinstance(chosen, BinOptions) and chosen.scheme == "mass"
-        numbers.append(
-            Number(
-                measure=spec,
-                title=f"{chosen.title}{', equal mass' if mass else ''}",
-                value=value,
-                low=low,
-                high=high,
-                better=fmt.BETTER[chosen.direction],
-                definition=chosen.definition_for(p),
-                meaning=chosen.explain(p.task),
-            )
-        )
-    return tuple(numbers)
+def _number(p: Predictions, spec: str, options: Options) -> Number:
+    """A measure with its interval and its meaning."""
+    chosen = make(spec)
+    rows = replace(Sampling.of(p, seed=options.seed), resamples=_resamples(p, spec, options))
+    e = estimate(chosen, p, rows)
+    ends = e.interval()
+    mass = isinstance(chosen, BinOptions) and chosen.scheme == "mass"
+    return Number(
+        measure=spec,
+        title=f"{chosen.title}{', equal mass' if mass else ''}",
+        value=e.value,
+        low=None if ends is None else ends.low,
+        high=None if ends is None else ends.high,
+        better=fmt.BETTER[chosen.direction],
+        definition=chosen.definition_for(p),
+        meaning=chosen.explain(p.task),
+    )
 
 
 def _resamples(p: Predictions, spec: str, options: Options) -> int:
     if options.resamples is not None:
         return options.resamples
-    default = affordable(make(spec), p.n)
+    default = affordable(make(spec).resamples, p.n)
     return default if p.n <= MANY_ROWS else _affordable(p, min(default, FEWER))
 
 

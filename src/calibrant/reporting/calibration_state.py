@@ -8,9 +8,10 @@ from calibrant.core.curves.curve import Curve, equal_width_edges
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures import make
 from calibrant.measuring.calibration_test import calibration_test
-from calibrant.measuring.confidence_limits import find_limits
+from calibrant.measuring.estimating import estimate
 from calibrant.reporting.parts import Bin, CalibrationState, Noise
 from calibrant.reporting.segments import chance_of_gap
 
@@ -65,7 +66,7 @@ def _reversed_auc(p: Predictions, seed: int) -> float | None:
     chosen = make("roc_auc")
     if not (auc := chosen(p)) < 0.5:  # undefined where all rows are of one class
         return None
-    high = find_limits(chosen, p, tail=SURE / 2, seed=seed).high
+    high = estimate(chosen, p, Sampling.of(p, seed=seed)).bound("high", 1 - SURE / 2)
     return auc if high is not None and high < 0.5 else None
 
 

@@ -13,7 +13,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
-from calibrant.measuring.paired_draws import Draws, compare_draws
+from calibrant.measuring.shared_estimates import SharedEstimates
 from calibrant.repairing.choose import (
     candidates_for,
     cross_fit_candidate,
@@ -72,7 +72,6 @@ def try_all(
     calibrators: Sequence[str],
     *,
     bins: int,
-    before: Draws,
     keep_argmax: bool,
     resamples: int,
     seed: int,
@@ -85,7 +84,7 @@ def try_all(
     """
     ece = ece_spec(bins)
     measures = ("nll", "brier", ece, "accuracy", refinement(p.task))
-    before = before.first(measures, resamples)
+    before = SharedEstimates.of(p, measures, resamples, seed)
     rows, judged = [_uncalibrated_trial(p, before, bins)], [measure_candidate(UNCALIBRATED, p)]
     maps, seen = dict[str, Map](), 0.0
     if look:
@@ -100,7 +99,8 @@ def try_all(
             continue
         if fit_on is not None and m.fingerprint is not None:
             seen = max(seen, m.fingerprint.share_seen(p))
-        changes = compare_draws(before, Draws.of(q, dict.fromkeys(measures, resamples), seed), p)
+        after_map = SharedEstimates.of(q, measures, resamples, seed)
+        changes = tuple(before.compare(after_map, name) for name in measures)
         rows.append(_trial(name, m, p, q, changes, bins))
         judged.append(measure_candidate(name, q))
         maps[name] = m
@@ -146,8 +146,8 @@ def _choose_rows(fit_on: Predictions | None, seen: float) -> tuple[JudgedOn, str
     return "held_out", ""
 
 
-def _uncalibrated_trial(p: Predictions, before: Draws, bins: int) -> CalibratorTrial:
-    values = before.values | _more_values(p, bins)
+def _uncalibrated_trial(p: Predictions, before: SharedEstimates, bins: int) -> CalibratorTrial:
+    values = {name: e.value for name, e in before.estimates.items()} | _more_values(p, bins)
     return CalibratorTrial(
         calibrator=UNCALIBRATED,
         outcome="uncalibrated",

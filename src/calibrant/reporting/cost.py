@@ -35,6 +35,7 @@ class CostTable:
             self.rivals[calibrator] = cost_lines(self.rule, p)
         cost = mean_cost(self.rule, p, d.chosen)
         change = mean_cost(self.rule, p, d.chosen, less=self.uncalibrated)
+        (low, high), (change_low, change_high) = cost.limits(), change.limits()
         self.rows.append(
             CostRow(
                 calibrator=calibrator,
@@ -42,11 +43,11 @@ class CostTable:
                 error=d.error,
                 expected_cost=p.mean(d.expected),
                 actual_cost=cost.value,
-                low=cost.low,
-                high=cost.high,
+                low=low,
+                high=high,
                 change=change.value,
-                change_low=change.low,
-                change_high=change.high,
+                change_low=change_low,
+                change_high=change_high,
                 missed=d.missed,
             )
         )

@@ -9,7 +9,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
 from calibrant.measuring.compare import Comparison
-from calibrant.measuring.paired_draws import Draws, compare_draws
+from calibrant.measuring.shared_estimates import SharedEstimates
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.contents_by_task import refinement
 from calibrant.reporting.options import OnStep
@@ -29,17 +29,19 @@ def rank(
 ) -> Ranking:
     """Rank models by their loss with the recommended calibration; test every pair on the same resampled rows."""
     measures = (BY, ece, "accuracy", refinement(next(iter(after.values())).task))
-    draws = {}
+    models = {}
     for name, p in after.items():
         if on_step:
             on_step(name)
-        draws[name] = Draws.of(p, dict.fromkeys(measures, resamples), seed)
-    later = {name: draws[name].values[BY] for name in after}
+        models[name] = SharedEstimates.of(p, measures, resamples, seed)
+    later = {name: models[name].estimates[BY].value for name in after}
     sooner = {name: make(BY)(p) for name, p in before.items()}
     order = tuple(sorted(after, key=lambda name: later[name]))
-    first = next(iter(after.values()))
-    pairs = tuple(Pair(a, b, compare_draws(draws[a], draws[b], first)) for a, b in combinations(order, 2))
-    return Ranking(BY, order, pairs, _words(order, pairs, sooner, later, first.n))
+    pairs = tuple(
+        Pair(a, b, tuple(models[a].compare(models[b], measure) for measure in measures))
+        for a, b in combinations(order, 2)
+    )
+    return Ranking(BY, order, pairs, _words(order, pairs, sooner, later, next(iter(after.values())).n))
 
 
 def cheapest(models: Sequence[Model]) -> str:

@@ -12,7 +12,7 @@ from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.multiple_tests import benjamini_hochberg
-from calibrant.core.statistics.wilson import wilson
+from calibrant.core.statistics.shares import wilson
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import vocabulary_of
 from calibrant.reporting.parts import Segment, Segments

@@ -50,8 +50,8 @@ def show(*parts: RenderableType) -> None:
 
 def measurements(rows: Sequence["Measurement"], confidence: float, *, said_below: str = "") -> Text:
     """Table of measures, two lines each: the numbers, then the definition without the end that all share."""
+    from calibrant.core.statistics.sampling import MANY_ROWS
     from calibrant.measures import make
-    from calibrant.measuring.confidence_limits import MANY_ROWS
 
     width = max(len("measure"), *(len(m.measure) for m in rows)) + 2
     text = Text(f"{'measure':{width}}{'value':11}{f'{level(confidence)} interval':20}better\n", style="bold")

@@ -17,15 +17,15 @@ from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.statistics.bootstrap import check_confidence
-from calibrant.core.statistics.fewest_rows import too_few_rows, unseen_rate
-from calibrant.core.statistics.residual_noise import Spread
+from calibrant.core.statistics.estimate import Estimate, Levels, subtract
+from calibrant.core.statistics.fewest_rows import too_few_rows
+from calibrant.core.statistics.sampling import OTHER
 from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
 from calibrant.core.text.vocabulary import describe_task
-from calibrant.measures import Measure, check_predictions
-from calibrant.measuring.check import Check, check_limit, check_worsening, worsening_sign
-from calibrant.measuring.compare import OTHER, UNKNOWN, Comparison, Difference, compare_values, difference_of
-from calibrant.measuring.confidence_limits import ZERO_RATIO
+from calibrant.measures import UNDEFINED, check_predictions
+from calibrant.measuring.check import Check, check_estimate, check_worsening, worsening_sign
+from calibrant.measuring.compare import Comparison, compare_estimates
 from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
 from calibrant.streaming.measure_sums import POSITIVE, RANKING, MeasureSums
@@ -36,6 +36,9 @@ from calibrant.streaming.sums import FINE, HISTOGRAM, SUMS, fine_scores, score_s
 
 if TYPE_CHECKING:
     import altair as alt
+
+
+SINGLE_OUTCOME = "no interval: sums of rows whose outcomes are all alike show no spread"
 
 
 class Accumulator(TableResult):
@@ -107,35 +110,29 @@ class Accumulator(TableResult):
         There is no interval for fewer than ten rows, nor for rows in clusters: how far the rows of a cluster share
         their errors is not kept.
         """
+        definition = self._stream(what).measure.definition_for(example(self.task))
+        e = self.estimate(what, seed=seed)
+        if e.margin is not None:
+            definition += f"; from {FINE:,} bins of scores, off by at most {e.margin:.1g}"
+        return Measurement.from_estimate(what, e, confidence, n=self.n, k=self.k, definition=definition)
+
+    def estimate(self, what: str, *, seed: int = 0, subtracted: bool = False) -> Estimate:
+        """The value with its noise; `subtracted` from that of other sums, or for itself."""
         stream = self._stream(what)
-        m = stream.measure
         if self.n == 0:
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-        definition, value, sums = m.definition_for(example(self.task)), self.value(what), self.sums[stream.name]
-        rounding = stream.rounding(sums)
-        if rounding is not None:
-            definition += f"; from {FINE:,} bins of scores, off by at most {rounding:.1g}"
-        low, high, how = None, None, None
-        reason = "rows came in clusters" if self.clustered else self._too_few_rows()
-        if reason is None and m.of_ratio and value <= 0:
-            reason = ZERO_RATIO
-        if reason is None and np.isfinite(value):
-            interval, how = stream.interval(sums, self, value, confidence=confidence, seed=seed)
-            ends = np.clip((interval.low - (rounding or 0.0), interval.high + (rounding or 0.0)), *m.bounds)
-            low, high = float(min(ends[0], value)), float(max(ends[1], value))
-            if self._outcomes_alike() or low == high:
-                low, high, how, reason = self._limits_of_alike_outcomes(m, value, (1 - confidence) / 2)
-        return Measurement(
-            measure=what,
-            value=value,
-            low=low,
-            high=high,
-            n=self.n,
-            k=self.k,
-            definition=definition,
-            interval=how,
-            reason=reason,
-        )
+        e = stream.estimate(self.sums[stream.name], self, seed, subtracted=subtracted)
+        if reason := "rows came in clusters" if self.clustered else self._too_few_rows():
+            return replace(e, noise=None, reason=reason)
+        if subtracted or e.noise is None:
+            return e
+        if not np.isfinite(e.value):
+            return replace(e, noise=None, reason=UNDEFINED)
+        if stream.measure.of_share and e.value in (0.0, 1.0):
+            return replace(e, noise=self._noise_of_extreme_share(e.value))
+        if self._has_single_outcome():
+            return replace(e, noise=None, reason=SINGLE_OUTCOME)
+        return replace(e, no_width=SINGLE_OUTCOME)
 
     def measure_all(self, **options: Any) -> Measurements:
         """Compute every measure of the accumulator; the options are those of `measure`."""
@@ -170,62 +167,41 @@ class Accumulator(TableResult):
         """Check a limit for a measure, as `cal.check` does: violated on evidence, not on noise."""
         check_confidence(confidence)
         _check_limit(limit, "0.03")
-        m = self.measure(what, confidence=_two_sided(confidence))
-        if self.clustered or not np.isfinite(m.value):
-            expected, got = "an interval to compare with the limit", m.reason or "undefined on these rows"
+        e = self.estimate(what)
+        if self.clustered or not np.isfinite(e.value):
+            expected, got = "an interval to compare with the limit", e.reason or UNDEFINED
             raise InputError(what, expected=expected, got=got, fix="measure all rows at once")
-        return Check(
-            measure=what,
-            side=side,
-            limit=limit,
-            value=m.value,
-            low=m.low,
-            high=m.high,
-            state=check_limit(side, limit, m.low, m.high),
-            n=m.n,
-            k=m.k,
-            definition=m.definition,
-            reason=m.reason,
-        )
+        return check_estimate(what, side, limit, e, 1 - confidence, rows=self, definition=self.measure(what).definition)
 
     def check_against(
         self, reference: "Accumulator", what: str, *, limit: float, confidence: float = 0.95, seed: int = 0
     ) -> Check:
         """Check by how much a measure is worse than on the reference rows, as `cal.check_against` does."""
         _check_limit(limit, "0.01")
-        c = reference.compare(self, what, confidence=_two_sided(confidence), seed=seed)
-        return check_worsening(
-            what,
-            limit,
-            worsening_sign(self._streams[what].measure, what),
-            (c.difference, c.low, c.high),
-            rows=self,
-            definition=f"{c.definition}; worse than on {reference.n:,} reference rows by",
-            reason=c.reason,
-        )
+        check_confidence(confidence)
+        e, definition = reference._difference(self, what, seed), self.measure(what).definition
+        definition = f"{definition}; worse than on {reference.n:,} reference rows by"
+        sign = worsening_sign(self._streams[what].measure, what)
+        return check_worsening(what, limit, sign, e, 1 - confidence, rows=self, definition=definition)
 
     def compare(self, other: "Accumulator", what: str, *, confidence: float = 0.95, seed: int = 0) -> Comparison:
         """Compare the other accumulator with this one, on different rows, as `cal.compare(..., paired=False)` does."""
         check_confidence(confidence)
-        a, b = (accumulator.measure(what, confidence=confidence, seed=seed) for accumulator in (self, other))
+        e, m = self._difference(other, what, seed), self._streams[what].measure
+        comparison = compare_estimates(m, what, example(self.task), e, confidence)
+        definition = self.measure(what).definition
+        return replace(comparison, n=self.n, k=self.k, definition=definition, paired=False, n_b=other.n)
+
+    def _difference(self, other: "Accumulator", what: str, seed: int) -> Estimate:
+        """The difference of a measure of the other accumulator from that of this one."""
+        pair = self.estimate(what, seed=seed, subtracted=True), other.estimate(what, seed=seed + OTHER, subtracted=True)
         if self.task != other.task:
             got, fix = f"{self.task} and {other.task}", "compare streams of the same task"
             raise InputError("compare", expected="predictions of one task", got=got, fix=fix)
         if self.clustered or other.clustered:
             fix = "compare the predictions with their clusters"
             raise InputError("compare", expected="rows that are not in clusters", got="rows in clusters", fix=fix)
-        few = self._too_few_rows() or other._too_few_rows()
-        tail, m = (1 - confidence) / 2, self._streams[what].measure
-        spreads = self._spread(what, seed), other._spread(what, seed + OTHER)
-        if few:
-            difference = UNKNOWN
-        elif spreads[0] is not None and spreads[1] is not None:
-            difference = Difference.of_spreads(spreads[0], spreads[1], tail)
-        else:
-            draws = self._draws(what, seed), other._draws(what, seed + OTHER)
-            difference = difference_of(m, a.value, b.value, *draws, tail)
-        comparison = compare_values(m, what, example(self.task), a.value, b.value, difference, confidence)
-        return replace(comparison, n=self.n, k=self.k, definition=a.definition, paired=False, n_b=other.n, reason=few)
+        return subtract(*pair, self._streams[what].measure.ideal)
 
     def to_predictions(self) -> Predictions:
         """Weighted rows in place of the original ones, for figures: two for each bin of scores, correct and incorrect.
@@ -330,30 +306,25 @@ class Accumulator(TableResult):
     def _add(self, name: str, part: Array) -> None:
         self.sums[name] = self.sums[name] + part if name in self.sums else part
 
-    def _outcomes_alike(self) -> bool:
+    def _has_single_outcome(self) -> bool:
         count, _, outcomes = self.sums["histogram"][:3]
         return float(outcomes.sum()) in (0.0, float(count.sum()))
 
-    def _limits_of_alike_outcomes(
-        self, m: Measure, value: float, tail: float
-    ) -> tuple[float | None, float | None, str | None, str | None]:
-        """Ends where all outcomes are alike, how they were computed, or why there are none: a share alone has them."""
-        if not m.of_share or value not in (0.0, 1.0):
-            return None, None, None, "no interval: sums of rows whose outcomes are all alike show no spread"
-        rate = unseen_rate(self.total**2 / self.square, tail)
-        return max(value - rate, 0.0), min(value + rate, 1.0), "Clopper and Pearson, for a share of 0 or 1", None
+    def _noise_of_extreme_share(self, value: float) -> Levels:
+        """The noise of a share of 0 or 1: no row of the other kind was seen."""
+        rows = self.total**2 / self.square
+        return Levels(
+            values=np.array([value]),
+            shares=np.ones(1),
+            counts=np.array([rows]),
+            unseen=(0.0, 1.0),
+            rows=rows,
+            method="Clopper and Pearson, for a share of 0 or 1",
+        )
 
     def _too_few_rows(self) -> str | None:
         """The reason for no interval; None where there are enough rows, by Kish's formula if they have weights."""
         return too_few_rows(self.total**2 / self.square)
-
-    def _spread(self, what: str, seed: int) -> Spread | None:
-        stream = self._streams[what]
-        return stream.spread(self.sums[stream.name], self, seed)
-
-    def _draws(self, what: str, seed: int) -> Array:
-        stream = self._streams[what]
-        return stream.draws(self.sums[stream.name], self, seed)
 
     def _check_sums(self, state: State) -> None:
         """Refuse sums that no predictions have."""
@@ -396,11 +367,6 @@ def plot_sums(accumulators: Mapping[str, Accumulator], figure: str) -> "alt.TopL
     return drawing.chart(
         drawing.data({name: accumulator.to_predictions() for name, accumulator in accumulators.items()})
     )
-
-
-def _two_sided(confidence: float) -> float:
-    """The confidence of a two-sided interval each of whose ends has this confidence."""
-    return max(1 - 2 * min(1 - confidence, 0.5), 1e-9)
 
 
 def _check_limit(limit: float, example_limit: str) -> None:

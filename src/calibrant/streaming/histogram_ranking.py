@@ -1,7 +1,5 @@
 """Measures of ranking from a fine histogram of scores, with bounds for the unknown order inside bins."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from calibrant.core.arrays import Array
@@ -12,31 +10,19 @@ from calibrant.streaming.sums import fine_scores
 DRAWS = 200
 
 
-@dataclass(frozen=True)
-class RankingValue:
-    """A measure of ranking, and its bounds: the values for the worst and the best order of rows inside every bin."""
+def ranking_value(m: OfCurve, fine: Array) -> tuple[float, float]:
+    """Compute a ranking from the weights of outcomes 1 and 0 per bin, (4, FINE), and its largest error.
 
-    value: float
-    low: float
-    high: float
-
-    @property
-    def error(self) -> float:
-        return max(self.high - self.value, self.value - self.low)
-
-
-def ranking_value(m: OfCurve, fine: Array) -> RankingValue:
-    """Compute a ranking from the weights of outcomes 1 and 0 per bin, (4, FINE).
+    The error is the distance to the values for the worst and the best order of rows inside every bin.
 
     >>> from calibrant.measures import make
     >>> fine = np.zeros((4, 4096))
     >>> fine[0, [10, 3000]], fine[1, [10, 50]] = 1, 1  # ones in bins 10 and 3000, zeros in 10 and 50
     >>> ranking_value(make("auroc_correct"), fine)
-    RankingValue(value=0.625, low=0.5, high=0.75)
+    (0.625, 0.125)
     """
-    ones, zeros = fine[0], fine[1]
-    ends = [m.on(_curve(ones, zeros, shift)) for shift in (-1, 1)]
-    return RankingValue(m.on(_curve(ones, zeros, 0)), min(ends), max(ends))
+    value, *ends = (m.on(_curve(fine[0], fine[1], shift)) for shift in (0, -1, 1))
+    return value, max(max(ends) - value, value - min(ends))
 
 
 def ranking_draws(m: OfCurve, fine: Array, rng: np.random.Generator, *, counts: bool) -> Array:

@@ -9,9 +9,10 @@ from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import Bins
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.bootstrap import Interval, basic_interval
-from calibrant.core.statistics.residual_noise import Sampling, Spread
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures import (
+    ZERO_RATIO,
     BinnedMeasure,
     BinOptions,
     ClassMeasure,
@@ -20,8 +21,8 @@ from calibrant.measures import (
     RatioMeasure,
     RowMeasure,
     Streams,
+    ratio_noise,
 )
-from calibrant.measuring.confidence_limits import DRAWS, normal_interval
 from calibrant.streaming.histogram_ranking import ranking_draws, ranking_value
 from calibrant.streaming.state import State, check_bins, check_ranking, check_ratio, check_rows
 from calibrant.streaming.sums import FINE, SUMS, class_sums, fine_sums, ratio_sums, row_sums, score_sums
@@ -83,25 +84,21 @@ class MeasureSums(ABC, Generic[M]):
     @abstractmethod
     def value(self, sums: Array, rows: Totals) -> float: ...
 
+    def estimate(self, sums: Array, rows: Totals, seed: int, *, subtracted: bool = False) -> Estimate:
+        """The value with the noise of the sums, and with a margin for what sums do not know of rows."""
+        value, margin = self.value_and_margin(sums, rows)
+        draws = self.draws(sums, rows, seed)
+        method = f"noise of the {self.noise}, {len(draws):,} draws"
+        noise = Draws.from_resamples(value, draws, method)
+        return Estimate(value=value, noise=noise, bounds=self.measure.bounds, margin=margin)
+
     @abstractmethod
     def draws(self, sums: Array, rows: Totals, seed: int) -> Array:
         """Values under the sampling noise of the sums, with the variance that a bootstrap of the rows would give."""
 
-    def rounding(self, sums: Array) -> float | None:
-        """The largest error of the value, because sums know less than rows; None where it is exact."""
-        return None
-
-    def spread(self, sums: Array, rows: Totals, seed: int) -> Spread | None:
-        """The noise of a calibration error; None for other measures."""
-        return None
-
-    def interval(
-        self, sums: Array, rows: Totals, value: float, *, confidence: float, seed: int
-    ) -> tuple[Interval, str]:
-        """The interval, and how it was computed."""
-        draws = self.draws(sums, rows, seed)
-        interval = basic_interval(value, draws, confidence, self.measure.bounds)
-        return interval, f"noise of the {self.noise}, {len(draws):,} draws"
+    def value_and_margin(self, sums: Array, rows: Totals) -> tuple[float, float | None]:
+        """The value, and its largest error because sums know less than rows; None where it is exact."""
+        return self.value(sums, rows), None
 
 
 class RowSums(MeasureSums[RowMeasure]):
@@ -148,12 +145,13 @@ class RatioSums(MeasureSums[RatioMeasure]):
         noise = np.random.default_rng(seed).standard_normal(self.measure.resamples)
         return np.asarray(self.value(sums, rows) + self._error(sums) * noise)
 
-    def interval(
-        self, sums: Array, rows: Totals, value: float, *, confidence: float, seed: int
-    ) -> tuple[Interval, str]:
-        units = int(rows.total**2 / rows.square)
-        interval = normal_interval(self.measure, value, self._error(sums), units, (1 - confidence) / 2)
-        return interval, "normal, robust standard error"
+    def estimate(self, sums: Array, rows: Totals, seed: int, *, subtracted: bool = False) -> Estimate:
+        if subtracted:
+            return super().estimate(sums, rows, seed)
+        if (value := self.value(sums, rows)) <= 0:
+            return Estimate(value=value, reason=ZERO_RATIO)
+        noise = ratio_noise(value, self._error(sums), int(rows.total**2 / rows.square))
+        return Estimate(value=value, noise=noise, bounds=self.measure.bounds)
 
     def _error(self, sums: Array) -> float:
         """The standard error of a ratio, from the covariance of numerators and denominators."""
@@ -173,18 +171,13 @@ class AnyBinSums(MeasureSums[B]):
     def value(self, sums: Array, rows: Totals) -> float:
         return self.measure.of(_bins(sums, rows))
 
-    def spread(self, sums: Array, rows: Totals, seed: int) -> Spread | None:
-        gap = ((sums[1] - sums[2]) / rows.total).ravel()
-        sampling = Sampling(n=rows.n, draws=DRAWS, seed=seed)
-        return self.measure.spread_of(_bins(sums, rows), sampling.independent(gap, _bin_errors(sums, rows)))
-
-    def interval(
-        self, sums: Array, rows: Totals, value: float, *, confidence: float, seed: int
-    ) -> tuple[Interval, str]:
-        spread = self.spread(sums, rows, seed)
-        if spread is None:
-            return super().interval(sums, rows, value, confidence=confidence, seed=seed)
-        return spread.ends((1 - confidence) / 2), f"normal noise of the residuals, {DRAWS:,} draws"
+    def estimate(self, sums: Array, rows: Totals, seed: int, *, subtracted: bool = False) -> Estimate:
+        bins, gap = _bins(sums, rows), ((sums[1] - sums[2]) / rows.total).ravel()
+        residuals = Sampling(n=rows.n, seed=seed).independent(gap, _bin_errors(sums, rows))
+        noise = self.measure.noise_of(bins, residuals)
+        if noise is None:
+            return super().estimate(sums, rows, seed)
+        return Estimate(value=self.measure.of(bins), noise=noise, bounds=self.measure.bounds)
 
     def draws(self, sums: Array, rows: Totals, seed: int) -> Array:
         rng, (count, score, outcomes) = np.random.default_rng(seed), sums[:3]
@@ -254,10 +247,10 @@ class RankingSums(MeasureSums[OfCurve]):
         check_ranking(self.name, sums, state)
 
     def value(self, sums: Array, rows: Totals) -> float:
-        return ranking_value(self.measure, sums).value
+        return self.value_and_margin(sums, rows)[0]
 
-    def rounding(self, sums: Array) -> float | None:
-        return ranking_value(self.measure, sums).error
+    def value_and_margin(self, sums: Array, rows: Totals) -> tuple[float, float | None]:
+        return ranking_value(self.measure, sums)
 
     def draws(self, sums: Array, rows: Totals, seed: int) -> Array:
         return ranking_draws(self.measure, sums, np.random.default_rng(seed), counts=not rows.weighted)

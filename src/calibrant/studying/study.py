@@ -73,7 +73,7 @@ class Study:
 
         `cpus` and `gpus` are what a job takes of a Ray cluster.
         """
-        from calibrant.studying.estimate import check_data
+        from calibrant.studying.plan_cost import check_data
 
         if not on.startswith("ray:"):  # whose nodes have the data
             check_data(self.plan, self.store.done())

@@ -8,9 +8,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.curves import curve
 from calibrant.core.predictions import predictions, tasks, validation
-from calibrant.core.statistics import residual_noise
-from calibrant.measures import _of_bins
-from calibrant.measuring import confidence_limits, measure
+from calibrant.core.statistics import sampling
+from calibrant.measures import _of_bins, _of_curve
+from calibrant.measuring import measure
 
 ITEMS, SIDE, K = 60, 50, 5
 N = ITEMS * SIDE * SIDE
@@ -22,9 +22,9 @@ def many(monkeypatch):
     """Call it to make a thousand rows count as very many."""
 
     def apply(long=1000, block=1024):
-        for module in (curve, predictions, tasks, validation, _of_bins, confidence_limits):
+        for module in (curve, predictions, tasks, validation, _of_bins, _of_curve):
             monkeypatch.setattr(module, "LONG", long)
-        for module in (curve, residual_noise, _of_bins):
+        for module in (curve, sampling, _of_bins):
             monkeypatch.setattr(module, "BLOCK", block)
         monkeypatch.setattr(predictions, "PART_ROWS", block)
         monkeypatch.setattr(measure, "KEEP_ELEMENTS", long)
@@ -69,7 +69,7 @@ def measured(entrance):
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
 def test_numbers_are_those_of_all_rows_at_once(entrance, many, monkeypatch):
-    monkeypatch.setattr(confidence_limits, "MANY_ROWS", 1000)
+    monkeypatch.setattr(sampling, "MANY_ROWS", 1000)
     whole, p = measured(entrance)
     views = {name: getattr(p, name) for name in ("confidence", "predicted", "correct", "score", "outcome", "labels")}
     views |= {name: getattr(p, name) for name in ("true_prob", "true_log_prob", "squared_probs_sum", "entropy")}

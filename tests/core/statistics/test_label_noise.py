@@ -5,8 +5,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.label_noise import ErrorPairs, LabelNoise, correct_probs, draw_labels
-from calibrant.core.statistics.residual_noise import Sampling
+from calibrant.core.statistics.label_noise import correct_probs, draw_labels, invert, noise_above
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 from calibrant.measures import make
 
 
@@ -19,11 +19,12 @@ def predictions(n, k, seed, *, scale=3.0, factor=1.0):
 @pytest.mark.parametrize("spec", ["classwise", "classwise:scheme=mass", "ace_nixon", "tace"])
 def test_the_floor_is_what_simulated_labels_show(spec):
     p, m = predictions(400, 8, 1), make(spec)
-    noise = m.label_noise(p, p.probs, draw_labels(p.probs, 0, 300), Sampling(n=p.n, draws=300))
-    assert noise.value == pytest.approx(m(p), abs=1e-12)
-    slow = m.under_calibration(p, 300, 5)
-    assert noise.floor.mean() == pytest.approx(slow.mean(), rel=0.03)
-    assert noise.floor.std() == pytest.approx(slow.std(), rel=0.25)
+    noise = m._cell_noise(p, p.probs, draw_labels(p.probs, 0, 300), Sampling(n=p.n, draws=300))
+    above = noise_above(noise)
+    assert above.centre == pytest.approx(m(p), abs=1e-12)
+    slow = m.draws_if_calibrated(p, Sampling.of(p, seed=5, resamples=300))
+    assert above.lower.mean() == pytest.approx(slow.mean(), rel=0.03)
+    assert above.lower.std() == pytest.approx(slow.std(), rel=0.25)
 
 
 def test_weights_are_repeated_rows():
@@ -33,11 +34,10 @@ def test_weights_are_repeated_rows():
     repeated = p.take(np.repeat(np.arange(p.n), twice))
     m = make("classwise")
     labels = draw_labels(p.probs, 0)
-    a = m.label_noise(weighted, p.probs, labels, Sampling(n=p.n, draws=len(labels), weights=weighted.weights))
+    a = m._cell_noise(weighted, p.probs, labels, Sampling(n=p.n, draws=len(labels), weights=weighted.weights))
     rows = np.repeat(np.arange(p.n), twice)
-    b = m.label_noise(repeated, p.probs[rows], labels[:, rows], Sampling(n=len(rows), draws=len(labels)))
-    assert a.value == pytest.approx(b.value, abs=1e-12)
-    assert np.allclose(a.gaps, b.gaps, atol=1e-12)
+    b = m._cell_noise(repeated, p.probs[rows], labels[:, rows], Sampling(n=len(rows), draws=len(labels)))
+    assert np.allclose(a.value, b.value, atol=1e-12)
 
 
 def test_labels_are_drawn_with_the_chances_given():
@@ -86,12 +86,12 @@ def test_interval_and_p_value_agree_and_models_may_be_swapped():
 
 def test_errors_that_cannot_explain_a_value_are_left_out():
     noise = 0.001 * np.random.default_rng(0).normal(size=(100, 4))
-    a, b = LabelNoise(np.array([0.1, 0.0, 0.0, 0.0]), noise), LabelNoise(np.array([0.2, 0.0, 0.0, 0.0]), noise)
-    pairs = ErrorPairs.of(a, b)
-    low, high = pairs.ends(0.025)
-    assert low > 0.08
-    assert high < 0.12
-    assert pairs.p_value < 0.01
+    a, b = (NoisyValues(np.array([gap, 0.0, 0.0, 0.0]), noise) for gap in (0.1, 0.2))
+    pairs = invert(a, b)
+    ends = pairs.ends(0.1, 0.025)
+    assert ends.low > 0.08
+    assert ends.high < 0.12
+    assert pairs.p_value(0.1) < 0.01
 
 
 @pytest.mark.slow

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant.core.statistics.residual_noise import NoisyValues, Sampling, of_largest, of_norm, of_sum
+from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.statistics.residual_noise import l1_noise, l2_noise, max_noise
+from calibrant.core.statistics.sampling import NoisyValues, Sampling
 
 BINS = 4
 
@@ -12,6 +14,11 @@ BINS = 4
 def rows():
     rng = np.random.default_rng(0)
     return np.arange(600), rng.integers(0, BINS, 600), rng.normal(0.1, 0.4, 600)
+
+
+def ends_of(noise):
+    """The 95 % interval of an error with this noise."""
+    return Estimate(value=noise.centre, noise=noise, bounds=(0, np.inf)).interval()
 
 
 def spread(field):
@@ -95,8 +102,8 @@ def test_rows_in_no_bin_count_only_in_n(rows):
 def test_paired_draws_of_a_model_and_itself_cancel(rows):
     row, bin_of, residual = rows
     rule = Sampling(n=600, paired=True)
-    a, b = (of_sum(rule.gather(row, bin_of, residual, BINS)) for _ in range(2))
-    assert (a.straight == b.straight).all()
+    a, b = (l1_noise(rule.gather(row, bin_of, residual, BINS)) for _ in range(2))
+    assert (a.upper == b.upper).all()
 
 
 def test_the_sum_is_the_written_construction():
@@ -105,30 +112,30 @@ def test_the_sum_is_the_written_construction():
     g, s = np.array([0.05, -0.004, 0.0, -0.03]), np.array([0.01, 0.01, 0.02, 0.005])
     noise = rng.standard_normal((500, 4)) * s
     s = np.sqrt((noise**2).mean(axis=0))
-    straight, kinked, floor = [], [], []
+    upper, lower, floor = [], [], []
     for draw in noise:
-        straight.append(sum(np.sign(g[m]) * draw[m] for m in range(4)))
-        kinked.append(sum(np.sign(g[m]) * draw[m] if abs(g[m]) / s[m] >= 1 else abs(draw[m]) for m in range(4)))
+        upper.append(sum(np.sign(g[m]) * draw[m] for m in range(4)))
+        lower.append(sum(np.sign(g[m]) * draw[m] if abs(g[m]) / s[m] >= 1 else abs(draw[m]) for m in range(4)))
         floor.append(sum(abs(draw)))
     e = sum(abs(g))
-    interval = of_sum(NoisyValues(g, noise)).ends(0.025)
-    assert interval.high == pytest.approx(e - np.quantile(straight, 0.025))
+    interval = ends_of(l1_noise(NoisyValues(g, noise)))
+    assert interval.high == pytest.approx(e - np.quantile(upper, 0.025))
     assert np.mean(np.array(floor) >= e) < 0.025
-    assert interval.low == pytest.approx(e - np.quantile(kinked, 0.975))
-    assert of_sum(NoisyValues(g / 10, noise)).ends(0.025).low == 0  # noise alone makes as much
+    assert interval.low == pytest.approx(e - np.quantile(lower, 0.975))
+    assert ends_of(l1_noise(NoisyValues(g / 10, noise))).low == 0  # noise alone makes as much
 
 
 def test_in_one_bin_all_three_are_the_textbook_interval():
     noise = np.random.default_rng(6).standard_normal((200_000, 1)) * 0.01
     field = NoisyValues(np.array([-0.1]), noise)
-    for spread_of_one in (of_sum(field), of_norm(field), of_largest(field)):
-        output = spread_of_one.ends(0.025)
+    for spread_of_one in (l1_noise(field), l2_noise(field), max_noise(field)):
+        output = ends_of(spread_of_one)
         assert (output.low, output.high) == pytest.approx((0.1 - 0.0196, 0.1 + 0.0196), abs=2e-4)
 
 
 def test_above_only_leaves_out_what_is_below():
     noise = np.random.default_rng(7).standard_normal((2000, 2)) * 0.001
-    assert of_sum(NoisyValues(np.array([0.2, -0.5]), noise), above_only=True).value == pytest.approx(0.2)
+    assert l1_noise(NoisyValues(np.array([0.2, -0.5]), noise), above_only=True).centre == pytest.approx(0.2)
 
 
 def test_clusters_are_covered_where_rows_alone_are_not():
@@ -140,7 +147,7 @@ def test_clusters_are_covered_where_rows_alone_are_not():
         residual = 0.9 - (rng.random(60) < 0.8)[clusters]
         for name, given in (("rows", None), ("clusters", clusters)):
             rule = Sampling(n=300, draws=300, seed=seed, clusters=given)
-            interval = of_sum(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)).ends(0.025)
+            interval = ends_of(l1_noise(rule.gather(np.arange(300), np.zeros(300, dtype=int), residual, 1)))
             covered[name] += interval.low <= 0.1 <= interval.high
     assert covered["clusters"] >= 180
     assert covered["rows"] < 150
@@ -149,7 +156,7 @@ def test_clusters_are_covered_where_rows_alone_are_not():
 def test_the_largest_may_be_where_the_noise_is_largest():
     """0.05 is known to 0.01, 0.04 to 0.05 only: the upper end is that of the second, 0.04 + 1.96 * 0.05."""
     field = NoisyValues(np.array([0.05, -0.04]), np.random.default_rng(0).standard_normal((20_000, 2)) * [0.01, 0.05])
-    narrow, wide = (of_largest(field, unequal=one).ends(0.025) for one in (False, True))
+    narrow, wide = (ends_of(max_noise(field, unequal=one)) for one in (False, True))
     assert narrow.high == pytest.approx(0.05 + 1.96 * 0.01, abs=1e-3)
     assert wide.high == pytest.approx(0.04 + 1.96 * 0.05, abs=3e-3)
     assert wide.low == narrow.low

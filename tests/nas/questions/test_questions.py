@@ -57,7 +57,7 @@ def test_a_part_of_a_large_population_gives_about_the_same_interval():
     columns = {"a": a, "b": a + rng.normal(size=1600)}
     whole, part = (NetworkResamples(columns, 1600, 300, most) for most in (1600, 400))
     assert whole.tau("a", "b").value == part.tau("a", "b").value
-    wide, scaled = (np.ptp(r.tau("a", "b").interval()) for r in (whole, part))
+    wide, scaled = (np.ptp(r.tau("a", "b").limits()) for r in (whole, part))
     assert scaled == pytest.approx(wide, rel=0.25)
 
 
@@ -66,7 +66,7 @@ def test_intervals_hold_the_tau_of_the_population_about_as_often_as_they_say():
     truth, covered = 2 / np.pi * np.arcsin(0.6), 0
     for seed in range(100):
         a, noise = np.random.default_rng(seed).normal(size=(2, 80))
-        low, high = NetworkResamples({"a": a, "b": 0.6 * a + 0.8 * noise}, 80, 200).tau("a", "b").interval()
+        low, high = NetworkResamples({"a": a, "b": 0.6 * a + 0.8 * noise}, 80, 200).tau("a", "b").limits()
         covered += low <= truth <= high
     assert 88 <= covered <= 100
 

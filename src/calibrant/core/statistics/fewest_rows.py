@@ -15,12 +15,3 @@ def too_few_rows(rows: float, *, clusters: bool = False) -> str | None:
         return None
     unit = "clusters" if clusters else "rows"
     return f"too few {unit} for an interval: {rows:.3g}, at least {FEWEST_ROWS} are needed"
-
-
-def unseen_rate(rows: float, tail: float) -> float:
-    """The largest rate of an event that `rows` independent rows without one leave possible (Clopper and Pearson, 1934).
-
-    >>> round(unseen_rate(15, 0.025), 3)
-    0.218
-    """
-    return float(1 - tail ** (1 / rows))

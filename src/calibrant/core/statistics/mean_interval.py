@@ -1,13 +1,11 @@
 """The standard error of a mean of one number per row: weights count, and rows of one cluster come together."""
 
-from statistics import NormalDist
-
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.bootstrap import Interval
+from calibrant.core.statistics.estimate import Normal
 
 
 def standard_error(p: Predictions, apart: Array) -> float:
@@ -24,26 +22,18 @@ def standard_error(p: Predictions, apart: Array) -> float:
     return float(np.sqrt((w if counts else w * w) @ apart**2) / w.sum())
 
 
-def skewed_interval(p: Predictions, rows: Array, tail: float) -> Interval:
-    """The interval of a weighted mean of rows with a long tail: Johnson's correction for skewness (JASA 1978).
-
-    Both ends move towards the tail, of which a sample shows too little: by (1 + 2 z^2) / 6 times the skewness of the
-    mean, in standard errors.
+def skewed_noise(p: Predictions, rows: Array) -> Normal:
+    """The noise of a weighted mean of rows with a long tail, with its skewness.
 
     >>> p = Predictions.binary([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
-    >>> interval = skewed_interval(p, np.array([0.0, 0.0, 0.0, 4.0]), 0.05)  # 1 + 0.401 -+ 1.645
+    >>> interval = skewed_noise(p, np.array([0.0, 0.0, 0.0, 4.0])).ends(1.0, 0.05)  # 1 + 0.401 -+ 1.645
     >>> round(interval.low, 3), round(interval.high, 3)
     (-0.244, 3.046)
     """
-    mean = p.mean(rows)
-    apart = rows - mean  # and in place from here on: rows may be many
+    apart = rows - p.mean(rows)  # and in place from here on: rows may be many
     if p.weights is not None:
         apart *= p.weights
     apart /= p.n if p.weights is None else p.weights.sum()
     apart = apart if p.clusters is None else np.bincount(p.clusters, apart).astype(np.float64)
     error = float(np.sqrt((apart**2).sum() * len(apart) / (len(apart) - 1)))
-    if error == 0:
-        return Interval(mean, mean)
-    z = NormalDist().inv_cdf(1 - tail)
-    shift = float((apart**3).sum()) / error**3 * (1 + 2 * z * z) / 6
-    return Interval(mean + error * (shift - z), mean + error * (shift + z))
+    return Normal(error=error, skewness=float((apart**3).sum()) / error**3 if error else 0.0)

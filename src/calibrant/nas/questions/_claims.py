@@ -1,9 +1,11 @@
 """Numbers from estimates, and verdicts on claims from numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from calibrant.core.statistics.estimate import Estimate
 from calibrant.nas.questions._answer import Claim, Kind, Number, format_value
-from calibrant.nas.questions._resamples import Estimate
 
 BOUNDS: dict[Kind, tuple[float, float]] = {"tau": (-1, 1), "share": (0, 1), "factor": (0, np.inf)}
 
@@ -12,7 +14,7 @@ def number(
     name: str, where: str, networks: int, e: Estimate, *, kind: Kind = "tau", published: float | None = None
 ) -> Number:
     """An estimate as a number of an answer."""
-    low, high = e.interval(BOUNDS[kind])
+    low, high = replace(e, bounds=BOUNDS[kind]).limits()
     return Number(
         name=name,
         where=where,

@@ -10,31 +10,12 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves.ranking import kendall
-from calibrant.core.statistics.bootstrap import basic_interval, resample_counts
+from calibrant.core.statistics.bootstrap import resample_counts
+from calibrant.core.statistics.estimate import Draws, Estimate
 
 Statistic = Callable[..., float | np.floating[Any]]
 
 FEW = 20  # networks below which no interval is given
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number, and the same number in every resample (none where there are too few networks)."""
-
-    value: float
-    draws: Array
-
-    def interval(self, bounds: tuple[float, float] = (-np.inf, np.inf)) -> tuple[float, float]:
-        """The basic bootstrap interval."""
-        if not len(self.draws) or not np.isfinite(self.value):
-            return float("nan"), float("nan")
-        ends = basic_interval(self.value, self.draws, CONFIDENCE, bounds)
-        return ends.low, ends.high
-
-    def combine(self, other: "Estimate", by: Callable[[Array | float, Array | float], Array | float]) -> "Estimate":
-        """A number made of two of the same networks: their difference, for instance."""
-        return Estimate(float(by(self.value, other.value)), np.asarray(by(self.draws, other.draws)))
 
 
 @dataclass(frozen=True)
@@ -44,7 +25,7 @@ class NetworkResamples:
     Of a larger population a random part is resampled, and the deviations shrink with the square root of its share.
 
     >>> r = NetworkResamples({"a": np.arange(30.0), "b": np.arange(30.0) ** 2}, n=30, resamples=50)
-    >>> r.tau("a", "b").interval()
+    >>> r.tau("a", "b").limits()
     (1.0, 1.0)
     """
 
@@ -74,19 +55,20 @@ class NetworkResamples:
 
     def value_of_tau(self, a: str, b: str) -> Estimate:
         """Kendall's tau-b without resamples: where networks are no independent draws."""
-        return Estimate(kendall(self.columns[a], self.columns[b]), np.empty(0))
+        return Estimate(value=kendall(self.columns[a], self.columns[b]))
 
     def value_of_median(self, a: str) -> Estimate:
-        return Estimate(float(np.median(self.columns[a])) if self.n else float("nan"), np.empty(0))
+        return Estimate(value=float(np.median(self.columns[a])) if self.n else float("nan"))
 
     def _estimate(self, of: Statistic, columns: Sequence[Array], draws: Callable[[], Array]) -> Estimate:
         value = float(of(*columns)) if self.n else float("nan")
         if self.n < FEW or not np.isfinite(value):
-            return Estimate(value, np.empty(0))
+            return Estimate(value=value)
         if self.n == len(self._part):
-            return Estimate(value, draws())
+            return Estimate(value=value, noise=Draws.from_resamples(value, draws()))
         centre = float(of(*(column[self._part] for column in columns)))
-        return Estimate(value, value + (draws() - centre) * np.sqrt(len(self._part) / self.n))
+        shrunk = (draws() - centre) * np.sqrt(len(self._part) / self.n)
+        return Estimate(value=value, noise=Draws(lower=shrunk, upper=shrunk, method="basic bootstrap"))
 
     def _pairs(self, a: str) -> "Pairs":
         if a not in self._compared:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from operator import truediv
 from typing import ClassVar
 
+from calibrant.core.statistics.estimate import compute_from
 from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number, plain
 from calibrant.nas.questions._columns import BIN_COUNTS
 
@@ -46,13 +47,13 @@ class BinSize(Question):
                     median = r.median(column)
                     numbers.append(number(f"median {column}", where, r.n, median, kind="share", published=known))
                 fewest, most = f"{state}_ECE_{FEWEST}", f"{state}_ECE_{MOST}"
-                grown[state] = r.median(most).combine(r.median(fewest), truediv)
+                grown[state] = compute_from(truediv, r.median(most), r.median(fewest))
                 name = f"{state}: ECE_{MOST} / ECE_{FEWEST}"
                 numbers.append(number(name, where, r.n, grown[state], kind="factor"))
                 for m in (FEWEST, MOST):
                     tau = r.tau(f"{state}_ECE_15", f"{state}_ECE_{m}")
                     numbers.append(number(f"{state}: tau of ECE_15 and ECE_{m}", where, r.n, tau))
-            more = grown["post"].combine(grown["pre"], truediv)
+            more = compute_from(truediv, grown["post"], grown["pre"])
             growth.append(number("growth after / growth before", where, r.n, more, kind="factor"))
             pictures.append(Picture(f"ECE by number of bins on {data}", "study_boxes", unique.select(self.needs)))
             full = n.resample(n.of("topology", data, unique=False), self.needs)

@@ -1,9 +1,9 @@
 """Does post-hoc calibration help all models alike? The sixth question of the benchmark study."""
 
 from dataclasses import dataclass
-from operator import sub
 from typing import ClassVar
 
+from calibrant.core.statistics.estimate import subtract
 from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number
 from calibrant.nas.questions._columns import BIN_COUNTS
 
@@ -40,7 +40,7 @@ class PostHoc(Question):
             r, copies = (n.resample(f, self.needs) for f in (unique, n.of("topology", data, unique=False)))
             taus = {m: r.tau(f"pre_ECE_{m}", f"post_ECE_{m}") for m in BIN_COUNTS}
             same += [number(_name(m), where, r.n, e, published=0.0) for m, e in taus.items()]
-            growth.append(number("tau at 500 bins - tau at 5", where, r.n, taus[500].combine(taus[5], sub)))
+            growth.append(number("tau at 500 bins - tau at 5", where, r.n, subtract(taus[5], taus[500])))
             for m in BIN_COUNTS:
                 e = copies.value_of_tau(f"pre_ECE_{m}", f"post_ECE_{m}")
                 numbers.append(number(_name(m), f"{data}, all with copies", copies.n, e))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.curves.ranking import kendall
+from calibrant.core.statistics.estimate import Estimate, compute_from
 from calibrant.nas.questions._base import Claim, Networks, Number, Picture, Question, check_claim, number
 from calibrant.nas.questions._columns import ECE, short
-from calibrant.nas.questions._resamples import FEW, Estimate
+from calibrant.nas.questions._resamples import FEW
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,10 +101,9 @@ def _robust(n: Networks, frame: "pl.DataFrame", where: str) -> tuple[Number, lis
     robust = [q for q in (*ATTACKED, *CORRUPTED) if frame[q].is_not_null().any()]
     r = n.resample(frame, (ECE, *robust))
     taus = {q: r.tau(ECE, q) for q in robust}
-    mean = Estimate(float("nan"), np.empty(0))
+    mean = Estimate(value=float("nan"))
     if taus:
-        estimates = list(taus.values())
-        mean = Estimate(float(np.mean([e.value for e in estimates])), np.mean([e.draws for e in estimates], axis=0))
+        mean = compute_from(lambda *values: sum(values) / len(values), *taus.values())
     name = "mean tau of ECE and robust accuracies"
     numbers = [number(f"tau of ECE and {short(q)}", where, r.n, e) for q, e in taus.items()]
     return number(name, where, r.n if robust else 0, mean), numbers

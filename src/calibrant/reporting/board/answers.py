@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.maps.map import Map
+from calibrant.core.statistics.estimate import Estimate, combine
 from calibrant.core.statistics.fewest_rows import FEWEST_ROWS
 from calibrant.core.statistics.multiple_tests import holm
 from calibrant.measuring.answer_table import Bools
@@ -14,12 +15,10 @@ from calibrant.measuring.model_noise import (
     MEASURES,
     Answers,
     BoardMeasure,
-    ModelNoise,
     QuestionDraws,
     measure_models,
 )
-from calibrant.measuring.rank_groups import Contrast, contrast
-from calibrant.reporting.board.board import BoardAnswer, BoardSettings, Effect, State, Verdict
+from calibrant.reporting.board.board import BoardAnswer, BoardSettings, Contrast, Effect, State, Verdict
 from calibrant.reporting.board.name_pairs import families_by_size, pairs_by_ending
 
 AFTER = "ece_after"
@@ -32,8 +31,8 @@ class MeasuredAnswers:
 
     answers: Mapping[State, Answers]
     maps: tuple[Map | None, ...]
-    noise: Mapping[State, Mapping[BoardMeasure, ModelNoise]]
-    judged: ModelNoise  # the ECE before the repair, on the questions that it is judged on
+    estimates: Mapping[State, Mapping[BoardMeasure, list[Estimate]]]
+    judged: list[Estimate]  # the ECE before the repair, on the questions that it is judged on
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class _Question:
     question: str
     how: str
     members: tuple[str, ...]
-    effects: tuple[tuple[str, Contrast, Array], ...]  # measure, mean difference, difference of each pair
+    effects: tuple[tuple[str, Estimate, Array], ...]  # measure, mean difference, difference of each pair
 
 
 def answer_questions(
@@ -56,7 +55,7 @@ def answer_questions(
         *_by_size(models, first, draws, settings),
         *_by_confidence(models, measured, draws, settings),
     ]
-    raw = np.array([effect[1].p_value for question in questions for effect in question.effects])
+    raw = np.array([effect[1].p_value() for question in questions for effect in question.effects])
     corrected = iter(holm(raw))
     return tuple(
         BoardAnswer(
@@ -69,13 +68,13 @@ def answer_questions(
     )
 
 
-def _effect(measure: str, difference: Contrast, pairs: Array, p: float, level: float) -> Effect:
+def _effect(measure: str, difference: Estimate, pairs: Array, p: float, level: float) -> Effect:
     verdict: Verdict = "inconclusive"
     if p < 1 - level:
         verdict = "higher" if difference.value > 0 else "lower"
     return Effect(
         measure=measure,
-        contrast=difference,
+        contrast=Contrast.from_estimate(difference, level),
         p_corrected=p,
         verdict=verdict,
         same_sign=int((np.sign(pairs) == np.sign(difference.value)).sum()),
@@ -117,37 +116,31 @@ def _by_size(
 
 
 def _names_ranked(models: Sequence[str], measured: MeasuredAnswers) -> list[str]:
-    return [name for i, name in enumerate(models) if np.isfinite(measured.noise["before"]["ece"].value[i])]
+    return [name for i, name in enumerate(models) if np.isfinite(measured.estimates["before"]["ece"][i].value)]
 
 
 def _compare(
     families: Sequence[_Family], measured: MeasuredAnswers, draws: QuestionDraws, settings: BoardSettings
-) -> tuple[tuple[str, Contrast, Array], ...]:
+) -> tuple[tuple[str, Estimate, Array], ...]:
     """The mean of a weighted sum over families, for each measure; a family without all its values is left out."""
     before, after = (
         _on_common(answers, families) for answers in (measured.answers["before"], measured.answers["after"])
     )
-    noise: dict[str, ModelNoise] = {}
-    for name, values in _measure(before, draws, settings, MEASURES).items():
-        noise[name] = values
-    noise[AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
+    estimates = _measure(before, draws, settings, MEASURES)
+    estimates[AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
     starts = np.cumsum([0, *(len(f.members) for f in families)])
     effects = []
     for measure in ORDER:
+        values = np.array([e.value for e in estimates[measure]])
         family_values = np.array(
-            [
-                f.weights @ noise[measure].value[s : s + len(f.members)]
-                for f, s in zip(families, starts[:-1], strict=True)
-            ]
+            [f.weights @ values[s : s + len(f.members)] for f, s in zip(families, starts[:-1], strict=True)]
         )
         complete = np.isfinite(family_values)
         if complete.any():
             weights = np.concatenate(
                 [np.array(f.weights) * (k / complete.sum()) for f, k in zip(families, complete, strict=True)]
             )
-            effects.append(
-                (measure, contrast(noise[measure], weights, confidence=settings.level), family_values[complete])
-            )
+            effects.append((measure, combine(estimates[measure], weights), family_values[complete]))
     return tuple(effects)
 
 
@@ -170,12 +163,12 @@ def _by_confidence(
     able = np.flatnonzero(repaired.sum(axis=1) >= FEWEST_ROWS)
     if not len(able):
         return []
-    noise: dict[str, dict[str, ModelNoise]] = {}
+    estimates: dict[str, dict[str, list[Estimate]]] = {}
     for column, column_answers in measured.items():
         before = _measure(_some(column_answers.answers["before"], able, common), draws, settings, MEASURES)
-        noise[column] = {str(name): values for name, values in before.items()}
+        estimates[column] = before
         after = _some(column_answers.answers["after"], able, repaired)
-        noise[column][AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
+        estimates[column][AFTER] = _measure(after, draws, settings, ("ece",))["ece"]
     questions = []
     for x, b in enumerate(columns):
         for a in columns[:x]:
@@ -183,13 +176,15 @@ def _by_confidence(
             for measure in ORDER:
                 if measure == "accuracy":  # the same answers
                     continue
-                old, new = noise[a][measure], noise[b][measure]
-                complete = np.flatnonzero(np.isfinite(old.value) & np.isfinite(new.value))
-                if len(complete):
-                    both = joined_noise(old.at(complete), new.at(complete))
-                    weights = np.repeat([-1.0, 1.0], len(complete)) / len(complete)
-                    changes = new.value[complete] - old.value[complete]
-                    effects.append((measure, contrast(both, weights, confidence=settings.level), changes))
+                pairs = [
+                    (old, new)
+                    for old, new in zip(estimates[a][measure], estimates[b][measure], strict=True)
+                    if np.isfinite(old.value) and np.isfinite(new.value)
+                ]
+                if pairs:
+                    both = [e for pair in pairs for e in pair]
+                    change = combine(both, np.tile([-1.0, 1.0], len(pairs)) / len(pairs))
+                    effects.append((measure, change, np.array([new.value - old.value for old, new in pairs])))
             how = (
                 f"{b} minus {a}, mean over {len(able)} models that have all of {', '.join(columns)}, on common answers"
             )
@@ -205,24 +200,6 @@ def _some(answers: Answers, models: Ints, used: Bools) -> Answers:
 
 def _measure(
     answers: Answers, draws: QuestionDraws, settings: BoardSettings, measures: tuple[BoardMeasure, ...]
-) -> Mapping[BoardMeasure, ModelNoise]:
-    return measure_models(
-        answers,
-        draws,
-        bins=settings.bins,
-        max_error=settings.max_error,
-        confidence=settings.level,
-        measures=measures,
-    )
-
-
-def joined_noise(a: ModelNoise, b: ModelNoise) -> ModelNoise:
-    """Two sets of models side by side; the same draws weigh the same questions alike."""
-    return ModelNoise(
-        value=np.concatenate([a.value, b.value]),
-        low=np.concatenate([a.low, b.low]),
-        high=np.concatenate([a.high, b.high]),
-        straight=np.concatenate([a.straight, b.straight], axis=1),
-        kinked=np.concatenate([a.kinked, b.kinked], axis=1),
-        resampled=a.resampled or b.resampled,
-    )
+) -> dict[str, list[Estimate]]:
+    estimates = measure_models(answers, draws, bins=settings.bins, max_error=settings.max_error, measures=measures)
+    return {str(name): models for name, models in estimates.items()}

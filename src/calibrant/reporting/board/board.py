@@ -10,9 +10,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_whole
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.json import plain
+from calibrant.core.statistics.estimate import Estimate
 from calibrant.measuring.answer_table import ConfidenceCounts
 from calibrant.measuring.model_noise import BoardMeasure
-from calibrant.measuring.rank_groups import Contrast
 
 State = Literal["before", "after"]  # of the repair
 BoardFormat = Literal["markdown", "csv", "html", "json"]
@@ -29,6 +29,21 @@ class BoardSettings:
     max_error: float = 0.05  # of the share answered
     level: float = 0.95
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """A weighted sum of one measure over models, such as the mean of several differences."""
+
+    value: float
+    low: float
+    high: float
+    p_value: float
+
+    @classmethod
+    def from_estimate(cls, e: Estimate, level: float) -> "Contrast":
+        low, high = e.limits(level)
+        return cls(value=e.value, low=low, high=high, p_value=e.p_value())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from calibrant.core.config.bounds import share_inside
 from calibrant.core.curves.curve import check_bins, equal_width_edges
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.statistics.bootstrap import check_confidence
+from calibrant.core.statistics.estimate import Estimate, subtract
 from calibrant.core.statistics.fewest_rows import FEWEST_ROWS, too_few_rows
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring.answer_table import AnswerTable, Bools, ConfidenceCounts, read_answers
@@ -19,25 +20,25 @@ from calibrant.measuring.model_noise import (
     DIRECTION,
     MEASURES,
     Answers,
-    ModelNoise,
     QuestionDraws,
     accuracy,
     auroc,
     bins_of_scores,
     gap_influence,
-    linear_noise,
+    linear_estimates,
     measure_models,
     straight_influence,
 )
-from calibrant.measuring.rank_groups import Ranking, contrast, rank_models
+from calibrant.measuring.rank_groups import Ranking, rank_models
 from calibrant.repairing.chain import parse_chain
-from calibrant.reporting.board.answers import MeasuredAnswers, answer_questions, joined_noise
+from calibrant.reporting.board.answers import MeasuredAnswers, answer_questions
 from calibrant.reporting.board.board import (
     Board,
     BoardBin,
     BoardModel,
     BoardSettings,
     ConfidenceBoard,
+    Contrast,
     GroupAverage,
     RankingFacts,
     Score,
@@ -144,13 +145,12 @@ def _measure(
     options: dict[str, Any] = {
         "bins": settings.bins,
         "max_error": settings.max_error,
-        "confidence": settings.level,
         "on_model": steps,
     }
     return MeasuredAnswers(
         answers={"before": before, "after": repaired.answers},
         maps=repaired.maps,
-        noise={
+        estimates={
             "before": measure_models(before, draws, **options),
             "after": measure_models(repaired.answers, draws, **options),
         },
@@ -163,29 +163,29 @@ def _one_board(
 ) -> ConfidenceBoard:
     states: tuple[State, ...] = ("before", "after")
     rankings = {
-        state: {m: rank_models(measured.noise[state][m], DIRECTION[m], confidence=settings.level) for m in MEASURES}
+        state: {m: rank_models(measured.estimates[state][m], DIRECTION[m], confidence=settings.level) for m in MEASURES}
         for state in states
     }
-    both = joined_noise(measured.judged, measured.noise["after"]["ece"])
     averages, by_group = _groups(table, measured.answers["before"], draws, settings)
     models = []
     for i, name in enumerate(table.models):
         answers, counts = measured.answers["before"], table.counts[column][i]
         rows = np.flatnonzero(answers.used[i])
-        weights = np.zeros(2 * len(table.models))
-        weights[[i, len(table.models) + i]] = -1.0, 1.0
-        scored = np.isfinite(both.value[[i, len(table.models) + i]]).all()
+        change = subtract(measured.judged[i], measured.estimates["after"]["ece"][i])
         models.append(
             BoardModel(
                 name=name,
                 counts=counts,
                 says=float(answers.confidence[i, rows].mean()) if len(rows) else float("nan"),
                 scores={
-                    state: {m: _score(measured.noise[state][m], rankings[state][m], i) for m in MEASURES}
+                    state: {
+                        m: _score(measured.estimates[state][m][i], rankings[state][m], i, settings.level)
+                        for m in MEASURES
+                    }
                     for state in states
                 },
                 bins={state: _bins(measured.answers[state], i, settings.bins) for state in states},
-                change=contrast(both, weights, confidence=settings.level) if scored else None,
+                change=Contrast.from_estimate(change, settings.level) if np.isfinite(change.value) else None,
                 by_group=by_group[i],
                 reason=_reason(counts, len(rows)),
             )
@@ -194,11 +194,12 @@ def _one_board(
     return ConfidenceBoard(confidence=column, models=tuple(models), rankings=facts, groups=averages)
 
 
-def _score(noise: ModelNoise, ranking: Ranking, i: int) -> Score:
+def _score(e: Estimate, ranking: Ranking, i: int, level: float) -> Score:
+    low, high = e.limits(level)
     return Score(
-        value=float(noise.value[i]),
-        low=float(noise.low[i]),
-        high=float(noise.high[i]),
+        value=e.value,
+        low=low,
+        high=high,
         first=int(ranking.first[i]),
         last=int(ranking.last[i]),
         group=int(ranking.group[i]),
@@ -260,10 +261,8 @@ def _groups(
         means = {}
         for measure, model_values in values.items():
             if model_values:
-                noise = linear_noise(
-                    np.array([np.mean(model_values)]), influence[measure][None] / len(model_values), draws
-                )
-                means[measure] = contrast(noise, np.ones(1), confidence=settings.level)
+                mean, shares = np.array([np.mean(model_values)]), influence[measure][None] / len(model_values)
+                means[measure] = Contrast.from_estimate(linear_estimates(mean, shares, draws)[0], settings.level)
         averages.append(GroupAverage(group=name, questions=int(inside.sum()), means=means))
     return tuple(averages), by_model
 

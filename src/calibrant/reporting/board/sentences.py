@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibrant.core.text import number_format as fmt
-from calibrant.measuring.rank_groups import Contrast
-from calibrant.reporting.board.board import Board, BoardModel, ConfidenceBoard, Effect, Transfer
+from calibrant.reporting.board.board import Board, BoardModel, ConfidenceBoard, Contrast, Effect, Transfer
 
 MOST_COUNTED = 0.9  # share of answers that count; a model with fewer is named together with that share
 SHARES = ("ece", "ece_after", "accuracy", "answered", "gap")  # printed in percent

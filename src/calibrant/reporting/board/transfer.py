@@ -7,16 +7,15 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.maps.map import Map
+from calibrant.core.statistics.estimate import subtract
 from calibrant.measuring.answer_table import Bools
 from calibrant.measuring.model_noise import (
     Answers,
-    ModelNoise,
     QuestionDraws,
     bins_of_scores,
-    linear_noise,
+    linear_estimates,
 )
-from calibrant.measuring.rank_groups import contrast
-from calibrant.reporting.board.board import Transfer
+from calibrant.reporting.board.board import Contrast, Transfer
 from calibrant.reporting.board.repair import fit_map, map_values
 
 FEWEST = 20  # answers of a model to one group, in each half of the questions
@@ -148,7 +147,7 @@ def _transfer(
     draws: QuestionDraws,
     level: float,
 ) -> Transfer:
-    noise: ModelNoise = linear_noise(
+    of_none, of_own, of_other = linear_estimates(
         np.array([none.mean, own.mean, other.mean]), np.stack([m.noise() for m in (none, own, other)]), draws
     )
     return Transfer(
@@ -159,8 +158,8 @@ def _transfer(
         own=own.mean,
         other=other.mean,
         pooled=None if pooled is None else pooled.mean,
-        other_minus_none=contrast(noise, np.array([-1.0, 0.0, 1.0]), confidence=level),
-        other_minus_own=contrast(noise, np.array([0.0, -1.0, 1.0]), confidence=level),
+        other_minus_none=Contrast.from_estimate(subtract(of_none, of_other), level),
+        other_minus_own=Contrast.from_estimate(subtract(of_own, of_other), level),
         helps=helps,
     )
 

@@ -5,9 +5,10 @@ import pytest
 from synthetic import suited
 
 import calibrant as cal
-from calibrant.core.statistics.bootstrap import basic_interval, draw, p_value, resample_counts
+from calibrant.core.statistics.bootstrap import resample_counts
+from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.sampling import Sampling, affordable
 from calibrant.measures import make
-from calibrant.measuring.confidence_limits import affordable, find_limits
 
 
 def calibrated(n, k=5, seed=0, temperature=1.0):
@@ -71,10 +72,11 @@ def test_p_value_and_interval_agree_up_to_the_last_resample():
     rng = np.random.default_rng(0)
     for shift in np.linspace(-4, 4, 33):
         draws = shift + rng.normal(size=999)
-        interval = basic_interval(shift, draws, 0.95)
-        outside = interval.low > 0 or interval.high < 0
-        assert outside or p_value(shift, draws) > 0.046
-        assert not outside or p_value(shift, draws) < 0.054
+        e = Estimate(value=shift, noise=Draws.from_resamples(shift, draws))
+        low, high = e.limits()
+        outside = low > 0 or high < 0
+        assert outside or e.p_value() > 0.046
+        assert not outside or e.p_value() < 0.054
 
 
 def test_compare_aligns_rows_by_id():
@@ -134,7 +136,7 @@ def test_calibration_errors_need_no_resampled_rows(monkeypatch):
     def never(*_):
         raise AssertionError("rows were resampled")
 
-    monkeypatch.setattr("calibrant.measuring.confidence_limits.draw", never)
+    monkeypatch.setattr("calibrant.core.statistics.sampling.resample_counts", never)
     p = calibrated(300, seed=6)
     for spec in (
         "ece",
@@ -175,10 +177,11 @@ def test_the_difference_of_two_errors_is_covered_where_one_is_almost_calibrated(
         good = calibrated(500, seed=seed)
         sharp = cal.Predictions.from_logits(1.25 * good.logits, good.labels)
         c = cal.compare(sharp, good, "ece", seed=seed)
-        draws = draw(lambda w, a=sharp, b=good: ece.resample(b, w) - ece.resample(a, w), 500, 100, seed)
-        basic = basic_interval(c.difference, draws, 0.95)
+        rows = Sampling.of(good, seed=seed)
+        draws = rows.resample(lambda w, a=sharp, b=good: ece.resample(b, w) - ece.resample(a, w), 100)
+        low, high = Estimate(value=c.difference, noise=Draws.from_resamples(c.difference, draws)).limits()
         covered += c.low <= -0.0572 <= c.high  # from 500,000 rows
-        bootstrap += basic.low <= -0.0572 <= basic.high
+        bootstrap += low <= -0.0572 <= high
     assert covered >= 72
     assert bootstrap < 60
 
@@ -195,7 +198,7 @@ def test_a_model_does_not_differ_from_itself():
 @pytest.fixture
 def many(monkeypatch):
     """Rows enough to be measured in parts, if 5,000 were many."""
-    monkeypatch.setattr("calibrant.measuring.confidence_limits.MANY_ROWS", 5000)
+    monkeypatch.setattr("calibrant.core.statistics.sampling.MANY_ROWS", 5000)
     return calibrated(20_000, seed=10)
 
 
@@ -220,8 +223,8 @@ def test_many_rows_are_compared_in_parts(many):
 
 def test_very_many_rows_take_fewer_resamples():
     ece_eq5 = cal.measures.make("sece:form=eq5")
-    assert [affordable(ece_eq5, n) for n in (1000, 400_000, 2_000_000)] == [200, 200, 100]
-    assert affordable(cal.measures.make("accuracy"), 500_000) == 200
+    assert [affordable(ece_eq5.resamples, n) for n in (1000, 400_000, 2_000_000)] == [200, 200, 100]
+    assert affordable(cal.measures.make("accuracy").resamples, 500_000) == 200
 
 
 @pytest.mark.parametrize("resamples", [-1, 10**9])
@@ -270,7 +273,6 @@ def test_means_of_resampled_clusters_are_those_of_their_rows(weighted):
     p = cal.Predictions.from_logits(z, rng.integers(0, 3, 400), clusters=clusters, weights=weights)
     for name in ("accuracy", "nll"):
         m = make(name)
-        slow = draw(lambda counts, m=m: m.resample(p, counts), p.n, 50, 3, None, p.clusters)
-        ends = find_limits(m, p, tail=0.025, resamples=50, seed=3)
-        limits = find_limits(m, p, tail=0.025, resamples=50, seed=3, draws=slow)
-        assert (ends.low, ends.high) == pytest.approx((limits.low, limits.high), rel=1e-12)
+        rows = Sampling.of(p, seed=3, resamples=50, subtracted=True)
+        slow = Draws.from_resamples(m(p), rows.resample(lambda counts, m=m: m.resample(p, counts), 50))
+        assert m.estimate(p, rows).limits() == pytest.approx(Estimate(value=m(p), noise=slow).limits(), rel=1e-12)

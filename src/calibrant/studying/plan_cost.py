@@ -28,7 +28,7 @@ PIXELS = 16 * 32 * 32  # in such a step: few images where they are large
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class PlanCost:
     """Jobs by kind, how many are finished or shared, and the seconds of one core that the rest would take."""
 
     title: str
@@ -61,7 +61,7 @@ class Estimate:
         return "\n".join(wrap(line) for line in lines)
 
 
-def estimate(plan: Plan, store: Path | None = None) -> Estimate:
+def plan_cost(plan: Plan, store: Path | None = None) -> PlanCost:
     """Estimate the cost of a plan without training: every network takes three steps on random images."""
     done = Store(store).done() if store is not None and store.exists() else set()
     kinds: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def estimate(plan: Plan, store: Path | None = None) -> Estimate:
     known = None if clock.unknown else seconds
     missing = tuple(clock.missing.values())
     unsure = count_decidable(plan) if len(plan.grid.get("seed", [0])) < 2 else 0
-    return Estimate(
+    return PlanCost(
         title=plan.title,
         scale=plan.scale,
         jobs=dict(kinds),

@@ -1,36 +1,43 @@
-"""Limits of a measure where all outcomes are alike: rows without an error do not rule errors out."""
+"""Values of a measure where all outcomes are alike: rows without an error do not rule errors out."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.bootstrap import Interval
-from calibrant.core.statistics.fewest_rows import unseen_rate
+from calibrant.core.statistics.sampling import Sampling
+from calibrant.core.statistics.shares import unseen_rate
 from calibrant.measures import Measure
 
 RATES = 8  # between none and the largest possible
 
 
-def outcomes_alike(p: Predictions) -> bool:
+def single_outcome(p: Predictions) -> bool:
     """Whether all predictions are right, or all wrong, or all rows positive, or all negative."""
     return any(bool(outcomes.all()) or not outcomes.any() for outcomes in (p.correct, p.outcome))
 
 
-def widen(m: Measure, p: Predictions, interval: Interval, tail: float, seed: int) -> Interval:
-    """The interval with the values that rates of other outcomes up to `unseen_rate` would give, spread evenly.
+def values_of_unseen(m: Measure, p: Predictions, value: float, rows: Sampling) -> Callable[[float], Sequence[float]]:
+    """The values that rates of other outcomes up to `unseen_rate` would give, spread evenly, by the chance of a tail.
 
     A calibration error reaches 0 unless calibrated models rarely show such a value.
     """
-    units = p.effective if p.clusters is None else float(p.clusters.max() + 1)
-    rates = unseen_rate(units, tail) * np.arange(1, RATES + 1) / RATES
-    values = np.array([m(with_other_outcomes(p, rate)) for rate in rates])
-    values = values[np.isfinite(values)]
-    low, high = min([interval.low, *values]), max([interval.high, *values])
-    if m.of_calibration and np.mean(m.under_calibration(p, m.resamples, seed) >= m(p)) > tail:
-        low = 0.0
-    return Interval(float(low), float(high))
+    units = p.effective if p.clusters is None else float(rows.units)
+
+    @cache
+    def chance() -> float:
+        """How often a calibrated model shows such a value."""
+        return float(np.mean(m.draws_if_calibrated(p, replace(rows, resamples=m.resamples)) >= value))
+
+    def values(tail: float) -> Sequence[float]:
+        rates = unseen_rate(units, tail) * np.arange(1, RATES + 1) / RATES
+        unseen = [m(with_other_outcomes(p, rate)) for rate in rates]
+        return [v for v in unseen if np.isfinite(v)] + ([-np.inf] if m.of_calibration and chance() > tail else [])
+
+    return values
 
 
 def with_other_outcomes(p: Predictions, rate: float) -> Predictions:

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 import calibrant as cal
 from calibrant.core.predictions import Predictions
-from calibrant.measuring.alike_outcomes import outcomes_alike, with_other_outcomes
+from calibrant.measuring.single_outcome import single_outcome, with_other_outcomes
 
 ALL_RIGHT = {
     "confidence": Predictions.from_confidence([0.7] * 12, [1] * 12),
@@ -64,9 +64,9 @@ def test_rare_errors_lie_inside_the_interval():
 
 def test_other_outcomes_keep_scores_and_weights():
     p = ALL_RIGHT["multiclass"]
-    assert outcomes_alike(p)
+    assert single_outcome(p)
     mixed = with_other_outcomes(p, 0.2)
-    assert not outcomes_alike(mixed)
+    assert not single_outcome(mixed)
     assert cal.measure(mixed, "accuracy", resamples=0).value == pytest.approx(0.8)
     assert cal.measure(mixed, "entropy", resamples=0).value == pytest.approx(cal.measure(p, "entropy").value)
 
