@@ -9,7 +9,8 @@ from calibrant.calibrators._base import EVERY_TASK, Calibrator, build_scaling
 from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.statistics.temperature import descend, find_temperature
+from calibrant.core.statistics.estimate import Estimate, Normal
+from calibrant.core.statistics.temperature import TemperatureFit, descend, find_temperature
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,18 @@ class Temperature(Calibrator):
             )
         fitted = find_temperature(p)
         converged = fitted.diagnosis == "converged"
-        with np.errstate(over="ignore"):  # of a few rows that say next to nothing
-            half = float(np.exp(_quantile(p) * fitted.stderr / fitted.T)) if converged else np.inf  # normal in ln T
+        low, high = _estimate(p, fitted).limits() if converged else (0.0, np.inf)
         return self.build_map(
             p,
             build_scaling(fitted.T),
             fit=Fit(converged, fitted.diagnosis, abs(fitted.gradient) if converged else None),
             T=fitted.T,
-            T_low=fitted.T / half,
-            T_high=fitted.T * half,
+            T_low=low,
+            T_high=high,
         )
 
 
-def _quantile(p: Predictions) -> float:
-    """The 97.5 % quantile: normal, or of clusters, whose spread is estimated, Student's with one degree less."""
-    from scipy.special import stdtrit
-
-    return 1.96 if p.clusters is None else float(stdtrit(max(1, len(np.unique(p.clusters)) - 1), 0.975))
+def _estimate(p: Predictions, fitted: TemperatureFit) -> Estimate:
+    """T with normal noise in ln T; of clusters, whose spread is estimated, Student's with one degree less."""
+    freedom = np.inf if p.clusters is None else max(1, len(np.unique(p.clusters)) - 1)
+    return Estimate(value=fitted.T, noise=Normal(error=fitted.stderr / fitted.T, freedom=freedom, link="log"))

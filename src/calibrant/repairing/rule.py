@@ -32,7 +32,7 @@ from calibrant.core.arrays import Array, Integers
 from calibrant.core.cached_property import cached_property
 from calibrant.core.json import NOT_IN_JSON
 from calibrant.core.statistics.bootstrap import resample_counts
-from calibrant.core.statistics.estimate import Draws, Estimate
+from calibrant.core.statistics.estimate import Draws, Estimate, Normal
 from calibrant.core.text import number_format as fmt
 
 CONFIDENCE = 0.95
@@ -319,7 +319,7 @@ def _rival(allowed: Sequence[CandidateLosses], chosen: str) -> Rival | None:
         return None
     other = min(others, key=lambda candidate: candidate.mean)
     mean, error = winner.ahead_of(other)
-    half = 1.96 * error
+    half = Estimate(value=mean, noise=Normal(error=error)).limits()[1] - mean
     if abs(mean) > half or mean == 0:
         return None
     return Rival(other.calibrator, ceil(len(winner.losses) * (half / mean) ** 2))

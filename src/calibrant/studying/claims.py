@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.statistics.estimate import Estimate, Normal
 from calibrant.studying.plan import Claim, Entry, Plan, among
 
 if TYPE_CHECKING:
@@ -169,10 +170,12 @@ def paired_difference(claim: Claim, cells: Sequence[Array], level: float, overla
     if any(len(cell) < 2 for cell in cells):
         return PairedDifference(difference, pairs=pairs)
     errors = [standard_error(column, overlap) for column in columns]
-    lows, highs = [], []
-    for mean, (error, freedom) in zip(means, errors, strict=True):
-        lows.append(mean - _reach(level / (rivals - claim.rank + 1), freedom) * error)
-        highs.append(mean + _reach(level / claim.rank, freedom) * error)
+    estimates = [
+        Estimate(value=mean, noise=Normal(error=error, freedom=freedom))
+        for mean, (error, freedom) in zip(means, errors, strict=True)
+    ]
+    lows = [e.limits(1 - level / (rivals - claim.rank + 1))[0] for e in estimates]
+    highs = [e.limits(1 - level / claim.rank)[1] for e in estimates]
     low, high = sorted((sign * _value_at_rank(lows, claim.rank), sign * _value_at_rank(highs, claim.rank)))
     detectable = None
     if rivals == 1:

@@ -17,7 +17,7 @@ from calibrant.core.cached_property import cached_property
 ROUNDING = 1e-12  # of a value: intervals no wider than that have no width
 TIE = 1e-12  # of draws: so near to 0 they count as 0, whatever rounding made of them
 TINY = 1e-15  # a standard error of 0, but for rounding
-MOST_LOG = 700.0  # half an interval of logarithms: beyond, its ends are 0 and infinity
+MOST_LOG = 700.0  # half an interval of logarithms: beyond, an end is no number
 Side = Literal["low", "high"]
 
 
@@ -104,6 +104,12 @@ class Draws(Noise):
         error, distance = float(side.std()), max((centre - float(side.mean())) * np.sign(centre), 0.0)
         return min(1.0, 2 * _normal_cdf(-distance / error)) if error > TINY else float(distance == 0)
 
+    def equals(self, other: "Draws") -> bool:
+        """Whether the draws are the same, one by one."""
+        return np.array_equal(self.lower, other.lower, equal_nan=True) and np.array_equal(
+            self.upper, other.upper, equal_nan=True
+        )
+
     def at(self, value: float) -> "Draws":
         """The same noise around a value that is known more exactly."""
         return replace(self, centre=value)
@@ -162,7 +168,7 @@ class Normal(Noise):
         z = -_student(self.freedom, tail)
         shift = self.skewness * (1 + 2 * z * z) / 6
         if self.link == "log":
-            factor = float(np.exp(min(z * self.error, MOST_LOG)))
+            factor = float(np.exp(min(z * self.error, MOST_LOG))) if np.isfinite(self.error) else np.inf
             return Interval(value / factor, value * factor)
         if self.link == "logit":
             from scipy.special import expit, logit
@@ -353,8 +359,16 @@ class Estimate:
         return self._ends[tail]
 
     def p_value(self) -> float:
-        """The two-sided p-value of a true value of 0, for differences; NaN where there is none."""
-        return float("nan") if self.noise is None else self.noise.p_value(self.value)
+        """The two-sided p-value of a true value of 0, for differences; NaN where there is none.
+
+        What sums do not know of rows may be all of the value, or a part of it.
+        """
+        if self.noise is None:
+            return float("nan")
+        margin = self.margin or 0.0
+        if 0 < abs(self.value) <= margin:
+            return 1.0
+        return self.noise.p_value(self.value - margin * float(np.sign(self.value)))
 
     @property
     def method(self) -> str | None:
@@ -408,7 +422,8 @@ def combine(estimates: Sequence[Estimate], weights: Array) -> Estimate:
         test="jumps" if jumps else draws[0].test,
         method=draws[0].method,
     )
-    return Estimate(value=value, terms=terms, noise=noise)
+    margin = float(np.abs(w) @ [e.margin or 0.0 for e in chosen]) or None
+    return Estimate(value=value, terms=terms, noise=noise, margin=margin)
 
 
 def compute_from(of: Callable[..., Array | float], *estimates: Estimate) -> Estimate:
@@ -435,7 +450,12 @@ def stack_draws(estimates: Sequence[Estimate]) -> tuple[Array, Array, bool]:
 
 
 def subtract(a: Estimate, b: Estimate, ideal: float | None = None) -> Estimate:
-    """The difference b - a of estimates made for that, or the difference of their distances from an ideal."""
+    """The difference b - a of estimates made for that, or the difference of their distances from an ideal.
+
+    Values with the same draws are one number, which differs from itself by 0.
+    """
+    if isinstance(a.noise, Draws) and isinstance(b.noise, Draws) and a.value == b.value and a.noise.equals(b.noise):
+        return Estimate(value=0.0, terms=(a.value, b.value), noise=Draws(lower=np.zeros(1), upper=np.zeros(1)))
     difference = combine([a, b], np.array([-1.0, 1.0]))
     if ideal is None or difference.noise is None:
         return difference
