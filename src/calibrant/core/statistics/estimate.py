@@ -195,7 +195,7 @@ class Levels(Noise):
     values: Array  # (levels,), ascending
     shares: Array  # of rows at each level
     counts: Array  # of independent rows that would give each share the same variance
-    unseen: tuple[float, float]  # the least and the largest value a row could have taken; of those no row was seen
+    unseen: tuple[float, float]  # least and largest value that no row took but could; else the most frequent one
     rows: float  # independent rows, or clusters
     clusters: int | None = None  # their number: few make the variance itself uncertain
     method: str = "Clopper and Pearson by level, joined by MOVER"
