@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from calibrant.core.statistics.shares import wilson
 from scipy import stats
 from scipy.special import betainc, betaincinv
 
 import calibrant as cal
+from calibrant.core.statistics.shares import wilson
 from calibrant.measures import make
 from calibrant.nas.pictures import cell_svg
 from calibrant.nas.search import pareto

@@ -1,6 +1,7 @@
 """Files are written whole or not at all, and what is not a regular file is never replaced."""
 
 import errno
+import fcntl
 import gzip
 import os
 import resource
@@ -237,6 +238,18 @@ def test_what_a_killed_process_left_is_cleaned_and_nothing_else(tmp_path):
     write_whole(tmp_path / "p.txt", put(b"x"))
     assert not left.exists()
     assert {f.name for f in tmp_path.iterdir()} == {mine.name, elsewhere.name, ".calibrant-x.part", "p.txt"}
+
+
+def test_what_a_process_of_another_container_is_writing_stays(tmp_path):
+    """It has a number that no process here has, but it holds its file."""
+    assert run_two(tmp_path, 1) == 137
+    (left,) = tmp_path.iterdir()
+    with left.open("wb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        write_whole(tmp_path / "p.txt", put(b"x"))
+        assert left.exists()
+    write_whole(tmp_path / "p.txt", put(b"x"))
+    assert not left.exists()
 
 
 def test_a_packed_file_is_unpacked_up_to_a_limit(tmp_path, monkeypatch):

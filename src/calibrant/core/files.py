@@ -148,13 +148,15 @@ def _replace(file: Path, write: Callable[[IO[bytes]], Any]) -> None:
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(handle, "wb") as stream:
+            if os.name == "posix":
+                _lock(handle)  # see _clean
             write(stream)
             stream.flush()
             os.fsync(handle)
-        if before:
-            os.chmod(temporary, mode)
-        fault_point()
-        os.replace(temporary, file)
+            if before:
+                os.chmod(temporary, mode)
+            fault_point()
+            os.replace(temporary, file)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -172,8 +174,22 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def _lock(handle: int) -> bool:
+    """Lock an open file, if nobody holds it; the lock ends with the process, wherever it runs."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or a file system without locks
+        return False
+    return True
+
+
 def _clean(folder: Path) -> None:
-    """Remove what a killed process of this host left here."""
+    """Remove what a killed process of this host left here: no process has its number, and nobody holds it.
+
+    The number is not enough: a process of another container may share the folder and the name of the host.
+    """
     if os.name != "posix":  # elsewhere asking whether a process lives would end it
         return
     with os.scandir(folder) as entries:
@@ -182,8 +198,9 @@ def _clean(folder: Path) -> None:
         try:
             os.kill(int(match[1]), 0)
         except ProcessLookupError:
-            with suppress(OSError):
-                os.unlink(path)
+            with suppress(OSError), open(path, "rb") as stream:
+                if _lock(stream.fileno()):
+                    os.unlink(path)
         except (OSError, OverflowError):
             continue  # it lives, and is somebody else's
 

@@ -5,10 +5,7 @@ are understood, and the few names by which numpy describes an array and torch a 
 else is refused.
 """
 
-import codecs
 import io
-import pickletools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 from calibrant.core.files import damage_error, read_bytes
+from calibrant.core.pickles import GETS, PUTS, check_nesting, instructions
 
 EXPECTED = "data in a pickle: numbers, texts, lists, dictionaries and arrays"
 NAMES = {  # what numpy of all ages calls itself, and how Python 3 writes bytes for Python 2
@@ -43,14 +41,15 @@ def read_pickled(file: Path) -> dict[str, Any]:
     """The dictionary in a pickle file; its keys as text."""
     content = read_bytes(file)
     try:
+        check_nesting(io.BytesIO(content))
         document = _PickleReader(str(file)).read(content)
+        if not isinstance(document, dict):
+            raise damage_error(file, "a dictionary", f"a {type(document).__name__}")
+        return {key.decode("latin-1") if isinstance(key, bytes) else str(key): item for key, item in document.items()}
     except InputError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, EOFError, OverflowError, MemoryError) as error:
         raise damage_error(file, "a whole pickle file", error) from error
-    if not isinstance(document, dict):
-        raise damage_error(file, "a dictionary", f"a {type(document).__name__}")
-    return {key.decode("latin-1") if isinstance(key, bytes) else str(key): value for key, value in document.items()}
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class _PickleReader:
         self.memory: dict[int, Any] = {}
 
     def read(self, content: bytes) -> Any:
-        for name, value in instructions(content):
+        for name, value in instructions(io.BytesIO(content)):
             if name in VALUES:
                 self.stack.append(value)
             elif name in PUTS:
@@ -158,9 +157,11 @@ class _PickleReader:
             raise self._refusal(f"the instruction {name}")
 
     def _look_up(self, module: object, name: object) -> _Name:
+        if not isinstance(module, str) or not isinstance(name, str):
+            raise ValueError("a name that is no text")
         if (module, name) not in NAMES:
             raise self._refusal(f"{module}.{name}")
-        return _Name(str(name))
+        return _Name(name)
 
     def _build(self, name: str, arguments: tuple[Any, ...]) -> Any:
         if name == "_reconstruct":
@@ -235,11 +236,16 @@ def _pairs(items: list[Any]) -> dict[Any, Any]:
 
 def _raw(content: Any) -> bytes:
     """The bytes of an array: Python 2 wrote them as text."""
+    if not isinstance(content, str | bytes | bytearray):
+        raise ValueError("an array whose contents are no bytes")
     return content.encode("latin-1") if isinstance(content, str) else bytes(content)
 
 
 def _text(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    if not isinstance(text, str):
+        raise ValueError("a description of an array that is no text")
+    return text
 
 
 VALUES = {
@@ -249,21 +255,5 @@ VALUES = {
 }
 CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 IGNORED = {"PROTO", "FRAME", "READONLY_BUFFER"}
-PUTS, GETS = {"PUT", "BINPUT", "LONG_BINPUT"}, {"GET", "BINGET", "LONG_BINGET"}
 TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 EMPTY: dict[str, Any] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": set}
-OPERATIONS = {operation.code: operation for operation in pickletools.opcodes}
-
-
-def instructions(content: bytes) -> Iterator[tuple[str, Any]]:
-    """Name and value of each instruction, up to the end of the pickle."""
-    stream = io.BytesIO(content)
-    while (code := stream.read(1)) != b".":
-        operation = OPERATIONS.get(code.decode("latin-1"))
-        if operation is None:
-            raise ValueError("a pickle that is cut short" if code == b"" else f"no instruction {code!r}")
-        if operation.name == "STRING":  # pickletools takes it for ASCII; Python 2 wrote the bytes of arrays so
-            quoted = pickletools.read_stringnl(stream, decode=False)
-            yield operation.name, codecs.escape_decode(quoted)[0].decode("latin-1")
-        else:
-            yield operation.name, operation.arg.reader(stream) if operation.arg else None

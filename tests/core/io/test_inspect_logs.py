@@ -1,8 +1,12 @@
 """Logs of Inspect: confidence from metadata or tokens, correctness from C and I."""
 
+import bz2
 import json
 import math
+import struct
 import sys
+import tracemalloc
+import zlib
 
 import pytest
 
@@ -10,8 +14,15 @@ from calibrant import InputError, Predictions
 
 if sys.version_info >= (3, 14):
     import zipfile
+
+    from compression import zstd
 else:
+    from backports import zstd
     from backports.zstd import zipfile
+
+
+def raw_deflate(content):
+    return zlib.compress(content, 9)[2:-4]
 
 
 def sample(i, value, *, confidence=None, logprobs=None, scorer="match", epoch=1, **metadata):
@@ -114,3 +125,26 @@ def test_logs_compressed_by_deflate_and_damaged_ones(tmp_path):
     (tmp_path / "log.eval").write_bytes(damaged)
     with pytest.raises(InputError, match="got a damaged one"):
         Predictions.load(tmp_path / "log.eval")
+
+
+def lying_archive(file, member, packed, method, size):
+    """An archive whose only member says that it has `size` bytes, whatever it unpacks to."""
+    name = member.encode()
+    facts = struct.pack("<HHHHIIIHH", 0, method, 0, 0, 0, len(packed), size, len(name), 0)
+    local = b"PK\x03\x04" + struct.pack("<H", 63) + facts + name + packed
+    central = b"PK\x01\x02" + struct.pack("<HH", 63, 63) + facts + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
+    file.write_bytes(local + central + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0))
+
+
+@pytest.mark.parametrize(("method", "pack"), [(12, bz2.compress), (93, zstd.compress), (8, raw_deflate)])
+@pytest.mark.parametrize("suffix", [".eval", ".npz"])
+def test_an_archive_that_lies_about_its_size_takes_no_more_than_it_says(method, pack, suffix, tmp_path):
+    file = tmp_path / f"bomb{suffix}"
+    member = "samples/1.json" if suffix == ".eval" else "confidence.npy"
+    lying_archive(file, member, pack(b" " * (64 << 20)), method, 192)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="bomb"):
+        Predictions.load(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20

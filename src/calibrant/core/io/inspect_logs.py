@@ -1,13 +1,16 @@
 """Read logs of Inspect (.eval and .json): a confidence for each sample, and whether its answer was correct."""
 
+import bz2
 import json
 import math
+import os
+import struct
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -18,6 +21,8 @@ from calibrant.core.io.score_table import ScoreTable, build_table
 from calibrant.core.io.size_limits import check_unpacked, most_bytes
 
 DEFAULT_FIELD = "confidence"
+LOCAL_HEADER = 30  # bytes before the name of a member
+STORED, ENCRYPTED = 0, 1  # a method of compression, and a flag, of ZIP archives
 GRADES = {"C": 1, "I": 0, "N": 0}  # correct, incorrect, no answer; P (partly correct) is neither right nor wrong
 FROM_LOGPROBS = (
     "Confidences are the probabilities of the whole generated answers, from the log-probabilities of tokens."
@@ -115,9 +120,15 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
     if sys.version_info >= (3, 14):
         import zipfile
 
-        from compression.zstd import ZstdError
+        from compression.zstd import ZstdDecompressor, ZstdError
     else:
-        from backports.zstd import ZstdError, zipfile
+        from backports.zstd import ZstdDecompressor, ZstdError, zipfile
+
+    decompressors: dict[int, Callable[[], Any]] = {
+        zipfile.ZIP_DEFLATED: lambda: zlib.decompressobj(-zlib.MAX_WBITS),
+        zipfile.ZIP_BZIP2: bz2.BZ2Decompressor,
+        zipfile.ZIP_ZSTANDARD: ZstdDecompressor,
+    }
     try:
         if file.suffix == ".json":
             if file.stat().st_size > most_bytes(file):
@@ -126,11 +137,11 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
             samples = document.get("samples") if isinstance(document, dict) else None
             yield from (sample for sample in samples or [] if isinstance(sample, dict))
             return
-        with zipfile.ZipFile(file) as archive:
+        with file.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             members = [info for info in archive.infolist() if _is_sample(info.filename)]
             check_unpacked(file, sum(info.file_size for info in members))
             for info in members:
-                sample = json.loads(archive.read(info))
+                sample = json.loads(_unpack(stream, info, decompressors))
                 if isinstance(sample, dict):
                     yield sample
     except (
@@ -148,6 +159,25 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
         if isinstance(error, InputError):
             raise
         raise DamagedFileError.from_reason(file, "a readable Inspect log", error, "write the log again") from error
+
+
+def _unpack(stream: IO[bytes], info: Any, decompressors: Mapping[int, Callable[[], Any]]) -> bytes:
+    """The bytes of a member, never more than it declares: zipfile itself unpacks all that it has read."""
+    stream.seek(info.header_offset)
+    header = stream.read(LOCAL_HEADER)
+    if len(header) < LOCAL_HEADER or info.flag_bits & ENCRYPTED:
+        raise ValueError(f"{info.filename} is cut or encrypted")
+    stream.seek(sum(struct.unpack("<HH", header[-4:])), os.SEEK_CUR)  # name and extra field
+    packed = stream.read(info.compress_size)
+    if info.compress_type == STORED:
+        content = packed
+    elif info.compress_type in decompressors:
+        content = decompressors[info.compress_type]().decompress(packed, info.file_size + 1)
+    else:
+        raise ValueError(f"{info.filename} is compressed by method {info.compress_type}, which Inspect never uses")
+    if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        raise ValueError(f"{info.filename} does not hold the {info.file_size:,} bytes that it declares")
+    return content
 
 
 def _is_sample(name: str) -> bool:

@@ -50,7 +50,7 @@ class NpzArchive:
         """The shape and the type of every array, by its header."""
         shapes = {}
         for name, info in self._members.items():
-            with self.archive.open(info) as stream:
+            with _open(self.archive, info) as stream:
                 shape, dtype = _header(stream)
             shapes[name] = shape, str(dtype)
         return shapes
@@ -67,7 +67,7 @@ def open_npz(file: Path) -> Iterator[NpzArchive]:
 
 
 def _array(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    with archive.open(info) as stream:
+    with _open(archive, info) as stream:
         shape, dtype = _header(stream)
         if dtype.hasobject:
             raise InputError(
@@ -79,11 +79,18 @@ def _array(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.N
         size = math.prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or dtype.itemsize == 0 or size != info.file_size - stream.tell():
             raise ValueError(f"{info.filename} does not hold the {size} bytes that its header declares")
-    with archive.open(info) as stream:
+    with _open(archive, info) as stream:
         array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     if dtype.kind == "U" and not is_text(array):
         raise ValueError(f"{info.filename} declares text and holds other bytes")
     return array
+
+
+def _open(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
+    """Open an array that numpy may have written: of other compressions zipfile unpacks more than it is asked for."""
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{info.filename} is compressed by method {info.compress_type}, which np.savez never takes")
+    return archive.open(info)
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:

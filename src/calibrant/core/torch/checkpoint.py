@@ -4,7 +4,8 @@ import io
 import json
 import pickle
 import re
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,14 @@ from torch import Tensor, nn
 
 from calibrant.core.errors import InputError
 from calibrant.core.files import read_regular, write_whole
+from calibrant.core.pickles import check_nesting
 
 NESTED = ("state_dict", "model_state_dict", "model", "network", "net")  # where a checkpoint keeps its weights
+OLD_PICKLES = 4  # of the format before zip archives: a number, a version, the machine, and what was saved
+BROKEN = (
+    pickle.UnpicklingError, RuntimeError, ValueError, LookupError, EOFError, OSError, TypeError, AttributeError,
+    AssertionError, OverflowError, MemoryError, zipfile.BadZipFile,
+)  # fmt: skip  # what torch and pickletools raise on bytes that are no checkpoint; RecursionError is a RuntimeError
 WRAPPERS = ("module.", "_orig_mod.", "model.")  # put before every name by DataParallel, torch.compile, Lightning
 
 
@@ -111,8 +118,11 @@ def put_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor
 
 def _load_torch(path: Path, content: bytes) -> dict[str, Any]:
     try:
+        for stream, pickles in _pickles(content):
+            for _ in range(pickles):
+                check_nesting(stream)
         loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, OSError, TypeError) as error:
+    except BROKEN as error:
         named = re.search(r"GLOBAL ([\w.]+)", str(error))
         got = f"also {named[1]}, which is code" if named else "a damaged file"
         fix = "save the weights alone, where you trust the file: torch.save(network.state_dict(), FILE)"
@@ -121,3 +131,16 @@ def _load_torch(path: Path, content: bytes) -> dict[str, Any]:
         fix = "save the network's state_dict()"
         raise InputError(str(path), expected="tensors by name", got=f"a {type(loaded).__name__}", fix=fix)
     return dict(loaded)
+
+
+def _pickles(content: bytes) -> Iterator[tuple[io.BytesIO, int]]:
+    """The pickles of a torch file, in streams of so many one after the other: torch builds them before it looks."""
+    if content[:2] != b"PK":
+        yield io.BytesIO(content), OLD_PICKLES
+        return
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            if info.filename.endswith(".pkl"):
+                if info.compress_type != zipfile.ZIP_STORED:
+                    raise ValueError("a compressed pickle, which torch never writes")
+                yield io.BytesIO(archive.read(info)), 1
