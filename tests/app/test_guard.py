@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 
-from calibrant.app.guard import API, BROWSER, MOST_JSON, Access, Guard, Owners
+from calibrant.app.guard import API, BROWSER, MOST_JSON, OLD_SECONDS, Access, Guard, Owners
 
 PORT = 7860
 HOSTS = frozenset(f"{name}:{PORT}" for name in ("127.0.0.1", "localhost", "[::1]"))
@@ -79,7 +80,7 @@ def owners():
 
 @pytest.fixture
 def guard(behind, owners):
-    return Guard(behind, Access(port=PORT, hosts=HOSTS, max_upload=1000), owners)
+    return Guard(behind, Access(port=PORT, hosts=HOSTS, max_upload=1000), owners, 40)
 
 
 @pytest.fixture
@@ -89,6 +90,35 @@ def client(guard):
     assert client.headers["location"] == "/?bins=20"
     assert "HttpOnly; SameSite=Strict" in client.headers["set-cookie"]
     return client
+
+
+def test_a_name_that_stands_twice_is_refused(client, behind):
+    """The guard read the first, Gradio the last: so one browser read the rows of another."""
+    for query in ("session_hash=mine&session_hash=theirs", "session_hash=theirs&session_hash=mine"):
+        assert client.ask("GET", f"{API}/queue/data", query=query)[0] == 400
+    assert behind.seen == []
+
+
+@pytest.mark.parametrize("number", [-1, 40, 99999, "0", None, 1.5, True])
+def test_functions_that_the_page_does_not_have_are_refused(client, behind, number):
+    assert client.join(fn_index=number) == 400
+    assert behind.seen == []
+
+
+def test_uploads_of_one_browser_are_capped_and_old_ones_of_closed_tabs_go(tmp_path, owners, monkeypatch):
+    files = [tmp_path / f"{i}.npz" for i in range(60)]
+    for file in files:
+        file.write_bytes(b"x")
+        owners.make_room("b1")
+        owners.add_upload(str(file), "b1")
+    assert [file.exists() for file in files] == [False] * 10 + [True] * 50
+    (tmp_path / "other.npz").write_bytes(b"x")
+    owners.add_upload(str(tmp_path / "other.npz"), "b2")
+    owners.claim("tab", "b2")
+    later = time.monotonic() + OLD_SECONDS + 1
+    monkeypatch.setattr("calibrant.app.guard.time.monotonic", lambda: later)
+    owners.make_room("b3")
+    assert [file.name for file in tmp_path.iterdir()] == ["other.npz"]
 
 
 def test_the_page_is_served_to_a_browser_with_its_cookie(client, behind):
@@ -111,6 +141,7 @@ def test_a_name_that_was_rebound_is_refused(guard, behind, host):
     [
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[::1"},
         {"origin": "http://127.0.0.1:9999"},
         {"sec_fetch_site": "cross-site", "sec_fetch_mode": "cors"},
         {"sec_fetch_site": "same-site", "sec_fetch_mode": "no-cors"},
@@ -248,7 +279,7 @@ def test_large_requests_are_refused_while_they_come(client, behind):
 
 def test_a_token_opens_the_page_and_is_not_kept_in_the_address(behind, owners):
     access = Access(port=PORT, hosts=None, token="secret-token")
-    guard = Guard(behind, access, owners)
+    guard = Guard(behind, access, owners, 40)
     client = Client(guard, "machine:7860")
     for query in ("", "token=", "token=wrong", "token=secret-tokem"):
         assert client.ask("GET", "/", query=query)[0] == 401
@@ -264,7 +295,7 @@ def test_a_token_opens_the_page_and_is_not_kept_in_the_address(behind, owners):
 
 
 def test_a_public_page_may_stand_in_a_frame_of_its_host(behind, owners):
-    client = Client(Guard(behind, Access(port=PORT, hosts=None, public=True), owners), "x.hf.space")
+    client = Client(Guard(behind, Access(port=PORT, hosts=None, public=True), owners, 40), "x.hf.space")
     client.ask("GET", "/")
     assert "SameSite=None; Secure; Partitioned" in client.headers["set-cookie"]
     client.ask("GET", "/")

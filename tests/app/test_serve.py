@@ -96,7 +96,7 @@ def test_hostile_requests_get_nothing_and_leave_the_server_up(server):
     for asked in (str(secret), "/etc/passwd", "http://127.0.0.1:9/x", path + "x"):
         assert person.join("mine1", [[{"path": asked, "meta": {"_type": "gradio.FileData"}}]]) == 403
     assert other.join("theirs1", [[{"path": path, "meta": {"_type": "gradio.FileData"}}]]) == 403
-    assert person.join("mine1", [], fn_index=10**6) == 500
+    assert person.join("mine1", [], fn_index=10**6) == 400
     assert other.ask("/gradio_api/queue/data?session_hash=mine1")[0] == 403
     assert person.ask("/", host="evil.example")[0] == 421
     assert person.ask("/", origin="http://evil.example")[0] == 403
@@ -113,9 +113,9 @@ def call_with_nonsense(person, session):
     nonsense = ["\x00", -1e308, None, {"a": [1]}, "../x", True]
     inputs = [[nonsense[(fn_index + i) % 6] for i in range(30)] for fn_index in range(45)]
     statuses = [person.join(session, given, fn_index) for fn_index, given in enumerate(inputs)]
-    functions = statuses.index(500)  # the numbers after them are of no function
+    functions = statuses.index(400)  # the numbers after them are of no function
     assert functions > 30
-    assert statuses == [200] * functions + [500] * (45 - functions)
+    assert statuses == [200] * functions + [400] * (45 - functions)
     return functions
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from calibrant.core.arrays import Ints
 from calibrant.core.curves.curve import Scheme
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns
+from calibrant.core.io.formats import file_format
 from calibrant.core.io.inspect_logs import is_inspect_log
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
@@ -251,7 +253,7 @@ def report_sums(file: Path) -> Report:
 def _load(file: Path, columns: Columns) -> Predictions:
     """Load an uploaded file; messages use the name that its owner gave it."""
     try:
-        with READING:
+        with READING if file_format(file) == ".parquet" else nullcontext():
             return load_predictions(file, columns)
     except InputError as error:
         raise InputError.with_name(error, str(file), file.name) from None

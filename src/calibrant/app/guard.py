@@ -7,6 +7,7 @@ import json
 import re
 import secrets
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
@@ -23,6 +24,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 BROWSER = "x-calibrant-browser"  # the header by which the app learns which browser asks; never taken from a client
 MOST_JSON = 1 << 20  # bytes of a request to the queue, which holds choices and no data
 MOST_SESSIONS = 1000  # open tabs whose browser is remembered
+MOST_UPLOADS = 50  # files of one browser that are kept
+OLD_SECONDS = 3600.0  # after which those of a browser without an open tab go
 FORM = 1 << 16  # bytes of an upload beside its files
 SESSION = re.compile(r"[A-Za-z0-9]{1,64}")
 FORWARDED = (
@@ -85,12 +88,32 @@ class Owners:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.uploads: dict[str, set[str]] = {}  # path -> browsers
+        self.uploads: dict[str, set[str]] = {}  # path -> browsers; the oldest first
+        self.times: dict[str, float] = {}  # of the uploads
         self.sessions: dict[str, str] = {}  # open tab -> browser
 
     def add_upload(self, path: str, browser: str) -> None:
         with self.lock:
             self.uploads.setdefault(path, set()).add(browser)
+            self.times[path] = time.monotonic()
+
+    def make_room(self, browser: str) -> None:
+        """Delete the oldest uploads of a browser that has many, and old ones of browsers that have no tab open."""
+        with self.lock:
+            open_browsers, own = set(self.sessions.values()), [p for p, who in self.uploads.items() if browser in who]
+            for path in own[: max(0, len(own) - MOST_UPLOADS + 1)]:
+                self._drop(path, browser)
+            for path, browsers in list(self.uploads.items()):
+                if time.monotonic() - self.times[path] > OLD_SECONDS:
+                    for other in browsers - open_browsers:
+                        self._drop(path, other)
+
+    def _drop(self, path: str, browser: str) -> None:
+        """Forget an upload of a browser, and delete it if it was the last that had it."""
+        self.uploads[path].discard(browser)
+        if not self.uploads[path]:
+            del self.uploads[path], self.times[path]
+            Path(path).unlink(missing_ok=True)
 
     def has_upload(self, path: object, browser: str) -> bool:
         with self.lock:
@@ -102,11 +125,8 @@ class Owners:
             self.sessions.pop(session, None)
             if browser in self.sessions.values():
                 return
-            for path, browsers in list(self.uploads.items()):
-                browsers.discard(browser)
-                if not browsers:
-                    del self.uploads[path]
-                    Path(path).unlink(missing_ok=True)
+            for path in list(self.uploads):
+                self._drop(path, browser)
 
     def claim(self, session: object, browser: str) -> bool:
         """Whether this tab belongs to the browser; the first to name a tab owns it."""
@@ -129,8 +149,9 @@ class RequestError(Exception):
 class Guard:
     """ASGI middleware that serves what `OPEN` lists, to whom `Access` lets in."""
 
-    def __init__(self, app: App, access: Access, owners: Owners) -> None:
+    def __init__(self, app: App, access: Access, owners: Owners, functions: int) -> None:
         self.app, self.access, self.owners = app, access, owners
+        self.functions = functions  # of the page, which requests name by their number
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -148,6 +169,8 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path, query = str(scope["path"]), parse_qs(scope["query_string"].decode("latin-1"))
         self._check_host(headers)
+        if any(len(values) > 1 for values in query.values()):  # of which the guard and Gradio may read different ones
+            raise RequestError(400, "A name stands twice in this address.")
         if not any(pattern.fullmatch(path) for pattern in OPEN.get(scope["method"], ())) or ".." in unquote(path):
             raise RequestError(404, "There is nothing here.")
         cookies = _cookies(headers.get("cookie", ""))
@@ -179,7 +202,7 @@ class Guard:
                 421, "This app answers to the address that `calibrant app` has printed, and to no other."
             )
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _site(origin) != host:
             raise RequestError(403, "Pages of other sites may not use this app.")
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("sec-fetch-mode") != "navigate":
             raise RequestError(403, "Pages of other sites may not use this app.")
@@ -208,6 +231,7 @@ class Guard:
     ) -> tuple[Receive, Send]:
         """Refuse tabs and files of other browsers; remember what is uploaded now."""
         if path == f"{API}/upload":
+            self.owners.make_room(browser)
             limited = _limit_body(receive, self.access.max_upload + FORM, headers.get("content-length", ""))
             return limited, self._remember_uploads(send, browser)
         if path == f"{API}/upload_progress":
@@ -220,6 +244,9 @@ class Guard:
             except (ValueError, RecursionError):
                 raise RequestError(400, "This is no request of the page.") from None
             session = document.get("session_hash") if isinstance(document, dict) else None
+            number = document.get("fn_index", 0) if isinstance(document, dict) else 0
+            if type(number) is not int or not 0 <= number < self.functions:
+                raise RequestError(400, "This is no request of the page.")
             if not all(self.owners.has_upload(file, browser) for file in paths):
                 raise RequestError(403, "This file was not uploaded from this browser.")
             receive = _again(body)
@@ -261,6 +288,13 @@ class Guard:
             await send(message)
 
         return add
+
+
+def _site(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # an address that is none
+        return None
 
 
 def _cookies(header: str) -> dict[str, str]:

@@ -95,7 +95,7 @@ def create(settings: Settings, access: Access, folder: Path) -> Any:
         app, blocks, "/", css=css(), theme=theme(), max_file_size=access.max_upload, footer_links=[], show_error=False,
         run_history=False, ssr_mode=False, pwa=False, mcp_server=False, enable_monitoring=False,
     )  # fmt: skip
-    return Guard(mounted, access, owners)
+    return Guard(mounted, access, owners, functions=1 + max(blocks.fns))
 
 
 def _access(settings: Settings, port: int) -> Access:
