@@ -20,8 +20,9 @@ def estimate(m: Measure, p: Predictions, rows: Sampling) -> Estimate:
 
     No resamples are asked for where the value alone is wanted.
     """
-    obstacle = interval_obstacle(m, p)
-    if obstacle or rows.resamples == 0:
+    if rows.resamples == 0:
+        return Estimate(value=m(p))
+    if obstacle := interval_obstacle(m, p):
         value = m(p)
         return Estimate(value=value, reason=obstacle if np.isfinite(value) else UNDEFINED)
     whole = m.estimate(p, rows)

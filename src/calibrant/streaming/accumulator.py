@@ -179,7 +179,7 @@ class Accumulator(TableResult):
         """Check by how much a measure is worse than on the reference rows, as `cal.check_against` does."""
         _check_limit(limit, "0.01")
         check_confidence(confidence)
-        e, definition = reference._difference(self, what, seed), self.measure(what).definition
+        e, definition = reference._difference(self, what, seed), reference.measure(what).definition
         definition = f"{definition}; worse than on {reference.n:,} reference rows by"
         sign = worsening_sign(self._streams[what].measure, what)
         return check_worsening(what, limit, sign, e, 1 - confidence, rows=self, definition=definition)
