@@ -141,3 +141,11 @@ def test_the_gamma_network_adds_the_printed_share_of_weights(classes, printed):
     assert f"{own:,}" in printed or f"{more / own:.2%}".replace("%", " %") in printed
     assert printed in (ROOT / "docs" / "replication.md").read_text()
     assert classes == 10 or f"{more / own:.2%}" == "0.46%"
+
+
+def test_sece_takes_longer_than_dece_on_the_page_of_benchmarks():
+    """Meta-regularisation, section 6, says the opposite of its SECE and Bohdal's DECE."""
+    lines = (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
+    cells = {line.split("|")[1].strip(): line.split("|") for line in lines if line.startswith(("| dece |", "| sece |"))}
+    assert float(cells["sece"][2]) > float(cells["dece"][2])
+    assert all(float(cell[4].strip(" %")) < 1 for cell in cells.values())
