@@ -68,7 +68,7 @@ def test_seeds_that_are_not_whole_are_told():
     lines = replication.seeds(META, pl.DataFrame(whole + part))
     assert lines == [
         "- fashion_mini:shrink=2, resnet8: 0 of 20 seeds",
-        "- cifar10:shrink=2, resnet8: 1 of 20 seeds; in part seed 2 with 4 of 20 methods",
+        "- cifar10:shrink=2, resnet8: 1 of 20 seeds; in part seed 2 with 4 of 19 methods",
     ]
 
 
