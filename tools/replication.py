@@ -5,14 +5,19 @@ and a page is written for each plan. Without one the committed rows are judged a
 """
 
 import argparse
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import stats
+
 from calibrant.core.errors import InputError
-from calibrant.core.files import write_whole
+from calibrant.core.files import write_text, write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import VERDICTS, Finding, decide_claims
@@ -28,7 +33,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SMALL = ("meta-regularization", "dark-side", "neural-clamping", "losses", "neural-clamping-choices", "confidences")
-PLANS = dict.fromkeys(SMALL, "small") | {"main-claims": "medium"}  # plan -> scale
+ONE_NETWORK = ("neural-clamping-starts", "neural-clamping-gammas")  # seeds are starts of a fit on one network
+PLANS = dict.fromkeys((*SMALL, *ONE_NETWORK), "small") | {"main-claims": "medium"}  # plan -> scale
 FINAL = 20  # seeds at which claims are judged for good
 MARKERS = ("<!-- replication: written by tools/replication.py -->\n", "<!-- end of replication -->")
 AXES = ("method", "seed", "data", "model")
@@ -66,13 +72,38 @@ def collect(store: Path, out: Path) -> None:
                 rows = pl.concat([rows, known], how="diagonal_relaxed")
             rows = rows.sort(rows.columns)
             write_whole(file, lambda stream, rows=rows: rows.write_parquet(stream))
-            save_page(StudyWithRows(study.folder, study.plan, study.store, known=rows), out / f"{name}.html")
+            page = out / f"{name}.html"
+            before = page.read_text() if page.exists() else ""
+            save_page(StudyWithRows(study.folder, study.plan, study.store, known=rows), page)
+            write_text(page, keep_drawings(before, page.read_text()))
+
+
+def keep_drawings(before: str, page: str) -> str:
+    """A page with the figures that only the one before it has: of trainings whose files this store has not.
+
+    >>> old, new = ("<h2>Figures</h2>" + "".join(f"<figure><h3>{t}</h3>{v}</figure>" for t in "ab") for v in (1, 2))
+    >>> keep_drawings(old, "<p>" + new.replace("<figure><h3>a</h3>2</figure>", "") + "<h2>Every run</h2>")
+    '<p><h2>Figures</h2><figure><h3>a</h3>1</figure>\\n<figure><h3>b</h3>2</figure><h2>Every run</h2>'
+    """
+    old, new = _drawings(before), _drawings(page)
+    if not new:  # nowhere to put them
+        return page
+    drawn = list((old | new).values())
+    first, last = page.index(next(iter(new.values()))), page.index(list(new.values())[-1])
+    return page[:first] + "\n".join(drawn) + page[last + len(list(new.values())[-1]) :]
+
+
+def _drawings(page: str) -> dict[str, str]:
+    """The figures of a page by their titles."""
+    part = page.partition("<h2>Figures</h2>")[2].partition("<h2>")[0]
+    return {m[1]: m[0] for m in re.finditer(r"<figure><h3>(.*?)</h3>.*?</figure>", part, re.DOTALL)}
 
 
 def summary(folder: Path) -> str:
     """The claims of all plans that have rows here, and how many seeds they rest on.
 
-    Those of `main-claims` are asked before, at another scale: they are not counted again.
+    Those of `main-claims` are asked before, at another scale, and those of one network are about its starts: they are
+    not counted.
     """
     import polars as pl
 
@@ -157,6 +188,8 @@ def _section(name: str, plan: Plan, rows: "pl.DataFrame", findings: list[Finding
         "|---|---|---|---|---|---|---|---|",
         *(_line(f, plan) for f in findings),
         "",
+        *(_gains(rows) if name == "neural-clamping" else ()),
+        *(_spreads(rows) if name == "neural-clamping-starts" else ()),
     ]
     return "\n".join(lines)
 
@@ -187,6 +220,92 @@ def printed(claim: Claim, plan: Plan) -> str:
         return "no number"
     text = f"{mf.change(claim.measure, paper.mean)} ({paper.agreeing} of {paper.cells} cells)"
     return f"{text}, **contradicts the claim**" if paper.contradicts else text
+
+
+def _gains(rows: "pl.DataFrame") -> list[str]:
+    """How large the gains of Neural Clamping are, beside the shares that the paper prints."""
+    lines = [
+        "How large are the gains? The paper prints shares of the ECE and the AECE: 31 % and 28 % less than the best "
+        "existing method on BloodMNIST, 34 % and 23 % on CIFAR-100 (ResNet-110), 11 % of both on ImageNet (ResNet-101; "
+        "section 4.2), and 25 % of both less than its temperature alone (section 4.3). Ours, with Fieller's 95 % "
+        "intervals over seeds, not corrected; the best existing method is that with the lowest mean here:",
+        "",
+        "| data set | measure | compared with | less by |",
+        "|---|---|---|---|",
+    ]
+    for data in rows["data"].unique().sort():
+        for measure in ("ece", "ece:scheme=mass"):
+            of = _by_seed(rows, data, "Neural Clamping (FL)", measure)
+            existing = {name: _by_seed(rows, data, name, measure) for name in EXISTING}
+            best = min(existing, key=lambda name: existing[name].mean())
+            for name, against in ((best, existing[best]), (ALONE, _by_seed(rows, data, ALONE, measure))):
+                low, high = fieller(of, against)
+                gain = f"{1 - of.mean() / against.mean():+.0%} [{1 - high:+.0%}, {1 - low:+.0%}]".replace("%", " %")
+                lines.append(f"| {data} | {measure} | {name} | {gain} |")
+    return [*lines, ""]
+
+
+EXISTING = ("Temperature Scaling", "TS by Grid Search", "Vector Scaling", "Matrix Scaling", "MS-ODIR", "Dir-ODIR")
+ALONE = "Output calibration (T* only)"
+
+
+def _by_seed(rows: "pl.DataFrame", data: str, entry: str, measure: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    import polars as pl
+
+    chosen = (pl.col("data") == data) & (pl.col("entry") == entry) & (pl.col("measure") == measure)
+    return rows.filter(chosen & (pl.col("set") == "test")).sort("seed")["value"].to_numpy()
+
+
+def fieller(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Fieller's interval for mean(a) / mean(b) of pairs: the shares at which a - share * b may have a mean of zero."""
+    n = len(a)
+    t = stats.t.ppf((1 + level) / 2, n - 1) ** 2 / n
+    (aa, ab), (_, bb) = np.cov(a, b)
+    mean_a, mean_b = np.mean(a), np.mean(b)
+    square, line, rest = mean_b**2 - t * bb, mean_a * mean_b - t * ab, mean_a**2 - t * aa
+    if square <= 0:  # the divisor may be zero: nothing can be said
+        return -math.inf, math.inf
+    root = math.sqrt(max(0.0, line**2 - square * rest))
+    return (line - root) / square, (line + root) / square
+
+
+def _spreads(rows: "pl.DataFrame") -> list[str]:
+    """Whether the data-driven start has the smaller spread: the second half of the paper's figure 3."""
+    pairs = (("data start, SGD", "random start, SGD"), ("data start", "random start"))
+    measures = ("entropy", "ece", "ece:scheme=mass", "classwise")
+    places = rows["data"].unique().sort().to_list()
+    level = 1 - 0.05 / (len(places) * len(measures))
+    lines = [
+        "The data-driven start has a smaller variation and standard deviation (section 4.3, figure 3)? Standard "
+        "deviations over starts, and the ratio of the two with the interval of Pitman and Morgan for pairs, corrected "
+        f"for the {len(places) * len(measures)} rows of a solver. By our solver the data-driven start draws nothing: "
+        "its spread is zero by construction.",
+        "",
+        "| data set | solver | measure | data-driven | random | ratio | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for data in places:
+        for of, against in pairs:
+            for measure in measures:
+                a, b = _by_seed(rows, data, of, measure), _by_seed(rows, data, against, measure)
+                low, high = spread_ratio(a, b, level)
+                verdict = "held" if high < 1 else "did not hold" if low > 1 else "inconclusive"
+                solver = "the paper's SGD" if of.endswith("SGD") else "ours"
+                ratio = f"{np.std(a) / np.std(b):.2f} [{low:.2f}, {high:.2f}]" if np.std(a) > 0 else "0"
+                spread = " | ".join(f"{np.std(one, ddof=1):.2g}" for one in (a, b))
+                lines.append(f"| {data} | {solver} | {measure} | {spread} | {ratio} | **{verdict}** |")
+    return [*lines, ""]
+
+
+def spread_ratio(a: Sequence[float], b: Sequence[float], level: float) -> tuple[float, float]:
+    """The interval of Pitman and Morgan for the ratio of the standard deviations of pairs."""
+    n, ratio = len(a), float(np.std(a) / np.std(b))
+    if ratio == 0:
+        return 0.0, 0.0
+    t = stats.t.ppf((1 + level) / 2, n - 2)
+    k = 1 + 2 * (1 - np.corrcoef(a, b)[0, 1] ** 2) * t**2 / (n - 2)
+    root = math.sqrt(k**2 - 1)
+    return ratio * math.sqrt(k - root), ratio * math.sqrt(k + root)
 
 
 def same_claims(plans: Mapping[str, Plan]) -> dict[tuple[str, int], tuple[str, int]]:

@@ -3,8 +3,10 @@
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from calibrant.studying.plan import Claim
 from calibrant.studying.plan_files import read_plan
@@ -60,13 +62,13 @@ def test_directions_are_those_of_numbers_and_else_of_words(summary):
 
 
 def test_seeds_that_are_not_whole_are_told():
-    methods = list(dict.fromkeys(method for method, _ in META.cells()))  # the others are for the paper's scale
+    methods = list(dict.fromkeys(method for method, _ in META.cells()))
     whole = [{"data": "cifar10:shrink=2", "model": "resnet8", "seed": 1, "method": m} for m in methods]
     part = [{"data": "cifar10:shrink=2", "model": "resnet8", "seed": 2, "method": m} for m in methods[:4]]
     lines = replication.seeds(META, pl.DataFrame(whole + part))
     assert lines == [
         "- fashion_mini:shrink=2, resnet8: 0 of 20 seeds",
-        "- cifar10:shrink=2, resnet8: 1 of 20 seeds; in part seed 2 with 4 of 15 methods",
+        "- cifar10:shrink=2, resnet8: 1 of 20 seeds; in part seed 2 with 4 of 19 methods",
     ]
 
 
@@ -88,3 +90,62 @@ def test_a_page_without_markers_is_refused(tmp_path):
     (tmp_path / "page.md").write_text("nothing")
     with pytest.raises(ValueError, match="add them"):
         replication.write(tmp_path / "page.md", "text")
+
+
+# -- what no claim can say --------------------------------------------------------------------------
+
+
+def test_fiellers_interval_is_where_the_difference_may_be_zero():
+    rng = np.random.default_rng(0)
+    b = rng.normal(5, 1, 20)
+    a = 0.7 * b + rng.normal(0, 0.5, 20)
+    for share in replication.fieller(a, b):
+        assert stats.ttest_1samp(a - share * b, 0).pvalue == pytest.approx(0.05)
+    assert replication.fieller([1.0, 2.0, 3.0], [-1.0, 0.1, 1.0]) == (-np.inf, np.inf)  # a divisor that may be zero
+
+
+def test_the_interval_of_spreads_is_that_of_pitman_and_morgan():
+    """Spreads differ significantly exactly where sums and differences of pairs are correlated."""
+    rng = np.random.default_rng(1)
+    a = rng.normal(0, 1, 20)
+    b = 0.5 * a + rng.normal(0, 2, 20)
+    low, high = replication.spread_ratio(a, b, 0.95)
+    for ratio in (low, high):
+        assert stats.pearsonr(a + ratio * b, a - ratio * b).pvalue == pytest.approx(0.05)
+    assert low < np.std(a) / np.std(b) < high
+    assert replication.spread_ratio([1.0, 1.0, 1.0], [1.0, 2.0, 4.0], 0.95) == (0.0, 0.0)
+
+
+def test_figures_of_trainings_that_are_not_here_stay_on_the_page():
+    """The curves over epochs and the diagrams are drawn from files that the rows do not hold."""
+    text = (ROOT / "docs" / "replication" / "meta-regularization.html").read_text()
+    without = text
+    for title, figure in replication._drawings(text).items():
+        without = without.replace(figure, "") if title.startswith(("Figure 2", "Figure 3")) else without
+    assert len(replication._drawings(without)) < len(replication._drawings(text))
+    assert list(replication._drawings(replication.keep_drawings(text, without))) == list(replication._drawings(text))
+
+
+@pytest.mark.parametrize(
+    ("classes", "printed"), [(10, "5,632 (0.05 %) for 10"), (100, "51,712 of ResNet-18's 11,220,132 for 100 classes")]
+)
+def test_the_gamma_network_adds_the_printed_share_of_weights(classes, printed):
+    """Meta-regularisation, section 6: "roughly 0.46 %"; this is so for CIFAR-100."""
+    pytest.importorskip("torch")
+    from calibrant.models import Shape, build
+    from calibrant.training.learned_losses import GammaNet
+
+    network = build("resnet:depth=18", Shape(classes, 3, 32))
+    own, more = (sum(p.numel() for p in m.parameters()) for m in (network, GammaNet(512, classes)))
+    assert f"{more:,}" in printed
+    assert f"{own:,}" in printed or f"{more / own:.2%}".replace("%", " %") in printed
+    assert printed in (ROOT / "docs" / "replication.md").read_text()
+    assert classes == 10 or f"{more / own:.2%}" == "0.46%"
+
+
+def test_sece_takes_longer_than_dece_on_the_page_of_benchmarks():
+    """Meta-regularisation, section 6, says the opposite of its SECE and Bohdal's DECE."""
+    lines = (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
+    cells = {line.split("|")[1].strip(): line.split("|") for line in lines if line.startswith(("| dece |", "| sece |"))}
+    assert float(cells["sece"][2]) > float(cells["dece"][2])
+    assert all(float(cell[4].strip(" %")) < 1 for cell in cells.values())
