@@ -76,6 +76,34 @@ def test_groups_that_expect_less_than_one_event_are_simulated():
     assert cal.calibration_test(p, "hosmer_lemeshow", seen=True).method == "chi-squared"
 
 
+def four_scores(positives=(11, 29, 49, 71)):
+    scores = np.repeat([0.2, 0.4, 0.6, 0.8], 100)
+    return cal.Predictions.binary(scores, np.concatenate([np.arange(100) < count for count in positives]).astype(int))
+
+
+def test_rows_of_one_score_stay_in_one_group():
+    """docs/methods/vectors.md#clinical-measures; cut over ten groups the statistic was 19.976, p = .029."""
+    hl = cal.calibration_test(four_scores(), "hosmer_lemeshow")
+    assert (hl.statistic, hl.p_value) == pytest.approx((20.20833333, 0.00045426), abs=1e-8)
+    assert hl.degrees_of_freedom == 4
+    assert cal.calibration_test(four_scores(), "hosmer_lemeshow", seen=True).degrees_of_freedom == 2
+    two = cal.Predictions.binary(np.repeat([0.3, 0.7], 100), np.tile([0, 1], 100))
+    assert "too few distinct scores" in cal.calibration_test(two, "hosmer_lemeshow", seen=True).reason
+
+
+def test_the_size_holds_for_rounded_scores():
+    """Calibrated scores in tenths: of the cut groups .003 were rejected at 5 %, and .21 of scores 6 points too high."""
+    rng, rejected, found, sets = np.random.default_rng(0), 0, 0, 200
+    for _ in range(sets):
+        scores = np.round(rng.beta(5, 1.5, 250), 1)
+        for shift in (0.0, 0.06):
+            p = cal.Predictions.binary(scores, rng.random(250) < scores - shift)
+            significant = cal.calibration_test(p, "hosmer_lemeshow", resamples=200).p_value <= 0.05
+            rejected, found = rejected + (significant and not shift), found + (significant and bool(shift))
+    assert 0.02 <= rejected / sets <= 0.085
+    assert found / sets >= 0.4
+
+
 def test_one_sentence_for_several_tests():
     tests = cal.calibration_tests(clinical_rows())
     assert [test.test for test in tests] == list(USUAL)

@@ -157,15 +157,37 @@ def _hosmer_lemeshow(p: Predictions, groups: int, seen: bool, resamples: int | N
         raise InputError("groups", expected=f"at least {least}", got=str(groups), fix=fix)
 
     def statistic(curve: Curve) -> float:
-        return hosmer_lemeshow_of(curve.bins(groups, "mass"))
+        return hosmer_lemeshow_of(groups_of_whole_scores(curve, groups))
 
-    few = None
-    if p.effective < ROWS_PER_GROUP * groups:
-        few = f"too few rows for {groups} groups: {p.effective:.3g}, at least {ROWS_PER_GROUP * groups} are needed"
-    freedom, bins = groups - 2 if seen else groups, p.curve.bins(groups, "mass")
+    bins = groups_of_whole_scores(p.curve, groups)
+    left, few = len(bins.count), None
+    if p.effective < ROWS_PER_GROUP * left:
+        few = f"too few rows for {left} groups: {p.effective:.3g}, at least {ROWS_PER_GROUP * left} are needed"
+    elif seen and left < least:
+        few = (
+            f"too few distinct scores for a test of rows that the model has seen: {left} groups, at least 3 are needed"
+        )
+    freedom = left - 2 if seen else left
     fewest = float(np.minimum(bins.score_sum, bins.count - bins.score_sum).min() * bins.effective)
     rare = not seen and fewest < FEWEST_EXPECTED - 1e-9
     return _of_statistic(p, HOSMER_LEMESHOW, statistic, freedom, resamples, seed, few, simulate=rare)
+
+
+def groups_of_whole_scores(curve: Curve, groups: int) -> Bins:
+    """Groups of about equal size, each ending at the first distinct score at or past its share; fewer where many tie.
+
+    >>> p = Predictions.binary([0.2, 0.2, 0.2, 0.6, 0.8, 0.9], [0, 1, 0, 1, 1, 1])
+    >>> groups_of_whole_scores(p.curve, 3).count
+    array([3., 1., 2.])
+    """
+    starts = np.append(0, curve.group_ends[:-1])
+    weight = np.cumsum(np.add.reduceat(curve.weights, starts))
+    shares = weight[-1] * np.arange(1, groups + 1) / groups
+    last = np.unique(np.minimum(weight.searchsorted(shares * (1 - 1e-12)), len(weight) - 1))
+    first = starts[np.append(0, last[:-1] + 1)]
+    sums = (curve.weights, curve.weights * curve.scores, curve.weights * curve.outcomes)
+    count, score, outcome = (np.add.reduceat(values, first).astype(np.float64) for values in sums)
+    return Bins(count, score, outcome, curve.total, curve.effective)
 
 
 def hosmer_lemeshow_of(bins: Bins) -> float:
