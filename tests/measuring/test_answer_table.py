@@ -42,12 +42,33 @@ def test_an_answer_without_a_confidence_can_count_as_wrong():
     assert not read.correct[i, ::10].any()
 
 
-def test_a_question_that_was_not_asked_never_counts():
+def test_a_question_that_a_model_did_not_answer_counts_for_none_or_as_wrong():
     table = answers(50).filter(~((pl.col("model") == "tiny-1B") & (pl.col("question") < 20)))
-    read = read_answers(table, **STATED, missing="count_as_wrong")
-    i = read.models.index("tiny-1B")
-    assert read.used("stated")[i].sum() == 30
-    assert read.counts["stated"][i].rows == 30
+    read = read_answers(table, **STATED)
+    assert (read.questions, read.used("stated").sum(axis=1).tolist()) == (30, [30] * len(read.models))
+    assert read.left_out.startswith("20 of 50 questions are left out")
+    assert "tiny-1B 20" in read.left_out
+    whole = read_answers(table, **STATED, missing="count_as_wrong")
+    i = whole.models.index("tiny-1B")
+    assert (whole.questions, whole.left_out) == (50, "")
+    assert whole.used("stated")[i].all()
+    assert whole.correct[i].sum() == table.filter(pl.col("model") == "tiny-1B")["correct"].sum()
+    assert whole.counts["stated"][i].rows == 30
+
+
+def test_the_order_of_models_is_that_of_their_common_questions():
+    """The one that was cut off answered the easy questions only, and was ranked first in accuracy."""
+    long = pl.DataFrame({"model": "long", "question": range(100), "correct": [1] * 45 + [0] * 5 + [0] * 50})
+    short = pl.DataFrame({"model": "short", "question": range(50), "correct": [1] * 40 + [0] * 10})
+    read = read_answers(pl.concat([long, short]).with_columns(stated=pl.lit(0.8)), **STATED)
+    assert read.correct.sum(axis=1).tolist() == [45, 40]
+
+
+def test_too_few_common_questions_are_refused():
+    table = answers(50).filter(~((pl.col("model") == "tiny-1B") & (pl.col("question") < 20)))
+    table = table.filter(~((pl.col("model") == "tiny-4B") & (pl.col("question") >= 25)))
+    with pytest.raises(InputError, match=r"got 5 of 50 .*tiny-4B 25 and tiny-1B 20.*count_as_wrong"):
+        read_answers(table, **STATED)
 
 
 def test_files_and_frames_give_the_same(tmp_path):

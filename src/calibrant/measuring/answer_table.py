@@ -16,6 +16,7 @@ from calibrant.core.io.formats import plain_file
 from calibrant.core.io.frames import plain_frame
 from calibrant.core.io.missing import MissingPolicy, check_policy
 from calibrant.core.io.tables import column_names, read_table
+from calibrant.core.statistics.fewest_rows import FEWEST_ROWS
 from calibrant.core.text import number_format as fmt
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class ConfidenceCounts:
 class AnswerTable:
     """Models by questions: whether the answer was right, and one or several confidences, NaN where there is none.
 
-    `used` says which cells count for a confidence. A question that a model was not asked never counts; what an answer
-    without a confidence in 0 to 1 does is for `policy` to say.
+    `used` says which cells count for a confidence. A question that some model did not answer counts for none, or as
+    wrong for that model; what an answer without a confidence in 0 to 1 does is for `policy` to say.
     """
 
     models: tuple[str, ...]
@@ -57,6 +58,7 @@ class AnswerTable:
     confidence: Mapping[str, Array]
     counts: Mapping[str, tuple[ConfidenceCounts, ...]]
     policy: MissingPolicy
+    left_out: str = ""  # which questions count for no model, and why
 
     def used(self, column: str) -> Bools:
         """The cells (model, question) that have a confidence."""
@@ -108,12 +110,20 @@ def read_answers(
     _check_size(len(models), len(questions), place)
     where = model_of * len(questions) + question_of
     _check_once(where, models, questions, place)
-    models_asked = np.bincount(question_of, minlength=len(questions))
-    if models_asked.max() < 2:
+    shape, left_out = (len(models), len(questions)), ""
+    answered = np.zeros(shape, dtype=bool)
+    answered.ravel()[where] = True
+    if answered.sum(axis=0).max() < 2:
         raise InputError(
             place, expected="questions that several models answered", got="no common question", fix=_ID_FIX
         )
-    shape = len(models), len(questions)
+    ranked = answered.sum(axis=1) >= FEWEST_ROWS  # of fewer answers a model has no interval, and no rank
+    if policy != "count_as_wrong" and not (common := answered[ranked].all(axis=0)).all():
+        left_out = _left_out([models[i] for i in np.flatnonzero(ranked)], answered[ranked], place)
+        kept = common[question_of]
+        frame, model_of, question_of = frame.filter(kept), model_of[kept], (np.cumsum(common) - 1)[question_of[kept]]
+        shape = len(models), int(common.sum())
+        where = model_of * shape[1] + question_of
     right = np.zeros(shape, dtype=bool)
     right.ravel()[where] = _truth(frame[correct], place)
     scores, counts = {}, {}
@@ -124,16 +134,37 @@ def read_answers(
         there.ravel()[where] = True
         counts[column] = _count(cells, there, column, place)
         scores[column] = _resolve(cells, there, right, column, place, policy)
-    names, group_of = _groups(frame, group, question_of, len(questions), place)
+    names, group_of = _groups(frame, group, question_of, shape[1], place)
     return AnswerTable(
         models=tuple(models),
-        questions=len(questions),
+        questions=shape[1],
         groups=names,
         group_of=group_of,
         correct=right,
         confidence=scores,
         counts=counts,
         policy=policy,
+        left_out=left_out,
+    )
+
+
+def _left_out(models: Sequence[str], answered: Bools, place: str) -> str:
+    """The questions that not every model answered, in words; an error where fewer than 10 are left to compare on."""
+    questions, common = answered.shape[1], int(answered.all(axis=0).sum())
+    absent = (~answered).sum(axis=1)
+    order = [i for i in np.argsort(-absent, kind="stable") if absent[i]]
+    who = fmt.list_words([f"{models[i]} {absent[i]:,}" for i in order], most=3)
+    if common < FEWEST_ROWS:
+        raise InputError(
+            place,
+            expected=f"at least {FEWEST_ROWS} questions that every model answered",
+            got=f"{common} of {questions:,} (without an answer: {who})",
+            fix="leave out the models that answered few, or count what they did not answer as wrong: "
+            "--missing count_as_wrong (missing='count_as_wrong' in Python)",
+        )
+    return (
+        f"{questions - common:,} of {questions:,} questions are left out, because not every model answered them "
+        f"(without an answer: {who})."
     )
 
 
@@ -270,7 +301,7 @@ def _resolve(cells: Array, there: Bools, right: Bools, column: str, place: str, 
     if policy == "count_as_wrong":
         # a model without any confidence is not calibrated by saying 0
         speaks = np.asarray((there & ~strange).any(axis=1))[:, None]
-        strange &= speaks
+        strange = (strange | ~there) & speaks
         right[strange] = False
         return np.where(strange, 0.0, np.where(speaks, cells, np.nan))
     return np.where(strange, np.nan, cells)

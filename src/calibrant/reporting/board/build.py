@@ -112,7 +112,10 @@ def board(
         boards=tuple(_one_board(table, column, measured[column], draws, settings) for column in columns),
         answers=answer_questions(table.models, measured, draws, settings),
         transfers=_transfers(table, measured[columns[0]], draws, judged, settings, steps),
-        notes=tuple(note for column in columns for note in _notes(column, table.models, table.counts[column])),
+        notes=(
+            *((table.left_out,) if table.left_out else ()),
+            *(note for column in columns for note in _notes(column, table.models, table.counts[column])),
+        ),
         definitions=_definitions(settings),
         command=command,
         source=file.name if file else None,
