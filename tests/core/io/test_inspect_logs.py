@@ -127,6 +127,20 @@ def test_logs_compressed_by_deflate_and_damaged_ones(tmp_path):
         Predictions.load(tmp_path / "log.eval")
 
 
+def test_stated_confidences_and_probabilities_of_tokens_never_share_a_column(tmp_path):
+    """They were mixed sample by sample, without a word."""
+    file = tmp_path / "log.eval"
+    write(file, [sample(i, "C", confidence=0.9 if i % 2 else None, logprobs=[-0.5]) for i in range(12)])
+    with pytest.raises(InputError, match="6 of 12"):
+        Predictions.load(file)
+    p = Predictions.load(file, missing="drop")
+    assert (p.n, set(p.score.tolist())) == (6, {0.9})
+    assert not p.row_data.notes or "log-probabilities" not in p.row_data.notes[0]
+    tokens = tmp_path / "tokens.eval"
+    write(tokens, [sample(i, "C", logprobs=[-0.5]) for i in range(12)])
+    assert Predictions.load(tokens).score.tolist() == pytest.approx([math.exp(-0.5)] * 12)
+
+
 def lying_archive(file, member, packed, method, size):
     """An archive whose only member says that it has `size` bytes, whatever it unpacks to."""
     name = member.encode()

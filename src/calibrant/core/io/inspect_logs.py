@@ -44,14 +44,17 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
     """Confidence and correctness of every sample.
 
     The confidence is the field `columns.confidence` of the metadata of the score or of the sample ("confidence" by
-    default), else the probability of the generated tokens where they were logged. `columns.correct` names the scorer
+    default). Where no sample has such a field and none was named, it is the probability of the generated tokens, for
+    all samples: a column never holds both. `columns.correct` names the scorer
     where there are several. A sample that ended in an error has no confidence. Samples that were asked in several
     epochs are clusters.
     """
     answers = [_read_answer(file, sample, columns) for sample in _samples(file)]
     if not answers:
         raise InputError(str(file), expected="a log with samples", got="none", fix="log the samples of the run")
-    gaps = np.array([answer.confidence is None for answer in answers])
+    from_tokens = columns.confidence is None and all(answer.stated is None for answer in answers)
+    confidences = [answer.of_tokens if from_tokens else answer.stated for answer in answers]  # one kind for all
+    gaps = np.array([confidence is None for confidence in confidences])
     if gaps.all():
         field = columns.confidence or DEFAULT_FIELD
         raise InputError(
@@ -61,21 +64,22 @@ def read_inspect_log(file: Path, columns: Columns) -> ScoreTable:
             fix="let the scorer write the confidence into its metadata, or run with --logprobs",
         )
     missing = apply_policy(str(file), "confidence", int(gaps.sum()), len(gaps), columns.missing)
-    stated = [answer for answer in answers if answer.confidence is not None or columns.missing != "drop"]
+    rows = [i for i, gap in enumerate(gaps) if not gap or columns.missing != "drop"]
+    kept = [answers[i] for i in rows]
     arrays: dict[str, Any] = {
-        "confidence": np.array([answer.confidence or 0.0 for answer in stated]),
-        "labels": np.array([0 if answer.confidence is None else answer.grade for answer in stated]),
-        "ids": np.array([answer.id for answer in stated]),
+        "confidence": np.array([confidences[i] or 0.0 for i in rows]),
+        "labels": np.array([0 if gaps[i] else answers[i].grade for i in rows]),
+        "ids": np.array([answer.id for answer in kept]),
     }
-    if len({answer.epoch for answer in stated}) > 1:
+    if len({answer.epoch for answer in kept}) > 1:
         arrays["clusters"] = arrays["ids"]
-        arrays["ids"] = np.array([f"{answer.id}, epoch {answer.epoch}" for answer in stated])
+        arrays["ids"] = np.array([f"{answer.id}, epoch {answer.epoch}" for answer in kept])
     for array, name in (("groups", columns.group), ("clusters", columns.cluster)):
         if name is not None:
             arrays.pop(array, None)
         if name not in (None, "none"):
-            arrays[array] = np.array([getattr(answer, array.removesuffix("s")) for answer in stated])
-    notes = (FROM_LOGPROBS,) if any(answer.from_tokens for answer in stated) else ()
+            arrays[array] = np.array([getattr(answer, array.removesuffix("s")) for answer in kept])
+    notes = (FROM_LOGPROBS,) if from_tokens else ()
     roles = ColumnRoles("confidence", columns.confidence or DEFAULT_FIELD, {})
     return build_table(str(file), arrays, roles, columns, missing=missing, notes=notes, rows_known=True)
 
@@ -86,28 +90,26 @@ class SampleAnswer:
 
     id: str
     epoch: str
-    confidence: float | None
-    from_tokens: bool
+    stated: float | None  # the confidence in the metadata
+    of_tokens: float | None  # the probability of the generated tokens
     grade: int
     group: str | None
     cluster: str | None
 
 
 def _read_answer(file: Path, sample: dict[str, Any], columns: Columns) -> SampleAnswer:
-    confidence, from_tokens, grade = None, False, 0
+    stated, of_tokens, grade = None, None, 0
     if sample.get("scores") or not sample.get("error"):  # neither: the log was not scored, which _score says
         where = f"{file}, sample {sample.get('id')}"
         score = _score(where, sample, columns.correct)
         grade = _grade(where, score.get("value"))
-        confidence = _read_stated(columns.confidence or DEFAULT_FIELD, score, sample)
-        if confidence is None and columns.confidence is None:
-            confidence = _token_probability(sample)
-            from_tokens = confidence is not None
+        stated = _read_stated(columns.confidence or DEFAULT_FIELD, score, sample)
+        of_tokens = _token_probability(sample)
     return SampleAnswer(
         id=str(sample.get("id")),
         epoch=str(sample.get("epoch", 1)),
-        confidence=confidence,
-        from_tokens=from_tokens,
+        stated=stated,
+        of_tokens=of_tokens,
         grade=grade,
         group=_field(file, sample, columns.group),
         cluster=_field(file, sample, columns.cluster),
