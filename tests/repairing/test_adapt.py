@@ -81,7 +81,8 @@ def test_the_base_rate_of_today_is_estimated():
     assert rates.new[1] == pytest.approx(0.4, abs=0.05)
     assert 0.04 < rates.high[1] - rates.low[1] < 0.12  # its coverage is measured by `make slow`
     assert not rates.refuted
-    assert "alone explains" in rates.words
+    assert "If nothing but the base rate has changed, it went from" in rates.words
+    assert "so would a model that says everything higher or lower: only labels can tell" in rates.words
     adapted = cal.adapt(m, fit_on=val, unlabelled=today, resamples=60)
     assert adapted.parameters["base_rates"]["to"] == list(rates.new)
     truth = draw(20_000, 0.4, 3)
@@ -94,6 +95,25 @@ def test_a_change_of_the_scores_within_a_class_is_refuted():
     rates = cal.base_rates(cal.fit(val, "platt"), val, today, resamples=60)
     assert rates.refuted
     assert "not enough" in rates.words
+
+
+def test_no_change_is_not_called_a_change():
+    val, today = draw(1000, 0.3, 1), draw(800, 0.3, 2, labels=False)
+    rates = cal.base_rates(cal.fit(val, "platt"), val, today, resamples=60)
+    assert rates.low[1] <= rates.old[1] <= rates.high[1]
+    assert rates.words.startswith("No change of the base rate can be told")
+
+
+def test_verdicts_tell_no_base_rate():
+    """A judge that hardly tells the classes apart says yes or no: the interval was 0 to 100 %, and the rate 15.7 %."""
+    rng = np.random.default_rng(0)
+    labels = (rng.random(300) < 0.45).astype(int)
+    verdicts = (rng.random(300) < np.where(labels == 1, 0.72, 0.69)).astype(float)
+    val, today = Predictions.binary(verdicts, labels), Predictions.binary((rng.random(5000) < 0.73).astype(float), None)
+    rates = cal.base_rates(cal.fit(val, "platt"), val, today, resamples=60)
+    assert rates.tells_nothing
+    assert "do not tell the base rate" in rates.words
+    assert "%" not in rates.words.replace("95 %", "")
 
 
 def test_several_classes():
@@ -198,7 +218,7 @@ def test_the_command(tmp_path):
     assert cal.load_map(tmp_path / "a.json").parameters["base_rates"]["to"] == pytest.approx([0.96, 0.04])
     args = ("adapt", "m.json", "--fit-on", "val.csv", "--unlabelled", "today.csv", "--resamples", "40")
     out = run(*args, "-o", "b.json", cwd=tmp_path).stdout
-    assert "alone explains them" in " ".join(out.split())
+    assert "only labels can tell" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
     facts = json.loads(run(*args, "--json", cwd=tmp_path).stdout)
     assert facts["to"] == cal.load_map(tmp_path / "b.json").parameters["base_rates"]["to"]

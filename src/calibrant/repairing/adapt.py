@@ -25,6 +25,7 @@ ASSUMED = "only the class frequencies have changed; within each class the scores
 LEVEL = 0.05  # of the test that may refute it
 RESAMPLES = 200
 ROUGH = 1e-6  # tolerance of the estimates on resamples, far below their spread
+MOST_WIDTH = 0.9  # of an interval that tells something
 FITTED = 0.9  # share of the labelled rows that the map knows: it was fitted on them
 
 
@@ -48,10 +49,7 @@ class BaseRates:
 
     @property
     def words(self) -> str:
-        rates = f"{_rates_words(self.old)} to {_rates_words(self.new)}"
-        if len(self.new) == 2:
-            rates += f" (95 % interval {fmt.percent(self.low[1])} to {fmt.percent(self.high[1])})"
-        text = f"The base rate changes from {rates}, estimated from {fmt.count(self.n, 'unlabelled row')}."
+        text = self._estimate_words
         if self.p_value is None:
             return f"{text} Whether this explains the scores was not tested: rows come in clusters."
         gap = f"largest gap {self.gap:.3f}, {fmt.chance(self.p_value)}"
@@ -60,7 +58,31 @@ class BaseRates:
                 f"{text} A change of the base rate does NOT explain these scores ({gap}): more has changed, and a "
                 "base-rate correction is not enough. Label some of these rows and fit a new map."
             )
-        return f"{text} The scores are as a change of the base rate alone explains them ({gap})."
+        return (
+            f"{text} A change of the base rate would explain these scores ({gap}), and so would a model that says "
+            "everything higher or lower: only labels can tell."
+        )
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether the interval of some class is nearly all of [0, 1]."""
+        return any(high - low > MOST_WIDTH for low, high in zip(self.low, self.high, strict=True))
+
+    @property
+    def _estimate_words(self) -> str:
+        rows = fmt.count(self.n, "unlabelled row")
+        if self.tells_nothing:
+            return (
+                f"The scores of {rows} do not tell the base rate: it lies anywhere, by its 95 % interval. Verdicts or "
+                "scores that hardly differ cannot; label some of these rows."
+            )
+        old, new = _rates_words(self.old), _rates_words(self.new)
+        if len(self.new) == 2:
+            new += f" (95 % interval {fmt.percent(self.low[1])} to {fmt.percent(self.high[1])})"
+        ends = zip(self.low, self.old, self.high, strict=True)
+        if all(low <= rate <= high for low, rate, high in ends):
+            return f"No change of the base rate can be told: {old} before, {new} estimated from {rows}."
+        return f"If nothing but the base rate has changed, it went from {old} to {new}, estimated from {rows}."
 
     def to_dict(self) -> dict[str, Any]:
         return dict(plain(self)) | {"refuted": self.refuted}
