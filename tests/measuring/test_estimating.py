@@ -272,5 +272,6 @@ def test_means_of_resampled_clusters_are_those_of_their_rows(weighted):
     for name in ("accuracy", "nll"):
         m = make(name)
         rows = Sampling.of(p, seed=3, resamples=50, subtracted=True)
-        slow = Draws.from_resamples(m(p), rows.resample(lambda counts, m=m: m.resample(p, counts), 50))
+        draws = rows.resample(lambda counts, m=m: m.resample(p, counts), 50)
+        slow = Draws.from_resamples(m(p), draws, freedom=rows.freedom)
         assert m.estimate(p, rows).limits() == pytest.approx(Estimate(value=m(p), noise=slow).limits(), rel=1e-12)

@@ -144,7 +144,10 @@ class Measure:
         resampled = self._values_on_resamples(p, rows)
         biased = self.of_calibration and np.mean(resampled) - value > SUSPECT_BIAS * value
         null = (lambda: self.draws_if_calibrated(p, replace(rows, resamples=len(resampled)))) if biased else None
-        return Draws.from_resamples(value, resampled, f"basic bootstrap, {len(resampled):,} resamples", null)
+        method, freedom = f"basic bootstrap, {len(resampled):,} resamples", np.inf
+        if p.clusters is not None:
+            freedom, method = rows.freedom, f"{method}, Student's distribution for few clusters"
+        return Draws.from_resamples(value, resampled, method, null, freedom)
 
     def _values_on_resamples(self, p: Predictions, rows: Sampling) -> Array:
         return rows.resample(lambda counts: self.resample(p, counts), self.resamples)

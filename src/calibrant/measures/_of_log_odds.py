@@ -46,9 +46,8 @@ class LogOddsMeasure(CurveMeasure):
         for part in pieces(p.n, BLOCK):
             weights = np.ones(len(scores[part])) if p.weights is None else p.weights[part]
             influence[part] = fit.influence(log_odds(scores[part]), outcomes[part], weights, self.coefficient)
-        error, units = rows.error(influence)
         value = float((fit.intercept, fit.slope)[self.coefficient])
-        return self.with_noise(value, Normal(error=error, freedom=max(units - 1, 1), method=ROBUST))
+        return self.with_noise(value, Normal(error=rows.error(influence), freedom=rows.freedom, method=ROBUST))
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         """The coefficient on each resample; NaN where there is no fit."""

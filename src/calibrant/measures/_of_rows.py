@@ -93,8 +93,8 @@ class RatioMeasure(Measure):
             return Estimate(value=value, reason=ZERO_RATIO)
         (above, below), w = self.terms(p), np.ones(p.n) if p.weights is None else p.weights
         total = float(w @ below)
-        error, units = rows.error(w * (above - float(w @ above) / total * below) / total)
-        return self.with_noise(value, ratio_noise(value, error, units))
+        error = rows.error(w * (above - float(w @ above) / total * below) / total)
+        return self.with_noise(value, ratio_noise(value, error, rows.freedom))
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         weights = counts if p.weights is None else counts * p.weights
@@ -102,6 +102,6 @@ class RatioMeasure(Measure):
         return np.asarray(np.divide(above, below, out=np.full(len(counts), np.nan), where=below > 0))
 
 
-def ratio_noise(value: float, error: float, units: int) -> Normal:
+def ratio_noise(value: float, error: float, freedom: float) -> Normal:
     """The noise of a ratio, symmetric in its logarithm."""
-    return Normal(error=error / value, freedom=max(units - 1, 1), link="log", method=ROBUST)
+    return Normal(error=error / value, freedom=freedom, link="log", method=ROBUST)

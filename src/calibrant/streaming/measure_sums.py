@@ -150,7 +150,7 @@ class RatioSums(MeasureSums[RatioMeasure]):
             return super().estimate(sums, rows, seed)
         if (value := self.value(sums, rows)) <= 0:
             return Estimate(value=value, reason=ZERO_RATIO)
-        noise = ratio_noise(value, self._error(sums), int(rows.total**2 / rows.square))
+        noise = ratio_noise(value, self._error(sums), max(int(rows.total**2 / rows.square) - 1, 1))
         return Estimate(value=value, noise=noise, bounds=self.measure.bounds)
 
     def _error(self, sums: Array) -> float:

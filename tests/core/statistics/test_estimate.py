@@ -66,6 +66,20 @@ def test_normal_p_values_are_those_of_the_standard_deviation():
     assert e.p_value() == pytest.approx(2 * stats.norm.sf((0.2 - NOISE.mean()) / NOISE.std()))
 
 
+def test_few_clusters_widen_draws_as_student_does():
+    few, many = (draws_of(0.2, freedom=freedom) for freedom in (9.0, np.inf))
+    ratio = stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)
+    assert 0.2 - few.limits()[0] == pytest.approx(ratio * (0.2 - many.limits()[0]))
+    assert few.p_value() == pytest.approx(2 * stats.t.sf(stats.norm.isf(many.p_value() / 2), 9))
+
+
+def test_clusters_count_by_their_sizes():
+    """Nine clusters of one row and one of eleven: 20 squared over 9 + 121 are about three."""
+    rows = Sampling(n=20, clusters=np.append(np.arange(9), np.full(11, 9)))
+    assert rows.freedom == pytest.approx(400 / 130 - 1)
+    assert Sampling(n=20).freedom == 19
+
+
 def test_parts_are_a_t_interval_and_a_t_test():
     values = RNG.normal(0.2, 0.3, 100)
     e = Estimate(value=float(values.mean()), noise=Parts(values=values))

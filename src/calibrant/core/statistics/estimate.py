@@ -64,10 +64,16 @@ class Draws(Noise):
     null: Callable[[], Array] | None = None
     centre: float | None = None  # what the draws are about, where that is not the value itself
     test: Literal["count", "normal", "jumps"] = "count"  # p-values: by counting draws, or normal; see `p_value`
+    freedom: float = np.inf  # of Student's distribution: few clusters make the spread of the draws itself uncertain
 
     @classmethod
     def from_resamples(
-        cls, value: float, resampled: Array, method: str = "basic bootstrap", null: Callable[[], Array] | None = None
+        cls,
+        value: float,
+        resampled: Array,
+        method: str = "basic bootstrap",
+        null: Callable[[], Array] | None = None,
+        freedom: float = np.inf,
     ) -> "Draws":
         """The basic bootstrap: what resampling did to the value, sampling did to the truth.
 
@@ -76,14 +82,15 @@ class Draws(Noise):
         Interval(low=0.375, high=0.525)
         """
         noise = resampled - value
-        return cls(lower=noise, upper=noise, method=method, null=null)
+        return cls(lower=noise, upper=noise, method=method, null=null, freedom=freedom)
 
     def ends(self, value: float, tail: float) -> Interval:
         centre = value if self.centre is None else self.centre
-        low = centre - quantile(self.lower, 1 - tail)
+        wider = 1.0 if np.isinf(self.freedom) else _student(self.freedom, tail) / _student(np.inf, tail)
+        low = centre - wider * quantile(self.lower, 1 - tail)
         if low > 0 and self.null is not None and np.mean(self.null() >= centre) > tail:
             low = 0.0
-        return Interval(low, centre - quantile(self.upper, tail))
+        return Interval(low, centre - wider * quantile(self.upper, tail))
 
     def p_value(self, value: float) -> float:
         """By counting the draws that leave the value on the other side of 0; exact ties count as if they did.
@@ -96,7 +103,7 @@ class Draws(Noise):
             low, high = (centre - noise[np.isfinite(noise)] for noise in (self.lower, self.upper))
             below = (1 + np.count_nonzero(low <= TIE)) / (len(low) + 1)
             above = (1 + np.count_nonzero(high >= -TIE)) / (len(high) + 1)
-            return float(min(1.0, 2 * min(below, above)))
+            return _widen_p_value(float(min(1.0, 2 * min(below, above))), self.freedom)
         side = self.lower if centre > 0 else self.upper
         agree = (centre - side) * np.sign(centre) > 0
         if self.test == "jumps" and not agree.all():
@@ -421,6 +428,7 @@ def combine(estimates: Sequence[Estimate], weights: Array) -> Estimate:
         centre=centre,
         test="jumps" if jumps else draws[0].test,
         method=draws[0].method,
+        freedom=min(d.freedom for d in draws),
     )
     margin = float(np.abs(w) @ [e.margin or 0.0 for e in chosen]) or None
     return Estimate(value=value, terms=terms, noise=noise, margin=margin)
@@ -475,6 +483,13 @@ def _student(freedom: float, share: float) -> float:
     from scipy.special import ndtri, stdtrit
 
     return float(ndtri(share) if np.isinf(freedom) else stdtrit(freedom, share))
+
+
+def _widen_p_value(p: float, freedom: float) -> float:
+    """The p-value of the same distance in standard errors by Student's distribution in place of the normal one."""
+    from scipy.special import ndtri, stdtr
+
+    return p if np.isinf(freedom) or p >= 1 else float(2 * stdtr(freedom, ndtri(p / 2)))
 
 
 def _student_p_value(value: float, error: float, freedom: float) -> float:

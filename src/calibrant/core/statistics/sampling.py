@@ -209,14 +209,21 @@ class Sampling:
         rng = np.random.default_rng(self.seed)
         return NoisyValues(value, rng.standard_normal((self._affordable(len(value)), len(value))) * error)
 
-    def error(self, influence: Array) -> tuple[float, int]:
-        """Standard error of a value from the influence of each row, and the number of independent rows or clusters."""
+    @cached_property
+    def freedom(self) -> float:
+        """Degrees of freedom of a standard error: independent rows less one, or clusters by Kish's count, by weight."""
         if self.clusters is None:
-            units = int(effective_rows(self.weights, self.n))
-        else:
+            return max(int(effective_rows(self.weights, self.n)) - 1, 1)
+        sizes = np.bincount(self.clusters, self.weights).astype(np.float64)
+        return max(float(sizes.sum() ** 2 / (sizes**2).sum()) - 1, 1.0)
+
+    def error(self, influence: Array) -> float:
+        """Standard error of a value from the influence of each row."""
+        units = float(int(effective_rows(self.weights, self.n)))
+        if self.clusters is not None:
             influence = np.bincount(self.clusters, influence).astype(np.float64)
-            units = len(influence)
-        return float(np.sqrt((influence**2).sum() * units / max(units - 1, 1))), units
+            units = float(len(influence))
+        return float(np.sqrt((influence**2).sum() * units / max(units - 1, 1)))
 
     # -- resampled rows, and parts of rows --------------------------------------------------------
 
