@@ -18,6 +18,7 @@ from calibrant.cli import (  # noqa: F401  each adds its commands
     nas,
     nas_questions,
     plotting,
+    rating,
     repairing,
     reporting,
     rescoring,
