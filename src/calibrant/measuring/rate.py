@@ -228,6 +228,9 @@ def estimate_rate(
         fix = f"label some rows (column {human}), at random"
         raise InputError("estimate_rate", expected="rows with a label", got="none", fix=fix)
     mapped, name = _map_scores(rows, known, map, seed)
+    if by is not None and rows.groups is None:
+        fix = "give groups in all tables"
+        raise InputError("by", expected="groups of the rows", got="none", fix=fix)
     if rows.groups is None:
         return _estimate(rows, known, mapped, name, confidence)
     rates = Rates()
