@@ -73,10 +73,10 @@ FAULTS = (
     ),
     Fault(
         "a percentile interval in place of the basic one",
-        "core/statistics/bootstrap.py",
-        "return float(np.clip(2 * value - quantile, *bounds))",
-        "return float(np.clip(np.quantile(finite, 1 - confidence if side == 'low' else confidence), *bounds))",
-        "src/calibrant/core/statistics/bootstrap.py",
+        "core/statistics/estimate.py",
+        "noise = resampled - value",
+        "noise = value - resampled",
+        "src/calibrant/core/statistics/estimate.py",
     ),
     Fault(
         "a p-value of one side",

@@ -39,6 +39,7 @@ from .measuring.measure import Measurements as Measurements
 from .measuring.measure import measure as measure
 from .measuring.measure import measure_all as measure_all
 from .measuring.measure_sets import measure_set as measure_set
+from .measuring.rate import Rate as Rate
 from .measuring.rate import estimate_rate as estimate_rate
 from .measuring.results import Results as Results
 from .measuring.synthetic import synthetic as synthetic

@@ -8,7 +8,8 @@ import typer
 import calibrant as cal
 from calibrant.cli._app import Confidence, Json, Seed, app, print_json
 from calibrant.core.errors import InputError
-from calibrant.measuring.rate import Rates
+from calibrant.core.text.notebook import text_table
+from calibrant.measuring.rate import HEAD
 from calibrant.reporting import tables
 
 
@@ -47,11 +48,13 @@ def estimate(
         confidence=confidence,
         seed=seed,
     )
-    several = rates if isinstance(rates, Rates) else [rates]
+    groups = rates if isinstance(rates, tuple) else (rates,)
     if as_json:
-        return print_json([rate.to_dict() for rate in several])
-    tables.show(str(rates))
-    for rate in several if isinstance(rates, Rates) else ():
+        return print_json([rate.to_dict() for rate in groups])
+    if not isinstance(rates, tuple):
+        return tables.show(str(rates))
+    tables.show(text_table("each group by its own labels", HEAD, [rate.cells for rate in groups]))
+    for rate in groups:
         tables.show(rate.bias_words)
 
 

@@ -122,13 +122,6 @@ class Rate(TableResult):
 HEAD = ("group", "rate", "interval", "labels alone", "judge alone", "labels", "as good as")
 
 
-class Rates(TableResult, list[Rate]):
-    """Rates of several groups, each from its own labels."""
-
-    def table(self) -> Table:
-        return f"{fmt.count(len(self), 'group')}, each by its own labels", HEAD, [rate.cells for rate in self]
-
-
 @dataclass(frozen=True, eq=False)
 class _JudgedRows:
     """Scores of rows with their labels (NaN where there is none), weights and clusters."""
@@ -181,7 +174,7 @@ def estimate_rate(
     scale: tuple[float, float] = (0.0, 1.0),
     confidence: float = 0.95,
     seed: int = 0,
-) -> Rate | Rates:
+) -> Rate | tuple[Rate, ...]:
     """Estimate the mean label of all rows, of which a judge scored each and people labelled some.
 
     The estimate is the mean label of the labelled rows, corrected by how far the judge's scores of all rows differ from
@@ -206,7 +199,7 @@ def estimate_rate(
 
     Returns
     -------
-    Rate or, with `by`, Rates
+    Rate or, with `by`, a tuple of one Rate for each group
         `.value`, `.low`, `.high`, and `.words` to quote.
 
     Examples
@@ -233,7 +226,7 @@ def estimate_rate(
         raise InputError("by", expected="groups of the rows", got="none", fix=fix)
     if rows.groups is None:
         return _estimate(rows, known, mapped, name, confidence)
-    rates = Rates()
+    rates: list[Rate] = []
     for group in np.unique(rows.groups):
         inside = rows.groups == group
         if not known[inside].any():
@@ -245,7 +238,7 @@ def estimate_rate(
             )
         rates.append(_estimate(rows.take(inside), known[inside], mapped[inside], name, confidence, str(group)))
     corrected = holm(np.array([np.nan if r.bias_p_value is None else r.bias_p_value for r in rates]))
-    return Rates(
+    return tuple(
         replace(rate, bias_p_value=None if np.isnan(p) else float(p)) for rate, p in zip(rates, corrected, strict=True)
     )
 
