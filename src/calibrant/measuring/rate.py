@@ -112,14 +112,14 @@ class Rate(TableResult):
             self.group or "all rows",
             fmt.percent(self.value),
             _ends(self.low, self.high),
-            f"{fmt.percent(self.labels_alone[0])} {_ends(*self.labels_alone[1:])}".strip(),
+            fmt.percent(self.labels_alone[0]),
             fmt.percent(self.judge_alone),
             f"{self.labelled:,}",
             f"{round(self.worth):,}" if np.isfinite(self.worth) else "",
         )
 
 
-HEAD = ("group", "rate", "interval", "labels alone", "judge alone", "labels", "as good as")
+HEAD = ("group", "rate", "interval", "labels", "judge", "n", "worth")  # what labels and judge say alone
 
 
 @dataclass(frozen=True, eq=False)
