@@ -27,7 +27,7 @@ import calibrant as cal
 from calibrant.calibrators import names
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import Linear, Step
+from calibrant.core.maps.steps import Linear
 from calibrant.core.torch.map_module import TorchMap
 from calibrant.repairing.export.export import export
 
@@ -139,15 +139,6 @@ def test_damaged_input(tmp_path):
         damaged_map().to_torch()
     with pytest.raises(InputError, match="4 classes"):
         map_of("number").to_torch()(torch.zeros(2, 3))
-
-    class New(Step):
-        def __call__(self, p):
-            return p
-
-    from calibrant.core.maps.map import Map
-
-    with pytest.raises(InputError, match="update calibrant"):
-        TorchMap(Map(calibrator="new", k=K, steps=(New(),)))
 
 
 def test_the_dispatcher(tmp_path):

@@ -30,7 +30,7 @@ from onnx import TensorProto, helper, numpy_helper
 from calibrant.core.errors import InputError
 from calibrant.core.maps.export_check import TOLERANCE
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import STEPS, Linear, Step
+from calibrant.core.maps.steps import STEPS, Linear
 from calibrant.core.predictions import Predictions
 from calibrant.repairing.export.onnx import to_onnx
 from calibrant.repairing.fit import fit
@@ -179,15 +179,6 @@ def test_damaged_input(tmp_path):
     with pytest.raises(InputError, match="a whole map"):
         to_onnx(damaged_map(), out)
     assert not out.exists()
-
-
-def test_a_step_it_does_not_know(tmp_path):
-    class New(Step):
-        def __call__(self, p):
-            return p
-
-    with pytest.raises(InputError, match="update calibrant"):
-        to_onnx(Map(calibrator="new", k=K, steps=(New(),)), tmp_path / "m.onnx")
 
 
 @pytest.mark.parametrize("module", ["onnx", "onnxruntime"])

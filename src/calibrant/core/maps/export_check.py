@@ -124,34 +124,6 @@ def require_module(module: str, install: str) -> Any:
         ) from error
 
 
-def unknown_step(step: object) -> InputError:
-    return InputError("export", expected="steps that this version knows", got=repr(step), fix="update calibrant")
-
-
-@dataclass(frozen=True)
-class Knots:
-    """The curves of a step as tables of one width: value = y[j] + slope[j] * (max(score, x[0]) - x[j]), j the knot."""
-
-    x: Array  # (c, m), filled up with infinity; c is 1 or k
-    y: Array  # (c, m + 1)
-    slope: Array  # (c, m + 1), zero for stairs and outside the knots
-
-    @classmethod
-    def of(cls, step: Curves) -> "Knots":
-        pairs = list(zip(step.x, step.y, strict=True))
-        pairs = pairs if step.scope == "classes" else pairs[:1]
-        width = max(1, *(len(x) for x, _ in pairs))
-        table = cls(np.full((len(pairs), width), np.inf), *(np.zeros((len(pairs), width + 1)) for _ in range(2)))
-        for c, (x, y) in enumerate(pairs):
-            table.x[c, : len(x)] = x
-            table.y[c] = y[-1]
-            table.y[c, : len(y)] = y
-            if step.form == "line":
-                rise, run = np.diff(y), np.diff(x)
-                table.slope[c, : len(rise)] = np.divide(rise, run, out=np.zeros(len(rise)), where=run > 1e-300)
-        return table
-
-
 def _move(step: Step, by: float) -> Step:
     return replace(step, x=[x + by for x in step.x]) if isinstance(step, Curves) else step
 

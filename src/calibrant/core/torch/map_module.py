@@ -18,7 +18,8 @@ from calibrant.core.maps.export_check import (
     trial_logits,
 )
 from calibrant.core.maps.map import Map
-from calibrant.core.torch.step_modules import LinearModule, StepOutput, float_on, linear_module, step_module
+from calibrant.core.maps.operations import Scores
+from calibrant.core.torch.step_modules import TENSORS, StepModule, float_on, linear_module
 
 
 class TorchMap(nn.Module):
@@ -44,7 +45,7 @@ class TorchMap(nn.Module):
         check_exportable(map)
         self.k, self.calibrator = map.k, map.calibrator
         self.one_score, self.choices = has_one_score(map), map.task == "choice"
-        self.steps = nn.ModuleList([step_module(step, map.k) for step in map.steps])
+        self.steps = nn.ModuleList([StepModule(step) for step in map.steps])
 
     def forward(self, logits: Tensor) -> Tensor:
         if self.one_score:
@@ -60,10 +61,11 @@ class TorchMap(nn.Module):
                 fix="use the map of this network; move the classes of an image to the end if both sizes fit",
             )
         exists = logits > -torch.inf if self.choices else None
-        state = StepOutput(logits.to(float_on(logits.device)), False, None, exists)
+        scores = Scores(TENSORS, logits.to(float_on(logits.device)), self.k, exists=exists)
         for step in self.steps:
-            state = step(state)
-        return state.logits.to(logits.dtype)
+            scores = step(scores)
+        calibrated = scores.logits
+        return calibrated.to(logits.dtype)
 
     def fold_into(self, head: nn.Linear) -> None:
         """Change the weights of a network's last layer so that it gives calibrated logits by itself.
@@ -97,13 +99,13 @@ class TorchMap(nn.Module):
             if head.bias is not None:
                 head.bias.copy_(weight @ head.bias.to(weight) + bias)
 
-    def _affine(self, steps: list[LinearModule], device: torch.device) -> tuple[Tensor, Tensor]:
+    def _affine(self, steps: list[StepModule], device: torch.device) -> tuple[Tensor, Tensor]:
         """W (k, k) and b (k,) of the linear steps, so that W z + b are the calibrated logits."""
-        state = StepOutput(torch.eye(self.k + 1, self.k, dtype=float_on(device), device=device), False, None)
+        scores = Scores(TENSORS, torch.eye(self.k + 1, self.k, dtype=float_on(device), device=device), self.k)
         for step in steps:
-            state = step(state)
-        bias = state.logits[-1]
-        weight = (state.logits[:-1] - bias).T
+            scores = step(scores)
+        bias = scores.logits[-1]
+        weight = (scores.logits[:-1] - bias).T
         if not self.one_score:
             return weight, bias
         return (weight[1, 1] - weight[0, 1]).reshape(1, 1), (bias[1] - bias[0]).reshape(1)
@@ -111,10 +113,12 @@ class TorchMap(nn.Module):
     def _of_one_score(self, logits: Tensor) -> Tensor:
         """One score as two classes, of which the second is the one that the score is about."""
         z = logits.to(float_on(logits.device))
-        state = StepOutput(torch.stack([torch.zeros_like(z), z], -1), False, None)
+        second = torch.ones_like(z, dtype=torch.int64).unsqueeze(-1)
+        scores = Scores(TENSORS, torch.stack([torch.zeros_like(z), z], -1), self.k, top=second, one_score=True)
         for step in self.steps:
-            state = step(state._replace(top=torch.ones_like(z, dtype=torch.int64).unsqueeze(-1)))
-        return (state.logits[..., 1] - state.logits[..., 0]).to(logits.dtype)
+            scores = step(scores)
+        odds: Tensor = scores.logits[..., 1] - scores.logits[..., 0]
+        return odds.to(logits.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.calibrator}, k={self.k}"

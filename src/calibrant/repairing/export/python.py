@@ -15,7 +15,6 @@ from calibrant.core.maps.export_check import (
     has_one_score,
     to_input,
     trial_logits,
-    unknown_step,
 )
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
@@ -183,8 +182,6 @@ class PythonLines:
                 self.use("sigmoid")
                 function = {"probs": "of_probability", "logits": "of_logit", "scores": "of_score"}[step.on]
                 self.rescore(step.scope, function, rows, on_probs=step.on != "logits")
-            case _:
-                raise unknown_step(step)
 
     def linear(self, step: Linear, number: int) -> None:
         z = self.logits()
