@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.maps.map import Map
+from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.text import notebook
@@ -17,6 +17,7 @@ from calibrant.repairing.bound import bound
 from calibrant.repairing.chain import fit_chain, parse_chain
 from calibrant.repairing.cross_fit import calibrate_folds, choose_folds
 from calibrant.repairing.rule import (
+    ALIKE,
     KEEP_ARGMAX,
     PART,
     THESE,
@@ -81,8 +82,15 @@ def choose(
     part = random_part(p, seed)
     ruling = rule_on(part, names, folds=folds, keep_argmax=keep_argmax, seed=seed, rows=THESE if part is p else PART)
     m = fit_candidate(p, ruling.chosen)
+    if ruling.outcomes != "differ":
+        return Choice(replace(m, fit=nothing_to_fit(ruling.outcomes)), ruling)
     why = f"{m.fit.diagnosis}; chosen from {len(names)} candidates by cross-fitting"
     return Choice(replace(m, fit=replace(m.fit, diagnosis=why)), ruling)
+
+
+def nothing_to_fit(outcomes: Outcomes) -> Fit:
+    """How a fit ends where all outcomes are alike."""
+    return Fit(converged=False, diagnosis=f"{ALIKE[outcomes]}, so there is nothing to fit")
 
 
 def candidates_for(p: Predictions) -> tuple[str, ...]:

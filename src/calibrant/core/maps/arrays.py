@@ -107,7 +107,14 @@ class ArrayScores(Scores):
     """Predictions between two steps: their views are computed once, and by the compiled passes."""
 
     def __init__(self, p: Predictions) -> None:
-        super().__init__(ARRAYS, p.values, p.k, p.score_type == "probs", p.row_data.predicted, p.row_data.exists)
+        super().__init__(
+            ops=ARRAYS,
+            values=p.values,
+            k=p.k,
+            are_probs=p.score_type == "probs",
+            top=p.row_data.predicted,
+            exists=p.row_data.exists,
+        )
         self.predictions = p
 
     @property

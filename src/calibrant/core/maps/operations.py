@@ -85,7 +85,7 @@ class Operations(ABC):
         return self.sigmoid(margin(scores, *self.columns(table)))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Scores:
     """Logits or probabilities between two steps, and the prediction where a step has settled it."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.maps.export_check import ONNX_INSTALL, has_one_score, require_module
+from calibrant.core.maps.export_check import ONNX_INSTALL, require_module
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.operations import Operations, Scores, Value
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
@@ -178,13 +178,13 @@ def nodes_of(
     nodes = Nodes(prefix)
     z = nodes("Cast", Node(nodes, scores), to=_type("DOUBLE"))
     last, first = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
-    if rank > 2 and not has_one_score(m):
+    if rank > 2 and not m.one_score:
         z = nodes("Transpose", z, perm=last)
         shape = nodes("Shape", z)
         z = nodes("Reshape", z, nodes.whole(-1, m.k))
     if are_probs:
-        z = _logits_of_probs(nodes, z, odds=has_one_score(m) and not both)
-    if has_one_score(m):
+        z = _logits_of_probs(nodes, z, odds=m.one_score and not both)
+    if m.one_score:
         odds = np.array([[-1.0], [1.0]])
         z = nodes("MatMul", z, odds) if both else z
         z = nodes("Reshape", nodes("MatMul", _calibrate(_two_classes(nodes, z), m).logits, odds), nodes("Shape", z))
@@ -204,10 +204,10 @@ def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes
     """Build the graph of a decision: scores as its map takes them, calibrated probabilities and decisions."""
     m, nodes = d.map, Nodes("calibrant_")
     z, are_probs = nodes("Cast", Node(nodes, scores), to=_type("DOUBLE")), m.score_type == "probs"
-    start = _two_classes(nodes, z, are_probs) if has_one_score(m) else _classes(nodes, z, m, are_probs)
+    start = _two_classes(nodes, z, are_probs) if m.one_score else _classes(nodes, z, m, are_probs)
     result = _calibrate(start, m)
     calibrated = result.probs
-    if has_one_score(m):
+    if m.one_score:
         calibrated = nodes("Gather", calibrated, nodes.constant(1, np.int64), axis=1)
     nodes("Cast", calibrated, to=_type("FLOAT"), result=probs)
     nodes("Reshape", _choose(nodes, d, result), nodes.whole(-1), result=decision)
@@ -222,7 +222,7 @@ def _calibrate(scores: Scores, m: Map) -> Scores:
 
 def _classes(nodes: Nodes, values: Node, m: Map, are_probs: bool = False) -> Scores:
     exists = nodes("Not", nodes("IsInf", values)) if m.task == "choice" else None
-    return Scores(GraphOperations(nodes), values, m.k, are_probs, exists=exists)
+    return Scores(ops=GraphOperations(nodes), values=values, k=m.k, are_probs=are_probs, exists=exists)
 
 
 def _two_classes(nodes: Nodes, values: Node, are_probs: bool = False) -> Scores:
@@ -230,7 +230,7 @@ def _two_classes(nodes: Nodes, values: Node, are_probs: bool = False) -> Scores:
     column = nodes("Reshape", values, nodes.whole(-1, 1))
     both = nodes("Concat", 1.0 - column if are_probs else column * 0.0, column, axis=1)
     second = nodes("Cast", column * 0.0 + 1.0, to=_type("INT64"))  # (n, 1) of ones
-    return Scores(GraphOperations(nodes), both, 2, are_probs, top=second, one_score=True)
+    return Scores(ops=GraphOperations(nodes), values=both, k=2, are_probs=are_probs, top=second, one_score=True)
 
 
 def _choose(nodes: Nodes, d: Decision, scores: Scores) -> Node:

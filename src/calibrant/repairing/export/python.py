@@ -12,7 +12,6 @@ from calibrant.core.maps.export_check import (
     ExportedFile,
     check_exportable,
     compare_outputs,
-    has_one_score,
     to_input,
     trial_logits,
 )
@@ -49,7 +48,7 @@ def to_python(m: Map, path: str | Path) -> ExportedFile:
 def _try_rows(m: Map, calibrate: Any, logits: Floats) -> tuple[Predictions, Any]:
     """Trial rows, and the output of the file for each."""
     p = to_input(m, logits)
-    if has_one_score(m):
+    if m.one_score:
         p = p.with_values(p.probs, "probs")
         return p, [[calibrate(s)] for s in p.probs[:, 1].tolist()]
     if m.task != "choice":
@@ -89,8 +88,8 @@ def source(m: Map, policy: Policy | None = None) -> str:
     probs = writer.probs()
     functions = "\n\n".join(FUNCTIONS[name] for name in FUNCTIONS if name in writer.used)
     constants = "".join(f"{name} = {value}\n" for name, value in writer.constants.items())
-    frame = ONE_SCORE if has_one_score(m) else OPTIONS if m.task == "choice" else CLASSES
-    with_class = policy is not None and policy.acts == "answer" and not has_one_score(m)
+    frame = ONE_SCORE if m.one_score else OPTIONS if m.task == "choice" else CLASSES
+    with_class = policy is not None and policy.acts == "answer" and not m.one_score
     decide = "" if policy is None else _decide_lines(m, policy)
     return frame.format(
         map=ascii(m.calibrator),
@@ -110,7 +109,7 @@ def source(m: Map, policy: Policy | None = None) -> str:
 def _decide_lines(m: Map, policy: Policy) -> str:
     """The function `decide` of a policy."""
     t, lower = (None if bound is None else repr(lower_slightly(bound)) for bound in (policy.threshold, policy.lower))
-    take, kind = ("score: float", "float") if has_one_score(m) else ("logits: list[float]", "list[float]")
+    take, kind = ("score: float", "float") if m.one_score else ("logits: list[float]", "list[float]")
     lines = [f"def decide({take}) -> tuple[{kind}, int]:"]
     if policy.acts == "positive":
         over = f"-1 if s >= {lower} else 0" if lower else "0"
@@ -119,7 +118,7 @@ def _decide_lines(m: Map, policy: Policy) -> str:
             "    s = calibrate(score)",
             f"    return s, {over if t is None else f'1 if s >= {t} else {over}'}",
         ]
-    elif policy.acts == "answer" and has_one_score(m):
+    elif policy.acts == "answer" and m.one_score:
         sure, answer = ("s", "1") if m.task == "confidence" else ("max(s, 1 - s)", "int(s > 0.5)")
         lines += [
             '    """The calibrated probability, and the class (1 of a confidence) or -1 for handing over."""',
@@ -134,14 +133,14 @@ def _decide_lines(m: Map, policy: Policy) -> str:
         ]
     else:
         costs = [] if policy.matrix is None else policy.matrix.T.tolist()
-        line = "    s = calibrate(score)" if has_one_score(m) else "    probs = calibrate(logits)"
+        line = "    s = calibrate(score)" if m.one_score else "    probs = calibrate(logits)"
         lines += [
             '    """The calibrated probabilities, and the class of least expected cost or -1 for handing over."""',
             line,
-            *(["    probs = [1 - s, s]"] if has_one_score(m) else []),
+            *(["    probs = [1 - s, s]"] if m.one_score else []),
             f"    costs = [sum(c * v for c, v in zip(row, probs)) for row in {_literal(costs, 4)}]",
             "    least = costs.index(min(costs))",
-            f"    return {'s' if has_one_score(m) else 'probs'}, least if least < {m.k} else -1",
+            f"    return {'s' if m.one_score else 'probs'}, least if least < {m.k} else -1",
         ]
     return "\n\n\n" + "\n".join(lines)
 
@@ -154,11 +153,11 @@ class PythonLines:
 
     def __init__(self, m: Map) -> None:
         self.k, self.options = m.k, m.task == "choice"
-        self.top = "1" if has_one_score(m) else "top"
+        self.top = "1" if m.one_score else "top"
         self.lines: list[str] = []
         self.constants: dict[str, str] = {}
         self.used: set[str] = set()
-        self.are_probs = has_one_score(m)
+        self.are_probs = m.one_score
         self.has_top = False  # whether a step has settled the prediction
 
     def step(self, step: Step, number: int) -> None:
