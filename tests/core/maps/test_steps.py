@@ -6,7 +6,7 @@ from export_maps import BY_TASK, NAMES, fresh, map_of, map_of_task, shaped_rows
 from numpy.testing import assert_allclose
 
 from calibrant.core.maps.arrays import ARRAYS
-from calibrant.core.maps.operations import Scores
+from calibrant.core.maps.operations import BatchScores
 from calibrant.core.maps.steps import Linear, Step
 
 
@@ -20,7 +20,7 @@ def run(m, scores):
 def test_plain_arrays_give_the_numbers_of_the_map(name):
     m = map_of(name)
     logits, probs = fresh(m)
-    assert_allclose(run(m, Scores(ops=ARRAYS, values=logits.astype(np.float64), k=m.k)), probs, atol=1e-12)
+    assert_allclose(run(m, BatchScores(ops=ARRAYS, values=logits.astype(np.float64), k=m.k)), probs, atol=1e-12)
 
 
 @pytest.mark.parametrize(("task", "name"), [pair for pair in BY_TASK if pair[0] != "choice"])
@@ -29,7 +29,9 @@ def test_plain_arrays_of_one_score(task, name):
     logits, probs = shaped_rows(m)
     both = np.stack([np.zeros(len(logits)), logits], axis=1).astype(np.float64)
     second = np.ones((len(logits), 1), dtype=np.int64)
-    assert_allclose(run(m, Scores(ops=ARRAYS, values=both, k=2, top=second, one_score=True))[:, 1], probs, atol=1e-12)
+    assert_allclose(
+        run(m, BatchScores(ops=ARRAYS, values=both, k=2, top=second, one_score=True))[:, 1], probs, atol=1e-12
+    )
 
 
 def test_a_step_says_what_it_does():

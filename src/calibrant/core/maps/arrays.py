@@ -8,20 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
+from calibrant.core.maps.operations import BatchOperations, BatchScores, Numbers, Value
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import hold, scale, without_absent
 
 
-class ArrayOperations(Operations):
+class ArrayOperations(BatchOperations):
     """Arrays with one row per row of the predictions; curves are taken from the step itself, column by column."""
 
     def softmax(self, z: Floats) -> Array:
-        return np.asarray(np.exp(self.log_softmax(z)))
-
-    def log_softmax(self, z: Floats) -> Array:
-        below = z - z.max(axis=1, keepdims=True).astype(np.float64)
-        return np.asarray(below - np.log(self.total(np.exp(below))))
+        e = np.exp(z - z.max(axis=1, keepdims=True).astype(np.float64))
+        return np.asarray(e / self.total(e))
 
     def log(self, x: Array) -> Array:
         return np.log(x)
@@ -34,8 +32,11 @@ class ArrayOperations(Operations):
 
         return np.asarray(expit(x))
 
-    def clip(self, x: Array, low: float, high: float | None = None) -> Array:
+    def clip(self, x: Array, low: float, high: float) -> Array:
         return np.clip(x, low, high)
+
+    def floored_log(self, probs: Array) -> Array:
+        return np.log(np.maximum(probs, PROBABILITY_FLOOR))
 
     def affine(self, z: Floats, weight: Array, bias: Array) -> Array:
         return scale(z, weight, bias)
@@ -103,7 +104,7 @@ def _by_columns(scores: Floats, rows: list[Any], value: Callable[..., Array]) ->
     return values
 
 
-class ArrayScores(Scores):
+class ArrayScores(BatchScores):
     """Predictions between two steps: their views are computed once, and by the compiled passes."""
 
     def __init__(self, p: Predictions) -> None:
@@ -125,12 +126,10 @@ class ArrayScores(Scores):
     def probs(self) -> Array:
         return self.predictions.probs
 
-    @property
-    def log_probs(self) -> Array:
-        return self.predictions.log_probs
-
     def tempered(self, c: Numbers) -> Array:
-        return super().tempered(c) if c.weights[0] else self.probs  # where they weigh nothing, whatever is there
+        if not c.weights[0]:
+            return self.probs  # they weigh nothing
+        return self.next(self.ops.divide(self.logits, c.T), False).probs
 
     @property
     def uniform(self) -> Array:

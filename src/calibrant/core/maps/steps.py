@@ -14,7 +14,6 @@ from calibrant.core.arrays import Array
 from calibrant.core.maps.arrays import ArrayScores
 from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 
 # The predicted class only (of binary predictions the positive one), each class its own, all classes the same.
 Scope = Literal["top", "classes", "shared"]
@@ -66,7 +65,7 @@ class LogProbs(Step):
     name: ClassVar[str] = "log_probs"
 
     def run(self, s: Scores, c: Numbers) -> Scores:
-        return s.next(s.ops.clip(s.log_probs, float(np.log(PROBABILITY_FLOOR))), False, s.top)
+        return s.next(s.ops.floored_log(s.probs), False, s.top)
 
 
 @dataclass(frozen=True, eq=False)

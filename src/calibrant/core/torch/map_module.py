@@ -17,7 +17,7 @@ from calibrant.core.maps.export_check import (
     trial_logits,
 )
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.operations import Scores
+from calibrant.core.maps.operations import BatchScores
 from calibrant.core.torch.step_modules import TENSORS, StepModule, float_on, linear_module
 
 
@@ -129,8 +129,8 @@ class TorchMap(nn.Module):
         odds: Tensor = scores.logits[..., 1] - scores.logits[..., 0]
         return odds.to(logits.dtype)
 
-    def _scores(self, values: Tensor, **options: Any) -> Scores:
-        return Scores(ops=TENSORS, values=values.to(float_on(values.device)), k=self.k, **options)
+    def _scores(self, values: Tensor, **options: Any) -> BatchScores:
+        return BatchScores(ops=TENSORS, values=values.to(float_on(values.device)), k=self.k, **options)
 
     def extra_repr(self) -> str:
         return f"{self.calibrator}, k={self.k}"

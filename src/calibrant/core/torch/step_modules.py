@@ -7,18 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrant.core.maps.operations import Operations, Scores, Value
+from calibrant.core.maps.operations import BatchOperations, Scores, Value
 from calibrant.core.maps.steps import Linear, Sigmoid, Step
+from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 
 
-class TensorOperations(Operations):
+class TensorOperations(BatchOperations):
     """Tensors (..., k) or (..., 1), differentiable; the numbers of a step are the buffers of its module."""
 
     def softmax(self, z: Tensor) -> Tensor:
         return z.softmax(-1)
-
-    def log_softmax(self, z: Tensor) -> Tensor:
-        return z.log_softmax(-1)
 
     def log(self, x: Tensor) -> Tensor:
         return x.log()
@@ -29,8 +27,11 @@ class TensorOperations(Operations):
     def sigmoid(self, x: Tensor) -> Tensor:
         return torch.sigmoid(x)
 
-    def clip(self, x: Tensor, low: float, high: float | None = None) -> Tensor:
+    def clip(self, x: Tensor, low: float, high: float) -> Tensor:
         return x.clamp(low, high)
+
+    def floored_log(self, probs: Tensor) -> Tensor:
+        return probs.clamp(min=PROBABILITY_FLOOR).log()
 
     def affine(self, z: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return (z @ weight.T if weight.ndim == 2 else z * weight) + bias

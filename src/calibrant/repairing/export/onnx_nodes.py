@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.maps.export_check import ONNX_INSTALL, require_module
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.operations import Operations, Scores, Value
+from calibrant.core.maps.operations import BatchOperations, BatchScores, Scores, Value
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.statistics.error_guarantee import lower_slightly
 from calibrant.deciding.decision import Decision
@@ -79,16 +79,13 @@ class Node:
 
 
 @dataclass
-class GraphOperations(Operations):
+class GraphOperations(BatchOperations):
     """Nodes (n, k) or (n, 1) in float64; the numbers of a step are arrays, which become constants."""
 
     nodes: Nodes
 
     def softmax(self, z: Node) -> Node:
         return self.nodes("Softmax", z, axis=-1)
-
-    def log_softmax(self, z: Node) -> Node:
-        return self.nodes("LogSoftmax", z, axis=-1)
 
     def log(self, x: Node) -> Node:
         return self.nodes("Log", x)
@@ -99,9 +96,11 @@ class GraphOperations(Operations):
     def sigmoid(self, x: Node) -> Node:
         return self.nodes("Sigmoid", x)
 
-    def clip(self, x: Node, low: float, high: float | None = None) -> Node:
-        above = self.nodes("Max", x, low)
-        return above if high is None else self.nodes("Min", above, high)
+    def clip(self, x: Node, low: float, high: float) -> Node:
+        return self.nodes("Min", self.nodes("Max", x, low), high)
+
+    def floored_log(self, probs: Node) -> Node:
+        return self.nodes("Log", self.nodes("Max", probs, PROBABILITY_FLOOR))
 
     def affine(self, z: Node, weight: Array, bias: Array) -> Node:
         return (self.nodes("MatMul", z, weight.T) if weight.ndim == 2 else z * weight) + bias
@@ -220,17 +219,17 @@ def _calibrate(scores: Scores, m: Map) -> Scores:
     return scores
 
 
-def _classes(nodes: Nodes, values: Node, m: Map, are_probs: bool = False) -> Scores:
+def _classes(nodes: Nodes, values: Node, m: Map, are_probs: bool = False) -> BatchScores:
     exists = nodes("Not", nodes("IsInf", values)) if m.task == "choice" else None
-    return Scores(ops=GraphOperations(nodes), values=values, k=m.k, are_probs=are_probs, exists=exists)
+    return BatchScores(ops=GraphOperations(nodes), values=values, k=m.k, are_probs=are_probs, exists=exists)
 
 
-def _two_classes(nodes: Nodes, values: Node, are_probs: bool = False) -> Scores:
+def _two_classes(nodes: Nodes, values: Node, are_probs: bool = False) -> BatchScores:
     """One score of any shape as two classes, of which the second is the one that the score is about."""
     column = nodes("Reshape", values, nodes.whole(-1, 1))
     both = nodes("Concat", 1.0 - column if are_probs else column * 0.0, column, axis=1)
     second = nodes("Cast", column * 0.0 + 1.0, to=_type("INT64"))  # (n, 1) of ones
-    return Scores(ops=GraphOperations(nodes), values=both, k=2, are_probs=are_probs, top=second, one_score=True)
+    return BatchScores(ops=GraphOperations(nodes), values=both, k=2, are_probs=are_probs, top=second, one_score=True)
 
 
 def _choose(nodes: Nodes, d: Decision, scores: Scores) -> Node:
@@ -255,8 +254,8 @@ def _choose(nodes: Nodes, d: Decision, scores: Scores) -> Node:
 
 def _logits_of_probs(nodes: Nodes, probs: Node, *, odds: bool) -> Node:
     """Logarithms of the probabilities of classes, or the log-odds of one probability; 0 and 1 are floored."""
-    logs = nodes("Log", nodes("Max", probs, PROBABILITY_FLOOR))
-    return logs - nodes("Log", nodes("Max", 1.0 - probs, PROBABILITY_FLOOR)) if odds else logs
+    log = GraphOperations(nodes).floored_log
+    return log(probs) - log(1.0 - probs) if odds else log(probs)
 
 
 def _type(name: str) -> int:
