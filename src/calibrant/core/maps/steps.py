@@ -6,7 +6,7 @@ A map is a list of steps, so saving, composing and exporting are written once, f
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from calibrant.core.arrays import Array
 from calibrant.core.maps.arrays import ArrayScores
 from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
 from calibrant.core.predictions import Predictions
+
+S = TypeVar("S", bound=Scores)
 
 # The predicted class only (of binary predictions the positive one), each class its own, all classes the same.
 Scope = Literal["top", "classes", "shared"]
@@ -27,13 +29,11 @@ class Step(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def run(self, s: Scores, c: Numbers) -> Scores:
+    def run(self, s: S, c: Numbers) -> S:
         """The scores after this step; `c` are its numbers in the language of the scores."""
 
     def __call__(self, p: Predictions) -> Predictions:
-        scores = self.run(ArrayScores(p), self)
-        assert isinstance(scores, ArrayScores)
-        return scores.predictions
+        return self.run(ArrayScores(p), self).predictions
 
     def numbers(self) -> dict[str, Array]:
         """The numbers that `run` uses, as arrays by name."""
@@ -49,7 +49,7 @@ class Linear(Step):
 
     name: ClassVar[str] = "linear"
 
-    def run(self, s: Scores, c: Numbers) -> Scores:
+    def run(self, s: S, c: Numbers) -> S:
         return s.next(s.ops.affine(s.logits, c.weight, c.bias), False, s.top if self.keeps_order else None)
 
     @property
@@ -64,7 +64,7 @@ class LogProbs(Step):
 
     name: ClassVar[str] = "log_probs"
 
-    def run(self, s: Scores, c: Numbers) -> Scores:
+    def run(self, s: S, c: Numbers) -> S:
         return s.next(s.ops.floored_log(s.probs), False, s.top)
 
 
@@ -77,7 +77,7 @@ class Mix(Step):
 
     name: ClassVar[str] = "mix"
 
-    def run(self, s: Scores, c: Numbers) -> Scores:
+    def run(self, s: S, c: Numbers) -> S:
         mixed = s.ops.mix(c.weights, s.tempered(c), s.probs, s.uniform)
         return s.next(mixed, True, s.top_in(mixed))
 
@@ -101,7 +101,7 @@ class Curves(Step):
 
     name: ClassVar[str] = "curves"
 
-    def run(self, s: Scores, c: Numbers) -> Scores:
+    def run(self, s: S, c: Numbers) -> S:
         curve = s.ops.line if self.form == "line" else s.ops.stair
         return _rescore(s, self.scope, False, lambda scores: curve(scores, c))
 
@@ -137,7 +137,7 @@ class Sigmoid(Step):
 
     name: ClassVar[str] = "sigmoid"
 
-    def run(self, s: Scores, c: Numbers) -> Scores:
+    def run(self, s: S, c: Numbers) -> S:
         def margin(score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
             return self.margin(s.ops, score, a, b, constant, square)
 
@@ -153,7 +153,7 @@ class Sigmoid(Step):
         return a * log - b * log_other + constant + square * (log - log_other) ** 2
 
 
-def _rescore(s: Scores, scope: Scope, on_logits: bool, value: Callable[[Value], Value]) -> Scores:
+def _rescore(s: S, scope: Scope, on_logits: bool, value: Callable[[Value], Value]) -> S:
     """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised."""
     if scope == "top":
         return s.rescore_top(on_logits, value)
