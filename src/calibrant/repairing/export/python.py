@@ -19,7 +19,7 @@ from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.error_guarantee import lower_slightly
 from calibrant.deciding.decision import Decision
-from calibrant.deciding.policy import Policy
+from calibrant.deciding.policy import HAND_OVER, Policy
 from calibrant.repairing.export.decision_check import compare_decisions
 from calibrant.repairing.export.python_lines import literal, write_lines
 
@@ -74,6 +74,9 @@ def decision_to_python(d: Decision, path: str | Path) -> ExportedFile:
 
     p, probs = _try_rows(d.map, calibrate, logits)
     differences = compare_outputs(d.map, p, probs, "python")
+    if p.row_data.exists is not None:  # the file counts the options that it is given
+        places = [np.append(np.flatnonzero(options), HAND_OVER) for options in p.row_data.exists]
+        decisions = [int(options[chosen]) for options, chosen in zip(places, decisions, strict=True)]
     compare_decisions(d, p, decisions, "python")
     write_text(path, text)
     return ExportedFile(Path(path), "python", *differences)
@@ -124,8 +127,9 @@ def _decide_lines(m: Map, policy: Policy) -> str:
             "    return s, -1" if t is None else f"    return s, {answer} if {sure} >= {t} else -1",
         ]
     elif policy.acts == "answer":
+        answer = "the place of the option among these" if m.task == "choice" else "the class"
         lines += [
-            '    """The calibrated probabilities, and the class or -1 for handing over."""',
+            f'    """The calibrated probabilities, and {answer} or -1 for handing over."""',
             "    probs, top = calibrate_and_predict(logits)",
             "    return probs, -1" if t is None else f"    return probs, top if probs[top] >= {t} else -1",
         ]
