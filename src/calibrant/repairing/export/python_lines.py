@@ -43,7 +43,7 @@ class Number:
         return f"({self.text})" if self.is_sum else self.text
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LineOperations(Operations):
     """Texts of the lists `z` and `probs` of a row, or of one `Number`; the numbers of a step become constants."""
 
