@@ -13,7 +13,7 @@ from calibrant.core.text import notebook
 from calibrant.core.text.number_format import bracket, number
 from calibrant.measures import check_predictions
 from calibrant.measures.nll import NLL
-from calibrant.repairing.bound import bound
+from calibrant.repairing.bound import clip_to_laplace
 from calibrant.repairing.chain import fit_chain, parse_chain
 from calibrant.repairing.cross_fit import calibrate_folds, choose_folds
 from calibrant.repairing.rule import (
@@ -73,7 +73,7 @@ def choose(
 
     "identity", which changes nothing, is always a candidate and wins where no other is significantly better, and where
     all outcomes are alike, so that there is nothing to fit. With `keep_argmax` only calibrators that cannot change a
-    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `bound`. Of very many rows a
+    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `clip_to_laplace`. Of very many rows a
     random part decides, and the verdict says so.
     """
     check_predictions(p)
@@ -156,7 +156,7 @@ def rule_on(
 
 def fit_candidate(p: Predictions, name: str) -> Map:
     """Fit and bound a map, as it would be recommended."""
-    return bound(fit_chain(p, parse_chain(name)), p)
+    return clip_to_laplace(fit_chain(p, parse_chain(name)), p)
 
 
 def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:

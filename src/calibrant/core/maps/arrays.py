@@ -11,7 +11,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.maps.operations import BatchOperations, BatchScores, Numbers, Value
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import hold, scale, without_absent
+from calibrant.core.predictions.logit_range import clip_logits, scale, without_absent
 
 
 class ArrayOperations(BatchOperations):
@@ -43,7 +43,7 @@ class ArrayOperations(BatchOperations):
 
     def divide(self, z: Floats, T: float) -> Floats:
         with np.errstate(over="ignore"):
-            return hold(z / np.float64(T))
+            return clip_logits(z / np.float64(T))
 
     def argmax(self, x: Array) -> Ints:
         return np.asarray(x.argmax(axis=1)[:, None])

@@ -180,7 +180,7 @@ class Map:
         names = p.groups.astype(str)
         rest = replace(self, groups=None)
         rows = [np.flatnonzero(names == name) for name in np.unique(names)]
-        return put_together(p, [(i, maps.get(names[i[0]], rest).apply(p.take(i))) for i in rows])
+        return scatter_predictions(p, [(i, maps.get(names[i[0]], rest).apply(p.take(i))) for i in rows])
 
     # -- on disk --------------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class Map:
         return f"Map({self.calibrator}, {of}{', ' + numbers if numbers else ''}, {self.fit.diagnosis})"
 
 
-def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
+def scatter_predictions(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
     """Join parts of p, each given with its rows, into predictions like p; logits if all parts have logits."""
     kind: ScoreType = "logits" if all(q.score_type == "logits" for _, q in parts) else "probs"
     values, predicted = np.empty((p.n, p.k)), np.empty(p.n, dtype=np.int64)
