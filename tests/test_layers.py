@@ -35,7 +35,7 @@ LATE_IN_CORE = {"scipy", "polars"}  # only inside functions, so that `import cal
 FORMATS = {
     "reporting.report": ("reporting.write", "reporting.page", "reporting.markdown"),
     "reporting.board.board": ("reporting.board.formats", "reporting.board.page", "reporting.board.sentences"),
-    "core.maps.map": ("core.maps.export_check", "core.torch.map_module", "core.torch.step_modules"),
+    "core.maps.map": ("core.maps.export_check", "core.torch.map_module"),
     "core.predictions.predictions": ("core.predictions", "core.io.save"),
 }
 

@@ -63,7 +63,8 @@ class Calibrator:
                 fix=f"use one of {', '.join(able)}",
             )
         if self.binary and p.k != 2:
-            raise InputError(spec_of(self), expected="two classes", got=f"{p.k}", fix="use another calibrator")
+            fix = "use vector or matrix, which take more"
+            raise InputError(spec_of(self), expected="two classes", got=f"{p.k}", fix=fix)
 
     def fit(self, p: Predictions) -> Map:
         raise TypeError(f"{type(self).__name__} does not say how it learns: define fit")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calibrant.core.arrays import Ints
-from calibrant.core.maps.map import Map, put_together
+from calibrant.core.maps.map import Map, scatter_predictions
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.cross_fit import random_folds
 from calibrant.repairing.chain import fit_chain, parse_chain
@@ -31,4 +31,6 @@ def choose_folds(p: Predictions, folds: int | None, seed: int) -> Ints:
 def calibrate_folds(p: Predictions, fold: Ints, fit: Callable[[Predictions], Map]) -> Predictions:
     """Calibrate the rows of each fold by the map that `fit` learns on all others."""
     members = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
-    return put_together(p, [(rows, fit(p.take(fold != f)).apply(p.take(rows))) for f, rows in enumerate(members)])
+    return scatter_predictions(
+        p, [(rows, fit(p.take(fold != f)).apply(p.take(rows))) for f, rows in enumerate(members)]
+    )

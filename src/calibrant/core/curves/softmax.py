@@ -96,7 +96,7 @@ def entropy_of(probs: Array) -> Array:
     return np.asarray(-np.einsum("ik,ik->i", probs, logs))
 
 
-def share_out(
+def set_top_probability_(
     shares: Array, predicted: Ints, q: Array, exists: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]] | None" = None
 ) -> None:
     """Give these probabilities q for the class predicted, in place: the other classes are rescaled to share the rest.

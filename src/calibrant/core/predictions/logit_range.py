@@ -13,12 +13,12 @@ FARTHEST = 1e30  # logits this far below the largest are as unlikely as any that
 ABSENT = 1e6  # so far below the largest logit of its row stands an option that the row does not have
 
 
-def hold(logits: npt.NDArray[F]) -> npt.NDArray[F]:
+def clip_logits(logits: npt.NDArray[F]) -> npt.NDArray[F]:
     """Logits within 1e30: rows beyond are shifted so that the largest is 0, and cut off at -1e30.
 
     Sums and squares of logits stay finite, and no probability changes.
 
-    >>> hold(np.array([[1e308, -1e308], [3.0, 1.0]])).tolist()
+    >>> clip_logits(np.array([[1e308, -1e308], [3.0, 1.0]])).tolist()
     [[0.0, -1e+30], [3.0, 1.0]]
     """
     if logits.size == 0 or (logits.min() >= -FARTHEST and logits.max() <= FARTHEST):
@@ -44,7 +44,7 @@ def scale(z: Floats, weight: Array, bias: Array) -> Array:
         wide = ~np.isfinite(scaled).all(axis=1) if not np.isfinite(scaled.sum()) else np.zeros(0, dtype=bool)
         if wide.any():
             scaled[wide] = _scale_overflowing(z[wide].astype(np.float64), weight, bias)
-    return hold(scaled)
+    return clip_logits(scaled)
 
 
 def _scale_overflowing(z: Array, weight: Array, bias: Array) -> Array:

@@ -14,7 +14,7 @@ from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import LONG, Bins, Closed, Curve, Outcomes, pair_up
 from calibrant.core.curves.native import Top
-from calibrant.core.curves.softmax import curves_of, entropy_of, share_out, softmax_of, top_of, width_bins
+from calibrant.core.curves.softmax import curves_of, entropy_of, set_top_probability_, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import ColumnOptions, Columns, LabelRule
@@ -26,7 +26,7 @@ from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.keywords import spell_out_keywords
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS, KEEP_ELEMENTS, PART_ROWS, PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import hold, without_absent
+from calibrant.core.predictions.logit_range import clip_logits, without_absent
 from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, Task
 from calibrant.core.predictions.rows import row_numbers, split_rows
 from calibrant.core.predictions.tasks import Ignore, from_binary, from_confidence, from_scores, from_table
@@ -315,7 +315,7 @@ class Predictions:
         if not T > 0:
             raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
         with np.errstate(over="ignore"):
-            cooled = hold(self.logits / np.float64(T))
+            cooled = clip_logits(self.logits / np.float64(T))
         if self.row_data.exists is not None:  # however hot, options that are not there stay out
             cooled = without_absent(cooled, self.row_data.exists)
         return self.with_values(cooled, "logits")
@@ -343,7 +343,9 @@ class Predictions:
 
         def work(rows: slice) -> None:
             probs[rows] = self._probs(rows)
-            share_out(probs[rows], predicted[rows], confidence[rows], None if exists is None else exists[rows])
+            set_top_probability_(
+                probs[rows], predicted[rows], confidence[rows], None if exists is None else exists[rows]
+            )
 
         run_pieces(work, pieces(self.n, self._chunk_rows), probs.size)
         return self.with_values(probs, "probs", replace(self.row_data, predicted=predicted))

@@ -17,7 +17,7 @@ from calibrant.core.errors import InputError, ProbabilitiesAsLogitsWarning, unkn
 from calibrant.core.io.missing import MissingCount, MissingPolicy, apply_policy, check_policy
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absent
+from calibrant.core.predictions.logit_range import FARTHEST, clip_logits, without_absent
 from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, map_rows
 from calibrant.core.predictions.validation import (
     check_labels,
@@ -279,7 +279,7 @@ def _one_score(
 def _two_events(s: Array, y: Ints | None, logits: bool, row_data: RowData) -> PredictionArrays:
     """Logits of both events, or one probability: the other follows from it."""
     if logits:
-        return PredictionArrays(hold(np.stack([np.zeros(len(s)), s], axis=1)), y, "logits", row_data)
+        return PredictionArrays(clip_logits(np.stack([np.zeros(len(s)), s], axis=1)), y, "logits", row_data)
     return PredictionArrays(s, None if y is None else y == 1, "probs", row_data)
 
 
