@@ -16,9 +16,9 @@ from calibrant.deciding.costs import CostRule, check_rule, cost_rule
 from calibrant.measures import BinOptions, make
 from calibrant.measuring.estimating import estimate
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
-from calibrant.reporting import contents_by_task, pictures, verdict
+from calibrant.reporting import contents_by_task, pictures, sentences, verdict
 from calibrant.reporting.base_rate import base_rate_notes
-from calibrant.reporting.calibration_state import assess
+from calibrant.reporting.calibration_state import assess, assess_error
 from calibrant.reporting.calibrator_trials import RESAMPLES, Trials, calibrators_for, candidates, try_all
 from calibrant.reporting.cost import CostTable
 from calibrant.reporting.from_sums import refuse_options, report_of_sums
@@ -33,7 +33,7 @@ from calibrant.reporting.options import (
     sample_rows,
     sampled_words,
 )
-from calibrant.reporting.parts import Model, Number, SourceFile
+from calibrant.reporting.parts import Model, Number, Refinement, SourceFile
 from calibrant.reporting.precision import certainty
 from calibrant.reporting.provenance import provenance, source_of
 from calibrant.reporting.ranking import cheapest, rank
@@ -192,33 +192,61 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         on_step=options.on_step,
         look=None if costs is None else costs.add,
     )
-    assessment = assess(p, ece=ece, bins=options.bins, resamples=_resamples(p, ece, options), seed=seed)
+    of_refinement = next(n for n in numbers if n.measure == contents_by_task.refinement(p.task))
+    resamples = _resamples(p, ece, options)
+    now = assess(
+        p, ece=ece, bins=options.bins, resamples=resamples, seed=seed, refinement=Refinement.from_number(of_refinement)
+    )
+    if verdict.stops(now, trials.rows, trials.ruling):
+        trials = replace(trials, best=UNCALIBRATED, after=p)
     gap = next(number for number in numbers if number.measure == "gap")
-    after = None if trials.best == UNCALIBRATED else trials.after
+    after, repaired = None, None
+    if trials.best != UNCALIBRATED:
+        after = trials.after
+        repaired = assess_error(after, ece=ece, bins=options.bins, resamples=resamples, seed=seed)
+    classes = by_prediction(p, after, options.class_names) if p.task == "multiclass" else None
+    groups = None if options.groups is None else by_group(p, after, *options.groups)
+    cost = None if costs is None else costs.summary(trials.best)
+    unlike = verdict.compare_rows(p, fit_on)
+    found = verdict.judge(
+        now,
+        trials=trials.rows,
+        ruling=trials.ruling,
+        judged_on=trials.judged_on,
+        after=repaired,
+        groups=groups,
+        classes=classes,
+        unlike=unlike,
+        cost=cost,
+    )
+    cautions = (
+        sentences.describe_unlike(unlike, p.task),
+        _seen_words(p),
+        trials.caution,
+        _absence_words(trials.ruling, options),
+    )
     model = Model(
         name=name,
         task=p.task,
         n=p.n,
         k=p.k,
-        says=assessment.says,
-        right=assessment.right,
-        verdict=verdict.write(assessment, trials.rows, trials.ruling, trials.judged_on),
+        says=now.says,
+        right=now.right,
+        verdict=sentences.write(found, trials.rows, trials.ruling, trials.judged_on, cost),
         numbers=numbers,
-        noise=assessment.noise,
-        bins=assessment.bins,
-        cautions=tuple(
-            caution for caution in (_seen_words(p), trials.caution, _absence_words(trials.ruling, options)) if caution
-        ),
+        noise=now.noise,
+        bins=now.bins,
+        cautions=tuple(caution for caution in cautions if caution),
         notes=(*contents_by_task.notes(p), *base_rate_notes(p, fit_on, seed)),
         judged_on=trials.judged_on,
         trials=trials.rows,
         best=trials.best,
         ruling=trials.ruling,
         not_tried=options.not_tried,
-        classes=by_prediction(p, after, options.class_names) if p.task == "multiclass" else None,
-        groups=None if options.groups is None else by_group(p, after, *options.groups),
-        cost=None if costs is None else costs.summary(trials.best),
-        certainty=certainty(p.n, gap, assessment.noise, assessment.state, trials.ruling),
+        classes=classes,
+        groups=groups,
+        cost=cost,
+        certainty=certainty(p.n, gap, now.noise, now.state, trials.ruling),
     )
     return model, trials
 

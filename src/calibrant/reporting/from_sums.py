@@ -12,9 +12,21 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
 from calibrant.figures import CATALOGUE, PredictionFigure
 from calibrant.measures import make
-from calibrant.reporting import verdict
-from calibrant.reporting.calibration_state import Assessment, rows_of, state_of
-from calibrant.reporting.parts import Bin, FigureData, Model, Noise, Number, Segment, Segments, SourceFile
+from calibrant.reporting import sentences, verdict
+from calibrant.reporting.calibration_state import rows_of, state_of
+from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.parts import (
+    Assessment,
+    Bin,
+    FigureData,
+    Model,
+    Noise,
+    Number,
+    Refinement,
+    Segment,
+    Segments,
+    SourceFile,
+)
 from calibrant.reporting.provenance import provenance
 from calibrant.reporting.report import Report
 from calibrant.reporting.segments import summarise
@@ -54,7 +66,7 @@ def report_of_sums(
         k=whole.k,
         says=assessment.says,
         right=assessment.right,
-        verdict=verdict.of_predictions(assessment),
+        verdict=sentences.write(verdict.judge(assessment)),
         numbers=numbers,
         noise=None if whole.clustered else assessment.noise,
         bins=assessment.bins,
@@ -96,7 +108,9 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         for i, (s, h) in enumerate(zip(score / filled, outcomes / filled, strict=True))
     )
     total = float(a.total) if float(a.total).is_integer() else None
-    auc = next((m for m in numbers if m.measure == "roc_auc" and m.high is not None and m.high < 0.5), None)
+    auc = next((m for m in numbers if m.measure == refinement(a.task or "multiclass")), None)
+    gap, error = _gap(a, sums)
+    half = float("nan") if a.clustered else 1.96 * error
     return Assessment(
         state=state_of(a.n, says - right, noise),
         n=a.n,
@@ -106,7 +120,9 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         bins=bins,
         task=a.task or "multiclass",
         total=total,
-        reversed_auc=None if auc is None else auc.value,
+        gap_low=gap - half,
+        gap_high=gap + half,
+        refinement=None if auc is None else Refinement.from_number(auc),
     )
 
 

@@ -6,10 +6,10 @@ from calibrant.core.text import number_format as fmt
 from calibrant.core.text.markdown import escape
 from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.measuring import measure_format as mf
-from calibrant.reporting import verdict
+from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import ece_spec, refinement
 from calibrant.reporting.page import cost_of_best, label, side_by_side
-from calibrant.reporting.parts import Model, Ranking, Segments
+from calibrant.reporting.parts import Model, Ranking, Segment, Segments
 from calibrant.reporting.report import Report
 
 WORST = 10
@@ -29,7 +29,8 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
     level = f"{mark}#" if mark else "##"
     parts = [f"{mark} {escape(m.name)}"] if mark else []
     money = [] if m.cost is None else [m.cost.headline]
-    parts += [f"**{escape(line)}**" for line in (*money, m.verdict.headline, m.verdict.action) if line]
+    first = [*([] if m.verdict.finding.money else money), *m.verdict.lines]
+    parts += [f"**{escape(line)}**" for line in first]
     parts += [escape(m.verdict.text)]
     parts += [f"> {escape(caution)}" for caution in m.cautions]
     parts += [escape(" ".join(m.notes))] if m.notes else []
@@ -37,11 +38,12 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
         rows = [
             [label(c.calibrator), fmt.percent(c.accepted), fmt.percent(c.error),
              fmt.number(c.expected_cost), fmt.number(c.actual_cost), mf.interval("cost", c.low, c.high),
-             mf.change("cost", c.change)]
+             mf.change("cost", c.change), fmt.count(c.decisions_changed)]
             for c in m.cost.rows
         ]  # fmt: skip
         parts += [
             f"{level} What it costs",
+            *(map(escape, money) if m.verdict.finding.money else ()),
             escape(f"The rule: {m.cost.rule}. {m.cost.words}"),
             table(
                 [
@@ -52,6 +54,7 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
                     "actual cost",
                     "interval",
                     "change",
+                    "decisions changed",
                 ],
                 rows,
             ),
@@ -73,10 +76,10 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
         table(["measure", "value", "interval", "better", "what it is"], numbers),
     ]
     if m.judged_on is not None:
-        parts += [f"{level} What helps, and what does not", verdict.describe_judging(m.judged_on, m.not_tried)]
-        parts += [_trials(m, ece), verdict.choice(m)]
+        parts += [f"{level} What helps, and what does not", sentences.describe_judging(m.judged_on, m.not_tried)]
+        parts += [_trials(m, ece), sentences.choice(m)]
     parts += [f"{level} Where it is worst"] if m.classes or m.groups else []
-    for part in (m.classes, m.groups):
+    for part in (m.groups, m.classes):
         if part:
             parts += [escape(part.words), segments(part, m.vocabulary)]
     return [*parts, *([f"{level} How sure we are", " ".join(m.certainty.words)] if m.certainty else [])]
@@ -111,10 +114,16 @@ def _trials(m: Model, ece: str) -> str:
 def segments(part: Segments, words: Vocabulary) -> str:
     rows = [
         [s.name, fmt.count(s.n), fmt.percent(s.says), fmt.percent(s.right), mf.change("gap", s.gap),
-         mf.change_interval("gap", s.low, s.high), "yes" if s.beyond_noise else "no"]
+         mf.change_interval("gap", s.low, s.high), "yes" if s.beyond_noise else "no", *_later(s)]
         for s in part.rows[:WORST]
     ]  # fmt: skip
-    return table([part.by, "rows", words.says, words.right, "gap, points", "interval", "more than noise"], rows)
+    after = ["gap after"] if any(s.gap_after is not None for s in part.rows) else []
+    head = [part.by, "rows", words.says, words.right, "gap, points", "interval", "more than noise", *after]
+    return table(head, [row[: len(head)] for row in rows])
+
+
+def _later(s: Segment) -> list[str]:
+    return [mf.change("gap", s.gap_after) + (", worse" if s.worse_after else "")]
 
 
 def _ranking(r: Report, ranking: Ranking) -> list[str]:

@@ -12,7 +12,7 @@ from calibrant.core.json import in_script
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
 from calibrant.repairing.rule import UNCALIBRATED
-from calibrant.reporting import contents_by_task, pictures, verdict
+from calibrant.reporting import contents_by_task, pictures, sentences
 from calibrant.reporting.calibration_state import bins_of
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
 from calibrant.reporting.parts import CalibratorTrial, Model, Number
@@ -185,12 +185,14 @@ def _environment() -> Any:
         "chance": fmt.chance,
         "short": lambda measure: SHORT[name_of(measure)],
         "label": label,
-        "judged": verdict.describe_judging,
-        "choice": verdict.choice,
+        "judged": sentences.describe_judging,
+        "choice": sentences.choice,
         "compared_first": _order_trials,
         "mini": mini,
         "interval_or_why": _interval_or_why,
-        "badge": verdict.badge,
+        "badge": sentences.badge,
+        "glossary": sentences.glossary,
+        "tones": sentences.COLOURS,
         "shown_numbers": side_by_side,
         "most_ece": lambda m: max(v for t in m.trials for name, v in t.values.items() if name_of(name) == "ece") or 1,
         "broad": lambda svg: float(svg.partition('width="')[2].partition('"')[0]) > BROAD,

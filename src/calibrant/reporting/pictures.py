@@ -165,5 +165,7 @@ def variables(theme: Theme) -> str:
     named |= {f"--c{i}": colour for i, colour in enumerate(COLOURS[theme])}
     # Letters need more contrast than bars.
     named["--good"] = {"light": "#00704f", "dark": COLOURS["dark"][2]}[theme]
+    named["--care"] = {"light": "#8a5a00", "dark": "#f0b429"}[theme]
+    named["--bad"] = {"light": "#b3261e", "dark": "#ff8a80"}[theme]
     named["--worse"] = {"light": "#ad4300", "dark": COLOURS["dark"][1]}[theme]
     return " ".join(f"{name}: {colour};" for name, colour in named.items())
