@@ -1,7 +1,6 @@
 """HTML of the page's parts: numbers and sentences of the library, escaped, in the template `parts.html.jinja`."""
 
 import base64
-import csv
 import html
 import io
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from calibrant.core.errors import InputError, visible
 from calibrant.core.io.preview import Preview
 from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.table import csv_table
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import refinement
@@ -191,21 +191,14 @@ def region(analysis: Analysis, view: View, low: float, high: float, address: str
 
 def region_csv(analysis: Analysis, view: View, low: float, high: float) -> bytes:
     """All rows of a region."""
-    return _csv(*analysis.row_table(view, analysis.rows_between(view, low, high)))
+    text = csv_table(*analysis.row_table(view, analysis.rows_between(view, low, high)))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     return fmt.percent(float(value)) if isinstance(value, float | np.floating) else visible(str(value))
-
-
-def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def cost_table(c: Cost) -> str:

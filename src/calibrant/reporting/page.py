@@ -189,6 +189,7 @@ def _environment() -> Any:
         "choice": sentences.choice,
         "compared_first": _order_trials,
         "mini": mini,
+        "measured": lambda n: _minus(mf.measured(n.measure, n.value, n.low, n.high)[0]),
         "interval_or_why": _interval_or_why,
         "badge": sentences.badge,
         "glossary": sentences.glossary,
@@ -207,7 +208,7 @@ def _interval_or_why(n: Number) -> str:
         return "no interval: undefined on these rows"
     if n.low is None or n.high is None:
         return "no interval: not resampled"
-    return _minus(mf.interval(n.measure, n.low, n.high))
+    return _minus(mf.measured(n.measure, n.value, n.low, n.high)[1])
 
 
 def _no_break(text: str) -> Any:

@@ -248,11 +248,11 @@ def _use(f: Finding, t: CalibratorTrial, where: str, cost: Cost | None) -> str:
     ece, nll = changes["ece"], changes["nll"]
     effect = f"ECE {fmt.percent_from_to(ece.a, ece.b)}"
     if ece.better != "b":
-        effect = f"loss (NLL) {fmt.from_to(nll.a, nll.b)}"
+        effect = f"loss (NLL) {fmt.from_to(nll.a, nll.b)}{f', but {effect}' if ece.better == 'a' else ''}"
     if t.outcome != HELPED:
         doubt = f"chosen on the fitting set, inconclusive on these rows ({effect})"
         effect = doubt if where else f"{effect} (inconclusive)"
-    clauses = [f"{effect}, {_left(f.after)}" if f.after else effect]
+    clauses = [f"{effect}, {_left(f.now, f.after)}" if f.after else effect]
     if f.unlike is not None:
         clauses.append(f"the rows to fit on {_unlike_word(f.unlike, f.now.task)}")
     if f.money is not None and cost is not None:
@@ -265,8 +265,9 @@ def _use(f: Finding, t: CalibratorTrial, where: str, cost: Cost | None) -> str:
     return f"Use {name}: {'; '.join(clauses)}."
 
 
-def _left(after: Assessment) -> str:
+def _left(now: Assessment, after: Assessment) -> str:
     """What is left after a repair, beside what chance makes."""
+    still = "still" if now.gap * after.gap > 0 else "now"
     words, size, noise = vocabulary_of(after.task), fmt.points(abs(after.gap)), after.noise
     chance = fmt.percent(noise.upper)
     if noise.p_value != noise.p_value:
@@ -277,10 +278,10 @@ def _left(after: Assessment) -> str:
     if after.state == "close":
         return "which is small"
     if after.state in ("perhaps_over", "perhaps_under"):
-        return f"perhaps still {words.over if after.gap > 0 else words.under} by {size}"
+        return f"perhaps {still} {words.over if after.gap > 0 else words.under} by {size}"
     if after.state == "mixed":
         return f"still more than chance (below {chance})"
-    return f"still {words.over if after.gap > 0 else words.under} by {size}, more than chance (ECE below {chance})"
+    return f"{still} {words.over if after.gap > 0 else words.under} by {size}, more than chance (ECE below {chance})"
 
 
 def _unlike_word(u: UnlikeRows, task: str) -> str:

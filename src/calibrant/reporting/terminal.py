@@ -114,8 +114,7 @@ def _can_print(text: str) -> bool:
 def _numbers(m: Model) -> Table:
     table = table_of("measure", "value", "interval", "better", "what it is")
     for n in m.numbers:
-        interval = mf.interval(n.measure, n.low, n.high)
-        table.add_row(n.measure, mf.value(n.measure, n.value), interval, n.better, n.title)
+        table.add_row(n.measure, *mf.measured(n.measure, n.value, n.low, n.high), n.better, n.title)
     table.columns[-1].no_wrap = False
     return table
 
