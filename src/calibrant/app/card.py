@@ -8,7 +8,7 @@ from calibrant.core.catalogue import name_of
 from calibrant.core.errors import visible
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET
-from calibrant.reporting.page import mini
+from calibrant.reporting.excerpts import mini
 from calibrant.reporting.parts import CalibratorTrial, Model
 from calibrant.reporting.report import Report
 

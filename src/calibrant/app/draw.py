@@ -20,7 +20,7 @@ from calibrant.core.text.table import csv_table
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import refinement
-from calibrant.reporting.page import SHORT, label
+from calibrant.reporting.excerpts import SHORT, label
 from calibrant.reporting.parts import Assessment, Cost
 from calibrant.reporting.report import Report
 from calibrant.reporting.verdict import judge

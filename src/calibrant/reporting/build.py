@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy.typing as npt
@@ -65,14 +66,12 @@ def build(
     sources: Sequence[SourceFile] | None = None,
     command: str | None = None,
     on_step: OnStep | None = None,
-    draw_ahead: bool = False,
 ) -> Report:
     """Build a report of one model or several on the same rows, or of an accumulator.
 
     Calibrators are fitted on `fit_on` (one for each model, by name); without it they are cross-fitted, and the report
     says so. The one to use is chosen by the rule of `choose`; `keep_argmax` lets only those win that cannot change a
-    prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none). With
-    `draw_ahead` figures are drawn while others are computed, for a page that will be written.
+    prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none).
     """
     if isinstance(models, Accumulator | Accumulators):
         needs_rows = {"fit_on": fit_on, "groups": groups, "cost": cost, "class_names": class_names, "with": calibrators}
@@ -124,9 +123,7 @@ def build(
         else:
             (model, trials), name = *results.values(), next(iter(named))
             in_figures = {name: first} if model.repair is None else {"uncalibrated": first, model.repair: trials.after}
-        options.on_step("figures")
-        costs = options.rule is not None and options.rule.fn is not None
-        figures = pictures.compute(in_figures, costs=costs, draw_ahead=draw_ahead)
+    costs = options.rule is not None and options.rule.fn is not None
     few_words = "" if few is None else sampled_words(first.n, all_rows, seed)
     if notes := tuple(note for note in (left_out, few_words) if note):
         looked_at = [replace(model, cautions=(*notes, *model.cautions)) for model in looked_at]
@@ -135,8 +132,8 @@ def build(
         bins=bins,
         models=tuple(looked_at),
         ranking=ranking,
-        figures=figures,
         provenance=provenance(used, command, seed, resamples),
+        find_figures=partial(pictures.compute, in_figures, costs=costs),
     )
 
 

@@ -78,8 +78,8 @@ def report_of_sums(
         bins=len(assessment.bins),
         models=(model,),
         ranking=None,
-        figures=(_reliability(whole),),
         provenance=provenance(sources or [source_of_sums(sums)], command, seed, None),
+        find_figures=lambda: iter((_reliability(whole),)),
     )
 
 

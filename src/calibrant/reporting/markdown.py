@@ -6,7 +6,7 @@ from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import ece_spec, refinement
-from calibrant.reporting.page import cost_of_best, label, side_by_side
+from calibrant.reporting.excerpts import cost_of_best, label, side_by_side
 from calibrant.reporting.parts import Model, Ranking, Segment, Segments
 from calibrant.reporting.report import Report
 

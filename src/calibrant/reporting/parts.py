@@ -1,6 +1,5 @@
 """Parts of a report: frozen values, ready for JSON. `build` computes them; pages and tables only read them."""
 
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -182,7 +181,6 @@ class FigureData:
     title: str
     words: str
     rows: list[dict[str, Any]] = field(metadata=NOT_IN_JSON, compare=False)
-    svg: Future[str] | None = field(default=None, metadata=NOT_IN_JSON, compare=False, repr=False)  # if drawn ahead
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from calibrant.core.text.vocabulary import VOCABULARIES, Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import ece_spec, refinement
-from calibrant.reporting.page import cost_of_best, label, side_by_side
+from calibrant.reporting.excerpts import cost_of_best, label, side_by_side
 from calibrant.reporting.parts import Bin, Model, Outcome, Ranking, Segments
 from calibrant.reporting.report import Report
 from calibrant.reporting.tables import console, table_of
