@@ -7,10 +7,11 @@ import pytest
 from ten_verdicts import CASES
 
 from calibrant.core.predictions import Predictions
+from calibrant.measuring.measure import Measurement
 from calibrant.reporting.build import build
 from calibrant.reporting.markdown import markdown
 from calibrant.reporting.page import page
-from calibrant.reporting.parts import Refinement
+from calibrant.reporting.parts import refinement_level
 from calibrant.reporting.segments import by_group
 from calibrant.reporting.tables import console
 from calibrant.reporting.terminal import render
@@ -177,4 +178,6 @@ def test_a_gap_that_grows_within_noise_is_not_called_harm():
     ],
 )
 def test_levels_of_refinement(value, half, level):
-    assert Refinement(measure="roc_auc", value=value, low=value - half, high=value + half).level == level
+    ends = {"low": value - half, "high": value + half}
+    assert refinement_level(Measurement(measure="roc_auc", value=value, **ends, n=9, k=2, definition="")) == level
+    assert refinement_level(None) == "unknown"

@@ -97,7 +97,8 @@ def report(
 
         return tables.show(render(document))
     for m in document.models:
-        tables.show(f"{m.name}: {m.verdict.headline}" if len(document.models) > 1 else m.verdict.headline)
+        said = "\n".join(m.verdict.lines)
+        tables.show(f"{m.name}: {said}" if len(document.models) > 1 else said)
     typer.echo(f"Written to {visible(str(out))}.")
 
 

@@ -14,8 +14,9 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.sampling import Sampling, affordable
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.costs import CostRule, check_rule, cost_rule
-from calibrant.measures import BinOptions, make
+from calibrant.measures import make
 from calibrant.measuring.estimating import estimate
+from calibrant.measuring.measure import Measurement
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
 from calibrant.reporting import contents_by_task, pictures, sentences, verdict
 from calibrant.reporting.base_rate import base_rate_notes
@@ -34,7 +35,7 @@ from calibrant.reporting.options import (
     sample_rows,
     sampled_words,
 )
-from calibrant.reporting.parts import Model, Number, Refinement, SourceFile
+from calibrant.reporting.parts import Model, SourceFile
 from calibrant.reporting.precision import certainty
 from calibrant.reporting.provenance import provenance, source_of
 from calibrant.reporting.ranking import cheapest, rank
@@ -191,9 +192,7 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     )
     of_refinement = next(n for n in numbers if n.measure == contents_by_task.refinement(p.task))
     resamples = _resamples(p, ece, options)
-    now = assess(
-        p, ece=ece, bins=options.bins, resamples=resamples, seed=seed, refinement=Refinement.from_number(of_refinement)
-    )
+    now = assess(p, ece=ece, bins=options.bins, resamples=resamples, seed=seed, refinement=of_refinement)
     if verdict.stops(now, trials.rows, trials.ruling):
         trials = replace(trials, best=UNCALIBRATED, after=p)
     gap = next(number for number in numbers if number.measure == "gap")
@@ -248,23 +247,11 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
     return model, trials
 
 
-def _number(p: Predictions, spec: str, options: Options) -> Number:
-    """A measure with its interval and its meaning."""
+def _number(p: Predictions, spec: str, options: Options) -> Measurement:
     chosen = make(spec)
     rows = replace(Sampling.of(p, seed=options.seed), resamples=_resamples(p, spec, options))
     e = estimate(chosen, p, rows)
-    ends = e.interval()
-    mass = isinstance(chosen, BinOptions) and chosen.scheme == "mass"
-    return Number(
-        measure=spec,
-        title=f"{chosen.title}{', equal mass' if mass else ''}",
-        value=e.value,
-        low=None if ends is None else ends.low,
-        high=None if ends is None else ends.high,
-        better=fmt.BETTER[chosen.direction],
-        definition=chosen.definition_for(p),
-        meaning=chosen.explain(p.task),
-    )
+    return Measurement.from_estimate(spec, e, n=p.n, k=p.k, definition=chosen.definition_for(p))
 
 
 def _resamples(p: Predictions, spec: str, options: Options) -> int:

@@ -12,8 +12,9 @@ from calibrant.core.statistics.shares import wilson
 from calibrant.measures import make
 from calibrant.measuring.calibration_test import calibration_test
 from calibrant.measuring.estimating import estimate
+from calibrant.measuring.measure import Measurement
 from calibrant.reporting import contents_by_task
-from calibrant.reporting.parts import Assessment, Bin, CalibrationState, Noise, Refinement
+from calibrant.reporting.parts import Assessment, Bin, CalibrationState, Noise
 from calibrant.reporting.segments import chance_of_gap, worth
 
 SURE = 0.05
@@ -29,7 +30,7 @@ def assess(
     bins: int = 15,
     resamples: int | None = None,
     seed: int = 0,
-    refinement: Refinement | None = None,
+    refinement: Measurement | None = None,
 ) -> Assessment:
     """Test these predictions against a perfectly calibrated model on as many rows; AUROC is measured if not known."""
     tested = assess_error(p, ece=ece, bins=bins, resamples=resamples, seed=seed)
@@ -59,13 +60,11 @@ def assess_error(
     )
 
 
-def measure_refinement(p: Predictions, seed: int = 0) -> Refinement:
+def measure_refinement(p: Predictions, seed: int = 0) -> Measurement:
     """How well the scores tell outcomes apart."""
-    name = contents_by_task.refinement(p.task)
-    e = estimate(make(name), p, Sampling.of(p, seed=seed))
-    ends = e.interval()
-    low, high = (None, None) if ends is None else (ends.low, ends.high)
-    return Refinement(measure=name, value=e.value, low=low, high=high)
+    chosen = make(name := contents_by_task.refinement(p.task))
+    e = estimate(chosen, p, Sampling.of(p, seed=seed))
+    return Measurement.from_estimate(name, e, n=p.n, k=p.k, definition=chosen.definition_for(p))
 
 
 def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:

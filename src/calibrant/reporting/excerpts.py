@@ -5,10 +5,12 @@ from typing import Any
 from calibrant.core.catalogue import name_of
 from calibrant.core.curves.curve import Curve
 from calibrant.core.text import number_format as fmt
+from calibrant.measures import BinOptions, make
+from calibrant.measuring.measure import Measurement
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting import contents_by_task
 from calibrant.reporting.calibration_state import bins_of
-from calibrant.reporting.parts import CalibratorTrial, Model, Number
+from calibrant.reporting.parts import CalibratorTrial, Model
 
 SIDE_BY_SIDE = ("ece", "gap", "nll", "accuracy")
 MINI = 100  # width and height of the diagrams before and after
@@ -28,9 +30,24 @@ def label(calibrator: str) -> str:
     return LABELS.get(calibrator, calibrator)
 
 
-def side_by_side(m: Model) -> list[Number]:
+def facts(measure: str, task: str) -> dict[str, str]:
+    """The title of a measure, the direction that is better, and its meaning in plain words.
+
+    >>> facts("ece:scheme=mass", "multiclass")["title"]
+    'Expected calibration error, equal mass'
+    """
+    chosen = make(measure)
+    mass = ", equal mass" if isinstance(chosen, BinOptions) and chosen.scheme == "mass" else ""
+    return {
+        "title": f"{chosen.title}{mass}",
+        "better": fmt.BETTER[chosen.direction],
+        "meaning": chosen.explain(task),
+    }
+
+
+def side_by_side(m: Model) -> list[Measurement]:
     """One number per column: the first of its measure."""
-    by_stem: dict[str, Number] = {}
+    by_stem: dict[str, Measurement] = {}
     for n in m.numbers:
         by_stem.setdefault(name_of(n.measure), n)
     return [by_stem[stem] for stem in (*SIDE_BY_SIDE, contents_by_task.refinement(m.task))]

@@ -9,9 +9,8 @@ from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.core.text import number_format as fmt
 from calibrant.figures import CATALOGUE, PredictionFigure
-from calibrant.measures import make
+from calibrant.measuring.measure import Measurement
 from calibrant.reporting import sentences, verdict
 from calibrant.reporting.calibration_state import rows_of, state_of
 from calibrant.reporting.contents_by_task import refinement
@@ -21,8 +20,6 @@ from calibrant.reporting.parts import (
     FigureData,
     Model,
     Noise,
-    Number,
-    Refinement,
     Segment,
     Segments,
     SourceFile,
@@ -57,7 +54,7 @@ def report_of_sums(
     whole = sums if isinstance(sums, Accumulator) else sums.total()
     if whole.n == 0 or whole.task is None:
         raise InputError("report", expected="sums of at least one batch", got="none", fix="call update first")
-    numbers = _numbers(whole, seed)
+    numbers = tuple(whole.measure_all(seed=seed))
     assessment = _assess(whole, numbers, seed)
     model = Model(
         name="all rows",
@@ -97,7 +94,7 @@ def source_of_sums(sums: Accumulator | Accumulators, name: str = "sums", sha256:
     return SourceFile(name=visible(name), role="sums", n=whole.n, k=whole.k, kind="sums", sha256=digest)
 
 
-def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessment:
+def _assess(a: Accumulator, numbers: tuple[Measurement, ...], seed: int) -> Assessment:
     sums, edges = _error_bins(a)
     count, score, outcomes = sums[:3]
     says, right = float(score.sum() / a.total), float(outcomes.sum() / a.total)
@@ -122,7 +119,7 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         total=total,
         gap_low=gap - half,
         gap_high=gap + half,
-        refinement=None if auc is None else Refinement.from_number(auc),
+        refinement=auc,
     )
 
 
@@ -164,25 +161,6 @@ def _two_sided(gap: float, error: float) -> float:
     from scipy.special import erfc
 
     return float(erfc(abs(gap) / error / 2**0.5)) if error > 0 else float(gap == 0)
-
-
-def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
-    numbers = []
-    for m in a.measure_all(seed=seed):
-        chosen = make(m.measure)
-        numbers.append(
-            Number(
-                measure=m.measure,
-                title=chosen.title,
-                value=m.value,
-                low=m.low,
-                high=m.high,
-                better=fmt.BETTER[chosen.direction],
-                definition=m.definition,
-                meaning=chosen.explain(a.task or "multiclass"),
-            )
-        )
-    return tuple(numbers)
 
 
 def _by_key(sums: Accumulators) -> Segments:

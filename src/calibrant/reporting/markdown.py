@@ -6,7 +6,7 @@ from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import ece_spec, refinement
-from calibrant.reporting.excerpts import cost_of_best, label, side_by_side
+from calibrant.reporting.excerpts import cost_of_best, facts, label, side_by_side
 from calibrant.reporting.parts import Model, Ranking, Segment, Segments
 from calibrant.reporting.report import Report
 
@@ -58,7 +58,11 @@ def _model(m: Model, ece: str, mark: str) -> list[str]:
             ),
         ]
     parts += [f"{level} {m.vocabulary.title}", _bins(m)]
-    numbers = [[n.title, *mf.measured(n.measure, n.value, n.low, n.high), n.better, n.definition] for n in m.numbers]
+    numbers = []
+    for n in m.numbers:
+        said = facts(n.measure, m.task)
+        shown = mf.measured(n.measure, n.value, n.low, n.high)
+        numbers.append([said["title"], *shown, said["better"], n.definition])
     parts += [
         f"{level} The numbers",
         f"{fmt.count(m.n, 'row')}{_classes(m)}, with 95 % intervals.",

@@ -10,10 +10,11 @@ from calibrant.core.catalogue import name_of
 from calibrant.core.json import in_script
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
+from calibrant.measuring.measure import Measurement
 from calibrant.reporting import contents_by_task, pictures, sentences
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
-from calibrant.reporting.excerpts import SHORT, label, mini, order_trials, side_by_side
-from calibrant.reporting.parts import CalibratorTrial, Model, Number
+from calibrant.reporting.excerpts import SHORT, facts, label, mini, order_trials, side_by_side
+from calibrant.reporting.parts import CalibratorTrial, Model
 from calibrant.reporting.report import Report
 
 BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
@@ -134,6 +135,7 @@ def _environment() -> Any:
         "measured": lambda n: _minus(mf.measured(n.measure, n.value, n.low, n.high)[0]),
         "interval_or_why": _interval_or_why,
         "badge": sentences.badge,
+        "facts": facts,
         "glossary": sentences.glossary,
         "tones": sentences.COLOURS,
         "shown_numbers": side_by_side,
@@ -144,7 +146,7 @@ def _environment() -> Any:
     return environment
 
 
-def _interval_or_why(n: Number) -> str:
+def _interval_or_why(n: Measurement) -> str:
     """Format both ends of an interval, or say why there are none."""
     if n.value != n.value:
         return "no interval: undefined on these rows"

@@ -8,6 +8,7 @@ from calibrant.core.json import NOT_IN_JSON
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text.vocabulary import Vocabulary, vocabulary_of
 from calibrant.measuring.compare import Comparison
+from calibrant.measuring.measure import Measurement
 from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 
@@ -33,20 +34,6 @@ Colour = Literal["green", "amber", "red", "grey"]
 
 MOST_USELESS = 0.65  # upper end of an interval around .5 from which on rows are too few to call a model useless
 LEAST_CLEAR = 0.6  # AUROC below which confidence barely tells outcomes apart
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """One measure with its interval, its definition, and its meaning in plain words."""
-
-    measure: str
-    title: str
-    value: float
-    low: float | None
-    high: float | None
-    better: str
-    definition: str
-    meaning: str
 
 
 @dataclass(frozen=True)
@@ -183,33 +170,17 @@ class FigureData:
     rows: list[dict[str, Any]] = field(metadata=NOT_IN_JSON, compare=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refinement:
-    """How well scores tell outcomes apart: an area under the ROC, with its interval."""
-
-    measure: str  # auroc_correct or roc_auc
-    value: float
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def from_number(cls, n: Number) -> "Refinement":
-        return cls(measure=n.measure, value=n.value, low=n.low, high=n.high)
-
-    @property
-    def level(self) -> RefinementLevel:
-        """
-        >>> of = lambda value, half: Refinement(measure="roc_auc", value=value, low=value - half, high=value + half)
-        >>> of(0.5, 0.02).level, of(0.55, 0.02).level, of(0.9, 0.02).level, of(0.6, 0.2).level, of(0.3, 0.1).level
-        ('none', 'barely', 'clear', 'unclear', 'reversed')
-        """
-        if self.low is None or self.high is None or self.value != self.value:
-            return "none" if self.value == 0.5 else "unknown"  # exactly one half where all scores are alike
-        if self.high < 0.5:
-            return "reversed"
-        if self.low <= 0.5:
-            return "none" if self.high <= MOST_USELESS else "unclear"
-        return "barely" if self.value < LEAST_CLEAR else "clear"
+def refinement_level(auroc: Measurement | None) -> RefinementLevel:
+    """How well scores tell outcomes apart, by an area under the ROC and its interval."""
+    if auroc is None or auroc.value != auroc.value:
+        return "unknown"
+    if auroc.low is None or auroc.high is None:
+        return "none" if auroc.value == 0.5 else "unknown"  # exactly one half where all scores are alike
+    if auroc.high < 0.5:
+        return "reversed"
+    if auroc.low <= 0.5:
+        return "none" if auroc.high <= MOST_USELESS else "unclear"
+    return "barely" if auroc.value < LEAST_CLEAR else "clear"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +197,7 @@ class Assessment:
     bins: tuple[Bin, ...] = field(metadata=NOT_IN_JSON)
     task: Task = "multiclass"
     total: float | None = None  # rows, where weights count them; None where weights are shares
-    refinement: Refinement | None = None
+    refinement: Measurement | None = None  # auroc_correct or roc_auc
 
     @property
     def gap(self) -> float:
@@ -234,7 +205,7 @@ class Assessment:
 
     @property
     def level(self) -> RefinementLevel:
-        return "unknown" if self.refinement is None else self.refinement.level
+        return refinement_level(self.refinement)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +260,7 @@ class Model:
     says: float
     right: float
     verdict: Verdict
-    numbers: tuple[Number, ...]
+    numbers: tuple[Measurement, ...]
     noise: Noise | None  # None where rows come in clusters and no test holds
     bins: tuple[Bin, ...]
     cautions: tuple[str, ...] = ()

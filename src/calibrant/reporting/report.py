@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.core.cached_property import cached_property
 from calibrant.core.json import NOT_IN_JSON, plain
+from calibrant.reporting.excerpts import facts
 from calibrant.reporting.parts import FigureData, Model, Provenance, Ranking
 
 VERSION = 1
@@ -39,6 +40,8 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report for JSON: undefined numbers are None, and data that only pages draw from are left out."""
         document: dict[str, Any] = {"calibrant_report": VERSION, **plain(self), "figures": plain(self.figures)}
+        for m, part in zip(self.models, document["models"], strict=True):
+            part["numbers"] = [n.to_dict() | facts(n.measure, m.task) for n in m.numbers]
         return document
 
     def save(self, path: str | Path) -> None:
@@ -48,7 +51,7 @@ class Report:
         save(self, path)
 
     def __str__(self) -> str:
-        return "\n".join(f"{m.name}: {m.verdict.headline} {m.verdict.text}" for m in self.models)
+        return "\n".join(f"{m.name}: {' '.join(m.verdict.lines)} {m.verdict.text}" for m in self.models)
 
     def _repr_html_(self) -> str:
         from calibrant.reporting.page import frame

@@ -91,38 +91,22 @@ def headline(a: Assessment, chosen: Outcome = "uncalibrated") -> str:
         if a.task == "binary":
             return f"Positives have lower scores than negatives (ROC AUC {auroc}): probably P(negative)."
         return f"Scores are reversed: it is more confident where it is wrong (AUROC {auroc})."
-    if a.task == "binary":
-        return _headline_of_positives(a, chosen)
-    size = fmt.points(abs(a.gap))
+    words, rare = vocabulary_of(a.task), a.task == "binary" and 0 < a.right < RARE and a.says < RARE
+    size = fmt.relative(a.says, a.right) if rare else fmt.points(abs(a.gap))
     ending = {
         "calibrated": _seen(a),
         "close": f"close to calibrated, off by {size}",
         "inconclusive": _too_few(a),
-        "perhaps_over": f"perhaps overconfident, by {size}",
-        "perhaps_under": f"perhaps underconfident, by {size}",
-        "over": f"overconfident by {size}",
-        "under": f"underconfident by {size}",
+        "perhaps_over": f"perhaps {words.over}, by {size}",
+        "perhaps_under": f"perhaps {words.under}, by {size}",
+        "over": f"{words.over} by {size}",
+        "under": f"{words.under} by {size}",
         "mixed": "calibrated on average, not in detail",
         "untested": "no significant gap on average",
     }[a.state]
-    return f"Says {fmt.percent(a.says)}, is right {fmt.percent(a.right)}: {_ending_beside(a, chosen, ending)}."
-
-
-def _headline_of_positives(a: Assessment, chosen: Outcome) -> str:
-    rare = 0 < a.right < RARE and a.says < RARE
-    size = f"{fmt.relative(a.says, a.right)}" if rare else fmt.points(abs(a.gap))
-    ending = {
-        "calibrated": _seen(a),
-        "close": f"close to calibrated, off by {size}",
-        "inconclusive": _too_few(a),
-        "perhaps_over": f"perhaps too high, by {size}",
-        "perhaps_under": f"perhaps too low, by {size}",
-        "over": f"too high by {size}",
-        "under": f"too low by {size}",
-        "mixed": "right on average, not in detail",
-        "untested": "no significant gap on average",
-    }[a.state]
     ending = _ending_beside(a, chosen, ending)
+    if a.task != "binary":
+        return f"Says {fmt.percent(a.says)}, is right {fmt.percent(a.right)}: {ending}."
     if rare and a.total is not None:
         expected, positives = f"{a.total * a.says:,.0f}", f"{a.total * a.right:,.0f}"
         return f"Expects {expected} positives in {fmt.count(a.n, 'row')}, there are {positives}: {ending}."

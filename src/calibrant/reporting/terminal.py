@@ -13,7 +13,7 @@ from calibrant.core.text.vocabulary import VOCABULARIES, Vocabulary
 from calibrant.measuring import measure_format as mf
 from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import ece_spec, refinement
-from calibrant.reporting.excerpts import cost_of_best, label, side_by_side
+from calibrant.reporting.excerpts import cost_of_best, facts, label, side_by_side
 from calibrant.reporting.parts import Bin, Model, Outcome, Ranking, Segments
 from calibrant.reporting.report import Report
 from calibrant.reporting.tables import console, table_of
@@ -114,7 +114,8 @@ def _can_print(text: str) -> bool:
 def _numbers(m: Model) -> Table:
     table = table_of("measure", "value", "interval", "better", "what it is")
     for n in m.numbers:
-        table.add_row(n.measure, *mf.measured(n.measure, n.value, n.low, n.high), n.better, n.title)
+        said = facts(n.measure, m.task)
+        table.add_row(n.measure, *mf.measured(n.measure, n.value, n.low, n.high), said["better"], said["title"])
     table.columns[-1].no_wrap = False
     return table
 

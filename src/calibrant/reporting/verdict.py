@@ -3,6 +3,7 @@
 Nothing is written here: every sentence is made from the state, in `sentences.py`.
 """
 
+from dataclasses import replace
 from math import sqrt
 
 from calibrant.core.errors import InputError
@@ -62,7 +63,7 @@ def judge(
         unlike=unlike if repaired else None,
         money=None if repair == "stopped" else money,
     )
-    return Finding(**vars(found) | {"colour": _colour(found, judged_on, cost)})
+    return replace(found, colour=_colour(found, judged_on, cost))
 
 
 def stops(now: Assessment, trials: tuple[CalibratorTrial, ...] = (), ruling: Ruling | None = None) -> bool:
