@@ -14,6 +14,7 @@ from calibrant.measuring.measure import REVERSED
 from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
 from calibrant.reporting.calibration_state import NOISY
+from calibrant.reporting.excerpts import SHORT
 from calibrant.reporting.parts import (
     Assessment,
     Bin,
@@ -119,8 +120,7 @@ def _seen(a: Assessment) -> str:
 
 
 def _too_few(a: Assessment) -> str:
-    words = vocabulary_of(a.task)
-    low, high = (f"{_short(end)} points {words.over if end > 0 else words.under}" for end in (a.gap_low, a.gap_high))
+    low, high = (f"{_short(end)} points {_side(end, a.task)}" for end in (a.gap_low, a.gap_high))
     rows = f"{fmt.count(a.n, 'row')} are too few to tell"
     return rows if a.gap_low != a.gap_low else f"{rows}: anything between {low} and {high}"
 
@@ -245,15 +245,14 @@ def _use(f: Finding, t: CalibratorTrial, where: str, cost: Cost | None) -> str:
         kept = "no prediction changes" if not t.predictions_changed else ""
         clauses.append(kept or fmt.count(t.predictions_changed, "prediction changes", "predictions change"))
     if f.now.level == "none":
-        clauses.append("refinement stays what it is")
+        clauses.append(f"its {vocabulary_of(f.now.task).score_word} still tells nothing of the outcome")
     return f"Use {name}: {'; '.join(clauses)}."
 
 
 def _left(now: Assessment, after: Assessment) -> str:
     """What is left after a repair, beside what chance makes."""
-    still = "still" if now.gap * after.gap > 0 else "now"
-    words, size, noise = vocabulary_of(after.task), fmt.points(abs(after.gap)), after.noise
-    chance = fmt.percent(noise.upper)
+    still, noise = "still" if now.gap * after.gap > 0 else "now", after.noise
+    side, chance = f"{_side(after.gap, after.task)} by {fmt.points(abs(after.gap))}", fmt.percent(noise.upper)
     if noise.p_value != noise.p_value:
         return "of rows in clusters, for which chance is not known"
     if after.state in ("calibrated", "inconclusive"):
@@ -262,10 +261,10 @@ def _left(now: Assessment, after: Assessment) -> str:
     if after.state == "close":
         return "which is small"
     if after.state in ("perhaps_over", "perhaps_under"):
-        return f"perhaps {still} {words.over if after.gap > 0 else words.under} by {size}"
+        return f"perhaps {still} {side}"
     if after.state == "mixed":
         return f"still more than chance (below {chance})"
-    return f"{still} {words.over if after.gap > 0 else words.under} by {size}, more than chance (ECE below {chance})"
+    return f"{still} {side}, more than chance (ECE below {chance})"
 
 
 def _unlike_word(u: UnlikeRows, task: str) -> str:
@@ -292,34 +291,27 @@ def _exception(f: Finding) -> str:
     """For whom the rest does not hold: the segment that is off most, and the one that a repair harms."""
     if f.worst is None:
         return ""
-    words = vocabulary_of(f.now.task)
+    task, worst, harmed = f.now.task, f.worst, f.harmed
 
     def named(s: Segment) -> str:
         return s.name if f.of_groups else f"when it predicts {s.name}"
 
-    def side(gap: float) -> str:
-        return words.over if gap > 0 else words.under
-
     def harm(s: Segment) -> str:
         return f"worse after {f.calibrator} ({_short(s.gap, sign=True)} to {_short(s.left, sign=True)} points)"
 
-    s = f.worst
-    if f.after is None:
-        line = f"{named(s)}: {side(s.left)} by {_short(s.left)} points"
-    elif f.harmed is s:
-        line = f"{named(s)}: {harm(s)}"
-    else:
-        before = "" if s.gap * s.left > 0 else f" {side(s.gap)}"
-        line = f"{named(s)}: {side(s.left)} by {_short(s.left)} points after, {_short(s.gap)}{before} before"
-    if f.harmed is not None and f.harmed is not s:
-        line += f"; {named(f.harmed)} is {harm(f.harmed)}"
-    if f.of_groups:
-        line += (
-            ": calibrate by group (calibrant fit --by-group), or leave it"
-            if f.harmed
-            else (": calibrate by group (calibrant fit --by-group)")
-        )
-    return f"{fmt.sentence(line) if not f.of_groups else line}."
+    line = f"{named(worst)}: {_side(worst.left, task)} by {_short(worst.left)} points"
+    if f.after is not None:
+        before = "" if worst.gap * worst.left > 0 else f" {_side(worst.gap, task)}"
+        line += f" after, {_short(worst.gap)}{before} before"
+    if harmed is not None:
+        line = f"{named(worst)}: {harm(worst)}" if harmed is worst else f"{line}; {named(harmed)} is {harm(harmed)}"
+    if not f.of_groups:
+        return f"{fmt.sentence(line)}."
+    return f"{line}: calibrate by group (calibrant fit --by-group){', or leave it' if harmed else ''}."
+
+
+def _side(gap: float, task: str) -> str:
+    return vocabulary_of(task).over if gap > 0 else vocabulary_of(task).under
 
 
 def _short(gap: float, *, sign: bool = False) -> str:
@@ -337,10 +329,7 @@ def _money(cost: Cost) -> str:
     row = cost.rows[0]
     if row.always is None or row.never is None:
         return ""
-    parts = (row.actual_cost, row.always, row.never)
-    rule, always, never = (
-        f"{PER * amount:,.3g}" if PER * amount < 1000 else f"{PER * amount:,.0f}" for amount in parts
-    )
+    rule, always, never = (_per_thousand(amount) for amount in (row.actual_cost, row.always, row.never))
     return (
         f"Acting at {fmt.significant_percent(cost.threshold or 0.0)} costs {rule} per {PER:,} rows; always acting "
         f"would cost {always}, never acting {never}."
@@ -349,18 +338,26 @@ def _money(cost: Cost) -> str:
 
 def _repaired_money(cost: Cost, calibrator: str) -> str:
     row = cost.row(calibrator)
-    change = f"{PER * abs(row.change):.3g} {'more' if row.change > 0 else 'less'}"
+    change = f"{_per_thousand(abs(row.change))} {'more' if row.change > 0 else 'less'}"
     if row.change_low <= 0 <= row.change_high:
         change = "no significant difference"
     at = fmt.significant_percent(cost.threshold or 0.0)
     decisions = fmt.count(row.decisions_changed, "decision changes", "decisions change")
-    return f"{PER * row.actual_cost:,.3g} per {PER:,} rows ({change}), {decisions} at the threshold of {at}"
+    return f"{_per_thousand(row.actual_cost)} per {PER:,} rows ({change}), {decisions} at the threshold of {at}"
+
+
+def _per_thousand(cost: float) -> str:
+    """
+    >>> _per_thousand(0.2203), _per_thousand(12.3456)
+    ('220', '12,346')
+    """
+    return f"{PER * cost:.3g}" if PER * abs(cost) < 999.5 else f"{PER * cost:,.0f}"
 
 
 def glossary(m: Model, ece: str) -> list[tuple[str, str]]:
     """The terms of the first screen and what they mean."""
     names = (ece, "nll", "roc_auc" if m.task == "binary" else "auroc_correct")
-    terms = [(make(name).title, make(name).explain(m.task)) for name in names]
+    terms = [(f"{SHORT[name_of(name)]}: {make(name).title}", make(name).explain(m.task)) for name in names]
     if any(t.calibrator == "temperature" for t in m.trials):
         terms.append(
             ("Temperature", "one number that all logits are divided by: above 1 makes every confidence lower.")
