@@ -341,11 +341,12 @@ def test_ten_thousand_groups_are_refused_unless_told_to_ignore_them():
 
 
 def test_more_rows_are_asked_for_until_they_are_enough():
-    from calibrant.reporting.parts import Noise, Number
+    from calibrant.measuring.measure import Measurement
+    from calibrant.reporting.parts import Noise
     from calibrant.reporting.precision import certainty
 
     ruling = decide([CandidateLosses(calibrator="identity", losses=np.ones(5), complexity=0, keeps_argmax=True)])
-    gap = Number(measure="gap", title="", value=0.02, low=0.01, high=0.03, better="", definition="", meaning="")
+    gap = Measurement(measure="gap", value=0.02, low=0.01, high=0.03, n=1000, k=3, definition="")
     noise = Noise(0.02, 0.015, 0.02, 0.5, 0.5)
     assert certainty(1000, gap, noise, "calibrated", ruling).rows_wanted == 4000
     assert certainty(1000, gap, replace(noise, upper=0.009), "calibrated", ruling).rows_wanted == 1000

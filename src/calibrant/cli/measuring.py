@@ -103,10 +103,10 @@ def measure(
     _show_reasons(rows)
     inputs.show_notes(p)
     if not measures:
-        from calibrant.reporting import calibration_state, verdict
+        from calibrant.reporting import calibration_state, sentences, verdict
 
-        assessment = verdict.of_predictions(calibration_state.assess(p, seed=seed))
-        tables.show(f"\n{assessment.headline} {assessment.text}")
+        said = sentences.write(verdict.judge(calibration_state.assess(p, seed=seed)))
+        tables.show(f"\n{said.headline} {said.text}")
 
 
 def _measure_benchmark(

@@ -16,8 +16,8 @@ from calibrant.core.statistics.clustered_outcomes import ClusteredOutcomes
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.multiple_tests import holm
 from calibrant.core.statistics.sampling import Sampling, affordable
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import list_words, number, p_value
+from calibrant.core.text.table import Table, TableResult
 from calibrant.measures import CurveMeasure, check_predictions
 from calibrant.measuring.estimating import check_resamples
 from calibrant.measuring.measure import What, resolve

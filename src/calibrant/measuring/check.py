@@ -12,8 +12,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.measures import Measure
 from calibrant.measuring.estimating import check_resamples, difference, estimate
 from calibrant.measuring.matching_rows import same_classes

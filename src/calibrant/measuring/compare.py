@@ -12,7 +12,7 @@ from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.notebook import html_table
+from calibrant.core.text.table import html_table
 from calibrant.measures import Measure
 from calibrant.measuring.estimating import check_resamples, difference
 from calibrant.measuring.matching_rows import MatchedBy, MatchedRows, match_rows, same_classes

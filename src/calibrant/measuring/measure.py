@@ -13,8 +13,8 @@ from calibrant.core.predictions.constants import KEEP_ELEMENTS
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number, whole_percent
+from calibrant.core.text.table import Table, TableResult
 from calibrant.measures import CATALOGUE, Measure, check_predictions
 from calibrant.measuring.estimating import check_resamples, estimate
 from calibrant.measuring.function_measure import FunctionMeasure

@@ -15,7 +15,7 @@ from calibrant.core.json import load_state, parse_state, plain, read_typed, whol
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.notebook import html_table
+from calibrant.core.text.table import html_table
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import check_predictions
 from calibrant.monitoring.evidence import Mode

@@ -9,8 +9,8 @@ from calibrant.core.arrays import Array, Ints
 from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.text import notebook
 from calibrant.core.text.number_format import bracket, number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.measures import check_predictions
 from calibrant.measures.nll import NLL
 from calibrant.repairing.bound import clip_to_laplace
@@ -35,7 +35,7 @@ MOST_ROWS, MOST_ELEMENTS = 200_000, 1 << 21  # rows, and rows x classes, that de
 
 
 @dataclass(frozen=True)
-class Choice(notebook.TableResult):
+class Choice(TableResult):
     """The chosen map, and the ruling with its reasons."""
 
     map: Map
@@ -51,7 +51,7 @@ class Choice(notebook.TableResult):
         """The choice and its reasons in words."""
         return self.ruling.words
 
-    def table(self) -> notebook.Table:
+    def table(self) -> Table:
         head = ("candidate", "cross-fitted NLL", "change", "interval", "predictions")
         rows = []
         for c in sorted(self.candidates, key=lambda c: c.nll):

@@ -9,12 +9,21 @@ from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.core.text import number_format as fmt
 from calibrant.figures import CATALOGUE, PredictionFigure
-from calibrant.measures import make
-from calibrant.reporting import verdict
-from calibrant.reporting.calibration_state import Assessment, rows_of, state_of
-from calibrant.reporting.parts import Bin, FigureData, Model, Noise, Number, Segment, Segments, SourceFile
+from calibrant.measuring.measure import Measurement
+from calibrant.reporting import sentences, verdict
+from calibrant.reporting.calibration_state import rows_of, state_of
+from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.parts import (
+    Assessment,
+    Bin,
+    FigureData,
+    Model,
+    Noise,
+    Segment,
+    Segments,
+    SourceFile,
+)
 from calibrant.reporting.provenance import provenance
 from calibrant.reporting.report import Report
 from calibrant.reporting.segments import summarise
@@ -45,7 +54,7 @@ def report_of_sums(
     whole = sums if isinstance(sums, Accumulator) else sums.total()
     if whole.n == 0 or whole.task is None:
         raise InputError("report", expected="sums of at least one batch", got="none", fix="call update first")
-    numbers = _numbers(whole, seed)
+    numbers = tuple(whole.measure_all(seed=seed))
     assessment = _assess(whole, numbers, seed)
     model = Model(
         name="all rows",
@@ -54,7 +63,7 @@ def report_of_sums(
         k=whole.k,
         says=assessment.says,
         right=assessment.right,
-        verdict=verdict.of_predictions(assessment),
+        verdict=sentences.write(verdict.judge(assessment)),
         numbers=numbers,
         noise=None if whole.clustered else assessment.noise,
         bins=assessment.bins,
@@ -66,8 +75,8 @@ def report_of_sums(
         bins=len(assessment.bins),
         models=(model,),
         ranking=None,
-        figures=(_reliability(whole),),
         provenance=provenance(sources or [source_of_sums(sums)], command, seed, None),
+        find_figures=lambda: iter((_reliability(whole),)),
     )
 
 
@@ -85,7 +94,7 @@ def source_of_sums(sums: Accumulator | Accumulators, name: str = "sums", sha256:
     return SourceFile(name=visible(name), role="sums", n=whole.n, k=whole.k, kind="sums", sha256=digest)
 
 
-def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessment:
+def _assess(a: Accumulator, numbers: tuple[Measurement, ...], seed: int) -> Assessment:
     sums, edges = _error_bins(a)
     count, score, outcomes = sums[:3]
     says, right = float(score.sum() / a.total), float(outcomes.sum() / a.total)
@@ -96,7 +105,9 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         for i, (s, h) in enumerate(zip(score / filled, outcomes / filled, strict=True))
     )
     total = float(a.total) if float(a.total).is_integer() else None
-    auc = next((m for m in numbers if m.measure == "roc_auc" and m.high is not None and m.high < 0.5), None)
+    auc = next((m for m in numbers if m.measure == refinement(a.task or "multiclass")), None)
+    gap, error = _gap(a, sums)
+    half = float("nan") if a.clustered else 1.96 * error
     return Assessment(
         state=state_of(a.n, says - right, noise),
         n=a.n,
@@ -106,7 +117,9 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         bins=bins,
         task=a.task or "multiclass",
         total=total,
-        reversed_auc=None if auc is None else auc.value,
+        gap_low=gap - half,
+        gap_high=gap + half,
+        refinement=auc,
     )
 
 
@@ -148,25 +161,6 @@ def _two_sided(gap: float, error: float) -> float:
     from scipy.special import erfc
 
     return float(erfc(abs(gap) / error / 2**0.5)) if error > 0 else float(gap == 0)
-
-
-def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
-    numbers = []
-    for m in a.measure_all(seed=seed):
-        chosen = make(m.measure)
-        numbers.append(
-            Number(
-                measure=m.measure,
-                title=chosen.title,
-                value=m.value,
-                low=m.low,
-                high=m.high,
-                better=fmt.BETTER[chosen.direction],
-                definition=m.definition,
-                meaning=chosen.explain(a.task or "multiclass"),
-            )
-        )
-    return tuple(numbers)
 
 
 def _by_key(sums: Accumulators) -> Segments:

@@ -20,8 +20,8 @@ from calibrant.core.statistics.bootstrap import check_confidence
 from calibrant.core.statistics.estimate import Estimate, Levels, subtract
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.sampling import OTHER
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import UNDEFINED, check_predictions
 from calibrant.measuring.check import Check, check_estimate, check_worsening, worsening_sign

@@ -14,8 +14,8 @@ from calibrant.core.files import write_text
 from calibrant.core.json import load_state, parse_state, plain, read_typed, whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
