@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from calibrant.core.errors import visible
+
+if TYPE_CHECKING:
+    from calibrant.streaming.accumulator import Accumulator
 
 Labels = Mapping[str, str]
 
@@ -30,6 +34,23 @@ def exposition(gauges: Sequence[Gauge]) -> str:
         lines += [f"# HELP {gauge.name} {_escape(gauge.help)}", f"# TYPE {gauge.name} gauge"]
         lines += [f"{gauge.name}{_format_labels(labels)} {value!r}" for labels, value in gauge.values]
     return "\n".join(lines) + "\n"
+
+
+def measure_exposition(by: Sequence[str], accumulators: Mapping[tuple[str, ...], "Accumulator"]) -> str:
+    """The number of rows, every measure and both ends of its interval; where there is no interval, no ends."""
+    rows, gauges = Gauge("calibrant_rows", "rows added"), dict[str, Gauge]()
+    for key, accumulator in accumulators.items():
+        labels = dict(zip(by, key, strict=True))
+        rows.values.append((labels, accumulator.n))
+        for m in accumulator.measure_all() if accumulator.n else ():
+            name, _, options = m.measure.partition(":")
+            own = labels | ({"options": options} if options else {})
+            for end, value in (("", m.value), ("_low", m.low), ("_high", m.high)):
+                if value is not None and value == value:
+                    words = f"{end[1:]} end of the interval of {name}" if end else m.definition
+                    gauge = gauges.setdefault(f"calibrant_{name}{end}", Gauge(f"calibrant_{name}{end}", words))
+                    gauge.values.append((own, value))
+    return exposition([rows, *gauges.values()])
 
 
 def _format_labels(labels: Labels) -> str:
