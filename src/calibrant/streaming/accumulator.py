@@ -252,13 +252,13 @@ class Accumulator(TableResult):
 
     def to_prometheus(self) -> str:
         """Every measure in the text format of Prometheus."""
-        return measure_exposition((), {(): self})
+        return measure_exposition((), {(): (self.n, self.measure_all() if self.n else ())})
 
     def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
         """A figure of `to_predictions()`. A notebook displays it, and its `save` writes a file."""
         from calibrant.streaming.plot import plot_sums
 
-        return plot_sums({"all rows": self}, figure)
+        return plot_sums({"all rows": self.to_predictions()}, figure)
 
     # -- saving and loading ---------------------------------------------------------------------
 

@@ -183,11 +183,11 @@ class Accumulators(TableResult, Mapping[Key, Accumulator]):
         """Draw one figure with all keys."""
         from calibrant.streaming.plot import plot_sums
 
-        return plot_sums({visible(", ".join(key)): one for key, one in self.items()}, figure)
+        return plot_sums({visible(", ".join(key)): one.to_predictions() for key, one in self.items()}, figure)
 
     def to_prometheus(self) -> str:
         """Every measure of every key in the text format of Prometheus."""
-        return measure_exposition(self.by, self)
+        return measure_exposition(self.by, {key: (one.n, one.measure_all()) for key, one in self.items()})
 
     # -- saving and loading ---------------------------------------------------------------------
 

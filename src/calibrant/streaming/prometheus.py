@@ -1,13 +1,10 @@
 """Write gauges in the text format that Prometheus reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from calibrant.core.errors import visible
-
-if TYPE_CHECKING:
-    from calibrant.streaming.accumulator import Accumulator
+from calibrant.measuring.measure import Measurement
 
 Labels = Mapping[str, str]
 
@@ -36,13 +33,13 @@ def exposition(gauges: Sequence[Gauge]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def measure_exposition(by: Sequence[str], accumulators: Mapping[tuple[str, ...], "Accumulator"]) -> str:
-    """The number of rows, every measure and both ends of its interval; where there is no interval, no ends."""
+def measure_exposition(by: Sequence[str], results: Mapping[tuple[str, ...], tuple[int, Iterable[Measurement]]]) -> str:
+    """Of each key, the number of rows, every measure and both ends of its interval; without an interval, no ends."""
     rows, gauges = Gauge("calibrant_rows", "rows added"), dict[str, Gauge]()
-    for key, accumulator in accumulators.items():
+    for key, (n, measurements) in results.items():
         labels = dict(zip(by, key, strict=True))
-        rows.values.append((labels, accumulator.n))
-        for m in accumulator.measure_all() if accumulator.n else ():
+        rows.values.append((labels, n))
+        for m in measurements:
             name, _, options = m.measure.partition(":")
             own = labels | ({"options": options} if options else {})
             for end, value in (("", m.value), ("_low", m.low), ("_high", m.high)):
