@@ -99,6 +99,40 @@ def test_roc_auc_of_a_stream(weights):
         cal.Accumulator(["roc_auc"]).update(build("confidence"))
 
 
+def test_what_a_histogram_does_not_know_is_less_than_noise_at_a_hundred_million_rows():
+    from calibrant.streaming.sums import FINE, fine_scores
+
+    rng, s = np.random.default_rng(0), fine_scores()
+    z = np.log(s / (1 - s))
+    mass = np.exp(-(z**2) / 5)  # calibrated scores, log-odds of standard deviation 1.6
+    halves = []
+    for n in (10**4, 10**6, 10**8):
+        sums = cal.Accumulator(["roc_auc"])
+        sums.update(cal.Predictions.binary([0.3, 0.6], [0, 1]))
+        (name,) = (name for name in sums.sums if name.startswith("ranking"))
+        sums.sums[name] = np.stack([rng.poisson(n * mass / mass.sum() * p) for p in (s, 1 - s)]).astype(float)
+        sums.n = sums.units = int(sums.sums[name].sum())
+        sums.total = sums.square = sums.unit_square = float(sums.n)
+        sums.sums["histogram"][0] += 1
+        m, e = sums.measure("roc_auc"), sums.estimate("roc_auc")
+        halves.append((m.high - m.low) / 2)
+        assert e.margin < 0.4 * halves[-1]
+        assert len(sums.to_json()) < 12 * FINE
+    assert halves[0] > 8 * halves[1] > 40 * halves[2]
+
+
+def test_weights_join_rows_without_in_a_ranking():
+    p, w = build("binary", n=3000), np.random.default_rng(2).random(1500)
+    sums = cal.Accumulator(["roc_auc"])
+    sums.update(p.take(np.arange(1500)))
+    part = cal.Predictions.binary(p.score[1500:], p.labels[1500:], weights=w)
+    sums.update(part)
+    whole = cal.Predictions.binary(p.score, p.labels, weights=np.concatenate([np.ones(1500), w]))
+    m, exact = cal.Accumulator.from_json(sums.to_json()).measure("roc_auc"), cal.measure(whole, "roc_auc")
+    assert m.value == pytest.approx(exact.value, abs=1e-4)
+    assert m.high - m.low == pytest.approx(exact.high - exact.low, rel=0.2)
+
+
 def test_scope_top_of_binary_scores():
     p, spec = build("binary"), "ece:scope=top"
     sums = cal.Accumulator(["ece", spec, "auroc_correct:scope=top"])

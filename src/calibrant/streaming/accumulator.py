@@ -43,7 +43,7 @@ from calibrant.streaming.state import (
     sums_to_json,
 )
 from calibrant.streaming.streamable import example, raw_weights, streamable, usual
-from calibrant.streaming.sums import FINE, HISTOGRAM_BINS, fine_scores, row_sums, score_sums, unit_sums
+from calibrant.streaming.sums import COARSE, FINE, HISTOGRAM_BINS, coarsen, fine_scores, row_sums, score_sums, unit_sums
 
 if TYPE_CHECKING:
     import altair as alt
@@ -239,7 +239,7 @@ class Accumulator(TableResult):
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
         fine = self.sums.get(RANKING, self.sums.get(POSITIVE) if self.task == "binary" else None)
         if fine is not None:
-            ones, zeros, scores = *fine[:2], fine_scores()
+            (ones, zeros), scores = coarsen(fine), fine_scores(COARSE)
         else:
             count, score, ones = self.sums[HISTOGRAM]
             middle = (np.arange(HISTOGRAM_BINS) + 0.5) / HISTOGRAM_BINS
@@ -288,7 +288,9 @@ class Accumulator(TableResult):
             setattr(a, name, getattr(state, name))
         a.files, a.clusters = state.files, hashes_from_text(state.clusters)
         a.sums = sums_from_json(state.sums)
-        check_shapes(a.sums, a._shapes(clustered=False) if a.n else {}, a._shapes(clustered=a.clustered))
+        shapes = a._shapes()
+        more = {name: shape for stream in a._states() for name, shape in stream.more_shapes(a.k).items()}
+        check_shapes(a.sums, shapes if a.n else {}, shapes | more)
         return a
 
     def save(self, path: str | Path) -> None:
@@ -369,10 +371,10 @@ class Accumulator(TableResult):
         """The reason for no interval; None where there are enough clusters, or rows by Kish's formula."""
         return too_few_rows(self.units if self.clustered else self.total**2 / self.square, clusters=self.clustered)
 
-    def _shapes(self, *, clustered: bool) -> dict[str, tuple[int, ...]]:
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
         shapes: dict[str, tuple[int, ...]] = {HISTOGRAM: (3, HISTOGRAM_BINS), RESIDUALS: (3,)}
         for stream in self._states():
-            shapes |= stream.shapes(self.k, clustered=clustered)
+            shapes |= stream.shapes(self.k)
         return shapes
 
 

@@ -26,13 +26,14 @@ from calibrant.measures import (
     Streams,
     ratio_noise,
 )
-from calibrant.streaming.histogram_ranking import ranking_draws, ranking_value
+from calibrant.streaming.histogram_ranking import ranking_noise, ranking_value
 from calibrant.streaming.sums import (
     FINE,
     SUMS,
     bin_of,
     class_sums,
     cluster_sums,
+    coarsen,
     fine_sums,
     ratio_sums,
     row_sums,
@@ -96,8 +97,12 @@ class MeasureSums(ABC, Generic[M]):
         return self.spec
 
     @abstractmethod
-    def shapes(self, k: int, *, clustered: bool) -> dict[str, tuple[int, ...]]:
+    def shapes(self, k: int) -> dict[str, tuple[int, ...]]:
         """The sums by name, and their shapes."""
+
+    def more_shapes(self, k: int) -> dict[str, tuple[int, ...]]:
+        """Those of sums that only rows with weights or in clusters need."""
+        return {}
 
     @abstractmethod
     def add_up(self, p: Predictions, weights: Array | None, clusters: Integers | None) -> dict[str, Array]:
@@ -134,7 +139,7 @@ class RowSums(MeasureSums[RowMeasure]):
 
     streams, base = "rows", RowMeasure
 
-    def shapes(self, k: int, *, clustered: bool) -> dict[str, tuple[int, ...]]:
+    def shapes(self, k: int) -> dict[str, tuple[int, ...]]:
         return {self.name: (3,)}
 
     def add_up(self, p: Predictions, weights: Array | None, clusters: Integers | None) -> dict[str, Array]:
@@ -153,7 +158,7 @@ class RatioSums(MeasureSums[RatioMeasure]):
 
     streams, base = "rows", RatioMeasure
 
-    def shapes(self, k: int, *, clustered: bool) -> dict[str, tuple[int, ...]]:
+    def shapes(self, k: int) -> dict[str, tuple[int, ...]]:
         return {self.name: (5,)}
 
     def add_up(self, p: Predictions, weights: Array | None, clusters: Integers | None) -> dict[str, Array]:
@@ -199,11 +204,12 @@ class AnyBinSums(MeasureSums[B]):
     def entries(self, p: Predictions) -> Iterable[Entries]:
         """Row, cell and residual of every score."""
 
-    def shapes(self, k: int, *, clustered: bool) -> dict[str, tuple[int, ...]]:
-        cells = self.cells(k)
-        count = int(np.prod(cells))
-        pairs = {self._pairs: (count, count)} if clustered and count <= MOST_CELLS else {}
-        return {self.name: (SUMS, *cells)} | pairs
+    def shapes(self, k: int) -> dict[str, tuple[int, ...]]:
+        return {self.name: (SUMS, *self.cells(k))}
+
+    def more_shapes(self, k: int) -> dict[str, tuple[int, ...]]:
+        count = int(np.prod(self.cells(k)))
+        return {self._pairs: (count, count)} if count <= MOST_CELLS else {}
 
     def add_up(self, p: Predictions, weights: Array | None, clusters: Integers | None) -> dict[str, Array]:
         sums, count = self.row_sums(p, weights), int(np.prod(self.cells(p.k)))
@@ -313,12 +319,18 @@ class RankingSums(MeasureSums[OfCurve]):
         scores = self.measure.score_name
         return RANKING if scores == "score" else f"{RANKING}, {scores}"
 
-    def shapes(self, k: int, *, clustered: bool) -> dict[str, tuple[int, ...]]:
-        return {self.name: (4, FINE)}
+    def shapes(self, k: int) -> dict[str, tuple[int, ...]]:
+        return {self.name: (2, FINE)}
+
+    def more_shapes(self, k: int) -> dict[str, tuple[int, ...]]:
+        return {self._squares: (2, FINE)}
 
     def add_up(self, p: Predictions, weights: Array | None, clusters: Integers | None) -> dict[str, Array]:
         scores, outcomes = self.measure.scores(p)
-        return {self.name: fine_sums(scores, outcomes.astype(np.float64), weights)}
+        sums = {self.name: fine_sums(scores, outcomes.astype(np.float64), weights)}
+        if weights is not None:  # of rows without weights, squares are what sums are
+            sums[self._squares] = fine_sums(scores, outcomes.astype(np.float64), weights**2 - weights)
+        return sums
 
     def obstacle(self, rows: Totals) -> str | None:
         return "rows came in clusters, whose noise a histogram of scores does not keep" if rows.clustered else None
@@ -330,8 +342,13 @@ class RankingSums(MeasureSums[OfCurve]):
         return ranking_value(self.measure, rows.sums[self.name])
 
     def draws(self, rows: Totals, seed: int) -> Array:
-        counts = not rows.weighted
-        return ranking_draws(self.measure, rows.sums[self.name], np.random.default_rng(seed), counts=counts)
+        sums, rng = coarsen(rows.sums[self.name]), np.random.default_rng(seed)
+        squares = sums + coarsen(rows.sums[self._squares]) if rows.weighted else None
+        return self.value(rows) + ranking_noise(self.measure, sums, squares, rng)
+
+    @property
+    def _squares(self) -> str:
+        return f"{self.name}, squares"
 
 
 KINDS: tuple[type[MeasureSums[Any]], ...] = (RowSums, RatioSums, BinSums, ClassBinSums, RankingSums)

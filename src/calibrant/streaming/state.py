@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array
 from calibrant.core.config.convert import Bounds, Count
+from calibrant.core.curves.weighted import is_whole
 from calibrant.core.json import read_typed
 from calibrant.core.predictions.row_data import Task
 from calibrant.measures import CATALOGUE
@@ -18,6 +19,7 @@ from calibrant.streaming.cursor import Cursor
 from calibrant.streaming.sums import FINE
 
 VERSION = 4
+LARGEST_COUNT = 2.0**53  # that a float64 counts to
 LARGEST_SUM = 1e100  # whose square is finite; sums of rows are far smaller
 
 Weight = Annotated[float, Bounds(least=0, most=LARGEST_SUM)]
@@ -72,7 +74,7 @@ def hashes_from_text(text: str) -> frozenset[int]:
 
 def sums_to_json(sums: Mapping[str, Array]) -> dict[str, Any]:
     """Sums as nested lists; of fine histograms only the bins that are not empty, and their values."""
-    return {name: _sparse(part) if part.shape == (4, FINE) else part.tolist() for name, part in sums.items()}
+    return {name: _sparse(part) if part.shape == (2, FINE) else part.tolist() for name, part in sums.items()}
 
 
 def sums_from_json(sums: Mapping[str, Any]) -> dict[str, Array]:
@@ -88,15 +90,17 @@ def check_shapes(sums: Mapping[str, Array], needed: dict[str, tuple[int, ...]], 
 
 def _sparse(fine: Array) -> dict[str, Any]:
     filled = np.flatnonzero(fine.any(axis=0))
-    return {"bins": filled.tolist(), "values": fine[:, filled].tolist()}
+    values = fine[:, filled]
+    counts = is_whole(values) and bool((np.abs(values) < LARGEST_COUNT).all())
+    return {"bins": filled.tolist(), "values": (values.astype(np.int64) if counts else values).tolist()}
 
 
 def _dense(part: dict[str, Any]) -> Array:
     bins = read_typed(part, "bins", list)
     if any(type(place) is not int or not 0 <= place < FINE for place in bins):
         raise ValueError(f"bins are not those of {FINE}")
-    fine = np.zeros((4, FINE))
-    fine[:, bins] = _numbers("values", read_typed(part, "values", list)).reshape(4, len(bins))
+    fine = np.zeros((2, FINE))
+    fine[:, bins] = _numbers("values", read_typed(part, "values", list)).reshape(2, len(bins))
     return fine
 
 

@@ -13,7 +13,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.sampling import Entries
 from calibrant.measures import ClassMeasure
 
-FINE = 4096  # bins of the histogram for measures of ranking
+FINE = 65536  # bins of the histogram for measures of ranking: what their order may be off by is less than noise
+COARSE = 4096  # and for their noise, and for figures
 MOST_LOG_ODDS = 16.0  # its bins have equal width in log-odds, from minus this to this
 HISTOGRAM_BINS = 100  # equal-width bins of the histogram of scores
 SUMS = 5  # weight, score, outcomes, squared residuals, residuals times weights (the last two by unit)
@@ -142,21 +143,20 @@ def cluster_sums(entries: Iterable[Entries], weights: Array | None, clusters: In
 
 
 def fine_sums(scores: Array, outcomes: Array, weights: Array | None) -> Array:
-    """The weight of outcomes 1 and of outcomes 0, and both with squared weights, in bins of log-odds, (4, FINE)."""
+    """The weight of outcomes 1 and of outcomes 0 in bins of log-odds, (2, FINE)."""
     with np.errstate(divide="ignore"):
         odds = np.log(scores) - np.log1p(-scores)
     place = np.clip((odds + MOST_LOG_ODDS) * (FINE / (2 * MOST_LOG_ODDS)), 0, FINE - 1).astype(np.int64)
     w = np.ones(len(scores)) if weights is None else weights
-
-    def sums(values: Array) -> Array:
-        return np.bincount(place, values, FINE).astype(np.float64)
-
-    counts = [sums(w * outcomes), sums(w * (1 - outcomes))]
-    squares = counts if weights is None else [sums(w**2 * outcomes), sums(w**2 * (1 - outcomes))]
-    return np.stack([*counts, *squares])
+    return np.stack([np.bincount(place, values, FINE) for values in (w * outcomes, w * (1 - outcomes))])
 
 
-def fine_scores() -> Array:
-    """The score at the centre of each fine bin, (FINE,)."""
-    odds = (np.arange(FINE) + 0.5) * (2 * MOST_LOG_ODDS / FINE) - MOST_LOG_ODDS
+def fine_scores(bins: int = FINE) -> Array:
+    """The score at the centre of each bin of log-odds, (bins,)."""
+    odds = (np.arange(bins) + 0.5) * (2 * MOST_LOG_ODDS / bins) - MOST_LOG_ODDS
     return np.asarray(1 / (1 + np.exp(-odds)))
+
+
+def coarsen(fine: Array) -> Array:
+    """The same sums in fewer bins, (2, COARSE)."""
+    return np.asarray(fine.reshape(2, COARSE, -1).sum(axis=2))
