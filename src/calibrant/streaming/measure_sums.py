@@ -118,7 +118,8 @@ class MeasureSums(ABC, Generic[M]):
             return Estimate(value=value, margin=margin, reason=reason)
         draws = self.draws(rows, seed)
         method = f"noise of the {self.noise}, {len(draws):,} draws"
-        noise = Draws.from_resamples(value, draws, method)
+        freedom = max(rows.total**2 / rows.unit_square - 1, 1.0) if rows.clustered else np.inf
+        noise = Draws.from_resamples(value, draws, method, freedom=freedom)
         return Estimate(value=value, noise=noise, bounds=self.measure.bounds, margin=margin)
 
     def obstacle(self, rows: Totals) -> str | None:
@@ -149,7 +150,7 @@ class RowSums(MeasureSums[RowMeasure]):
         return float(rows.sums[self.name][0] / rows.total)
 
     def draws(self, rows: Totals, seed: int) -> Array:
-        noise = _of_student(np.random.default_rng(seed).standard_normal(self.measure.resamples), rows, seed)
+        noise = np.random.default_rng(seed).standard_normal(self.measure.resamples)
         return np.asarray(self.value(rows) + mean_error(rows.sums[self.name], rows) * noise)
 
 
@@ -168,7 +169,7 @@ class RatioSums(MeasureSums[RatioMeasure]):
         return self.measure.divide(*rows.sums[self.name][:2])
 
     def draws(self, rows: Totals, seed: int) -> Array:
-        noise = _of_student(np.random.default_rng(seed).standard_normal(self.measure.resamples), rows, seed)
+        noise = np.random.default_rng(seed).standard_normal(self.measure.resamples)
         return np.asarray(self.value(rows) + self._error(rows) * noise)
 
     def estimate(self, rows: Totals, seed: int, *, subtracted: bool = False) -> Estimate:
@@ -266,7 +267,7 @@ class AnyBinSums(MeasureSums[B]):
         np.fill_diagonal(pairs, variance)
         values, vectors = np.linalg.eigh(pairs * _few_clusters(rows))
         root = vectors * np.sqrt(np.maximum(values, 0.0)) / rows.total
-        return np.asarray(_of_student(normal.independent(gap, np.ones(len(gap))).noise, rows, seed) @ root.T)
+        return np.asarray(normal.independent(gap, np.ones(len(gap))).noise @ root.T)
 
 
 class BinSums(AnyBinSums[BinnedMeasure]):
@@ -375,15 +376,6 @@ def mean_error(sums: Array, rows: Totals) -> float:
     mean = sums[0] / rows.total
     squares = max(sums[1] - 2 * mean * sums[2] + mean**2 * rows.unit_square, 0.0)
     return float(np.sqrt(squares * _few_clusters(rows)) / rows.total)
-
-
-def _of_student(noise: Array, rows: Totals, seed: int) -> Array:
-    """Normal draws as draws of Student's distribution where clusters, by Kish's count, tell the variance."""
-    if not rows.clustered:
-        return noise
-    freedom = max(rows.total**2 / rows.unit_square - 1, 1.0)
-    square = np.random.default_rng((seed, 1)).chisquare(freedom, len(noise)) / freedom
-    return np.asarray((noise.T / np.sqrt(square)).T)
 
 
 def _few_clusters(rows: Totals) -> float:
