@@ -452,3 +452,14 @@ def test_a_column_may_have_the_name_of_our_own_segments(p):
 def test_a_report_goes_to_another_process(p):
     r = build(p, resamples=40)
     assert str(pickle.loads(pickle.dumps(r))) == str(r)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_rows_of_few_clusters_have_a_report_from_fewer_folds(count):
+    rng = np.random.default_rng(count)
+    z = rng.normal(size=(count, 6, 6))
+    p = cal.Predictions.binary(1 / (1 + np.exp(-z)), (rng.random(z.shape) < 0.5).astype(int))
+    report = cal.report(p)
+    names = {figure.figure for figure in report.figures}
+    assert ("decomposition" in names) == (count > 1)
+    assert {number.low for number in report.models[0].numbers if number.measure == "ece"} == {None}

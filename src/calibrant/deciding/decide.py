@@ -179,7 +179,7 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
 
 def _count_answers(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
     """Count the answers of a policy with one threshold: by weight, with an interval of the error rate."""
-    from calibrant.core.statistics.mean_interval import standard_error
+    from calibrant.core.statistics.clustered_shares import rows_of_clusters
     from calibrant.core.statistics.shares import wilson
 
     chosen = policy(q)
@@ -193,9 +193,9 @@ def _count_answers(policy: Policy, q: Predictions, confidence: float) -> Answere
     error = q.mean(acted & ~right) / share
     rows = share * q.effective
     if q.clusters is not None:
-        # The effective number of rows, p (1 - p) / SE^2; where the standard error is 0, the number of clusters.
-        apart = standard_error(q, np.where(acted, ~right - error, 0.0)) / share
-        rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[acted])))
+        weights = None if q.weights is None else q.weights[acted]
+        wrong = (~right[acted]).astype(np.float64)
+        rows = min(rows, float(rows_of_clusters(wrong, weights, q.clusters[acted])[0]))
     low, high = (float(end) for end in wilson(error, rows, confidence))
     return AnsweredSummary(share=share, n=share * total, error=error, low=low, high=high, recall=recall)
 

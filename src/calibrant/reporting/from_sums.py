@@ -27,10 +27,11 @@ from calibrant.reporting.parts import (
 from calibrant.reporting.provenance import provenance
 from calibrant.reporting.report import Report
 from calibrant.reporting.segments import summarise
-from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.accumulator import HISTOGRAM, RESIDUALS, Accumulator
 from calibrant.streaming.accumulators import Accumulators
+from calibrant.streaming.measure_sums import mean_error
 from calibrant.streaming.streamable import streamable
-from calibrant.streaming.sums import HISTOGRAM
+from calibrant.streaming.sums import HISTOGRAM_BINS
 
 DRAWS = 2000  # of errors that chance makes
 BARS = 20  # of the diagram, where the sums have no ECE
@@ -39,7 +40,7 @@ LEFT_OUT = (
     "rows, and nothing is said of single classes or of groups other than the keys of the sums. Report the rows to "
     "have these."
 )
-CLUSTERED = "Rows came in clusters, whose shared errors sums do not keep: there are no intervals and no test."
+CLUSTERED = "Rows came in clusters: there is no test against chance, which takes rows as independent."
 
 
 def report_of_sums(
@@ -65,9 +66,9 @@ def report_of_sums(
         right=assessment.right,
         verdict=sentences.write(verdict.judge(assessment)),
         numbers=numbers,
-        noise=None if whole.clustered else assessment.noise,
+        noise=None if _is_clustered(whole) else assessment.noise,
         bins=assessment.bins,
-        notes=(*((CLUSTERED,) if whole.clustered else ()), LEFT_OUT),
+        notes=(*((CLUSTERED,) if _is_clustered(whole) else ()), LEFT_OUT),
         groups=None if isinstance(sums, Accumulator) else _by_key(sums),
     )
     return Report(
@@ -128,7 +129,7 @@ def _error_bins(a: Accumulator) -> tuple[Array, Array]:
     name = streamable("ece").name
     if name in a.sums:
         return a.sums[name], equal_width_edges(a.sums[name].shape[1])
-    coarse = a.sums["histogram"].reshape(-1, BARS, HISTOGRAM // BARS).sum(axis=2)
+    coarse = a.sums[HISTOGRAM].reshape(-1, BARS, HISTOGRAM_BINS // BARS).sum(axis=2)
     return coarse, equal_width_edges(BARS)
 
 
@@ -139,38 +140,39 @@ def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
     """
     count, score, outcomes, *_ = sums
     observed = float(np.abs(score - outcomes).sum() / a.total)
-    if a.clustered:
+    if _is_clustered(a):
         return Noise(observed, float("nan"), float("nan"), float("nan"), float("nan"))
     mean = np.divide(score, count, out=np.zeros_like(score), where=count > 0)
     spread = np.sqrt(count * mean * (1 - mean) * (a.square / a.total))
     draws = np.abs(np.random.default_rng(seed).standard_normal((DRAWS, len(count))) * spread).sum(axis=1) / a.total
     reached = int((draws >= observed - 1e-12).sum())
     chance = (1 + reached) / (1 + DRAWS)
-    gap, error = _gap(a, sums)
+    gap, error = _gap(a)
     return Noise(observed, float(draws.mean()), float(np.quantile(draws, 0.95)), chance, _two_sided(gap, error))
 
 
-def _gap(a: Accumulator, sums: Array) -> tuple[float, float]:
-    """Mean score minus mean outcome, and its standard error."""
-    _, score, outcomes, square, cross = sums
-    gap = float((score - outcomes).sum() / a.total)
-    return gap, float(np.sqrt(max(square.sum() - 2 * gap * cross.sum() + gap**2 * a.square, 0.0)) / a.total)
+def _is_clustered(a: Accumulator) -> bool:
+    return a.clustered or a.open_reason is not None
+
+
+def _gap(a: Accumulator) -> tuple[float, float]:
+    """Mean score minus mean outcome, and its standard error; NaN where clusters may have come in parts."""
+    residuals = a.sums[RESIDUALS]
+    return float(residuals[0] / a.total), float("nan") if a.open_reason else mean_error(residuals, a)
 
 
 def _two_sided(gap: float, error: float) -> float:
     from scipy.special import erfc
 
-    return float(erfc(abs(gap) / error / 2**0.5)) if error > 0 else float(gap == 0)
+    return float(erfc(abs(gap) / error / 2**0.5)) if error != 0 else float(gap == 0)
 
 
 def _by_key(sums: Accumulators) -> Segments:
-    """One segment for each key; rows in clusters have neither intervals nor tests."""
+    """One segment for each key."""
     rows = []
     for key, key_sums in sums.items():
-        _, score, outcomes, *_ = key_sums.sums["histogram"]
-        gap, error = _gap(key_sums, key_sums.sums["histogram"])
-        if key_sums.clustered:
-            error = float("nan")
+        _, score, outcomes = key_sums.sums[HISTOGRAM]
+        gap, error = _gap(key_sums)
         rows.append(
             Segment(
                 name=visible(", ".join(key)),
@@ -180,7 +182,7 @@ def _by_key(sums: Accumulators) -> Segments:
                 gap=gap,
                 low=gap - 1.96 * error,
                 high=gap + 1.96 * error,
-                p_value=float("nan") if key_sums.clustered else _two_sided(gap, error),
+                p_value=_two_sided(gap, error),
                 beyond_noise=False,
                 gap_after=None,
             )

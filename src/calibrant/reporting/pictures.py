@@ -12,6 +12,7 @@ from calibrant.core.catalogue import name_of
 from calibrant.core.errors import InputError, LeakWarning
 from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.cross_fit import most_folds
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
 from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure
 from calibrant.measures.nll import NLL
@@ -22,7 +23,6 @@ from calibrant.reporting import contents_by_task
 from calibrant.reporting.parts import FigureData
 
 DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
-FOLDS = 5
 MOST_POINTS = 130  # of one curve
 MOST_MODELS = 8  # as many as figures have colours
 
@@ -44,9 +44,10 @@ def compute(models: Mapping[str, Predictions], *, costs: bool = False) -> Iterat
         except InputError:  # for instance a ROC where every prediction is right
             continue
         yield FigureData(name, figure.title, words, rows)
-    if all(p.n * p.k <= DECOMPOSED_ELEMENTS and p.n >= FOLDS for p in models.values()):
+    folds = min(map(most_folds, models.values()))
+    if folds >= 2 and all(p.n * p.k <= DECOMPOSED_ELEMENTS for p in models.values()):
         with _quietly():
-            decomposed = _decomposition(models)
+            decomposed = _decomposition(models, folds)
         yield decomposed
 
 
@@ -58,13 +59,13 @@ def _quietly() -> Iterator[None]:
         yield
 
 
-def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
+def _decomposition(models: Mapping[str, Predictions], folds: int) -> FigureData:
     """The table of the loss as calibration and refinement."""
     import polars as pl
 
     parts = []
     for name, p in models.items():
-        whole, left = NLL()(p), Refinement(folds=FOLDS)(p)
+        whole, left = NLL()(p), Refinement(folds=folds)(p)
         parts += [("NLL", name, "calibration", whole - left), ("NLL", name, "refinement", left)]
     figure = CATALOGUE.make("decomposition")
     assert isinstance(figure, TableFigure)

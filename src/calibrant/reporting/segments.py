@@ -11,6 +11,7 @@ from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.clustered_shares import effective_rows
 from calibrant.core.statistics.multiple_tests import benjamini_hochberg
 from calibrant.core.statistics.shares import wilson
 from calibrant.core.text import number_format as fmt
@@ -95,7 +96,7 @@ def _is_worse(s: Segment) -> bool:
 
 def _segment(name: str, p: Predictions) -> Segment:
     says, rate = p.mean(p.score), p.mean(p.outcome)
-    low, high = (float(end) for end in wilson(rate, worth(p)))
+    low, high = (float(end) for end in wilson(rate, effective_rows(p)))
     return Segment(
         name=name,
         n=p.n,
@@ -112,22 +113,6 @@ def _segment(name: str, p: Predictions) -> Segment:
 
 def _chance_of_gap_of(p: Predictions) -> float:
     return chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters)
-
-
-def worth(p: Predictions) -> float:
-    """The effective number of rows: by weights, and at worst the number of clusters."""
-    curve = p.curve
-    rows = max(curve.total * curve.effective, 1e-9)
-    return rows if p.clusters is None else min(rows, _rows_of_clusters(p, rows))
-
-
-def _rows_of_clusters(p: Predictions, rows: float) -> float:
-    """Effective number of rows in clusters, by the spread of the outcomes of whole clusters."""
-    assert p.clusters is not None
-    rate, w = p.mean(p.outcome), np.ones(p.n) if p.weights is None else p.weights
-    apart = np.bincount(p.clusters, w * (p.outcome - rate))
-    alone, together = float((w * w) @ (p.outcome - rate) ** 2), float(apart @ apart)
-    return rows * alone / together if together > alone > 0 else rows
 
 
 def chance_of_gap(

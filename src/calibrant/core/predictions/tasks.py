@@ -67,7 +67,7 @@ def from_scores(
     """
     names = () if classes is None else _check_class_names(classes)
     values, truth = to_numpy(score_type, scores), None if labels is None else to_numpy("labels", labels)
-    options = None if mask is None else to_numpy("mask", mask)
+    options, clusters_have_names = None if mask is None else to_numpy("mask", mask), rows.get("clusters") is not None
     if axis is not None or values.ndim > 2:
         values, truth, options, rows = _flatten(score_type, values, truth, options, rows, axis)
     if truth is not None and np.size(ignore):
@@ -85,7 +85,8 @@ def from_scores(
     exists = None if scan is not None else _existing_options(score_type, values, options)
     if exists is not None:
         logits, valid = _check_choices(score_type, values, truth, exists)
-        row_data = replace(check_row_data(len(logits), rows), task="choice", exists=exists, classes=names)
+        row_data = check_row_data(len(logits), rows, clusters_have_names=clusters_have_names)
+        row_data = replace(row_data, task="choice", exists=exists, classes=names)
         return PredictionArrays(logits, valid, "logits", row_data)
     if scan is not None:
         checked: Floats = values.view()
@@ -103,7 +104,7 @@ def from_scores(
     if truth is not None:
         known = scan is not None and scan.top.true_log_prob is not None and scan.known
         narrow = _narrow(truth.astype(np.int64) if known else check_labels(truth, *checked.shape), checked.shape[1])
-    row_data = check_row_data(len(checked), rows)
+    row_data = check_row_data(len(checked), rows, clusters_have_names=clusters_have_names)
     if names:
         row_data = replace(row_data, classes=names)
     top = None if scan is None or len(checked) >= LONG else scan.top
@@ -139,11 +140,13 @@ def from_binary(
     allow_few_rows: bool = False,
 ) -> PredictionArrays:
     """P(positive) or its logit, and two kinds of labels, of any number of axes."""
+    clusters_have_names = rows.get("clusters") is not None
     values, truth, rows, gaps = _one_score("score", scores, labels, rows, missing)
     s = check_scores("scores", values, logits=logits)
     check_row_number("scores", s, allow_few_rows=allow_few_rows or truth is None)
     y, names = (None, ()) if truth is None else _positive(truth, positive)
-    row_data = replace(check_row_data(len(s), rows), task="binary", classes=names, missing=gaps)
+    row_data = check_row_data(len(s), rows, clusters_have_names=clusters_have_names)
+    row_data = replace(row_data, task="binary", classes=names, missing=gaps)
     return _two_events(s, y, logits, row_data)
 
 
@@ -157,12 +160,13 @@ def from_confidence(
     allow_few_rows: bool = False,
 ) -> PredictionArrays:
     """A confidence and whether the prediction was right: the second column is the probability of being right."""
-    noun = "logit of the confidence" if logits else "confidence"
+    noun, clusters_have_names = "logit of the confidence" if logits else "confidence", rows.get("clusters") is not None
     values, truth, rows, gaps = _one_score(noun, confidence, correct, rows, missing)
     c = check_scores("confidence", values, logits=logits)
     check_row_number("confidence", c, allow_few_rows=allow_few_rows or truth is None)
     y = None if truth is None else check_labels(truth, len(c), 2, "correct")
-    row_data = replace(check_row_data(len(c), rows), task="confidence", missing=gaps)
+    row_data = check_row_data(len(c), rows, clusters_have_names=clusters_have_names)
+    row_data = replace(row_data, task="confidence", missing=gaps)
     return _two_events(c, y, logits, row_data)
 
 
@@ -349,7 +353,7 @@ def _flat_rows(rows: Rows, places: tuple[int, ...]) -> Rows:
         return array  # the check of its length says what is wrong
 
     rows = map_rows(rows, flat)
-    if "clusters" not in rows and len(places) > 1 and 1 < places[0] < n:
+    if "clusters" not in rows and len(places) > 1 and places[0] < n:
         rows["clusters"] = np.repeat(np.arange(places[0], dtype=np.int32), n // places[0])
     return rows
 
