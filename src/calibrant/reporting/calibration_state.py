@@ -7,6 +7,7 @@ import numpy as np
 from calibrant.core.curves.curve import Curve, equal_width_edges
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.clustered_shares import effective_rows
 from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.statistics.shares import wilson
 from calibrant.measures import make
@@ -15,7 +16,7 @@ from calibrant.measuring.estimating import estimate
 from calibrant.measuring.measure import Measurement
 from calibrant.reporting import contents_by_task
 from calibrant.reporting.parts import Assessment, Bin, CalibrationState, Noise
-from calibrant.reporting.segments import chance_of_gap, worth
+from calibrant.reporting.segments import chance_of_gap
 
 SURE = 0.05
 CLOSE = 0.01  # an ECE below one point is small whatever the rows show
@@ -45,7 +46,7 @@ def assess_error(
     chance = chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters)
     noise = Noise(test.statistic, test.expected, test.upper, test.p_value, chance)
     says, right = p.mean(p.score), p.mean(p.outcome)
-    low, high = (float(end) for end in wilson(right, worth(p)))
+    low, high = (float(end) for end in wilson(right, effective_rows(p)))
     return Assessment(
         state=state_of(p.n, says - right, noise),
         n=p.n,

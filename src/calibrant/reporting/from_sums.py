@@ -9,6 +9,7 @@ from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.estimate import Estimate, Normal
 from calibrant.figures import CATALOGUE, PredictionFigure
 from calibrant.measuring.measure import Measurement
 from calibrant.reporting import sentences, verdict
@@ -107,8 +108,8 @@ def _assess(a: Accumulator, numbers: tuple[Measurement, ...], seed: int) -> Asse
     )
     total = float(a.total) if float(a.total).is_integer() else None
     auc = next((m for m in numbers if m.measure == refinement(a.task or "multiclass")), None)
-    gap, error = _gap(a, sums)
-    half = float("nan") if a.clustered else 1.96 * error
+    gap = _gap(a)
+    gap_low, gap_high = gap.limits()
     return Assessment(
         state=state_of(a.n, says - right, noise),
         n=a.n,
@@ -118,8 +119,8 @@ def _assess(a: Accumulator, numbers: tuple[Measurement, ...], seed: int) -> Asse
         bins=bins,
         task=a.task or "multiclass",
         total=total,
-        gap_low=gap - half,
-        gap_high=gap + half,
+        gap_low=gap_low,
+        gap_high=gap_high,
         refinement=auc,
     )
 
@@ -147,24 +148,18 @@ def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
     draws = np.abs(np.random.default_rng(seed).standard_normal((DRAWS, len(count))) * spread).sum(axis=1) / a.total
     reached = int((draws >= observed - 1e-12).sum())
     chance = (1 + reached) / (1 + DRAWS)
-    gap, error = _gap(a)
-    return Noise(observed, float(draws.mean()), float(np.quantile(draws, 0.95)), chance, _two_sided(gap, error))
+    return Noise(observed, float(draws.mean()), float(np.quantile(draws, 0.95)), chance, _gap(a).p_value())
 
 
 def _is_clustered(a: Accumulator) -> bool:
     return a.clustered or a.open_reason is not None
 
 
-def _gap(a: Accumulator) -> tuple[float, float]:
-    """Mean score minus mean outcome, and its standard error; NaN where clusters may have come in parts."""
+def _gap(a: Accumulator) -> Estimate:
+    """Mean score minus mean outcome; without noise where clusters may have come in parts."""
     residuals = a.sums[RESIDUALS]
-    return float(residuals[0] / a.total), float("nan") if a.open_reason else mean_error(residuals, a)
-
-
-def _two_sided(gap: float, error: float) -> float:
-    from scipy.special import erfc
-
-    return float(erfc(abs(gap) / error / 2**0.5)) if error != 0 else float(gap == 0)
+    noise = None if a.open_reason else Normal(error=mean_error(residuals, a))
+    return Estimate(value=float(residuals[0] / a.total), noise=noise, reason=a.open_reason)
 
 
 def _by_key(sums: Accumulators) -> Segments:
@@ -172,17 +167,18 @@ def _by_key(sums: Accumulators) -> Segments:
     rows = []
     for key, key_sums in sums.items():
         _, score, outcomes = key_sums.sums[HISTOGRAM]
-        gap, error = _gap(key_sums)
+        gap = _gap(key_sums)
+        low, high = gap.limits()
         rows.append(
             Segment(
                 name=visible(", ".join(key)),
                 n=key_sums.n,
                 says=float(score.sum() / key_sums.total),
                 right=float(outcomes.sum() / key_sums.total),
-                gap=gap,
-                low=gap - 1.96 * error,
-                high=gap + 1.96 * error,
-                p_value=_two_sided(gap, error),
+                gap=gap.value,
+                low=low,
+                high=high,
+                p_value=gap.p_value(),
                 beyond_noise=False,
                 gap_after=None,
             )

@@ -8,6 +8,7 @@ from math import sqrt
 
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.clustered_shares import effective_rows
 from calibrant.repairing.choose import fit_candidate
 from calibrant.repairing.judge import JudgedOn
 from calibrant.repairing.rule import UNCALIBRATED, Ruling
@@ -23,7 +24,6 @@ from calibrant.reporting.parts import (
     Segments,
     UnlikeRows,
 )
-from calibrant.reporting.segments import worth
 
 FINE: tuple[CalibrationState, ...] = ("calibrated", "close")
 OPEN: tuple[CalibrationState, ...] = ("inconclusive", "untested")
@@ -78,7 +78,7 @@ def compare_rows(p: Predictions, fit_on: Predictions | None) -> UnlikeRows | Non
     if fit_on is None:
         return None
     here, there = p.mean(p.outcome), fit_on.mean(fit_on.outcome)
-    n, m = worth(p), worth(fit_on)
+    n, m = effective_rows(p), effective_rows(fit_on)
     rate = (n * here + m * there) / (n + m)
     error = sqrt(rate * (1 - rate) * (1 / n + 1 / m))
     if error == 0 or abs(z := (there - here) / error) < UNLIKE:
