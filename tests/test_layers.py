@@ -1,4 +1,4 @@
-"""Imports point down only: DESIGN's one small test with no exceptions, on every file of the package."""
+"""Imports point down only, as docs/structure.md says: one test without exceptions, on every file of the package."""
 
 import ast
 from collections.abc import Iterator

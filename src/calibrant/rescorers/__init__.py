@@ -1,5 +1,7 @@
 """Another confidence from a network's inputs or features: one file a method; the file name is the name."""
 
+from typing import Any
+
 from calibrant.core.catalogue import Catalogue
 from calibrant.rescorers._base import Rescorer, TrainedRun, check_arrays, features_of, load_arrays, matrix, save_arrays
 from calibrant.rescorers._clamp_options import ClampOptions
@@ -22,3 +24,12 @@ __all__ = [
     "names",
     "save_arrays",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes in the files, each loaded when it is first used."""
+    return CATALOGUE.class_named(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *CATALOGUE.classes]
