@@ -21,6 +21,7 @@ LAYERS = (
     ("plotting", "training"),
     ("monitoring", "repairing"),
     ("streaming", "deciding"),
+    ("metrics",),
     ("measuring",),
     ("measures", "calibrators", "rescorers", "losses", "models", "datasets", "corruptions", "figures"),
     ("core",),

@@ -17,7 +17,7 @@ IMPORT = re.compile(r"^\s*(?:>>> |\.\.\. )?(?:from (calibrant[\w.]*) import|impo
 CATALOGUES = sorted(
     ".".join(file.parent.relative_to(PACKAGE).parts)
     for file in PACKAGE.rglob("__init__.py")
-    if "CATALOGUE" in file.read_text()
+    if file.parent != PACKAGE and "CATALOGUE" in file.read_text()
 )
 EXCEPTIONS = {("intervals.md", "calibrant.core.statistics.bootstrap")}  # the page takes an interval apart, step by step
 
@@ -90,6 +90,28 @@ def test_what_a_public_function_returns_has_a_public_name():
                 assert kind in public, f"{function.__name__} returns {kind.__name__}, which calibrant does not have"
 
 
-def test_a_name_that_is_not_there_is_said_to_be_missing():
-    with pytest.raises(AttributeError, match="No calibrant attribute measur"):
-        calibrant.measur  # noqa: B018
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("ece", "on arrays it is calibrant.metrics.ece, with an interval calibrant.measure(p, 'ece')"),
+        ("auc", "calibrant.metrics.roc_auc"),
+        ("ECE", "it is calibrant.measures.ECE"),
+        ("Temperature", "it is calibrant.calibrators.Temperature"),
+        ("measur", "did you mean 'measure'?"),
+    ],
+)
+def test_a_name_that_is_not_at_the_top_says_where_it_is(name, place):
+    with pytest.raises(AttributeError, match=re.escape(f"module 'calibrant' has no attribute '{name}': ") + ".*") as e:
+        getattr(calibrant, name)
+    assert place in str(e.value)
+
+
+def test_a_loss_says_where_it_is():
+    pytest.importorskip("torch")
+    with pytest.raises(AttributeError, match=r"it is calibrant\.losses\.Focal$"):
+        calibrant.Focal  # noqa: B018
+
+
+def test_a_name_that_means_nothing_is_missing():
+    with pytest.raises(AttributeError, match=r"^module 'calibrant' has no attribute 'zzz'$"):
+        calibrant.zzz  # noqa: B018

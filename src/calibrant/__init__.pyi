@@ -4,6 +4,7 @@ from . import datasets as datasets
 from . import figures as figures
 from . import losses as losses
 from . import measures as measures
+from . import metrics as metrics
 from . import models as models
 from . import nas as nas
 from . import rescorers as rescorers
