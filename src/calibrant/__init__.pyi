@@ -24,11 +24,11 @@ from .deciding.decision import load_decision as load_decision
 from .measuring.calibration_test import CalibrationTest as CalibrationTest
 from .measuring.calibration_test import CalibrationTests as CalibrationTests
 from .measuring.calibration_test import calibration_test as calibration_test
-from .measuring.calibration_test import calibration_tests as calibration_tests
 from .measuring.check import Check as Check
 from .measuring.check import check as check
 from .measuring.check import check_against as check_against
 from .measuring.compare import Comparison as Comparison
+from .measuring.compare import Comparisons as Comparisons
 from .measuring.compare import compare as compare
 from .measuring.decompose import Decomposition as Decomposition
 from .measuring.decompose import decompose as decompose
@@ -38,7 +38,6 @@ from .measuring.harmonic_score import harmonic_score as harmonic_score
 from .measuring.measure import Measurement as Measurement
 from .measuring.measure import Measurements as Measurements
 from .measuring.measure import measure as measure
-from .measuring.measure import measure_all as measure_all
 from .measuring.measure_sets import measure_set as measure_set
 from .measuring.results import Results as Results
 from .measuring.synthetic import synthetic as synthetic

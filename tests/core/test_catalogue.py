@@ -89,15 +89,15 @@ def test_unknown_names_get_the_nearest():
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("auc", "did you mean 'roc_auc', of P(positive)"),
-        ("pr_auc", "did you mean 'average_precision', which adds up steps"),
+        ("auc", "did you mean 'roc_auc' (of P(positive)"),
+        ("pr_auc", "did you mean 'average_precision' (which adds up steps"),
         ("aupr", "did you mean 'average_precision'"),
         ("log_loss", "did you mean 'nll'?"),
         ("calibration_error", "did you mean 'ece'"),
         ("expected_calibration_error", "did you mean 'ece'?"),
         ("cwece", "did you mean 'classwise'?"),
         ("ROC-AUC", "did you mean 'roc_auc'?"),
-        ("mse", "did you mean 'brier', the squared error"),
+        ("mse", "did you mean 'brier' (the squared error"),
         ("f1", "pick one of these names"),
         ("mae", "pick one of these names"),
         ("kl", "pick one of these names"),
@@ -111,8 +111,8 @@ def test_an_unknown_name_is_read_by_its_meaning_before_its_letters_and_never_as_
 
 def test_a_name_with_two_meanings_gets_both():
     says = str(CATALOGUE.unknown("auroc"))
-    assert "'auroc_correct', of the confidence, for being right" in says
-    assert "'roc_auc', of P(positive)" in says
+    assert "'auroc_correct' (of the confidence, for being right)" in says
+    assert "'roc_auc' (of P(positive)" in says
 
 
 def test_calibrators_are_known_by_their_titles_too():

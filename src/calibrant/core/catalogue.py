@@ -94,8 +94,8 @@ class Catalogue(Generic[T]):
 
     def unknown(self, name: str) -> InputError:
         """The error for an unknown name: entries that are called so elsewhere come before those spelt like it."""
-        words = [f"'{entry}'{word and f', {word}'}" for entry, word in self.called_elsewhere(name).items()]
-        fix = f"did you mean {', or '.join(words)}?" if words else ""
+        words = [f"'{entry}'{word and f' ({word})'}" for entry, word in self.called_elsewhere(name).items()]
+        fix = f"did you mean {' or '.join(words)}?" if words else ""
         return unknown_name(self.kind, name, self.names(), fix=fix, cutoff=SPELT_ALIKE)
 
     def called_elsewhere(self, name: str) -> dict[str, str]:

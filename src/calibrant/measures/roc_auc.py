@@ -31,7 +31,7 @@ class ROCAUC(PositiveMeasure):
         "c_index",
         "gini",
     )
-    name_hint: ClassVar[str] = "of P(positive), for two classes; Gini is twice it, minus 1"
+    name_hint: ClassVar[str] = "of P(positive), for two classes; Gini is twice it minus 1"
     streams: ClassVar[Streams] = "ranking"
     meaning: ClassVar[str] = (
         "Refinement: how often a positive row has a higher score than a negative one. Blind to calibration."

@@ -12,7 +12,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
-from calibrant.core.text.notebook import Table, TableResult
+from calibrant.core.text.notebook import FrameResult, Table, TableResult
 from calibrant.core.text.number_format import bracket, number
 from calibrant.measures import Measure
 from calibrant.measuring.estimating import check_resamples, difference, estimate
@@ -24,7 +24,7 @@ State = Literal["holds", "inconclusive", "violated"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(TableResult):
+class Check(FrameResult, TableResult):
     """A limit compared with one-sided bounds of a measure.
 
     `state` is "holds" or "violated" where that is significant, else "inconclusive".
