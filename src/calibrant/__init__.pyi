@@ -26,7 +26,6 @@ from .measuring.calibration_test import CalibrationTests as CalibrationTests
 from .measuring.calibration_test import calibration_test as calibration_test
 from .measuring.check import Check as Check
 from .measuring.check import check as check
-from .measuring.check import check_against as check_against
 from .measuring.compare import Comparison as Comparison
 from .measuring.compare import Comparisons as Comparisons
 from .measuring.compare import compare as compare

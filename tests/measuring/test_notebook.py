@@ -57,7 +57,7 @@ def test_every_result_is_a_table(p):
         "compare": (cal.compare(p, p, "brier", resamples=50), "inconclusive"),
         "unpaired": (cal.compare(p, p, "brier", paired=False, resamples=50), "400 and 400 rows"),
         "check": (cal.check(p, "ece", limit=0.9), "holds"),
-        "worse": (cal.check_against(p, p, "brier", limit=0.5, resamples=50), "worse by at most 0.5"),
+        "worse": (cal.check(p, "brier", against=p, limit=0.5, resamples=50), "worse by at most 0.5"),
         "watch": (cal.watch(p, segments=True), "No alarm after 400 rows"),
         "calibration_test": (cal.calibration_test(p, resamples=50), "by chance"),
         "decompose": (cal.decompose(p), "reliability"),

@@ -93,7 +93,7 @@ def test_sums_that_no_predictions_have_are_refused(state, name, place, value, sa
         {"measures": [1]},
         {"measures": ["accuracy", "accuracy"]},
         {"measures": ["accuracy"]},
-        {"measures": ["auroc"]},
+        {"measures": ["auroc_correct"]},
         {"sums": {}},
         {"sums": []},
         {"sums": {"histogram": None}},

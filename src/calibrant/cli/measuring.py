@@ -270,7 +270,7 @@ def check(
     rows = [cal.check(p, spec, limit=limit, side=side, **options) for side, spec, limit in limits]
     reference = None if against is None else inputs.load(against)
     if reference is not None:
-        rows += [cal.check_against(p, reference, spec, limit=limit, **options) for spec, limit in worse]
+        rows += [cal.check(p, spec, limit=limit, against=reference, **options) for spec, limit in worse]
     ok = all_pass(rows, strict=strict)
     if as_json:
         print_json(
