@@ -13,7 +13,7 @@ from calibrant.reporting import tables
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def decide(
     file: File,
     cost: Annotated[
