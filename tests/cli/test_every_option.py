@@ -117,8 +117,8 @@ OWN = {  # command and option -> arguments to add, or arguments without and with
     ("table", "--format"): "--format csv",
     ("table", "--measure"): "--measure nll",
     ("table", "--seed"): (
-        "FILE b.csv --by file -m ece --format csv",
-        "FILE b.csv --by file -m ece --format csv --seed 1",
+        "FILE x/a.csv --by folder -m ece --format csv",
+        "FILE x/a.csv --by folder -m ece --format csv --seed 1",
     ),
     ("watch", "--alpha"): "--alpha 0.2",
     ("watch", "--format"): "--format json",
@@ -163,7 +163,9 @@ def folder(tmp_path_factory):
     rows[:-1].write_csv(folder / "shorter.csv")
     (folder / "x").mkdir()
     for name in ("a", "b"):
-        pl.read_csv(folder / f"{name}.csv").with_columns(pl.col("score") ** 1.1).write_csv(folder / "x" / f"{name}.csv")
+        pl.read_csv(folder / f"{name}.csv").with_columns(pl.col("score") ** 0.65).write_csv(
+            folder / "x" / f"{name}.csv"
+        )
         cal.Predictions.load(folder / f"{name}.csv").save(folder / f"{name}.npz")
     rows.with_columns(pl.when(pl.int_range(n) % 50 > 0).then("label").alias("label")).write_csv(folder / "gaps.csv")
     gaps = pl.when(pl.int_range(n) % 50 == 0).then(None).otherwise("score").alias("score")
