@@ -14,7 +14,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("app",),
-    ("__init__",),
+    ("__init__", "types"),
     ("nas",),
     ("studying",),
     ("reporting", "rescoring"),

@@ -34,7 +34,7 @@ def public_homes():
 
 def deep_imports(text):
     """Modules of the package that a text imports from, other than the package itself and its catalogues."""
-    usual = {"calibrant", "calibrant.nas", *(f"calibrant.{name}" for name in CATALOGUES)}
+    usual = {"calibrant", "calibrant.nas", "calibrant.training", *(f"calibrant.{name}" for name in CATALOGUES)}
     return {a or b for a, b in IMPORT.findall(text)} - usual
 
 
@@ -79,10 +79,20 @@ def test_names_in_the_stub_are_reexported_under_their_own_name():
             assert [alias.asname for alias in node.names] == [alias.name for alias in node.names]
 
 
+def test_there_are_few_names_to_learn():
+    """Functions and classes; a catalogue or another module is one word with names of its own."""
+    modules = {path.stem for path in PACKAGE.iterdir()} - {"__init__"}
+    names = set(calibrant.__all__) - modules
+    assert 30 < len(names) <= 45
+    plurals = {name for name in names if f"{name}s" in names}
+    assert plurals <= {"Accumulator"}  # one for each key
+
+
 def test_what_a_public_function_returns_has_a_public_name():
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
-    public = [getattr(calibrant, name) for name in calibrant.__all__]
+    rooms = (calibrant, calibrant.types)
+    public = [getattr(room, name) for room in rooms for name in room.__all__]
     for function in filter(inspect.isfunction, public):
         returned = inspect.signature(function).return_annotation
         for kind in (returned, *get_args(returned)):
@@ -98,6 +108,7 @@ def test_what_a_public_function_returns_has_a_public_name():
         ("ECE", "it is calibrant.measures.ECE"),
         ("Temperature", "it is calibrant.calibrators.Temperature"),
         ("measur", "did you mean 'measure'?"),
+        ("Measurement", "it is calibrant.types.Measurement"),
     ],
 )
 def test_a_name_that_is_not_at_the_top_says_where_it_is(name, place):

@@ -31,11 +31,22 @@ def _find_place(name: str) -> str:
 
     from calibrant.measures import CATALOGUE
 
-    rooms = ("measures", "calibrators", "losses", "rescorers", "models", "datasets", "corruptions", "figures")
+    rooms = (
+        "types",
+        "training",
+        "measures",
+        "calibrators",
+        "losses",
+        "rescorers",
+        "models",
+        "datasets",
+        "corruptions",
+        "figures",
+    )
     for room in rooms if name[0].isupper() else ():
         with suppress(ImportError, AttributeError):  # torch may be missing
-            if getattr(import_module(f"calibrant.{room}"), name).__module__.startswith(f"calibrant.{room}."):
-                return f": it is calibrant.{room}.{name}"
+            getattr(import_module(f"calibrant.{room}"), name)
+            return f": it is calibrant.{room}.{name}"
     near = get_close_matches(name, __all__, n=1, cutoff=0.8)
     for measure in [name] if name in CATALOGUE.names() else [] if near else CATALOGUE.called_elsewhere(name):
         return f": on arrays it is calibrant.metrics.{measure}, with an interval calibrant.measure(p, '{measure}')"

@@ -37,7 +37,7 @@ def test_the_set_of_the_benchmark_study(p):
 def test_several_names_give_several_measurements(p):
     several = cal.measure(p, ("ece", "nll"), resamples=20)
     assert several == [cal.measure(p, "ece", resamples=20), cal.measure(p, "nll", resamples=20)]
-    assert isinstance(several, cal.Measurements)
+    assert isinstance(several, cal.types.Measurements)
     assert cal.measure(p, ["ece"], resamples=0) == [cal.measure(p, "ece", resamples=0)]
     with pytest.raises(cal.InputError, match="measure: expected one of"):
         cal.measure(p, "standart")

@@ -309,7 +309,7 @@ def decompose(
     inputs.show_notes(p)
 
 
-def _show_reasons(rows: Sequence[cal.Measurement | cal.Comparison | cal.Check]) -> None:
+def _show_reasons(rows: Sequence[cal.types.Measurement | cal.types.Comparison | cal.types.Check]) -> None:
     """Say once why numbers have no interval."""
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         tables.show(f"\n{reason}")
