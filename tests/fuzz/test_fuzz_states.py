@@ -138,7 +138,9 @@ def confidnet_rows() -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 @functools.cache
 def whole_confidnet() -> bytes:
-    fitted = cal.ConfidNet(width=4, depth=2, epochs=1, batch=20).fit(Classifier(), confidnet_rows(), confidnet_rows())
+    fitted = cal.rescorers.ConfidNet(width=4, depth=2, epochs=1, batch=20).fit(
+        Classifier(), confidnet_rows(), confidnet_rows()
+    )
     with tempfile.TemporaryDirectory() as folder:
         fitted.save(folder)
         return (Path(folder) / "confidnet.safetensors").read_bytes()

@@ -98,7 +98,7 @@ def test_the_order_of_keys_and_space_do_not_matter(state):
         {"measures": [1]},
         {"measures": ["accuracy", "accuracy"]},
         {"measures": ["accuracy"]},
-        {"measures": ["auroc"]},
+        {"measures": ["auroc_correct"]},
         {"more": 1},
         {"sums": {}},
         {"sums": []},

@@ -22,6 +22,8 @@ class Calibrator:
     """A recipe: options only. `fit(p)` learns on held-out predictions and returns a `Map`."""
 
     aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
+    other_names: ClassVar[tuple[str, ...]] = ()  # what others call it, or what is near it: an error names this entry
+    name_hint: ClassVar[str] = ""  # how it differs from what others call so
     title: ClassVar[str]
     words: ClassVar[str] = ""  # what a sentence calls it, where the name alone says little
     reference: ClassVar[str]

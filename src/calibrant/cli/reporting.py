@@ -32,7 +32,7 @@ class ReportSettings(ReadSettings):
 
 
 @app.command()
-@reads_predictions
+@reads_predictions()
 def report(
     files: Annotated[list[Path], typer.Argument(help="predictions of one model, or of several on the same rows")],
     fit_on: Annotated[

@@ -25,7 +25,7 @@ from calibrant.core.text.number_format import number
 from calibrant.core.text.table import Table, TableResult
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import UNDEFINED, check_predictions
-from calibrant.measuring.check import Check, check_estimate, check_worsening, worsening_sign
+from calibrant.measuring.check import Check, check_estimate, check_worsening, limit_side, worsening_sign
 from calibrant.measuring.compare import Comparison, compare_estimates
 from calibrant.measuring.measure import Measurement, Measurements
 from calibrant.streaming.cursor import Cursor, merge_cursors
@@ -193,11 +193,13 @@ class Accumulator(TableResult):
 
     # -- limits, comparisons, figures -----------------------------------------------------------
 
-    def check(self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95) -> Check:
+    def check(
+        self, what: str, *, limit: float, side: Literal["max", "min"] | None = None, confidence: float = 0.95
+    ) -> Check:
         """Check a limit for a measure, as `cal.check` does: violated on evidence, not on noise."""
         check_confidence(confidence)
-        _check_limit(limit, "0.03")
         e = self.estimate(what)
+        side = limit_side(self._streams[what].measure, what, limit, side)
         if not np.isfinite(e.value):
             expected, fix = "an interval to compare with the limit", "measure all rows at once"
             raise InputError(what, expected=expected, got=UNDEFINED, fix=fix)
@@ -206,12 +208,11 @@ class Accumulator(TableResult):
     def check_against(
         self, reference: "Accumulator", what: str, *, limit: float, confidence: float = 0.95, seed: int = 0
     ) -> Check:
-        """Check by how much a measure is worse than on the reference rows, as `cal.check_against` does."""
-        _check_limit(limit, "0.01")
+        """Check by how much a measure is worse than on the reference rows, as `cal.check(..., against=...)` does."""
         check_confidence(confidence)
         e, definition = reference._difference(self, what, seed), reference.measure(what).definition
         definition = f"{definition}; worse than on {reference.n:,} reference rows by"
-        sign = worsening_sign(self._streams[what].measure, what)
+        sign = worsening_sign(self._streams[what].measure, what, limit)
         return check_worsening(what, limit, sign, e, 1 - confidence, rows=self, definition=definition)
 
     def compare(self, other: "Accumulator", what: str, *, confidence: float = 0.95, seed: int = 0) -> Comparison:
@@ -376,8 +377,3 @@ class Accumulator(TableResult):
         for stream in self._states():
             shapes |= stream.shapes(self.k)
         return shapes
-
-
-def _check_limit(limit: float, example_limit: str) -> None:
-    if not np.isfinite(limit):
-        raise InputError("limit", expected="a number", got=str(limit), fix=f"write for instance {example_limit}")

@@ -162,7 +162,7 @@ class Accumulators(TableResult, Mapping[Key, Accumulator]):
         return ByKey(self.by, {key: one.measure(what, confidence=confidence) for key, one in self.items()})
 
     def check(
-        self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
+        self, what: str, *, limit: float, side: Literal["max", "min"] | None = None, confidence: float = 0.95
     ) -> ByKey[Check]:
         """Check each key at this confidence: of many keys, some limits are violated by chance."""
         options: dict[str, Any] = {"limit": limit, "side": side, "confidence": confidence}

@@ -5,8 +5,13 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from calibrant.core.errors import visible
+from calibrant.core.errors import InputError, visible
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -145,3 +150,29 @@ class TableResult:
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
+
+
+class FrameResult:
+    """A result that becomes a data frame: of one row, or of a row for each result in a list."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the frame, as they are in JSON."""
+        return [result.to_dict() for result in self] if isinstance(self, list) else [self.to_dict()]
+
+    def to_dict(self) -> dict[str, Any]:
+        raise TypeError(f"{type(self).__name__} does not say what it holds: define to_dict")
+
+    def to_polars(self) -> "pl.DataFrame":
+        """The result as a polars data frame, one row a result; undefined numbers are null."""
+        import polars as pl
+
+        return pl.DataFrame(self.records(), infer_schema_length=None)
+
+    def to_pandas(self) -> Any:
+        """The result as a pandas data frame, one row a result, where pandas is installed."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            fix = "pip install pandas, or call .to_polars()"
+            raise InputError("to_pandas", expected="pandas", got="no such package", fix=fix) from None
+        return pandas.DataFrame(self.records())

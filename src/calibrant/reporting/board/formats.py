@@ -1,5 +1,7 @@
 """A board as Markdown and as CSV."""
 
+from typing import Any
+
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.table import csv_table, markdown_table
 from calibrant.core.text.table import escape_markdown as escape
@@ -13,36 +15,35 @@ GROUP_COLUMNS = ("ece", "gap", "auroc_correct", "accuracy")
 
 def csv(board: Board) -> str:
     """One line for each confidence, state and model."""
-    parts = ("", "_low", "_high", "_first", "_last", "_group")
-    head = ["confidence", "repair", "model", "rows", "used", "missing", "above", "below", "distinct", "says"]
+    rows = records(board)
+    return csv_table(list(rows[0]), [["" if cell is None else cell for cell in row.values()] for row in rows])
+
+
+def records(board: Board) -> list[dict[str, Any]]:
+    """The cells of one line for each confidence, state and model; None where a number is undefined."""
+    counted = ("rows", "used", "missing", "above", "below", "distinct")
     rows = []
     for column_board in board.boards:
         for state in STATES:
             for m in column_board.models:
-                c = m.counts
-                cells = [
-                    column_board.confidence,
-                    state,
-                    m.name,
-                    c.rows,
-                    c.used,
-                    c.missing,
-                    c.above,
-                    c.below,
-                    c.distinct,
-                ]
-                scores = [m.scores[state][measure] for measure in MEASURES]
-                rows.append([*cells, _number(m.says), *(cell for score in scores for cell in _cells(score))])
-    return csv_table([*head, *(f"{measure}{part}" for measure in MEASURES for part in parts)], rows)
+                row: dict[str, Any] = {"confidence": column_board.confidence, "repair": state, "model": m.name}
+                row |= {name: getattr(m.counts, name) for name in counted} | {"says": _number(m.says)}
+                for measure in MEASURES:
+                    row |= {f"{measure}{part}": cell for part, cell in _cells(m.scores[state][measure]).items()}
+                rows.append(row)
+    return rows
 
 
-def _cells(s: Score) -> list[str]:
-    ranks = [str(n) if s.group else "" for n in (s.first, s.last, s.group)]
-    return [*(_number(n) for n in (s.value, s.low, s.high)), *ranks]
+def _cells(s: Score) -> dict[str, float | None]:
+    numbers = {"": s.value, "_low": s.low, "_high": s.high}
+    ranks = {"_first": s.first, "_last": s.last, "_group": s.group}
+    return {part: _number(n) for part, n in numbers.items()} | {
+        part: n if s.group else None for part, n in ranks.items()
+    }
 
 
-def _number(number: float) -> str:
-    return "" if number != number else repr(number)
+def _number(number: float) -> float | None:
+    return None if number != number else number
 
 
 def markdown(board: Board) -> str:
