@@ -73,8 +73,8 @@ def choose(
 
     "identity", which changes nothing, is always a candidate and wins where no other is significantly better, and where
     all outcomes are alike, so that there is nothing to fit. With `keep_argmax` only calibrators that cannot change a
-    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `clip_to_laplace`. Of very many rows a
-    random part decides, and the verdict says so.
+    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `clip_to_laplace`. Of very many
+    rows a random part decides, and the verdict says so.
     """
     check_predictions(p)
     names = with_identity(candidates_for(p) if candidates is None else candidates)
