@@ -88,17 +88,24 @@ class Curves(Step):
     """Scores -> values of a function given by knots, linear between them ("line") or constant ("stair").
 
     A stair has one more y than x: y[j] is the value for x[j - 1] < score <= x[j]. Scope "classes" has one pair of
-    knots per class, the others have one pair.
+    knots per class, the others have one pair. Of two classes x may be log-odds: next to 0 and 1 they tell rows apart
+    whose scores are equal.
     """
 
     x: list[Array]
     y: list[Array]
     form: Literal["line", "stair"]
     scope: Scope
+    on: Literal["probs", "log_odds"] = "probs"
 
     name: ClassVar[str] = "curves"
 
     def __call__(self, p: Predictions) -> Predictions:
+        if self.on == "log_odds":
+            two = p.logits.astype(np.float64)
+            odds = two[:, 1] - two[:, 0]
+            odds = odds if p.task == "binary" else np.where(p.predicted == 1, odds, -odds)
+            return p.with_confidence(np.clip(self._value(odds, 0), 0.0, 1.0))
         return _rescore(p, self.scope, "probs", self._value)
 
     def _value(self, scores: Array, c: int) -> Array:

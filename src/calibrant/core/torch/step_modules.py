@@ -152,10 +152,13 @@ class _Curves(_ScoreFunction):
 
     def __init__(self, step: Curves, k: int) -> None:
         super().__init__(step, k)
-        self.line = step.form == "line"
+        self.line, self.on = step.form == "line", step.on
         knots = Knots.of(step)
         for name in ("x", "y", "slope"):
             self.hold(name, getattr(knots, name))
+
+    def scores(self, s: StepOutput) -> Tensor:
+        return s.logits - s.logits.flip(-1) if self.on == "log_odds" else s.probs
 
     def value(self, scores: Tensor) -> Tensor:
         columns = scores.reshape(-1, scores.shape[-1]).T.contiguous()  # (k or 1, n)

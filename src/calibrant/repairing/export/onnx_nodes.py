@@ -189,7 +189,8 @@ def _step(s: StepOutput, step: Step, k: int) -> StepOutput:
         case Mix():
             return _mix(s, step, k)
         case Curves(form="line" | "stair", scope="top" | "classes" | "shared"):
-            return _rescore(s, step, s.probs(), k)
+            odds = np.array([[1.0, -1.0], [-1.0, 1.0]])
+            return _rescore(s, step, nodes("MatMul", s.logits(), odds) if step.on == "log_odds" else s.probs(), k)
         case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
             return _rescore(s, step, s.logits() if step.on == "logits" else s.probs(), k)
     raise unknown_step(step)

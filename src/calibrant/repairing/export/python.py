@@ -176,13 +176,13 @@ class PythonLines:
                 knots = list(zip(step.x, step.y, strict=True))
                 knots = knots if step.scope == "classes" else knots[:1]
                 rows = self.constant(f"KNOTS_{number}", [[x.tolist(), y.tolist()] for x, y in knots])
-                self.rescore(step.scope, step.form, rows, on_probs=True)
+                self.rescore(step.scope, step.form, rows, step.on)
             case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
                 table = step.coefficients if step.on == "probs" else step.coefficients[:, [0, 2]]
                 rows = self.constant(f"COEFFICIENTS_{number}", table.tolist()[: None if step.scope == "classes" else 1])
                 self.use("sigmoid")
                 function = {"probs": "of_probability", "logits": "of_logit", "scores": "of_score"}[step.on]
-                self.rescore(step.scope, function, rows, on_probs=step.on != "logits")
+                self.rescore(step.scope, function, rows, "logits" if step.on == "logits" else "probs")
             case _:
                 raise unknown_step(step)
 
@@ -210,14 +210,17 @@ class PythonLines:
         k = "len(logits)" if self.options else self.k
         self.prob_line(f"[{hot} * h + {plain} * v + {flat} / {k} for h, v in zip({tempered}, {self.probs()})]")
 
-    def rescore(self, scope: str, function: str, rows: str, *, on_probs: bool) -> None:
+    def rescore(self, scope: str, function: str, rows: str, on: str) -> None:
         self.use(function)
-        scores = "probs" if on_probs else self.logits()
+        scores = "probs" if on == "probs" else self.logits()
+        if on == "log_odds":
+            self.use("log_odds")
+            scores = f"log_odds({scores})"
         if scope in ("top", "shared") and not self.has_top and self.top == "top":
             values = "probs" if self.are_probs else "z"
             self.lines.append(f"top = {values}.index(max({values}))")
             self.has_top = True
-        if not self.are_probs and (on_probs or scope == "top"):
+        if not self.are_probs and (on == "probs" or scope == "top"):
             self.prob_line(self.probs())
         if scope == "top":
             self.use("with_top")
@@ -336,6 +339,9 @@ def softmax(z):
     "logs": f"""
 def logs(probs):
     return [math.log(max(v, {PROBABILITY_FLOOR!r})) for v in probs]""",
+    "log_odds": """
+def log_odds(z):
+    return [z[0] - z[1], z[1] - z[0]]""",
     "stair": '''
 def stair(score, x, y):
     """y[j] where x[j - 1] < score <= x[j]."""
