@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, share_inside
-from calibrant.core.curves.curve import Curve, Scheme, equal_width_edges
+from calibrant.core.curves.binning import Binning, Scheme, equal_width_edges
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.shares import wilson
 from calibrant.core.text.number_format import level, percent, sentence, whole_percent
@@ -100,7 +101,7 @@ class Reliability(PredictionFigure):
         return dress(chart.add_params(slider(_only("cells", rows), self.bins)) if self.slider else chart)
 
     def _bins(self, name: str, curve: Curve, task: str) -> list[Row]:
-        b, words = curve.bins(self.bins, self.scheme), terms_for([{"task": task}])
+        b, words = curve.bins(Binning(self.bins, self.scheme)), terms_for([{"task": task}])
         ends = np.cumsum(b.count)
         first = curve.weight_sum.searchsorted(ends - b.count, "right")
         last = curve.weight_sum.searchsorted(ends, "left")

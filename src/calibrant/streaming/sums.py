@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Closed, check_bins, equal_width_edges
+from calibrant.core.curves.binning import Closed, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.measures import ClassMeasure
 
