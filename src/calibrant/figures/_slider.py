@@ -41,7 +41,7 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     return {
         "most": most,
         "n": count_of(curve.total),
-        "effective": curve.effective,
+        "effective": curve.weight_unit,
         "start": start.tolist() if scheme == "mass" else [],
         "at": at.tolist(),
         "count": [count_of(c) for c in count],

@@ -58,7 +58,7 @@ class ClasswiseReliability(PredictionFigure):
         for c in worst(bins, self.classes):
             for name, b in bins.items():
                 error = float(class_errors(b)[c])
-                low, high = wilson(b.accuracy[c], np.maximum(b.count[c] * b.effective, 1e-9), self.level)
+                low, high = wilson(b.accuracy[c], np.maximum(b.count[c] * b.weight_unit, 1e-9), self.level)
                 for m in np.flatnonzero(b.filled[c]):
                     rows.append(
                         {

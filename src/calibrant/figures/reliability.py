@@ -106,7 +106,7 @@ class Reliability(PredictionFigure):
         first = curve.weight_sum.searchsorted(ends - b.count, "right")
         last = curve.weight_sum.searchsorted(ends, "left")
         rate = np.clip(b.accuracy, 0, 1)
-        low, high = wilson(rate, np.maximum(b.count * b.effective, 1e-9), self.level)
+        low, high = wilson(rate, np.maximum(b.count * b.weight_unit, 1e-9), self.level)
         edges = equal_width_edges(self.bins)
         rows = []
         for m in np.flatnonzero(b.filled):

@@ -26,7 +26,7 @@ class RMSCE(BinnedMeasure):
     title: ClassVar[str] = "RMS calibration error"
     reference: ClassVar[str] = "Hendrycks, Mazeika, Dietterich, ICLR 2019"
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return float(np.sqrt(bins.share @ bins.gap**2))
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:

@@ -104,7 +104,7 @@ def _segment(name: str, p: Predictions, gap_after: float | None) -> Segment:
 def worth(p: Predictions) -> float:
     """The effective number of rows: by weights, and at worst the number of clusters."""
     curve = p.curve
-    rows = max(curve.total * curve.effective, 1e-9)
+    rows = max(curve.total * curve.weight_unit, 1e-9)
     return rows if p.clusters is None else min(rows, _rows_of_clusters(p, rows))
 
 

@@ -21,7 +21,7 @@ def ranking_value(m: OfCurve, fine: Array) -> tuple[float, float]:
     >>> ranking_value(make("auroc_correct"), fine)
     (0.625, 0.125)
     """
-    value, *ends = (m.on(_curve(fine[0], fine[1], shift)) for shift in (0, -1, 1))
+    value, *ends = (m.from_curve(_curve(fine[0], fine[1], shift)) for shift in (0, -1, 1))
     return value, max(max(ends) - value, value - min(ends))
 
 
@@ -34,7 +34,7 @@ def ranking_draws(m: OfCurve, fine: Array, rng: np.random.Generator, *, counts: 
         else:
             noise = rng.standard_normal(fine[:2].shape) * np.sqrt(fine[2:])
             ones, zeros = np.maximum(fine[:2] + noise, 0.0)
-        values.append(m.on(_curve(ones, zeros, 0)))
+        values.append(m.from_curve(_curve(ones, zeros, 0)))
     return np.array(values)
 
 

@@ -169,7 +169,7 @@ class AnyBinSums(MeasureSums[B]):
         check_bins(self.name, sums, state)
 
     def value(self, sums: Array, rows: Totals) -> float:
-        return self.measure.of(_bins(sums, rows))
+        return self.measure.from_bins(_bins(sums, rows))
 
     def estimate(self, sums: Array, rows: Totals, seed: int, *, subtracted: bool = False) -> Estimate:
         bins, gap = _bins(sums, rows), ((sums[1] - sums[2]) / rows.total).ravel()
@@ -177,7 +177,7 @@ class AnyBinSums(MeasureSums[B]):
         noise = self.measure.noise_of(bins, residuals)
         if noise is None:
             return super().estimate(sums, rows, seed)
-        return Estimate(value=self.measure.of(bins), noise=noise, bounds=self.measure.bounds)
+        return Estimate(value=self.measure.from_bins(bins), noise=noise, bounds=self.measure.bounds)
 
     def draws(self, sums: Array, rows: Totals, seed: int) -> Array:
         rng, (count, score, outcomes) = np.random.default_rng(seed), sums[:3]
@@ -185,7 +185,7 @@ class AnyBinSums(MeasureSums[B]):
         values = []
         for _ in range(self.measure.resamples):
             noisy = np.clip(outcomes + noise * rng.standard_normal(noise.shape), 0, count)
-            values.append(self.measure.of(_bins(np.stack([count, score, noisy]), rows)))
+            values.append(self.measure.from_bins(_bins(np.stack([count, score, noisy]), rows)))
         return np.array(values)
 
 
