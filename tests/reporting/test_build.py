@@ -20,6 +20,7 @@ from calibrant.repairing.rule import CandidateLosses, decide
 from calibrant.reporting.build import build
 from calibrant.reporting.calibrator_trials import calibrators_for
 from calibrant.reporting.cost import CostTable
+from calibrant.reporting.excerpts import facts
 from calibrant.reporting.page import page
 from calibrant.reporting.segments import by_group, by_prediction, check_groups
 
@@ -41,7 +42,7 @@ def test_numbers_are_those_of_measure(one, test):
     for n in one.models[0].numbers:
         m = cal.measure(test, n.measure, resamples=60)
         assert (n.value, n.low, n.high, n.definition) == (m.value, m.low, m.high, m.definition)
-        assert n.meaning
+        assert facts(n.measure, "multiclass")["meaning"]
 
 
 def test_changes_are_those_of_compare(one, test, val):
