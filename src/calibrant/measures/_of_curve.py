@@ -58,7 +58,7 @@ class OfCurve(Measure):
         grouped = np.argsort(part_of, kind="stable")
         ends = np.cumsum(np.bincount(part_of, minlength=PARTS))[:-1]
         rows.step(PARTS)
-        return np.array([self.on(Curve(curve.scores[i], curve.outcomes[i], i)) for i in np.split(grouped, ends)])
+        return np.array([self.on(curve.samples(i)) for i in np.split(grouped, ends)])
 
     @property
     def _reads_curve(self) -> bool:
@@ -90,3 +90,11 @@ class CurveMeasure(OfCurve):
             return super().definition_for(p) if p.task != "binary" else self.definition
         definition = super().definition_for(p)
         return definition if definition != self.definition else f"{definition}; by P(positive) against being positive"
+
+
+@dataclass(frozen=True)
+class RankingMeasure(CurveMeasure):
+    """A number read off the order of the rows alone: logits tell apart what scores next to 0 and 1 cannot."""
+
+    def curve(self, p: Predictions) -> Curve:
+        return p.top_ranking if self.scope == "top" else p.ranking

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import average_precision
-from calibrant.measures._base import CurveMeasure, Direction
+from calibrant.measures._base import RankingMeasure, Direction
 
 
 @dataclass(frozen=True)
-class AUPRSuccess(CurveMeasure):
+class AUPRSuccess(RankingMeasure):
     """Average precision with correct predictions as positives and confidence as score.
 
     Its chance level is the accuracy, so do not compare it between models of different accuracy.

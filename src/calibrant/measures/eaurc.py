@@ -7,11 +7,11 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import area_under_risk
-from calibrant.measures._base import CurveMeasure, Streams
+from calibrant.measures._base import RankingMeasure, Streams
 
 
 @dataclass(frozen=True)
-class EAURC(CurveMeasure):
+class EAURC(RankingMeasure):
     """AURC minus the AURC of a perfect ranking with the same error rate.
 
     The perfect value is the large-n formula e + (1 - e) ln(1 - e), so tiny samples can fall below 0.

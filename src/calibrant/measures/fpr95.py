@@ -7,11 +7,11 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.errors import InputError
-from calibrant.measures._base import CurveMeasure
+from calibrant.measures._base import RankingMeasure
 
 
 @dataclass(frozen=True)
-class FPR95(CurveMeasure):
+class FPR95(RankingMeasure):
     """Share of wrong predictions let through by the strictest threshold that keeps 95 % of the right ones.
 
     Reads one point of the ROC only, so it is noisier than the AUROC. NaN when all are right or all wrong.

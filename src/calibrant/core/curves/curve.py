@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
+from calibrant.core.curves.keys import floored_log_odds, log_odds_of, scores_of
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import run_pieces
 
@@ -96,10 +97,11 @@ class Curve:
     scores: Array  # (n,) ascending
     outcomes: Array  # (n,) 1 where the event occurred
     rows: Ints | Callable[[], Ints]  # (n,) original row of each sorted sample, or how to find it
+    keys: Array | None = field(default=None, kw_only=True)  # (n,) ascending: what tells samples apart, if not scores
 
     @classmethod
     def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
-        if len(scores) and scores.min() >= 0 and scores.max() <= 1 and _are_events(outcomes):
+        if len(scores) and scores.min() >= 0 and _are_events(outcomes):
             return cls.sort_pairs(partial(pair_up, scores, outcomes))
         order = np.argsort(scores)
         return cls(scores[order], outcomes[order].astype(np.float64), order)
@@ -150,9 +152,9 @@ class Curve:
 
     @_kept_of_short_curves
     def group_ends(self) -> Ints:
-        """Positions just behind each group of equal scores: where a threshold can stand."""
-        last = np.ones(self.n, dtype=bool)
-        np.not_equal(self.scores[1:], self.scores[:-1], out=last[:-1])
+        """Positions just behind each group of equal scores (of equal keys): where a threshold can stand."""
+        last, keys = np.ones(self.n, dtype=bool), self.scores if self.keys is None else self.keys
+        np.not_equal(keys[1:], keys[:-1], out=last[:-1])
         ends = np.flatnonzero(last)
         ends += 1
         return ends
@@ -195,11 +197,11 @@ class Curve:
         if self.n < LONG:
             yield self
             return
-        start = 0
+        start, keys = 0, self.scores if self.keys is None else self.keys
         while start < self.n:
-            last = self.scores[min(start + BLOCK, self.n) - 1]
-            stop = int(np.searchsorted(self.scores, last, side="right"))
-            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0))
+            stop = int(np.searchsorted(keys, keys[min(start + BLOCK, self.n) - 1], side="right"))
+            part = slice(start, stop)
+            yield Curve(self.scores[part], self.outcomes[part], np.arange(0), keys=keys[part])
             start = stop
 
     def sums_between(self, cuts: Ints) -> tuple[Array, Array, Array]:
@@ -215,7 +217,20 @@ class Curve:
 
     def with_outcomes(self, outcomes: Array) -> "Curve":
         """A curve of these scores with other outcomes, given in sorted order."""
-        return Curve(self.scores, outcomes, self.rows)
+        return replace(self, outcomes=outcomes)
+
+    def samples(self, places: Ints) -> "Curve":
+        """The curve of some sorted samples, in ascending order."""
+        keys = None if self.keys is None else self.keys[places]
+        return Curve(self.scores[places], self.outcomes[places], places, keys=keys)
+
+    def read_keys(self) -> "Curve":
+        """The curve of the scores that its own scores, keys (`keys_of`), stand for."""
+        return replace(self, scores=scores_of(self.scores), keys=self.scores)
+
+    def log_odds(self) -> Array:
+        """Log-odds of the scores: those of the logits where keys are known, of floored scores elsewhere."""
+        return floored_log_odds(self.scores) if self.keys is None else log_odds_of(self.keys)
 
     def bins(
         self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
@@ -297,6 +312,10 @@ class _ResampledCurve(Curve):
         return np.arange(self.n)
 
     @cached_property
+    def keys(self) -> Array | None:
+        return None if self._curve.keys is None else np.repeat(self._curve.keys, self._counts)
+
+    @cached_property
     def groups(self) -> tuple[Array, Array]:
         positives, negatives = next(self.group_blocks())
         filled = np.flatnonzero(positives + negatives)
@@ -323,7 +342,7 @@ def _are_events(outcomes: Outcomes) -> bool:
 
 
 def pair_up(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
-    """One integer for each score in [0, 1] and its outcome, in order: such scores leave the first bits free."""
+    """One integer for each score and its outcome, in order: scores that are not negative leave the first bit free."""
     pairs = (scores + 0.0).view(np.uint64)  # + 0: there are two zeros
     pairs <<= np.uint64(1)
     pairs |= outcomes.astype(np.uint8)

@@ -5,7 +5,7 @@ shares: only their proportions matter.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -76,10 +76,8 @@ class WeightedCurve(Curve):
     def repeat(self, counts: Ints) -> "WeightedCurve":
         w = counts[self.order] * self.weights
         keep = w > 0
-        return WeightedCurve(self.scores[keep], self.outcomes[keep], np.arange(int(keep.sum())), w[keep])
-
-    def with_outcomes(self, outcomes: Array) -> "WeightedCurve":
-        return replace(self, outcomes=outcomes)
+        keys = None if self.keys is None else self.keys[keep]
+        return WeightedCurve(self.scores[keep], self.outcomes[keep], np.arange(int(keep.sum())), w[keep], keys=keys)
 
     def above(self, threshold: float) -> "WeightedCurve":
         keep = self.scores > threshold

@@ -13,6 +13,7 @@ from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import LONG, Bins, Closed, Curve, Outcomes, pair_up
+from calibrant.core.curves.keys import keys_of, log_odds_of_classes
 from calibrant.core.curves.native import Top
 from calibrant.core.curves.softmax import curves_of, entropy_of, set_top_probability_, softmax_of, top_of, width_bins
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows, sort_curve
@@ -464,6 +465,40 @@ class Predictions:
     def top_label(self) -> Curve:
         """Confidence against correctness, sorted once."""
         return self._sort_curve(lambda p: (p.confidence, p.correct))
+
+    @cached_property
+    def ranking(self) -> Curve:
+        """As `curve`, with rows told apart by their logits where these are given: the input of measures of ranking."""
+        if self.row_data.task != "binary":
+            return self.top_ranking
+        return self._sort_keys(lambda p: (p.score_keys, p.outcome)) if self.score_type == "logits" else self.curve
+
+    @cached_property
+    def top_ranking(self) -> Curve:
+        """As `top_label`, with rows told apart by their logits where these are given."""
+        if self.score_type != "logits":
+            return self.top_label
+        return self._sort_keys(lambda p: (p.confidence_keys, p.correct))
+
+    @property
+    def score_keys(self) -> Array:
+        """What orders rows by `score`: keys of logits, or the scores themselves (core/curves/keys.py)."""
+        if self.row_data.task != "binary":
+            return self.confidence_keys
+        return self._keys(self.score, np.ones(self.n, dtype=np.int64))
+
+    @property
+    def confidence_keys(self) -> Array:
+        """What orders rows by `confidence`."""
+        return self._keys(self.confidence, self.predicted)
+
+    def _keys(self, scores: Array, classes: Ints) -> Array:
+        if self.score_type != "logits":
+            return scores
+        return keys_of(scores, lambda rows: log_odds_of_classes(self.values, classes, rows))
+
+    def _sort_keys(self, pairs: Callable[["Predictions"], tuple[Array, Outcomes]]) -> Curve:
+        return self._sort_curve(pairs).read_keys()
 
     def _sort_curve(self, pairs: Callable[["Predictions"], tuple[Array, Outcomes]]) -> Curve:
         if self.n < LONG or self.row_data.weights is not None:
