@@ -20,6 +20,7 @@ from calibrant.core.text.number_format import name_classes
 from calibrant.core.text.vocabulary import vocabulary_of
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
+X = Literal["probs", "log_odds"]  # what the scores of a pool are
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
 
 
@@ -102,6 +103,23 @@ def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
             yield Pool(x, size, positives)
 
 
+def reads_log_odds(p: Predictions) -> bool:
+    """Whether rows have one logit: it tells apart scores next to 0 and 1, which floats cannot."""
+    return p.score_type == "logits" and p.task in ("binary", "confidence")
+
+
+def log_odds(p: Predictions) -> Array:
+    """The one logit of each row, (n,)."""
+    return np.subtract(p.values[:, 1], p.values[:, 0], dtype=np.float64)
+
+
+def ordered_pools(p: Predictions, scope: Of) -> tuple[Iterator[Pool], X]:
+    """The pools of fits that read the order of scores, and what their x are: log-odds where rows have one logit."""
+    if scope == "ovr" or not reads_log_odds(p):
+        return pools(p, scope), "probs"
+    return iter([pool_of(sort_curve(log_odds(p), p.outcome, p.weights))]), "log_odds"
+
+
 def pool_classes(p: Predictions) -> Pool:
     """One pool of all n * k probabilities."""
     present = np.arange(p.k) == p.labels[:, None]
@@ -153,8 +171,7 @@ def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
 
 def equal_mass_edges(pool: Pool, count: int) -> Array:
     """Inner edges halfway between neighbours of different chunks; ties stay together, so there may be fewer."""
-    edges = np.unique(pool.halfway(pool.begins(count)))
-    return edges[edges < 1]
+    return np.unique(pool.halfway(pool.begins(count)))
 
 
 def middles(edges: Array) -> Array:

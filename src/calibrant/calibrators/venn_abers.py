@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, ordered_pools
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves
@@ -30,13 +30,14 @@ class VennAbers(OfScores):
 
     def fit(self, p: Predictions) -> Map:
         x, y, width = [], [], []
-        for pool in pools(p, self.scope):
+        pools, on = ordered_pools(p, self.scope)
+        for pool in pools:
             p0, p1 = pairs(pool)
             knots, values = _stair(pool.x, p0, p1)
             x.append(knots)
             y.append(values)
             width.append(float(pool.size @ (p1[:-1] - p0[1:])) / pool.n)
-        step = Curves(x, y, "stair", STEP_SCOPE[self.scope])
+        step = Curves(x, y, "stair", STEP_SCOPE[self.scope], on)
         return self.build_map(p, step, fit=free_fit(p, self.scope), width=float(np.mean(width)))
 
 

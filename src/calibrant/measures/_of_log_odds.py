@@ -18,7 +18,7 @@ from calibrant.core.statistics.estimate import Estimate, Normal
 from calibrant.core.statistics.sampling import Sampling
 from calibrant.measures._base import ROBUST, RankingMeasure
 
-FLOORED = "log-odds of the scores (exact from logits, probabilities floored at 1e-12)"
+FLOORED = "log-odds of scores (exact from logits, probabilities floored at 1e-12)"
 
 
 @dataclass(frozen=True)

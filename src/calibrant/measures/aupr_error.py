@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import average_precision
-from calibrant.measures._base import RankingMeasure, Direction
+from calibrant.measures._base import Direction, RankingMeasure
 
 
 @dataclass(frozen=True)

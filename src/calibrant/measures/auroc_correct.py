@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import area_under_roc
-from calibrant.measures._base import RankingMeasure, Direction, Streams
+from calibrant.measures._base import Direction, RankingMeasure, Streams
 
 
 @dataclass(frozen=True)

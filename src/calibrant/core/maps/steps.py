@@ -91,19 +91,23 @@ class Curves(Step):
     """Scores -> values of a function given by knots, linear between them ("line") or constant ("stair").
 
     A stair has one more y than x: y[j] is the value for x[j - 1] < score <= x[j]. Scope "classes" has one pair of
-    knots per class, the others have one pair.
+    knots per class, the others have one pair. Of two classes x may be log-odds: next to 0 and 1 they tell rows apart
+    whose scores are equal.
     """
 
     x: list[Array]
     y: list[Array]
     form: Literal["line", "stair"]
     scope: Scope
+    on: Literal["probs", "log_odds"] = "probs"
 
     name: ClassVar[str] = "curves"
 
     def run(self, s: S, c: Numbers) -> S:
         curve = s.ops.line if self.form == "line" else s.ops.stair
-        return _rescore(s, self.scope, False, lambda scores: curve(scores, c))
+        if self.on == "log_odds":  # as logits 0 and the log-odds
+            s = s.next(s.ops.affine(s.logits, c.weight, c.bias), False, s.top)
+        return _rescore(s, self.scope, self.on == "log_odds", lambda scores: curve(scores, c))
 
     def numbers(self) -> dict[str, Array]:
         """Tables of one width: value = y[j] + slope[j] * (max(score, x[0]) - x[j]), j being the knot.
@@ -121,7 +125,8 @@ class Curves(Step):
             if self.form == "line":
                 rise, run = np.diff(y), np.diff(x)
                 slopes[c, : len(rise)] = np.divide(rise, run, out=np.zeros(len(rise)), where=run > 1e-300)
-        return {"x": xs, "y": ys, "slope": slopes}
+        odds = {"weight": np.array([[0.0, 0.0], [-1.0, 1.0]]), "bias": np.zeros(2)} if self.on == "log_odds" else {}
+        return {"x": xs, "y": ys, "slope": slopes, **odds}
 
 
 @dataclass(frozen=True, eq=False)
