@@ -5,6 +5,7 @@ import base64
 import numpy as np
 import pytest
 
+from calibrant.core.curves.binning import Binning
 from calibrant.core.curves.curve import Curve
 from calibrant.measures import make
 from calibrant.reporting import curves
@@ -53,8 +54,8 @@ def test_no_row_crosses_an_edge_of_any_binning():
     curve = Curve.sort(scores, np.arange(len(scores)) % 2.0)
     packed = again(curves.pack(curve))
     for bins in range(5, 501, 11):
-        assert np.array_equal(packed.bins(bins).count, curve.bins(bins).count)
-        assert np.array_equal(packed.bins(bins).outcome_sum, curve.bins(bins).outcome_sum)
+        assert np.array_equal(packed.bins(Binning(bins)).count, curve.bins(Binning(bins)).count)
+        assert np.array_equal(packed.bins(Binning(bins)).outcome_sum, curve.bins(Binning(bins)).outcome_sum)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import numpy as np
 from calibrant.calibrators._base import EVERY_TASK, PER_CLASS, Calibrator
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.cached_property import cached_property
-from calibrant.core.curves.curve import Curve, equal_chunks
+from calibrant.core.curves.binning import equal_shares
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import WeightedCurve, WeightedCurves, is_whole, sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Fit
@@ -74,8 +75,8 @@ class Pool:
         """Where chunks after the first begin, when all rows make `count` nearly equal chunks; no empty ones."""
         if not self.whole:
             return self.n * np.arange(1, count) / count
-        begins = equal_chunks(round(self.n), count)[1:-1]
-        return begins[begins < self.n].astype(np.float64)
+        begins = equal_shares(round(self.n), count)[1:-1]
+        return begins[begins < self.n]
 
     def halfway(self, places: Array) -> Array:
         """Halfway between the scores in front of and behind places in the sorted list of all rows."""

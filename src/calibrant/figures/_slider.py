@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve, Scheme
+from calibrant.core.curves.binning import Scheme, equal_shares
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
 from calibrant.core.text.vocabulary import Vocabulary
@@ -139,14 +140,8 @@ def _all_cuts(curve: Curve, scheme: Scheme, most: int) -> Ints:
         edges = np.unique(np.concatenate([np.arange(1, count) / count for count in counts]))
         inner = np.searchsorted(curve.scores, edges, side="right")
     else:
-        inner = np.concatenate([_chunk_ends(curve.n, count) for count in counts])
-    return np.unique(np.concatenate([[0], inner, [curve.n]]))
-
-
-def _chunk_ends(n: int, count: int) -> Ints:
-    size, more = divmod(n, count)
-    index = np.arange(1, count)
-    return index * size + np.minimum(index, more)
+        inner = np.concatenate([equal_shares(curve.n, count)[1:-1] for count in counts])
+    return np.unique(np.concatenate([[0], inner, [curve.n]]).astype(np.int64))
 
 
 def _even_outcomes(curve: Curve) -> Array:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import Bins, Curve, Scheme
+from calibrant.core.curves.binning import Scheme
+from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.clustered_shares import cluster_obstacle, rows_of_clusters
 from calibrant.core.statistics.fewest_rows import too_few_rows

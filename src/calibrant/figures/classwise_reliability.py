@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, at_most, share_inside
-from calibrant.core.curves.curve import Bins, Scheme
+from calibrant.core.curves.binning import Scheme
+from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress

@@ -6,14 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Integers, Ints
+from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.binning import Binning, Closed, Scheme, check_bins
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import BLOCK, LONG, Bins, Closed, Curve, MassRule, Scheme, bin_scores, check_bins
+from calibrant.core.curves.curve import BLOCK, LONG, Bins, Curve, bin_scores
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.parallel import pieces
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.estimate import Draws, Estimate
 from calibrant.core.statistics.sampling import Entries, NoisyValues, Sampling
+from calibrant.measures._dialects import MASS_RULES, MassRule
 from calibrant.measures._measure import Measure, Streams, Unit
 from calibrant.measures._of_curve import CurveMeasure
 
@@ -42,8 +44,13 @@ class BinOptions(Measure):
         """Noise of the value from that of each bin's residuals (score minus outcome, over n); None if unknown."""
         return None
 
+    @property
+    def binning(self) -> Binning:
+        rule = MASS_RULES[self.mass_rule] if self.scheme == "mass" else None
+        return Binning(self.bins, self.scheme, self.closed, rule)
+
     def make_bins(self, curve: Curve | ClassCurves | WeightedCurves) -> Bins:
-        return curve.bins(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)
+        return curve.bins(self.binning)
 
     @property
     def streamed_from(self) -> Streams:
@@ -89,9 +96,9 @@ class BinnedMeasure(CurveMeasure, BinOptions):
     def _residuals(self, p: Predictions, bins: Bins, rows: Sampling) -> NoisyValues:
         """The residuals in each bin with their noise."""
         curve = self.curve(p)
-        starts = self._starts(curve) if rows.joint and curve.n >= LONG and p.weights is None else None
+        starts = curve.bin_starts(self.binning) if rows.joint and curve.n >= LONG and p.weights is None else None
         if starts is None:
-            sums = rows.gather(lambda: curve.order, self._bin_of(curve), curve.residuals, self.bins)
+            sums = rows.gather(lambda: curve.order, curve.bin_of(self.binning), curve.residuals, self.bins)
         else:  # without the order of the rows, which takes much time and memory where they are many
             sums = rows.gather_jointly((self._entries(p, part, starts) for part in pieces(p.n, BLOCK)), self.bins)
         return NoisyValues((bins.score_sum - bins.outcome_sum) / bins.n, sums.noise)
@@ -101,7 +108,7 @@ class BinnedMeasure(CurveMeasure, BinOptions):
             return super().resample(p, counts)
         # Fixed bins: a row stays in its bin, so a resample is three weighted counts.
         curve = self.curve(p)
-        bin_of = self._bin_of(curve)
+        bin_of = curve.bin_of(self.binning)
 
         def sums(weights: Array) -> Array:
             return np.bincount(bin_of, weights, minlength=self.bins).astype(np.float64)
@@ -138,15 +145,9 @@ class BinnedMeasure(CurveMeasure, BinOptions):
             sums = bins if sums is None else sums + bins
         return sums
 
-    def _starts(self, curve: Curve) -> Array | None:
-        return curve.bin_starts(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)
-
     def _entries(self, p: Predictions, rows: slice, starts: Array) -> Entries:
         """Row, bin and residual of some rows, in their own order."""
         scores, outcomes = self.scores(p.part(rows))
         bin_of = np.searchsorted(starts, scores, side="right") - 1
         bin_of[bin_of == self.bins] = -1
         return np.arange(rows.start, rows.stop), bin_of, scores - outcomes
-
-    def _bin_of(self, curve: Curve) -> Integers:
-        return curve.bin_of(self.bins, self.scheme, closed=self.closed, mass_rule=self.mass_rule)

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.binning import check_bins, equal_width_edges
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
+from calibrant.core.curves.curve import Bins
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
@@ -130,7 +131,7 @@ class ClassMeasure(BinOptions):
     def inner_edges(self, p: Predictions) -> Array:
         """The edges between the bins of each class, (k, bins - 1)."""
         none = np.ones((1, self.bins - 1))
-        edges = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.mass_rule) for c in self.curves(p)]
+        edges = [none if c.empty else c.inner_edges(self.binning) for c in self.curves(p)]
         return np.concatenate(edges)
 
     def entries(self, p: Predictions) -> Iterator[Entries]:

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curves.curve import Bins, Scheme
+from calibrant.core.curves.binning import Scheme
+from calibrant.core.curves.curve import Bins
 from calibrant.core.statistics.estimate import Draws
 from calibrant.core.statistics.residual_noise import l2_noise, per_root_share
 from calibrant.core.statistics.sampling import NoisyValues

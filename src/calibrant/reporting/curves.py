@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve, equal_width_edges
+from calibrant.core.curves.binning import equal_width_edges
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import is_whole
 
 SCALE = 1 << 28  # confidences are multiples of 1 / SCALE: four bytes of seven bits

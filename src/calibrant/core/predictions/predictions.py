@@ -11,8 +11,9 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Floats, Integers, Ints, lock
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
+from calibrant.core.curves.binning import Closed
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import LONG, Bins, Closed, Curve, Outcomes, pair_up
+from calibrant.core.curves.curve import LONG, Bins, Curve, Outcomes, pair_up
 from calibrant.core.curves.keys import keys_of, log_odds_of_classes
 from calibrant.core.curves.native import Top
 from calibrant.core.curves.softmax import curves_of, entropy_of, set_top_probability_, softmax_of, top_of, width_bins
