@@ -21,7 +21,7 @@ from calibrant.core.text.number_format import name_classes
 from calibrant.core.text.vocabulary import vocabulary_of
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
-X = Literal["probs", "log_odds"]  # what the scores of a pool are
+X = Literal["probs", "log_odds"]  # what the x of tied scores are
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
 
 
@@ -49,7 +49,7 @@ class OfScores(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class TiedScores:
     """Distinct scores, ascending, with the number of rows and of positive outcomes at each.
 
     Rows that have shares for weights count as many as they are worth, so these need not be whole numbers.
@@ -91,17 +91,17 @@ class Pool:
         return np.diff(sums, prepend=0.0, append=values.sum())
 
 
-def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
-    """One pool of the predicted class, or one per class."""
+def tied_scores(p: Predictions, scope: Of) -> Iterator[TiedScores]:
+    """The scores of the predicted class, or those of each class."""
     if scope == "top":
-        yield pool_of(p.curve)
+        yield tied_scores_of(p.curve)
         return
     for block in p.class_curves():
         if isinstance(block, WeightedCurves):
-            yield from map(pool_of, block.curves)
+            yield from map(tied_scores_of, block.curves)
             continue
         for x, size, positives in block.groups():
-            yield Pool(x, size, positives)
+            yield TiedScores(x, size, positives)
 
 
 def reads_log_odds(p: Predictions) -> bool:
@@ -114,53 +114,53 @@ def log_odds(p: Predictions) -> Array:
     return np.subtract(p.values[:, 1], p.values[:, 0], dtype=np.float64)
 
 
-def ordered_pools(p: Predictions, scope: Of) -> tuple[Iterator[Pool], X]:
-    """The pools of fits that read the order of scores, and what their x are: log-odds where rows have one logit."""
+def ordered_scores(p: Predictions, scope: Of) -> tuple[Iterator[TiedScores], X]:
+    """For fits that read the order of scores: these, or log-odds where rows have one logit; and which they are."""
     if scope == "ovr" or not reads_log_odds(p):
-        return pools(p, scope), "probs"
-    return iter([pool_of(sort_curve(log_odds(p), p.outcome, p.weights))]), "log_odds"
+        return tied_scores(p, scope), "probs"
+    return iter([tied_scores_of(sort_curve(log_odds(p), p.outcome, p.weights))]), "log_odds"
 
 
-def pool_classes(p: Predictions) -> Pool:
-    """One pool of all n * k probabilities."""
+def tied_scores_of_classes(p: Predictions) -> TiedScores:
+    """All n * k probabilities."""
     present = np.arange(p.k) == p.labels[:, None]
     weights = None if p.weights is None else np.repeat(p.weights, p.k)
-    return pool_of(sort_curve(p.probs.ravel(), present.ravel(), weights))
+    return tied_scores_of(sort_curve(p.probs.ravel(), present.ravel(), weights))
 
 
-def pool_of(curve: Curve) -> Pool:
+def tied_scores_of(curve: Curve) -> TiedScores:
     x = curve.scores[curve.group_ends - 1]
     if not isinstance(curve, WeightedCurve):
         positives, negatives = curve.groups
-        return Pool(x, positives + negatives, positives)
+        return TiedScores(x, positives + negatives, positives)
     begins = np.append(
         0, curve.group_ends[:-1]
     )  # both summed alike, so that a score with positives only has the rate 1
     size, positives = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.outcomes))
-    return Pool(x, size * curve.effective, positives * curve.effective)
+    return TiedScores(x, size * curve.weight_unit, positives * curve.weight_unit)
 
 
-def blocks(pool: Pool) -> tuple[Ints, Array]:
-    """The start of each flat block of the isotonic fit (an index into the pool), and its value.
+def blocks(tied: TiedScores) -> tuple[Ints, Array]:
+    """The start of each flat block of the isotonic fit (an index into the scores), and its value.
 
     Values are quotients of whole numbers, so blocks of equal value are equal to the last bit, and become one.
     """
     from scipy.optimize import isotonic_regression
 
-    fitted = isotonic_regression(pool.rate, weights=pool.size)
+    fitted = isotonic_regression(tied.rate, weights=tied.size)
     starts = np.asarray(fitted.blocks[:-1], dtype=np.int64)
-    value = np.add.reduceat(pool.positives, starts) / np.add.reduceat(pool.size, starts)
+    value = np.add.reduceat(tied.positives, starts) / np.add.reduceat(tied.size, starts)
     new = np.append(True, np.diff(value) != 0)
     return starts[new], value[new]
 
 
-def isotonic_knots(pool: Pool) -> tuple[Array, Array]:
+def isotonic_knots(tied: TiedScores) -> tuple[Array, Array]:
     """Knots of the isotonic fit, linear in between: the two ends of each flat block."""
-    starts, value = blocks(pool)
-    ends = np.append(starts[1:], len(pool.x)) - 1
+    starts, value = blocks(tied)
+    ends = np.append(starts[1:], len(tied.x)) - 1
     place = np.stack([starts, ends], axis=1).ravel()
     keep = np.append(True, np.diff(place) > 0)
-    return pool.x[place[keep]], np.repeat(value, 2)[keep]
+    return tied.x[place[keep]], np.repeat(value, 2)[keep]
 
 
 def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
@@ -170,9 +170,9 @@ def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
     return wide, np.concatenate([low[1], y, high[1]]) + by * wide
 
 
-def equal_mass_edges(pool: Pool, count: int) -> Array:
+def equal_mass_edges(tied: TiedScores, count: int) -> Array:
     """Inner edges halfway between neighbours of different chunks; ties stay together, so there may be fewer."""
-    return np.unique(pool.halfway(pool.begins(count)))
+    return np.unique(tied.halfway(tied.begins(count)))
 
 
 def middles(edges: Array) -> Array:

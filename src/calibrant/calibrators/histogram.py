@@ -8,13 +8,13 @@ import numpy as np
 from calibrant.calibrators._scores import (
     STEP_SCOPE,
     OfScores,
-    Pool,
+    TiedScores,
     X,
     check_bins,
     equal_mass_edges,
     free_fit,
     middles,
-    ordered_pools,
+    ordered_scores,
 )
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
@@ -45,16 +45,16 @@ class Histogram(OfScores):
         check_bins(self.bins)
 
     def fit(self, p: Predictions) -> Map:
-        pools, on = ordered_pools(p, self.scope)
-        stairs = [self._stair(pool, on) for pool in pools]
+        tied_scores, on = ordered_scores(p, self.scope)
+        stairs = [self._stair(tied, on) for tied in tied_scores]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope], on)
         return self.build_map(p, step, fit=free_fit(p, self.scope))
 
-    def _stair(self, pool: Pool, on: X) -> tuple[Array, Array]:
+    def _stair(self, tied: TiedScores, on: X) -> tuple[Array, Array]:
         from scipy.special import expit
 
-        edges = equal_mass_edges(pool, self.bins)
+        edges = equal_mass_edges(tied, self.bins)
         edges = edges if on == "log_odds" else edges[edges < 1]
-        size, middle = pool.above(edges, pool.size), middles(expit(edges) if on == "log_odds" else edges)
-        share = np.divide(pool.above(edges, pool.positives), size, out=middle, where=size > 0)
+        size, middle = tied.above(edges, tied.size), middles(expit(edges) if on == "log_odds" else edges)
+        share = np.divide(tied.above(edges, tied.positives), size, out=middle, where=size > 0)
         return edges, np.clip(share, 0.0, 1.0)  # shares of weights round

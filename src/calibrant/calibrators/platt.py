@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, log_odds, pools, reads_log_odds
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, log_odds, reads_log_odds, tied_scores
 from calibrant.core.arrays import Array
 from calibrant.core.catalogue import spec_of
 from calibrant.core.maps.map import Map
@@ -58,7 +58,7 @@ class Platt(OfScores):
         if self.scope == "top" or self.of == "score":
             x_of = logit if self.of == "logit" else np.asarray
             smooth = self.smooth or self.of == "score"
-            fits = [platt_of(x_of(pool.x), pool.rate, pool.size, smooth=smooth) for pool in pools(p, self.scope)]
+            fits = [platt_of(x_of(tied.x), tied.rate, tied.size, smooth=smooth) for tied in tied_scores(p, self.scope)]
         else:
             fits = [
                 platt_of(

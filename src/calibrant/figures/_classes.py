@@ -18,7 +18,7 @@ def class_bins(p: Predictions, count: int, scheme: Scheme) -> Bins:
     counts, scores, positives = (
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "outcome_sum")
     )
-    return Bins(counts, scores, positives, p.curve.total, p.curve.effective)
+    return Bins(counts, scores, positives, p.curve.total, p.curve.weight_unit)
 
 
 def class_curve(p: Predictions, c: int) -> Curve:

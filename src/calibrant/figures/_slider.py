@@ -42,7 +42,7 @@ def cells(curve: Curve, scheme: Scheme, bin_worth: Array | None = None) -> Row:
     mean = np.add.reduceat(curve.scores * curve.weights, start) / count
     at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
     positives = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
-    worth = count * curve.effective
+    worth = count * curve.weight_unit
     if bin_worth is not None:
         bin_of = curve.bin_of(len(bin_worth), scheme)
         share = bin_worth / np.maximum(np.bincount(bin_of, curve.weights, len(bin_worth)), 1e-300)
@@ -50,7 +50,7 @@ def cells(curve: Curve, scheme: Scheme, bin_worth: Array | None = None) -> Row:
     return {
         "most": most,
         "n": count_of(curve.total),
-        "effective": curve.effective,
+        "effective": curve.weight_unit,
         "worth": [] if bin_worth is None else worth.tolist(),
         "start": start.tolist() if scheme == "mass" else [],
         "at": at.tolist(),

@@ -60,7 +60,7 @@ class ClasswiseReliability(PredictionFigure):
         for c in worst(bins, self.classes):
             for name, b in bins.items():
                 error = float(class_errors(b)[c])
-                p, of_class = models[name], Bins(b.count[c], b.score_sum[c], b.outcome_sum[c], b.n, b.effective)
+                p, of_class = models[name], Bins(b.count[c], b.score_sum[c], b.outcome_sum[c], b.n, b.weight_unit)
                 low, high = bin_whiskers(p, partial(class_curve, p, c), of_class, self.scheme, self.level)
                 for m in np.flatnonzero(b.filled[c]):
                     rows.append(

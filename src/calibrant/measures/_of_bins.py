@@ -37,8 +37,8 @@ class BinOptions(Measure):
         super().__post_init__()
         check_bins(self.bins)
 
-    def of(self, bins: Bins) -> float:
-        raise TypeError(f"{type(self).__name__} does not say how to read the bins: define of")
+    def from_bins(self, bins: Bins) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how to read the bins: define from_bins")
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
         """Noise of the value from that of each bin's residuals (score minus outcome, over n); None if unknown."""
@@ -77,19 +77,19 @@ class BinnedMeasure(CurveMeasure, BinOptions):
     """A number read off the bins of the curve."""
 
     def __call__(self, p: Predictions) -> float:
-        return self.of(self.score_bins(p)) if self.streamed_from == "bins" else super().__call__(p)
+        return self.from_bins(self.score_bins(p)) if self.streamed_from == "bins" else super().__call__(p)
 
     def score_bins(self, p: Predictions) -> Bins:
         """The bins of the rows; where the edges are known before the rows, without sorting them."""
         bins = self._bins_without_sort(p) if self.scheme == "width" and p.weights is None else None
         return self.make_bins(self.curve(p)) if bins is None else bins
 
-    def on(self, curve: Curve) -> float:
-        return self.of(self.make_bins(curve))
+    def from_curve(self, curve: Curve) -> float:
+        return self.from_bins(self.make_bins(curve))
 
     def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         bins = self.score_bins(p)
-        value = self.of(bins) if self._reads_curve else self(p)
+        value = self.from_bins(bins) if self._reads_curve else self(p)
         noise = self.noise_of(bins, self._residuals(p, bins, rows))
         return self.resampled_estimate(p, value, rows) if noise is None else self.with_noise(value, noise)
 
@@ -115,9 +115,9 @@ class BinnedMeasure(CurveMeasure, BinOptions):
 
         def resample(c: Ints) -> Bins:
             w = c[curve.order].astype(np.float64) if p.weights is None else c[curve.order] * curve.weights
-            return Bins(sums(w), sums(w * curve.scores), sums(w * curve.outcomes), float(w.sum()), curve.effective)
+            return Bins(sums(w), sums(w * curve.scores), sums(w * curve.outcomes), float(w.sum()), curve.weight_unit)
 
-        return np.array([self.of(resample(c)) for c in counts])
+        return np.array([self.from_bins(resample(c)) for c in counts])
 
     def draws_if_calibrated(self, p: Predictions, rows: Sampling) -> Array:
         if self.streamed_from != "bins" or p.weights is not None or p.clusters is not None:
@@ -128,7 +128,7 @@ class BinnedMeasure(CurveMeasure, BinOptions):
         for _ in range(rows.affordable(self.resamples)):
             occurred = rng.random(curve.n) < curve.scores
             positives = [float(np.count_nonzero(occurred[start:end])) for start, end in pairwise([0, *ends])]
-            values.append(self.of(replace(bins, outcome_sum=np.array(positives))))
+            values.append(self.from_bins(replace(bins, outcome_sum=np.array(positives))))
         return np.array(values)
 
     @property

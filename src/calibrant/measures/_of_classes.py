@@ -100,7 +100,7 @@ class ClassMeasure(BinOptions):
         gaps = (bins.score_sum - bins.outcome_sum).ravel() * scale / bins.n
         return NoisyValues(gaps[filled], (((expected - counts) / w.sum() + noise) * scale)[:, filled])
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return self.of_classes(bins)
 
     def of_classes(self, bins: Bins) -> float:
@@ -126,7 +126,7 @@ class ClassMeasure(BinOptions):
             np.concatenate([getattr(b, name) for b in bins]) for name in ("count", "score_sum", "outcome_sum")
         )
         whole = p.curve
-        return Bins(count, score_sum, outcome_sum, whole.total, whole.effective)
+        return Bins(count, score_sum, outcome_sum, whole.total, whole.weight_unit)
 
     def inner_edges(self, p: Predictions) -> Array:
         """The edges between the bins of each class, (k, bins - 1)."""

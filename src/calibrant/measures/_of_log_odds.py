@@ -34,7 +34,7 @@ class LogOddsMeasure(RankingMeasure):
     coefficient: ClassVar[int]  # 0: the intercept; 1: the slope
     fixed_slope: ClassVar[bool] = False
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         fit = self._fit(curve)
         return float((fit.intercept, fit.slope)[self.coefficient])
 

@@ -25,7 +25,7 @@ class AUPRError(RankingMeasure):
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return average_precision((negatives, positives) for positives, negatives in curve.group_blocks())
 
     @property

@@ -25,7 +25,7 @@ class AUPRSuccess(RankingMeasure):
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         positives, negatives = curve.groups
         return average_precision([(positives[::-1], negatives[::-1])])
 

@@ -24,7 +24,7 @@ class AURC(RankingMeasure):
     meaning: ClassVar[str] = "Error rate when the least confident predictions are left out one by one."
     reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return area_under_risk(*curve.groups)
 
     @property

@@ -31,7 +31,7 @@ class AUROCCorrect(RankingMeasure):
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return area_under_roc(curve.group_blocks())
 
     @property

@@ -29,8 +29,8 @@ class DebiasedError(BinnedMeasure):
     title: ClassVar[str] = "Debiased calibration error"
     reference: ClassVar[str] = "Kumar, Liang, Ma, NeurIPS 2019"
 
-    def of(self, bins: Bins) -> float:
-        rows = bins.count * bins.effective
+    def from_bins(self, bins: Bins) -> float:
+        rows = bins.count * bins.weight_unit
         enough = rows >= 2
         a = bins.accuracy[enough]
         squared = bins.gap[enough] ** 2 - a * (1 - a) / (rows[enough] - 1)

@@ -26,7 +26,7 @@ class EAURC(RankingMeasure):
     reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         positives, negatives = curve.groups
         e = negatives.sum() / curve.total
         best = e + (1 - e) * np.log(1 - e) if e < 1 else 1.0

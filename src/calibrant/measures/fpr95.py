@@ -33,7 +33,7 @@ class FPR95(RankingMeasure):
         if not 0 < self.tpr <= 1:
             raise InputError("tpr", expected="a share in (0, 1]", got=f"{self.tpr:g}", fix="use for instance 0.95")
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         positives, negatives = curve.groups
         if positives.sum() == 0 or negatives.sum() == 0:
             return float("nan")

@@ -126,7 +126,7 @@ def _columns(q: Predictions, others: bool) -> dict[str, float]:
             shared[key] = _class_bins(q, like) if isinstance(like, Classwise) else _top_bins(q, like)
         for count, m, bins in zip(BIN_COUNTS, family, shared[key], strict=True):
             assert isinstance(m, BinOptions)
-            values[f"{stem}_{count}"] = m.of(bins)
+            values[f"{stem}_{count}"] = m.from_bins(bins)
     return values | ({name: CATALOGUE.make(spec)(q) for name, spec in OTHERS.items()} if others else {})
 
 
@@ -154,7 +154,7 @@ def _ood_auroc(name: str, p: Predictions, other: Predictions) -> float:
         raise InputError(f"ood {name}", expected=f"{p.k} classes", got=f"{other.k}", fix="use the same network")
     scores = np.concatenate([p.confidence, other.confidence])
     inside = np.concatenate([np.ones(p.n), np.zeros(other.n)])
-    return AUROCCorrect().on(Curve.sort(scores, inside))
+    return AUROCCorrect().from_curve(Curve.sort(scores, inside))
 
 
 def _mean(values: Array) -> float:

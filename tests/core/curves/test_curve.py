@@ -296,10 +296,10 @@ def test_long_curves_in_blocks_give_the_numbers_of_short_ones(monkeypatch, name)
     rng = np.random.default_rng(3)
     scores = np.round(rng.random(3000) ** 2, 3)  # with ties, which no block may split
     outcomes, measure = rng.random(3000) < scores, CATALOGUE.make(name)
-    expected = measure.on(Curve.sort(scores, outcomes))
+    expected = measure.from_curve(Curve.sort(scores, outcomes))
     monkeypatch.setattr(curves, "LONG", 1000)
     monkeypatch.setattr(curves, "BLOCK", 100)
     curve = Curve.sort(scores, outcomes)
-    assert measure.on(curve) == pytest.approx(expected, abs=1e-12)
+    assert measure.from_curve(curve) == pytest.approx(expected, abs=1e-12)
     kept = sum(view.nbytes for view in vars(curve).values() if isinstance(view, np.ndarray) and view.strides != (0,))
     assert kept == curve.scores.nbytes + curve.outcomes.nbytes  # no sums and no groups as long as the curve

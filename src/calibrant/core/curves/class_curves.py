@@ -21,7 +21,7 @@ class ClassCurves:
     positives: list[Array]  # b sorted arrays: scores of the rows whose label is the class
 
     @cached_property
-    def score_sum(self) -> Array:
+    def cum_scores(self) -> Array:
         if native.is_available() and self.scores.flags.c_contiguous:
             return native.prefix_sums(self.scores)
         b, n = self.scores.shape
@@ -77,7 +77,7 @@ class ClassCurves:
             at = edges if edges.ndim == 1 else edges[row]
             cuts[row] = places if known[row] else first.cuts(scores, at)
             below[row] = first.cuts(positives, at)
-        sums = np.take_along_axis(self.score_sum, cuts, axis=1)
+        sums = np.take_along_axis(self.cum_scores, cuts, axis=1)
         return [_differences(cuts[:, at], sums[:, at], below[:, at], self.total) for at in columns]
 
     def inner_edges(self, binning: Binning) -> Array:
@@ -113,7 +113,7 @@ class ClassCurves:
             (low, high), (first, behind) = (find_ties(of, last) for of in (self.scores[row], self.positives[row]))
             below[row] = np.where(places > 0, first + (behind - first) * (places - low) / (high - low), 0.0)
         cuts = np.broadcast_to(places.astype(np.int64), below.shape)
-        return _differences(cuts, np.take_along_axis(self.score_sum, cuts, axis=1), below, self.total)
+        return _differences(cuts, np.take_along_axis(self.cum_scores, cuts, axis=1), below, self.total)
 
 
 def _differences(cuts: Ints, sums: Array, below: Array, n: float) -> Bins:

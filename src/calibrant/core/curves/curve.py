@@ -35,12 +35,12 @@ class Bins:
     score_sum: Array
     outcome_sum: Array
     n: float
-    effective: float = 1.0  # rows that a unit of weight is worth
+    weight_unit: float = 1.0  # rows that a unit of weight is worth
 
     def __add__(self, other: "Bins") -> "Bins":
         """The bins of both sets of rows together."""
         sums = self.score_sum + other.score_sum, self.outcome_sum + other.outcome_sum
-        return Bins(self.count + other.count, *sums, self.n + other.n, self.effective)
+        return Bins(self.count + other.count, *sums, self.n + other.n, self.weight_unit)
 
     @cached_property
     def share(self) -> Array:
@@ -125,7 +125,7 @@ class Curve:
         return float(self.n)
 
     @property
-    def effective(self) -> float:
+    def weight_unit(self) -> float:
         """The number of rows that a unit of weight is worth."""
         return 1.0
 
@@ -138,7 +138,7 @@ class Curve:
         return np.arange(self.n + 1.0)  # (n + 1,)
 
     @_kept_of_short_curves
-    def score_sum(self) -> Array:
+    def cum_scores(self) -> Array:
         return prefix_sums(self.scores)  # (n + 1,)
 
     @_kept_of_short_curves
@@ -183,7 +183,7 @@ class Curve:
         """
         scores, outcomes = 0.0, 0.0
         for part in self._parts():
-            ends, score_sum, outcome_sum = part.group_ends, scores + part.score_sum, outcomes + part.outcome_sum
+            ends, score_sum, outcome_sum = part.group_ends, scores + part.cum_scores, outcomes + part.outcome_sum
             yield part.scores[ends - 1], score_sum[ends] - outcome_sum[ends]
             scores, outcomes = score_sum[-1], outcome_sum[-1]
 
@@ -202,7 +202,7 @@ class Curve:
     def sums_between(self, cuts: Ints) -> tuple[Array, Array, Array]:
         """Sums of weights, scores and outcomes of the samples between each two cuts."""
         if self.n < LONG:
-            return differences(cuts, self.weight_sum, self.score_sum, self.outcome_sum)
+            return differences(cuts, self.weight_sum, self.cum_scores, self.outcome_sum)
         scores, outcomes = ([float(of[a:b].sum()) for a, b in pairwise(cuts)] for of in (self.scores, self.outcomes))
         return np.diff(cuts).astype(np.float64), np.array(scores), np.array(outcomes)
 
@@ -250,7 +250,7 @@ class Curve:
         """The sums of each bin; bins of equal mass that cut through equal scores share their sums evenly."""
         check_bins(binning.bins)
         sums = self._sums_of_shares(binning) if binning.by_place else self.sums_between(self.cuts(binning))
-        return Bins(*sums, self.total, self.effective)
+        return Bins(*sums, self.total, self.weight_unit)
 
     def residuals(self, rows: slice) -> Array:
         """Score minus outcome of some sorted samples."""
@@ -288,7 +288,7 @@ class Curve:
     def _sums_of_first(self, samples: Ints) -> tuple[Array, Array, Array]:
         """Sums over the first so many samples, for ascending `samples`; long curves keep no running sums."""
         if self.n < LONG:
-            return self.weight_sum[samples], self.score_sum[samples], self.outcome_sum[samples]
+            return self.weight_sum[samples], self.cum_scores[samples], self.outcome_sum[samples]
         weights, scores, outcomes = map(np.cumsum, self.sums_between(np.concatenate([[0], samples])))
         return weights, scores, outcomes
 

@@ -38,7 +38,7 @@ class WeightedCurve(Curve):
         return float(self.weight_sum[-1])
 
     @cached_property
-    def effective(self) -> float:
+    def weight_unit(self) -> float:
         """Rows that a unit of weight is worth: 1 where weights count rows, by Kish's formula where they are shares."""
         return 1.0 if is_whole(self.weights) else self.total / float(self.weights @ self.weights)
 
@@ -47,7 +47,7 @@ class WeightedCurve(Curve):
         return prefix_sums(self.weights)
 
     @cached_property
-    def score_sum(self) -> Array:
+    def cum_scores(self) -> Array:
         return prefix_sums(self.scores * self.weights)
 
     @cached_property
@@ -61,7 +61,7 @@ class WeightedCurve(Curve):
         yield self
 
     def sums_between(self, cuts: Ints) -> tuple[Array, Array, Array]:
-        return differences(cuts, self.weight_sum, self.score_sum, self.outcome_sum)
+        return differences(cuts, self.weight_sum, self.cum_scores, self.outcome_sum)
 
     def repeat(self, counts: Ints) -> "WeightedCurve":
         w = counts[self.order] * self.weights
@@ -111,7 +111,7 @@ class WeightedCurves:
         weight, score, outcome = (
             np.stack([getattr(b, name) for b in bins_by_class]) for name in ("count", "score_sum", "outcome_sum")
         )
-        return Bins(weight, score, outcome, bins_by_class[0].n, bins_by_class[0].effective)
+        return Bins(weight, score, outcome, bins_by_class[0].n, bins_by_class[0].weight_unit)
 
     def many_bins(self, binnings: Sequence[Binning]) -> list[Bins]:
         return [self.bins(binning) for binning in binnings]
