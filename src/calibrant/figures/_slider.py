@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.binning import Scheme, equal_shares
+from calibrant.core.curves.binning import Binning, Scheme, equal_shares
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
@@ -44,7 +44,7 @@ def cells(curve: Curve, scheme: Scheme, bin_worth: Array | None = None) -> Row:
     positives = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
     worth = count * curve.weight_unit
     if bin_worth is not None:
-        bin_of = curve.bin_of(len(bin_worth), scheme)
+        bin_of = curve.bin_of(Binning(len(bin_worth), scheme))
         share = bin_worth / np.maximum(np.bincount(bin_of, curve.weights, len(bin_worth)), 1e-300)
         worth = np.minimum(worth, np.add.reduceat(share[bin_of] * curve.weights, start))
     return {

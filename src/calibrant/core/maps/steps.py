@@ -102,10 +102,12 @@ class Curves(Step):
     on: Literal["probs", "log_odds"] = "probs"
 
     name: ClassVar[str] = "curves"
+    weight: ClassVar[Array] = np.array([[0.0, 0.0], [-1.0, 1.0]])  # of the logits of two classes: 0 and the log-odds
+    bias: ClassVar[Array] = np.zeros(2)
 
     def run(self, s: S, c: Numbers) -> S:
         curve = s.ops.line if self.form == "line" else s.ops.stair
-        if self.on == "log_odds":  # as logits 0 and the log-odds
+        if self.on == "log_odds":
             s = s.next(s.ops.affine(s.logits, c.weight, c.bias), False, s.top)
         return _rescore(s, self.scope, self.on == "log_odds", lambda scores: curve(scores, c))
 
@@ -125,7 +127,7 @@ class Curves(Step):
             if self.form == "line":
                 rise, run = np.diff(y), np.diff(x)
                 slopes[c, : len(rise)] = np.divide(rise, run, out=np.zeros(len(rise)), where=run > 1e-300)
-        odds = {"weight": np.array([[0.0, 0.0], [-1.0, 1.0]]), "bias": np.zeros(2)} if self.on == "log_odds" else {}
+        odds = {"weight": self.weight, "bias": self.bias} if self.on == "log_odds" else {}
         return {"x": xs, "y": ys, "slope": slopes, **odds}
 
 
