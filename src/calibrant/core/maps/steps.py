@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.maps.arrays import ArrayScores
-from calibrant.core.maps.operations import Numbers, Operations, ScoreKind, Scores, Value
+from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
 from calibrant.core.predictions import Predictions
 
 S = TypeVar("S", bound=Scores)
@@ -102,10 +102,14 @@ class Curves(Step):
     on: Literal["probs", "log_odds"] = "probs"
 
     name: ClassVar[str] = "curves"
+    weight: ClassVar[Array] = np.array([[0.0, 0.0], [-1.0, 1.0]])  # of the logits of two classes: 0 and the log-odds
+    bias: ClassVar[Array] = np.zeros(2)
 
     def run(self, s: S, c: Numbers) -> S:
         curve = s.ops.line if self.form == "line" else s.ops.stair
-        return _rescore(s, self.scope, self.on, lambda scores: curve(scores, c))
+        if self.on == "log_odds":
+            s = s.next(s.ops.affine(s.logits, c.weight, c.bias), False, s.top)
+        return _rescore(s, self.scope, self.on == "log_odds", lambda scores: curve(scores, c))
 
     def numbers(self) -> dict[str, Array]:
         """Tables of one width: value = y[j] + slope[j] * (max(score, x[0]) - x[j]), j being the knot.
@@ -123,7 +127,8 @@ class Curves(Step):
             if self.form == "line":
                 rise, run = np.diff(y), np.diff(x)
                 slopes[c, : len(rise)] = np.divide(rise, run, out=np.zeros(len(rise)), where=run > 1e-300)
-        return {"x": xs, "y": ys, "slope": slopes}
+        odds = {"weight": self.weight, "bias": self.bias} if self.on == "log_odds" else {}
+        return {"x": xs, "y": ys, "slope": slopes, **odds}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +148,8 @@ class Sigmoid(Step):
         def margin(score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
             return self.margin(s.ops, score, a, b, constant, square)
 
-        on: ScoreKind = "logits" if self.on == "logits" else "probs"
-        return _rescore(s, self.scope, on, lambda scores: s.ops.sigmoid_of(margin, scores, c.coefficients))
+        on_logits = self.on == "logits"
+        return _rescore(s, self.scope, on_logits, lambda scores: s.ops.sigmoid_of(margin, scores, c.coefficients))
 
     def margin(self, ops: Operations, score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
         """What the sigmoid is taken of."""
@@ -155,11 +160,11 @@ class Sigmoid(Step):
         return a * log - b * log_other + constant + square * (log - log_other) ** 2
 
 
-def _rescore(s: S, scope: Scope, on: ScoreKind, value: Callable[[Value], Value]) -> S:
+def _rescore(s: S, scope: Scope, on_logits: bool, value: Callable[[Value], Value]) -> S:
     """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised."""
     if scope == "top":
-        return s.rescore_top(on, value)
-    return s.rescore_all(on, value, keeps_order=scope == "shared")
+        return s.rescore_top(on_logits, value)
+    return s.rescore_all(on_logits, value, keeps_order=scope == "shared")
 
 
 STEPS: dict[str, type[Step]] = {s.name: s for s in (Linear, LogProbs, Mix, Curves, Sigmoid)}
