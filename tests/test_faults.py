@@ -81,8 +81,8 @@ FAULTS = (
     Fault(
         "a p-value of one side",
         "core/statistics/estimate.py",
-        "return float(min(1.0, 2 * min(below, above)))",
-        "return float(min(1.0, min(below, above)))",
+        "_widen_p_value(float(min(1.0, 2 * min(below, above))), self.freedom)",
+        "_widen_p_value(float(min(1.0, min(below, above))), self.freedom)",
         "tests/measuring/test_compare.py",
     ),
     Fault(
