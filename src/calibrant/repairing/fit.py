@@ -60,8 +60,8 @@ def _warn_of_scores(p: Predictions) -> None:
     """Warn of one score per row that is lower where the outcome is positive, or of a logit that is none."""
     if p.task not in ("binary", "confidence"):
         return  # rows of logits that look like probabilities are found when predictions are built
-    z = p.values[:, 1]
-    if p.score_type == "logits" and len(z) >= SURE_ROWS and z.min() >= 0 and z.max() <= 1 and np.ptp(z) > 0:
+    z = p.values[:, 1] if p.score_type == "logits" else np.empty(0)
+    if len(z) >= SURE_ROWS and z.min() >= 0 and z.max() <= 1 and np.ptp(z) > 0:
         warnings.warn(
             "every logit lies in [0, 1], as probabilities do: if they are probabilities, leave out logits=True",
             ProbabilitiesAsLogitsWarning,

@@ -110,7 +110,7 @@ class ArrayScores(BatchScores):
     def __init__(self, p: Predictions) -> None:
         super().__init__(
             ops=ARRAYS,
-            values=p.values,
+            values=None,  # the views below take its place: of one score a row both columns are not built
             k=p.k,
             are_probs=p.score_type == "probs",
             top=p.row_data.predicted,

@@ -155,9 +155,10 @@ class BatchScores(Scores):
 
     @property
     def logits(self) -> Value:
-        if not self.are_probs or self.exists is None:
-            return super().logits
-        return self.ops.where(self.exists, super().logits, -np.inf)
+        if not self.are_probs:
+            return self.values
+        logs = self.ops.floored_log(self.values)
+        return logs if self.exists is None else self.ops.where(self.exists, logs, -np.inf)
 
     @property
     def uniform(self) -> Value:
