@@ -422,3 +422,26 @@ int main(void) {
     return 0;
 }
 """
+
+
+@built
+def test_no_number_from_outside_is_an_index_beyond_the_memory():
+    """Run in a process of its own, which a wild index ends."""
+    code = """
+import numpy as np
+from calibrant.core.curves import native
+rng = np.random.default_rng(0)
+n, edges = 20_000, np.arange(16) / 15
+scores = rng.choice([-1e300, -1e15, 1e15, 1e300, np.nan, np.inf, -np.inf, 0.5], n)
+sums = native.score_bins(scores, np.ones(n, dtype=bool), edges, True)
+assert sums[0].sum() == n and sums[0, 7] == (scores == 0.5).sum()
+for k in (3, 40):
+    z, wild = rng.normal(size=(n, k)), rng.choice([-(2**62), -(2**40), -1, 2**40, 2**62], n)
+    native.softmax_rows(z, wild, wild, np.empty((7, n)), np.zeros(1, dtype=np.int64))
+    native.class_bins(np.full((n, k), 1 / k), None, wild, edges, True)
+    native.vector_sums(z, wild, None, np.ones(k), np.zeros(k))
+    native.hash_rows(z, wild, wild[:2])
+    native.residuals(z, wild, None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
