@@ -138,7 +138,7 @@ def test_temperature_does_not_depend_on_the_scale():
 def test_nothing_that_is_not_finite_is_written(bad, tmp_path):
     with pytest.raises(InputError, match="finite numbers"):
         Map(calibrator="by hand", k=2, steps=(Linear(np.array([1.0, bad]), np.zeros(2)),))
-    p = Predictions(np.array([[bad, 0.0], [1.0, 0.0]]), np.zeros(2, dtype=np.int64), "logits")
+    p = Predictions._from_valid(np.array([[bad, 0.0], [1.0, 0.0]]), np.zeros(2, dtype=np.int64), "logits")
     for suffix in ("npz", "parquet", "csv"):
         with pytest.raises(InputError, match="finite predictions"):
             p.save(tmp_path / f"p.{suffix}")

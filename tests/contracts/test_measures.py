@@ -217,7 +217,7 @@ def test_all_right_and_all_wrong(name, make_data):
 @pytest.mark.parametrize("name", NAMES)
 def test_changes_nothing(name, p):
     p = suited(make(name), p)
-    fresh = Predictions(p.values.copy(), p.labels.copy(), p.score_type)
+    fresh = Predictions._from_valid(p.values.copy(), p.labels.copy(), p.score_type)
     measure = make(name)
     first = measure(p)
     assert np.array_equal(p.values, fresh.values)
@@ -308,7 +308,7 @@ def test_simulation_is_seeded_and_finite(name, p):
     draws = [make(name).draws_if_calibrated(p, Sampling.of(p, seed=seed, resamples=1))[0] for seed in (1, 1, 2)]
     assert all(math.isfinite(value) for value in draws)
     assert draws[0] == draws[1]
-    other = Predictions(p.values, (p.labels + 1) % p.k, p.score_type)
+    other = Predictions._from_valid(p.values, (p.labels + 1) % p.k, p.score_type)
     sees_labels = make(name)(other) != make(name)(p)
     clipped = draws[0] in make(name).bounds
     assert draws[0] != draws[2] or clipped or not sees_labels

@@ -31,10 +31,10 @@ def _fit_smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, 
     logs = np.empty((p.n, p.k))
 
     def work(rows: slice) -> None:  # one array of results, whatever the steps need inside
-        q = Predictions(p.values[rows], p.labels[rows], p.score_type)
+        q = Predictions._from_valid(p.values[rows], p.labels[rows], p.score_type)
         for step in steps:
             q = step(q)
         logs[rows] = q.logits
 
     run_pieces(work, pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)), p.values.size)
-    return steps, T, Predictions(logs, p.labels, "logits")
+    return steps, T, Predictions._from_valid(logs, p.labels, "logits")

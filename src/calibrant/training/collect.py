@@ -16,7 +16,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.torch.layers import check_finite, layer, record_inputs
 
 if TYPE_CHECKING:
-    from calibrant.core.predictions.tasks import Ignore
+    from calibrant.core.predictions.options import Ignore
 
 LABELS = ("labels", "label", "label_ids", "target", "targets")  # in a batch that is a dict
 LOGITS = ("logits", "out", "output")  # in an output that is a dict

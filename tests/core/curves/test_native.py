@@ -240,7 +240,7 @@ def test_bins_without_a_sort_are_those_of_sorted_curves(k, closed, monkeypatch):
             bins = m.class_bins(p)
             with monkeypatch.context() as off:
                 off.setenv(native.VARIABLE, "0")
-                sorted_ = m.class_bins(cal.Predictions(p.values, p.labels, p.score_type))
+                sorted_ = m.class_bins(cal.Predictions._from_valid(p.values, p.labels, p.score_type))
             np.testing.assert_array_equal(bins.count, sorted_.count)
             np.testing.assert_array_equal(bins.outcome_sum, sorted_.outcome_sum)
             np.testing.assert_allclose(bins.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)

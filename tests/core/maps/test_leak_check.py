@@ -130,7 +130,7 @@ def test_row_numbers_are_no_names(kind, in_order):
         pair = [draw(kind, 400, rng) for _ in range(2)]
         if in_order:  # both files begin with the rows of class 0
             pair = [p.take(np.argsort(p.labels, kind="stable")) for p in pair]
-        a, b = (Predictions(p.values, p.labels, p.score_type, RowData(ids=np.arange(400))) for p in pair)
+        a, b = (Predictions._from_valid(p.values, p.labels, p.score_type, RowData(ids=np.arange(400))) for p in pair)
         assert Fingerprint.of(a).share_seen(b) == 0.0
 
 

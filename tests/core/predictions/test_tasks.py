@@ -47,6 +47,7 @@ def test_scope_top_reads_confidence_and_correctness():
 def test_one_score_a_row_is_all_that_is_kept():
     """Ten million confidences take no more memory than they are: both columns are made when asked for."""
     s, y = np.array(S), np.array(Y, dtype=bool)
+    s.flags.writeable = False
     for p in (Predictions.binary(s, y), Predictions.from_confidence(s, y)):
         assert np.shares_memory(p.score, s)
         value(p, "ece"), value(p, "auroc_correct"), fit(p, "temperature")

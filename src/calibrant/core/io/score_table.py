@@ -34,6 +34,7 @@ class ScoreTable:
     positive: Any = None
     missing: MissingCount | None = None
     notes: tuple[str, ...] = ()
+    shared: bool = False  # arrays of the caller's frame, who may write to them, unlike those read from a file
     rows_known: bool = False  # the format says which axis holds the rows, so n < k is no sign of a transposed array
 
     @property

@@ -62,11 +62,11 @@ def to_input(m: Map, logits: Floats) -> Predictions:
     labels, row_data = np.zeros(len(logits), dtype=np.int64), RowData(task=m.task)
     if has_one_score(m):
         z = np.asarray(logits, dtype=np.float64).reshape(-1)
-        return Predictions(np.stack([np.zeros(len(z)), z], axis=1), labels, "logits", row_data)
+        return Predictions._from_valid(np.stack([np.zeros(len(z)), z], axis=1), labels, "logits", row_data)
     if m.task == "choice":
-        exists = np.isfinite(logits)
-        return Predictions(without_absent(logits, exists), labels, "logits", replace(row_data, exists=exists))
-    return Predictions(logits.copy(), labels, "logits", row_data)
+        row_data = replace(row_data, exists=np.isfinite(logits))
+        logits = without_absent(logits, np.isfinite(logits))
+    return Predictions._from_valid(logits.copy(), labels, "logits", row_data)
 
 
 def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Array, Floats, Integers, Ints, is_text
+from calibrant.core.arrays import Array, Floats, Integers, Ints, is_text, own
 from calibrant.core.curves.curve import LONG
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import pieces, run_pieces
@@ -182,8 +182,8 @@ def _check_shape(name: str, values: Floats) -> None:
         )
 
 
-def check_row_data(n: int, rows: Rows) -> RowData:
-    """Check data of n rows; the task, classes and notes are added by the caller."""
+def check_row_data(n: int, rows: Rows, *, ours: bool = False) -> RowData:
+    """Check data of n rows, and copy it unless nobody else writes to it; the task and notes are added by the caller."""
     if not rows:
         return RowData()
     unknown = sorted(rows.keys() - Rows.__annotations__.keys())
@@ -193,12 +193,12 @@ def check_row_data(n: int, rows: Rows) -> RowData:
     valid_weights = None if weights is None else check_weights(weights, n)
     largest = 1.0 if weights is None else float(np.max(np.asarray(weights)))
     return RowData(
-        features=_features(rows.get("features"), n),
-        ids=None if ids is None else _names("ids", ids, n),
-        groups=None if groups is None else _names("groups", groups, n),
+        features=_features(rows.get("features"), n, ours=ours),
+        ids=None if ids is None else _names("ids", ids, n, ours=ours),
+        groups=None if groups is None else _names("groups", groups, n, ours=ours),
         weights=valid_weights,
         unit=largest / (1.0 if valid_weights is None else float(valid_weights.max())),
-        clusters=None if clusters is None else _number_clusters(_names("clusters", clusters, n)),
+        clusters=None if clusters is None else _number_clusters(_names("clusters", clusters, n, ours=True)),
     )
 
 
@@ -246,10 +246,11 @@ def check_seen(seen: npt.ArrayLike) -> float:
     return float(np.max(array))
 
 
-def _features(features: npt.ArrayLike | None, n: int) -> Floats | None:
+def _features(features: npt.ArrayLike | None, n: int, *, ours: bool) -> Floats | None:
     if features is None:
         return None
-    values = float_array("features", features)
+    given = to_numpy("features", features)
+    values = float_array("features", given)
     if values.ndim != 2 or len(values) != n:
         raise InputError(
             "features",
@@ -258,11 +259,11 @@ def _features(features: npt.ArrayLike | None, n: int) -> Floats | None:
             fix="give one row per prediction",
         )
     check_finite("features", values, "replace or drop these rows")
-    return values
+    return values if ours else own(values, given)
 
 
-def _names(what: str, names: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
-    array = to_numpy(what, names)
+def _names(what: str, names: npt.ArrayLike, n: int, *, ours: bool) -> npt.NDArray[Any]:
+    array = given = to_numpy(what, names)
     if array.dtype == object and all(isinstance(name, str) for name in array.flat):  # a column of a table
         array = array.astype(str)
     if array.shape != (n,) or array.dtype.kind not in "iuUS":
@@ -273,14 +274,14 @@ def _names(what: str, names: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
             fix="give one integer or string per prediction",
         )
     if array.dtype.kind not in "SU":
-        return array.view()
+        return array.view() if ours else own(array.view(), given)
     try:
         text = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array.view()
     except UnicodeError:
         text = None
     if text is None or not is_text(text):
         raise InputError(what, expected="text", got="bytes that are not valid UTF-8", fix="write the names as UTF-8")
-    return text
+    return text if ours else own(text, given)
 
 
 def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
