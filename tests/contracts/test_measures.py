@@ -254,8 +254,8 @@ def test_reads_blocks_as_it_reads_the_whole(name, monkeypatch):
     rng = np.random.default_rng(2)
     logits, labels = 2 * rng.normal(size=(70, 9)), rng.integers(0, 9, size=70)
     whole = make(name)(Predictions.from_logits(logits, labels))
-    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 150)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.core.predictions.constants.KEEP_ELEMENTS", 150)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 40)
     assert make(name)(Predictions.from_logits(logits, labels)) == pytest.approx(whole, abs=1e-12)
 
 
@@ -296,8 +296,8 @@ def test_a_resample_of_another_size_too(p):
 def test_a_resample_of_blocks_is_the_same(name, p, monkeypatch):
     counts = bootstrap_counts(p.n, 2, seed=5)
     whole = make(name).resample(p, counts)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 100)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 32)
+    monkeypatch.setattr("calibrant.core.predictions.constants.KEEP_ELEMENTS", 100)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 32)
     blocks = make(name).resample(Predictions.from_logits(p.values, p.labels), counts)
     assert blocks == pytest.approx(whole, abs=1e-12)
 

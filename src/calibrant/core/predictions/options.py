@@ -25,6 +25,7 @@ class EventOptions(Rows, total=False):
     """Options of one score per row."""
 
     logits: bool  # the score is a logit
+    ignore: Ignore  # labels of rows to leave out
     missing: MissingPolicy  # what is done with rows without a score
     allow_few_rows: bool
 

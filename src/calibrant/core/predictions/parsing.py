@@ -24,6 +24,7 @@ from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absen
 from calibrant.core.predictions.options import Ignore
 from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, map_rows
 from calibrant.core.predictions.validation import (
+    IGNORED,
     check_labels,
     check_logits,
     check_no_gaps,
@@ -32,6 +33,7 @@ from calibrant.core.predictions.validation import (
     check_row_number,
     check_scores,
     check_seen,
+    fix_shape,
     look_like_probabilities,
     to_numpy,
 )
@@ -75,7 +77,12 @@ class Raw:
         mask: npt.ArrayLike | None = None,
         ours: bool = False,
     ) -> "Raw":
-        """Arrays of whatever is given."""
+        """Arrays of whatever is given; a masked score is an option that a row lacks, or missing if it has one alone."""
+        if isinstance(scores, np.ma.MaskedArray) and np.ma.is_masked(scores):
+            per_class, there = name in ("logits", "probs"), ~np.ma.getmaskarray(scores)
+            if per_class and (mask is None or np.shape(mask) == there.shape):
+                mask = there if mask is None else there & to_numpy("mask", mask).astype(bool)
+            scores = scores.filled(0) if per_class else np.where(there, scores.data, np.nan)
         given = to_numpy(name, scores)
         truth = None if labels is None else to_numpy("labels", labels)
         options = None if mask is None else to_numpy("mask", mask)
@@ -94,7 +101,8 @@ class Raw:
         places, k = classes_last.shape[:-1], classes_last.shape[-1]
         if self.labels is not None and self.labels.shape != places:
             expected, got = f"shape {places}, that of {self.name} without the classes", f"shape {self.labels.shape}"
-            raise InputError("labels", expected=expected, got=got, fix="give one label for each row")
+            fix = fix_shape(self.labels, places, k, axis % values.ndim)
+            raise InputError("labels", expected=expected, got=got, fix=fix)
         if mask is not None and mask.ndim == values.ndim:
             mask = np.moveaxis(mask, axis, -1).reshape(-1, k)
         return replace(self, scores=classes_last.reshape(-1, k), mask=mask)._flatten_rows(places)
@@ -103,10 +111,12 @@ class Raw:
         """One row for each of the scores, of any number of axes, and one label for each score."""
         values, truth = self.scores, self.labels
         if truth is not None and truth.shape != values.shape:
-            fix = "give one label per score"
+            fix = (
+                fix_shape(truth, values.shape, len(values)) if truth.ndim > values.ndim else "give one label per score"
+            )
             if values.ndim == 2 and truth.ndim == 1:
-                fix = "give one score per row, scores[:, 1] of two columns; "
-                fix += "for all classes use from_logits or from_probs"
+                column = "scores[:, 0]" if values.shape[1] == 1 else "scores[:, 1] of two columns"
+                fix = f"give one score per row, {column}; for all classes use from_logits or from_probs"
             got = f"shape {truth.shape} for scores of shape {values.shape}"
             raise InputError("labels", expected="one label per score", got=got, fix=fix)
         return self if values.ndim <= 1 else replace(self, scores=values.reshape(-1))._flatten_rows(values.shape)
@@ -127,6 +137,21 @@ class Raw:
         if "clusters" not in rows and len(places) > 1 and 1 < places[0] < n:
             rows["clusters"] = np.repeat(np.arange(places[0], dtype=np.int32), n // places[0])
         return replace(self, labels=None if self.labels is None else self.labels.reshape(-1), rows=rows)
+
+    def check_order(self, *, per_class: bool) -> "Raw":
+        """Refuse labels in the place of the scores, and scores in the place of the labels."""
+        values, truth = self.scores, self.labels
+        if truth is None or truth.dtype.kind != "f":
+            return self
+        if per_class:
+            swapped = values.ndim < truth.ndim and values.dtype.kind in "iubUS"
+        else:
+            swapped = bool(np.any(truth != np.floor(truth)))
+            swapped &= values.dtype.kind in "bUS" or bool(np.isin(values, (0, 1)).all())
+        if swapped:
+            got = f"labels of type {values.dtype}, then scores of shape {truth.shape}"
+            raise InputError(self.name, expected="scores first, then labels", got=got, fix="swap the two arguments")
+        return self
 
     def leave_out(self, ignore: Ignore) -> "Raw":
         """The rows that have none of these labels."""
@@ -242,7 +267,7 @@ def parse_scores(
     """
     names = () if classes is None else _check_class_names(classes)
     raw = Raw.read(score_type, scores, labels, rows, mask=mask, ours=ours)
-    raw = raw.flatten_classes(axis).leave_out(ignore).number_labels(names)
+    raw = raw.check_order(per_class=True).flatten_classes(axis).leave_out(ignore).number_labels(names)
     few = allow_few_rows or raw.labels is None
     check_row_number(score_type, raw.scores, classes=True, allow_few_rows=few, known=rows_known)
     scan = raw.scan()
@@ -307,6 +332,7 @@ def parse_event(
     *,
     positive: Any = None,
     logits: bool = False,
+    ignore: Ignore = (),
     missing: MissingPolicy = "error",
     allow_few_rows: bool = False,
     ours: bool = False,
@@ -323,7 +349,7 @@ def parse_event(
     if raw.scores.dtype == object:
         numbers = [np.nan if value is None else value for value in raw.scores.ravel()]
         raw = replace(raw, scores=np.array(numbers).reshape(raw.scores.shape))
-    raw, gaps = raw.flatten_scores().resolve_missing(noun, missing)
+    raw, gaps = raw.check_order(per_class=False).flatten_scores().leave_out(ignore).resolve_missing(noun, missing)
     s = check_scores(name, raw.scores, logits=logits)
     check_row_number(name, s, allow_few_rows=allow_few_rows or raw.labels is None)
     names: tuple[str, ...] = ()
@@ -412,6 +438,10 @@ def _positive(labels: Values, positive: Any) -> tuple[Ints, tuple[str, ...]]:
     if len(kinds) > 2:
         examples = ", ".join(map(str, kinds[:4])) + (", ..." if len(kinds) > 4 else "")
         fix = "with more classes give their scores (n, k) to from_logits or from_probs"
+        if marks := [kind for kind in kinds if kind in IGNORED]:
+            fix = f"say ignore={marks[0]} if this marks rows to leave out"
+        elif labels.dtype.kind == "f" and kinds[0] >= 0 and kinds[-1] <= 1:
+            fix = "give 0 or 1; a share or a tie is no label: drop these rows, or say from where on a row is positive"
         raise InputError("labels", expected="two different labels", got=f"{len(kinds)} ({examples})", fix=fix)
     if positive is None:
         if labels.dtype.kind not in "iubf" or not np.isin(kinds, (0, 1)).all():
@@ -419,13 +449,15 @@ def _positive(labels: Values, positive: Any) -> tuple[Ints, tuple[str, ...]]:
             fix = f"say which is positive, the label whose probability the scores are: {_choices_of_positive(kinds)}"
             raise InputError("labels", expected="0 and 1", got=got, fix=fix)
         return labels.astype(np.int64), ()
-    y = labels.astype(str) == str(positive) if labels.dtype.kind in "USO" else labels == positive
-    if not np.any(y):
+    text = labels.dtype.kind in "USO"
+    y = labels.astype(str) == str(positive) if text else labels == positive
+    typo = str(positive).strip().lower() == str(kinds[0]).strip().lower() if text else isinstance(positive, str)
+    if not np.any(y) and (len(kinds) > 1 or typo):  # all rows may be negative
         got = f"{positive}, which no row has"
         fix = f"name one of the labels: {_choices_of_positive(kinds)}"
         raise InputError("positive", expected=" or ".join(map(str, kinds)), got=got, fix=fix)
     others = [str(label) for label in kinds if str(label) != str(positive)]
-    names = (others[0] if others else f"not {positive}", str(positive)) if labels.dtype.kind in "USO" else ()
+    names = (others[0] if others else f"not {positive}", str(positive)) if text else ()
     return y.astype(np.int64), names
 
 

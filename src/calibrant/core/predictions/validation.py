@@ -14,6 +14,8 @@ from calibrant.core.predictions.row_data import RowData, Rows
 
 SUM_TOLERANCE = 1e-3  # how far a row of probabilities may be from one: float16 files are
 OVER_ONE = 1e-6  # float32 softmax may round this far over one
+MISTAKES = 0.1  # a smaller share of scores above 1 is no other scale
+IGNORED = (-100, -1, 254, 255)  # labels that data sets use for rows that have none
 MOST_NAMED = 30  # labels that a message names
 SURE_ROWS = 10  # fewer rows of small logits may sum to one by chance
 MOST_COUNT = 2**53  # whole numbers are exact up to here
@@ -48,7 +50,8 @@ def check_probs(values: npt.ArrayLike) -> Floats:
             "probs",
             expected="rows that sum to one",
             got=f"{sums[off[0]]:g} in row {off[0]} ({len(off)} of {len(sums)} rows are off)",
-            fix="divide each row by its sum, or use from_logits for scores before the softmax",
+            fix="divide each row by its sum, or use from_logits for scores before the softmax; "
+            "give each column to Predictions.binary if a row may have several labels",
         )
     return np.minimum(probs, probs.dtype.type(1)) if high > 1 else probs
 
@@ -64,11 +67,12 @@ def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") ->
     """Check labels: class numbers from 0 to k - 1, one per row."""
     array = to_numpy(name, labels)
     if array.shape != (n,):
-        hint = "give the class index, not a one-hot row" if array.ndim == 2 else "give one label per row"
-        raise InputError(name, expected=f"shape ({n},)", got=f"shape {array.shape}", fix=hint)
+        raise InputError(name, expected=f"shape ({n},)", got=f"shape {array.shape}", fix=fix_shape(array, (n,), k))
     check_no_gaps(name, array)
     if array.dtype.kind not in "iubf":
         raise _text_labels(name, array, k)
+    if name == "correct" and not np.isin(array, (0, 1)).all():
+        raise _no_outcome(array)
     if array.dtype.kind == "b":  # 0 and 1, both inside any range
         return array.astype(np.int64)
     if array.dtype.kind == "f" and len(broken := np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))):
@@ -81,11 +85,42 @@ def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") ->
             name,
             expected=f"integers in 0..{k - 1} ({k} columns of scores)",
             got=f"{array[row]} in row {row} ({len(outside)} rows are outside)",
-            fix="say ignore=-100 to leave these rows out, and axis=-1 for the output (N, T, V) of a language model"
-            if array[row] == -100
-            else "number the classes from 0, one column of scores for each",
+            fix=_fix_class(array[outside], k),
         )
     return array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
+
+
+def fix_shape(labels: npt.NDArray[Any], wanted: tuple[int, ...], k: int, axis: int = 1) -> str:
+    """What to do about labels of another shape: one column, one-hot rows, several labels in a row, or other rows."""
+    if labels.ndim > len(wanted) and labels.size == np.prod(wanted):
+        return f"give one label per row, without the axis of length 1: labels.reshape({', '.join(map(str, wanted))})"
+    if labels.ndim == len(wanted) + 1 and labels.dtype.kind in "iubf" and np.isin(labels, (0, 1)).all():
+        if np.all(labels.sum(axis=axis) == 1):
+            return f"give the class index, not a one-hot row: labels.argmax(axis={axis})"
+        return "give one class per row; if rows have several labels give each column to Predictions.binary"
+    if labels.shape == (k,):
+        return "transpose the scores, which look like (k, n)"
+    return "give one label per row"
+
+
+def _fix_class(outside: npt.NDArray[Any], k: int) -> str:
+    """What to do about these labels, of which none is a class."""
+    only = outside[0] if (outside == outside[0]).all() else None
+    if only == -100:
+        return "say ignore=-100 to leave these rows out, and axis=-1 for the output (N, T, V) of a language model"
+    if only in IGNORED:
+        return f"say ignore={only:g} if this marks rows to leave out; else number the classes from 0"
+    if only == k:
+        return "number the classes from 0, one column of scores for each: subtract 1 if the labels begin at 1"
+    return "number the classes from 0, one column of scores for each"
+
+
+def _no_outcome(correct: npt.NDArray[Any]) -> InputError:
+    """The error for numbers that do not say whether a prediction was right."""
+    row = int(np.flatnonzero(~np.isin(correct, (0, 1)))[0])
+    partly = 0 < correct[row] < 1
+    fix = "say from where on an answer is right, as in correct >= 0.5" if partly else "give 1 for right, 0 for wrong"
+    return InputError("correct", expected="0 or 1", got=f"{correct[row]:g} in row {row}", fix=fix)
 
 
 def check_no_gaps(name: str, labels: npt.NDArray[Any]) -> None:
@@ -106,6 +141,10 @@ def check_no_gaps(name: str, labels: npt.NDArray[Any]) -> None:
 def _text_labels(name: str, labels: npt.NDArray[Any], k: int) -> InputError:
     """The error for labels that are not numbers."""
     fix = "number the classes from 0"
+    if name == "correct" and labels.dtype.kind in "USO":
+        kinds = np.unique(labels.astype(str))[:4].tolist()
+        fix = f"give 1 for right and 0 for wrong, as in correct == {kinds[-1]!r}, if that means right"
+        return InputError(name, expected="0 or 1", got=f"words: {', '.join(kinds)}", fix=fix)
     if labels.dtype.kind in "UO" and name == "labels":
         kinds = np.unique(labels.astype(str)).tolist()
         fix += f", or name all {k} classes in the order of the columns of scores"
@@ -159,10 +198,19 @@ def check_scores(name: str, scores: npt.ArrayLike, *, logits: bool) -> Array:
     outside = np.flatnonzero((values < 0) | (values > 1 + OVER_ONE))
     if not logits and len(outside):
         got = f"{values[outside[0]]:g} in row {outside[0]} ({len(outside)} of {len(values)} rows)"
-        fix = "say logits=True if these are margins or log-odds; divide by 100 if they are percent"
-        raise InputError(name, expected="probabilities from 0 to 1", got=got, fix=fix)
+        raise InputError(name, expected="probabilities from 0 to 1", got=got, fix=_fix_scale(values, outside))
     numbers = values.astype(np.float64, copy=False)
     return numbers if logits or numbers.max() <= 1 else np.minimum(numbers, 1.0)
+
+
+def _fix_scale(values: Floats, outside: Ints) -> str:
+    """What to do about scores that are no probabilities, by what they look like."""
+    logits = "say logits=True (--override logit_score=true)"
+    if values.min() < 0:
+        return f"{logits} if these are margins or log-odds"
+    if len(outside) < MISTAKES * len(values):
+        return "correct or drop these rows: all others are probabilities"
+    return f"divide by 100 if they are percent; {logits} if they are points on another scale, and fit a map to them"
 
 
 def _check_shape(name: str, values: Floats) -> None:
@@ -266,6 +314,9 @@ def _names(what: str, names: npt.ArrayLike, n: int, *, ours: bool) -> npt.NDArra
     array = given = to_numpy(what, names)
     if array.dtype == object and all(isinstance(name, str) for name in array.flat):  # a column of a table
         array = array.astype(str)
+    if array.dtype.kind in "fO" and (gaps := [i for i, name in enumerate(array.flat) if name is None or name != name]):
+        got, fix = f"none in row {gaps[0]} ({len(gaps)} such rows)", "name these rows too, or drop them"
+        raise InputError(what, expected=f"{n} integers or strings", got=got, fix=fix)
     if array.shape != (n,) or array.dtype.kind not in "iuUS":
         raise InputError(
             what,
@@ -287,12 +338,14 @@ def _names(what: str, names: npt.ArrayLike, n: int, *, ours: bool) -> npt.NDArra
 def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
     """Convert a numpy array, torch CPU tensor, polars or pandas column, or nested list to a numpy array."""
     if hasattr(values, "detach"):
-        if getattr(values.device, "type", "cpu") != "cpu":
-            raise InputError(name, expected="a tensor on the CPU", got=f"one on {values.device}", fix="call .cpu()")
-        values = values.detach()
-        if "bfloat16" in str(values.dtype):  # numpy has no such type
-            values = values.float()
-        values = values.numpy()
+        values = _strided(name, values)
+    if hasattr(values, "toarray"):  # of scipy
+        raise InputError(name, expected="a dense array", got="a sparse one", fix="call .toarray()")
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.is_masked(values):
+            got = f"{int(np.ma.getmaskarray(values).sum()):,} masked ones"
+            raise InputError(name, expected="a value in every place", got=got, fix="drop the rows that are masked")
+        values = values.data
     try:
         array = np.asarray(values)
         added = array.dtype.isbuiltin == 2  # by another package: ml_dtypes has a bfloat16, as JAX uses it
@@ -304,6 +357,21 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
             got="rows of different lengths",
             fix="pad or drop them",
         ) from error
+    except Exception as error:  # of __array__ of another package
+        got = f"an object of type {type(values).__name__} that is none ({type(error).__name__}: {error})"
+        raise InputError(name, expected="an array", got=got, fix="convert it to a numpy array") from error
+
+
+def _strided(name: str, tensor: Any) -> Any:
+    """A torch tensor as a numpy array."""
+    if getattr(tensor.device, "type", "cpu") != "cpu":
+        raise InputError(name, expected="a tensor on the CPU", got=f"one on {tensor.device}", fix="call .cpu()")
+    if "strided" not in str(getattr(tensor, "layout", "strided")):
+        raise InputError(name, expected="a dense tensor", got="a sparse one", fix="call .to_dense()")
+    tensor = tensor.detach()
+    if "bfloat16" in str(tensor.dtype) or "float8" in str(tensor.dtype):  # numpy has no such types
+        tensor = tensor.float()
+    return tensor.numpy()
 
 
 def widen_bfloat16(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
