@@ -143,7 +143,7 @@ def test_a_group_of_options_of_another_number_is_taken():
 
 
 def test_what_is_left_is_shared_among_options_that_exist():
-    p = Predictions.from_logits([[900.0, 0.0, 0.0], [900.0, 0.0, -np.inf]], [0, 0], allow_few_rows=True)
+    p = Predictions.from_logits([[900.0, 0.0, 0.0], [900.0, 0.0, -np.inf]], [0, 0])
     q = p.with_confidence([0.4, 0.4])
     np.testing.assert_allclose(q.probs, [[0.4, 0.3, 0.3], [0.4, 0.6, 0.0]])
 

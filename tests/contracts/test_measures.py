@@ -244,7 +244,7 @@ def test_accepts_a_thousand_classes_and_few_rows(name):
     rng = np.random.default_rng(1)
     logits = 3 * rng.normal(size=(40, 1000))
     labels = np.where(rng.random(40) < 0.5, logits.argmax(axis=1), rng.integers(0, 1000, size=40))
-    value = make(name)(Predictions.from_logits(logits, labels, allow_few_rows=True))
+    value = make(name)(Predictions.from_logits(logits, labels))
     assert make(name).bounds[0] <= value <= make(name).bounds[1]
 
 

@@ -91,7 +91,7 @@ def collect(
     if scores.shape[1] == 1:
         return Predictions.binary(scores[:, 0], truth, logits=not probs, **extras)
     make = Predictions.from_probs if probs else Predictions.from_logits
-    return make(scores, truth, **extras, classes=classes, allow_few_rows=True)
+    return make(scores, truth, **extras, classes=classes)
 
 
 @dataclass(frozen=True)

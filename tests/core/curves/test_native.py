@@ -60,7 +60,7 @@ def test_rows_of_every_length_equal_numpy(k, dtype, monkeypatch):
         with monkeypatch.context() as off:
             off.setenv(native.VARIABLE, "0")
             twin = top_of(z.astype(np.float64), True, carried, 70)
-            p = cal.Predictions.from_logits(z.astype(np.float64), labels, allow_few_rows=True)
+            p = cal.Predictions.from_logits(z.astype(np.float64), labels)
             probs = p.true_prob
             log_probs = z.astype(np.float64)[np.arange(70), labels] - twin.largest - np.log(twin.total)
         for one, other in zip(ours[:4], twin, strict=False):
@@ -85,9 +85,7 @@ def test_labels_that_are_no_classes_are_seen():
 def test_squared_probabilities_equal_numpy(n, k, dtype, monkeypatch):
     z = (20 * np.random.default_rng(n * k).normal(size=(n, k))).astype(dtype)
     labels = np.arange(n) % k
-    ours, twin = both(
-        monkeypatch, lambda: cal.Predictions.from_logits(z, labels, allow_few_rows=True).squared_probs_sum
-    )
+    ours, twin = both(monkeypatch, lambda: cal.Predictions.from_logits(z, labels).squared_probs_sum)
     np.testing.assert_allclose(ours, twin, rtol=1e-14)
 
 
@@ -297,7 +295,7 @@ def test_rows_have_the_hashes_of_numpy(k, dtype, monkeypatch):
     rng = np.random.default_rng(k)
     z = rng.choice([0.0, -0.0, 1.0, 6e3], size=(300, k)) * rng.normal(size=(300, k))
     z[::7] = np.finfo(dtype).max * rng.choice([-1.0, 1.0], size=(43, k))
-    p = cal.Predictions.from_logits(z.astype(dtype)[::-1], rng.integers(0, k, 300), allow_few_rows=True)
+    p = cal.Predictions.from_logits(z.astype(dtype)[::-1], rng.integers(0, k, 300))
     ours, twin = both(monkeypatch, lambda: Fingerprint.of(p))
     np.testing.assert_array_equal(ours.hashes, twin.hashes)
     np.testing.assert_array_equal(ours.counts, twin.counts)

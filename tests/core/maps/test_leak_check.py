@@ -26,7 +26,7 @@ def draw(kind, n, rng, ids=None):
     z = 3 * rng.normal(size=(n, k))
     labels = np.minimum((rng.random((n, 1)) > softmax(z).cumsum(axis=1)).sum(axis=1), k - 1)
     if kind == "logits":
-        return Predictions.from_logits(z.astype(np.float32), labels, allow_few_rows=True, ids=ids)
+        return Predictions.from_logits(z.astype(np.float32), labels, ids=ids)
     probs = softmax(z.astype(np.float32))
     if kind == "stated":
         shares = np.arange(1, 16) ** 3.0
@@ -35,7 +35,7 @@ def draw(kind, n, rng, ids=None):
     elif kind != "float32":
         sure = probs[:, 1].astype(np.float64).round(int(kind.partition("=")[2]))
         probs = np.stack([1 - sure, sure], axis=1)
-    return Predictions.from_probs(probs, labels, allow_few_rows=True, ids=ids)
+    return Predictions.from_probs(probs, labels, ids=ids)
 
 
 def joined(p, q):

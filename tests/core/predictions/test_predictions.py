@@ -108,7 +108,7 @@ def test_wrong_shapes_are_refused(build, good):
         (np.zeros((0, 3)), "n = 0"),
         (np.zeros((4, 0)), "k = 0"),
         (np.ones((4, 1)), "Predictions.binary"),
-        (np.array(good)[:1], "n = 1"),
+        (np.array(good)[:1], r"labels: expected shape \(1,\)"),
         (3.0, "2-D"),
         ([], "an empty array"),
     ]:
@@ -117,10 +117,13 @@ def test_wrong_shapes_are_refused(build, good):
 
 
 @BOTH
-def test_fewer_rows_than_classes_must_be_meant(build, good):
-    with pytest.raises(InputError, match=r"transpose.*allow_few_rows=True"):
-        build(good[:2], LABELS[:2])
-    assert build(good[:2], LABELS[:2], allow_few_rows=True).n == 2
+def test_labels_tell_which_axis_holds_the_rows(build, good):
+    for n in (1, 2):
+        assert build(good[:n], LABELS[:n]).n == n
+    with pytest.raises(
+        InputError, match=r"got shape \(4,\). To fix it: transpose the scores, which look like \(k, n\)"
+    ):
+        build(np.array([*good]).T if build == Predictions.from_logits else np.eye(4)[:3], LABELS)
 
 
 @BOTH

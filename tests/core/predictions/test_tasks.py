@@ -80,8 +80,8 @@ def test_confidence_is_the_probability_of_being_right():
 def test_choices_are_softmaxed_over_the_options_that_exist():
     z = np.array([[1.0, 2.0, 0.5, -np.inf], [0.3, 0.1, -np.inf, -np.inf], [2.0, 1.0, 0.0, -1.0]])
     y = [1, 0, 3]
-    p = Predictions.from_logits(z, y, allow_few_rows=True)
-    masked = Predictions.from_logits(np.where(np.isfinite(z), z, 7.0), y, mask=np.isfinite(z), allow_few_rows=True)
+    p = Predictions.from_logits(z, y)
+    masked = Predictions.from_logits(np.where(np.isfinite(z), z, 7.0), y, mask=np.isfinite(z))
     e = np.where(np.isfinite(z), np.exp(z), 0.0)
     for q in (p, masked):
         assert q.task == "choice"
@@ -89,7 +89,7 @@ def test_choices_are_softmaxed_over_the_options_that_exist():
         assert value(q, "nll") == pytest.approx(np.mean(-np.log((e / e.sum(axis=1, keepdims=True))[range(3), y])))
         hot = q.with_temperature(2.5).probs
         assert (hot[~np.isfinite(z)] == 0).all()
-    from_probs = Predictions.from_probs(p.probs, y, mask=np.isfinite(z), allow_few_rows=True)
+    from_probs = Predictions.from_probs(p.probs, y, mask=np.isfinite(z))
     np.testing.assert_allclose(from_probs.probs, p.probs, atol=1e-12)
     with pytest.raises(InputError, match="differ from row to row"):
         measure(p, "classwise")
@@ -257,17 +257,17 @@ def test_masks_of_images_are_binary_predictions():
         Predictions.binary(scores, labels[:, :, 0])
 
 
-def test_every_constructor_asks_for_two_rows():
-    builds = (
-        lambda **options: Predictions.from_logits([[1.0, 2.0]], [0], **options),
-        lambda **options: Predictions.from_probs([[0.5, 0.5]], [0], **options),
-        lambda **options: Predictions.binary([0.5], [0], **options),
-        lambda **options: Predictions.from_confidence([0.5], [0], **options),
-    )
-    for build in builds:
-        with pytest.raises(InputError, match="at least two rows, got n = 1"):
-            build()
-        assert build(allow_few_rows=True).n == 1
+def test_a_batch_may_have_one_row():
+    """A loop over batches of 256 x 1000, and over the last batch, which may have any size."""
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(9, 20)), rng.integers(0, 20, 9)
+    sums = Accumulator(["nll", "accuracy"])
+    for rows in (slice(0, 8), slice(8, 9)):
+        sums.update(Predictions.from_logits(z[rows], y[rows]))
+    assert sums.measure("nll").value == pytest.approx(value(Predictions.from_logits(z, y), "nll"))
+    for one in (Predictions.binary([0.5], [0]), Predictions.from_confidence([0.5], [0])):
+        m = measure(one, "brier")
+        assert (m.value, m.low) == (0.25, None)
 
 
 def test_probabilities_given_as_logits_are_warned_of():

@@ -42,6 +42,11 @@ class ScoreTable:
         """Whether the scores are logits."""
         return self.content in ("logits", "margin", "confidence_logit")
 
+    @property
+    def score_name(self) -> str:
+        """The name of the scores in messages on arrays."""
+        return {"score": "scores", "margin": "scores", "confidence_logit": "confidence"}.get(self.content, self.content)
+
 
 def build_table(
     place: str,

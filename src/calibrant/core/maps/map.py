@@ -122,13 +122,13 @@ class Map:
             got = f"NaN in row {gaps[0]} ({len(gaps):,} of {len(values):,} rows)"
             raise InputError("scores", expected="a score in every row", got=got, fix="leave these rows out")
         if self.task == "binary":
-            return Predictions.binary(values, None, logits=logits, allow_few_rows=True)
+            return Predictions.binary(values, None, logits=logits)
         if self.task == "confidence":
-            return Predictions.from_confidence(values, None, logits=logits, allow_few_rows=True)
+            return Predictions.from_confidence(values, None, logits=logits)
         if self.task == "choice" and logits:
-            return Predictions.from_logits(values, None, mask=np.isfinite(values), allow_few_rows=True)
+            return Predictions.from_logits(values, None, mask=np.isfinite(values))
         create = Predictions.from_logits if logits else Predictions.from_probs
-        return create(values, None, allow_few_rows=True)
+        return create(values, None)
 
     def _by_group(self, p: Predictions, maps: dict[str, "Map"]) -> Predictions:
         if p.groups is None:

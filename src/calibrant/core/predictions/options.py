@@ -18,7 +18,6 @@ class ScoreOptions(Rows, total=False):
     axis: int | None  # of the classes, in an array of more than two axes
     ignore: Ignore  # labels of rows to leave out
     classes: Sequence[str] | None  # names of the columns
-    allow_few_rows: bool  # one row, or fewer rows than classes, are no mistake
 
 
 class EventOptions(Rows, total=False):
@@ -27,7 +26,6 @@ class EventOptions(Rows, total=False):
     logits: bool  # the score is a logit
     ignore: Ignore  # labels of rows to leave out
     missing: MissingPolicy  # what is done with rows without a score
-    allow_few_rows: bool
 
 
-DEFAULTS = SimpleNamespace(ignore=(), allow_few_rows=False, logits=False, missing="error")
+DEFAULTS = SimpleNamespace(ignore=(), logits=False, missing="error")

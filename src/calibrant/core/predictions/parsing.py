@@ -25,6 +25,7 @@ from calibrant.core.predictions.options import Ignore
 from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, map_rows
 from calibrant.core.predictions.validation import (
     IGNORED,
+    check_any_rows,
     check_labels,
     check_logits,
     check_no_gaps,
@@ -255,21 +256,17 @@ def parse_scores(
     axis: int | None = None,
     ignore: Ignore = (),
     classes: Sequence[str] | None = None,
-    allow_few_rows: bool = False,
-    rows_known: bool = False,
     ours: bool = False,
     **rows: Unpack[Rows],
 ) -> PredictionArrays:
     """Logits or probabilities with their labels, as `Predictions.from_logits` takes them.
 
-    `rows_known` says that the rows are certainly the first axis, so that fewer rows than classes are no mistake; `ours`
-    that nobody else writes to these arrays.
+    `ours` says that nobody else writes to these arrays.
     """
     names = () if classes is None else _check_class_names(classes)
     raw = Raw.read(score_type, scores, labels, rows, mask=mask, ours=ours)
     raw = raw.check_order(per_class=True).flatten_classes(axis).leave_out(ignore).number_labels(names)
-    few = allow_few_rows or raw.labels is None
-    check_row_number(score_type, raw.scores, classes=True, allow_few_rows=few, known=rows_known)
+    check_any_rows(score_type, raw.scores)
     scan = raw.scan()
     if scan is None and (options := raw.options()) is not None:
         return _parse_choices(raw, options, names)
@@ -334,7 +331,6 @@ def parse_event(
     logits: bool = False,
     ignore: Ignore = (),
     missing: MissingPolicy = "error",
-    allow_few_rows: bool = False,
     ours: bool = False,
     **rows: Unpack[Rows],
 ) -> PredictionArrays:
@@ -351,7 +347,7 @@ def parse_event(
         raw = replace(raw, scores=np.array(numbers).reshape(raw.scores.shape))
     raw, gaps = raw.check_order(per_class=False).flatten_scores().leave_out(ignore).resolve_missing(noun, missing)
     s = check_scores(name, raw.scores, logits=logits)
-    check_row_number(name, s, allow_few_rows=allow_few_rows or raw.labels is None)
+    check_any_rows(name, s)
     names: tuple[str, ...] = ()
     truth = None
     if raw.labels is not None and task == "binary":
@@ -368,7 +364,9 @@ def parse_event(
 def parse_table(table: ScoreTable, *, allow_few_rows: bool = False) -> PredictionArrays:
     """The scores of a file or frame; errors name it."""
     try:
-        arrays = _parse_table(table, allow_few_rows)
+        arrays = _parse_table(table)
+        if not allow_few_rows and table.labels is not None:
+            check_row_number(table.score_name, arrays.values, known=table.rows_known)
         row_data = replace(arrays.row_data, missing=table.missing, notes=table.notes)
         if table.predicted is not None and row_data.task != "confidence":
             k = 2 if arrays.values.ndim == 1 else arrays.values.shape[1]
@@ -382,14 +380,13 @@ def parse_table(table: ScoreTable, *, allow_few_rows: bool = False) -> Predictio
         raise InputError.inside(table.place, error) from None
 
 
-def _parse_table(table: ScoreTable, allow_few_rows: bool) -> PredictionArrays:
-    options: dict[str, Any] = {"allow_few_rows": allow_few_rows, "ours": not table.shared} | {
-        name: getattr(table, name) for name in Rows.__annotations__
-    }
+def _parse_table(table: ScoreTable) -> PredictionArrays:
+    options: dict[str, Any] = {name: getattr(table, name) for name in Rows.__annotations__}
+    options["ours"] = not table.shared
     if table.content in ("logits", "probs"):
         mask = np.ones(np.shape(table.scores), dtype=bool) if table.mask is None and table.all_options else table.mask
         score_type: ScoreType = "logits" if table.logits else "probs"
-        options |= {"mask": mask, "classes": table.classes or None, "rows_known": table.rows_known}
+        options |= {"mask": mask, "classes": table.classes or None}
         return parse_scores(table.scores, table.labels, score_type, **options)
     options["logits"] = table.logits
     if table.content not in ("confidence", "confidence_logit"):

@@ -157,20 +157,20 @@ def _text_labels(name: str, labels: npt.NDArray[Any], k: int) -> InputError:
     return InputError(name, expected="integers", got=f"type {labels.dtype}", fix=fix)
 
 
-def check_row_number(
-    name: str, values: npt.NDArray[Any], *, allow_few_rows: bool, classes: bool = False, known: bool = False
-) -> None:
-    """Refuse fewer than two rows, or fewer than classes unless the rows are certainly the first axis (`known`)."""
+def check_any_rows(name: str, values: npt.NDArray[Any]) -> None:
+    """Refuse an array without rows."""
     if values.ndim == 0:
         raise InputError(
             name, expected="a 2-D array (n, k)", got=f"one value of type {values.dtype}", fix="give one row each"
         )
-    n, k = len(values), values.shape[1] if classes and values.ndim == 2 else 2
-    if n == 0:
+    if len(values) == 0:
         fix = "check the file, or leave the empty batch out (update(None) adds nothing)"
         raise InputError(name, expected="at least two rows", got="an empty array (n = 0)", fix=fix)
-    if allow_few_rows:
-        return
+
+
+def check_row_number(name: str, values: npt.NDArray[Any], *, known: bool) -> None:
+    """Refuse a table of one row, or of fewer than classes unless the rows are certainly the first axis (`known`)."""
+    n, k = len(values), values.shape[1] if values.ndim == 2 else 2
     if n == 1:
         fix = (
             "calibration needs many predictions: give more, or say allow_few_rows=True (--override allow_few_rows=true)"
