@@ -39,7 +39,7 @@ FORMATS = {
     "core.predictions.predictions": (
         "core.predictions",
         "core.io.save",
-        *(f"core.predictions.views.{view}" for view in ("curves", "event", "probabilities", "top_label")),
+        *(f"core.predictions.views.{view}" for view in ("curves", "outcomes", "probabilities")),
     ),
 }
 

@@ -41,6 +41,8 @@ from calibrant.core.predictions.validation import (
 
 FEWEST_SCANNED = 8  # classes from which on what the pass finds of a row is small beside the row
 
+PER_CLASS = ("logits", "probs")  # names of scores of all classes
+
 Values = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
@@ -80,7 +82,7 @@ class Raw:
     ) -> "Raw":
         """Arrays of whatever is given; a masked score is an option that a row lacks, or missing if it has one alone."""
         if isinstance(scores, np.ma.MaskedArray) and np.ma.is_masked(scores):
-            per_class, there = name in ("logits", "probs"), ~np.ma.getmaskarray(scores)
+            per_class, there = name in PER_CLASS, ~np.ma.getmaskarray(scores)
             if per_class and (mask is None or np.shape(mask) == there.shape):
                 mask = there if mask is None else there & to_numpy("mask", mask).astype(bool)
             scores = scores.filled(0) if per_class else np.where(there, scores.data, np.nan)
@@ -112,9 +114,9 @@ class Raw:
         """One row for each of the scores, of any number of axes, and one label for each score."""
         values, truth = self.scores, self.labels
         if truth is not None and truth.shape != values.shape:
-            fix = (
-                fix_shape(truth, values.shape, len(values)) if truth.ndim > values.ndim else "give one label per score"
-            )
+            fix = "give one label per score"
+            if truth.ndim > values.ndim:
+                fix = fix_shape(truth, values.shape, k=0)
             if values.ndim == 2 and truth.ndim == 1:
                 column = "scores[:, 0]" if values.shape[1] == 1 else "scores[:, 1] of two columns"
                 fix = f"give one score per row, {column}; for all classes use from_logits or from_probs"
@@ -139,16 +141,16 @@ class Raw:
             rows["clusters"] = np.repeat(np.arange(places[0], dtype=np.int32), n // places[0])
         return replace(self, labels=None if self.labels is None else self.labels.reshape(-1), rows=rows)
 
-    def check_order(self, *, per_class: bool) -> "Raw":
+    def check_order(self) -> "Raw":
         """Refuse labels in the place of the scores, and scores in the place of the labels."""
         values, truth = self.scores, self.labels
         if truth is None or truth.dtype.kind != "f":
             return self
-        if per_class:
+        if self.name in PER_CLASS:
             swapped = values.ndim < truth.ndim and values.dtype.kind in "iubUS"
         else:
-            swapped = bool(np.any(truth != np.floor(truth)))
-            swapped &= values.dtype.kind in "bUS" or bool(np.isin(values, (0, 1)).all())
+            swapped = values.dtype.kind in "bUS" or bool(np.isin(values, (0, 1)).all())
+            swapped = swapped and bool(np.any((truth > 0) & (truth < 1)))
         if swapped:
             got = f"labels of type {values.dtype}, then scores of shape {truth.shape}"
             raise InputError(self.name, expected="scores first, then labels", got=got, fix="swap the two arguments")
@@ -265,7 +267,7 @@ def parse_scores(
     """
     names = () if classes is None else _check_class_names(classes)
     raw = Raw.read(score_type, scores, labels, rows, mask=mask, ours=ours)
-    raw = raw.check_order(per_class=True).flatten_classes(axis).leave_out(ignore).number_labels(names)
+    raw = raw.check_order().flatten_classes(axis).leave_out(ignore).number_labels(names)
     check_any_rows(score_type, raw.scores)
     scan = raw.scan()
     if scan is None and (options := raw.options()) is not None:
@@ -345,11 +347,11 @@ def parse_event(
     if raw.scores.dtype == object:
         numbers = [np.nan if value is None else value for value in raw.scores.ravel()]
         raw = replace(raw, scores=np.array(numbers).reshape(raw.scores.shape))
-    raw, gaps = raw.check_order(per_class=False).flatten_scores().leave_out(ignore).resolve_missing(noun, missing)
+    raw, gaps = raw.check_order().flatten_scores().leave_out(ignore).resolve_missing(noun, missing)
     s = check_scores(name, raw.scores, logits=logits)
     check_any_rows(name, s)
+    truth: Ints | None = None
     names: tuple[str, ...] = ()
-    truth = None
     if raw.labels is not None and task == "binary":
         truth, names = _positive(raw.labels, positive)
     elif raw.labels is not None:

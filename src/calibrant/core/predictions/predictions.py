@@ -29,7 +29,7 @@ from calibrant.core.predictions.options import DEFAULTS, EventOptions, ScoreOpti
 from calibrant.core.predictions.parsing import parse_event, parse_scores, parse_table
 from calibrant.core.predictions.row_data import RowData, ScoreType, Task
 from calibrant.core.predictions.rows import row_numbers, split_rows
-from calibrant.core.predictions.views import curves, event, probabilities, top_label, view
+from calibrant.core.predictions.views import curves, outcomes, probabilities, view
 
 
 class Predictions:
@@ -418,11 +418,11 @@ class Predictions:
 
     # -- views -----------------------------------------------------------------------------------
 
-    score = view(event.score)
-    outcome = view(event.outcome)
-    confidence = view(top_label.confidence)
-    predicted = view(top_label.predicted)
-    correct = view(top_label.correct)
+    score = view(outcomes.score)
+    outcome = view(outcomes.outcome)
+    confidence = view(outcomes.confidence)
+    predicted = view(outcomes.predicted)
+    correct = view(outcomes.correct)
 
     curve = view(curves.curve)
     top_label = view(curves.top_label)

@@ -46,13 +46,10 @@ def check_probs(values: npt.ArrayLike) -> Floats:
     sums = row_sums(probs)
     off = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
     if len(off):
-        raise InputError(
-            "probs",
-            expected="rows that sum to one",
-            got=f"{sums[off[0]]:g} in row {off[0]} ({len(off)} of {len(sums)} rows are off)",
-            fix="divide each row by its sum, or use from_logits for scores before the softmax; "
-            "give each column to Predictions.binary if a row may have several labels",
-        )
+        got = f"{sums[off[0]]:g} in row {off[0]} ({len(off)} of {len(sums)} rows are off)"
+        fix = "divide each row by its sum, or use from_logits for scores before the softmax; "
+        fix += "give each column to Predictions.binary if a row may have several labels"
+        raise InputError("probs", expected="rows that sum to one", got=got, fix=fix)
     return np.minimum(probs, probs.dtype.type(1)) if high > 1 else probs
 
 
@@ -80,13 +77,9 @@ def check_labels(labels: npt.ArrayLike, n: int, k: int, name: str = "labels") ->
         raise InputError(name, expected="integers", got=f"{array[row]} in row {row}", fix="number the classes from 0")
     if n and not (array.min() >= 0 and array.max() < k):
         outside = np.flatnonzero((array < 0) | (array >= k))
-        row = int(outside[0])
-        raise InputError(
-            name,
-            expected=f"integers in 0..{k - 1} ({k} columns of scores)",
-            got=f"{array[row]} in row {row} ({len(outside)} rows are outside)",
-            fix=_fix_class(array[outside], k),
-        )
+        expected = f"integers in 0..{k - 1} ({k} columns of scores)"
+        got = f"{array[outside[0]]} in row {outside[0]} ({len(outside)} rows are outside)"
+        raise InputError(name, expected=expected, got=got, fix=_fix_class(array[outside], k))
     return array.astype(np.int64)  # always a copy: n values are cheap, a changed label is not
 
 
@@ -160,9 +153,8 @@ def _text_labels(name: str, labels: npt.NDArray[Any], k: int) -> InputError:
 def check_any_rows(name: str, values: npt.NDArray[Any]) -> None:
     """Refuse an array without rows."""
     if values.ndim == 0:
-        raise InputError(
-            name, expected="a 2-D array (n, k)", got=f"one value of type {values.dtype}", fix="give one row each"
-        )
+        got = f"one value of type {values.dtype}"
+        raise InputError(name, expected="a 2-D array (n, k)", got=got, fix="give one row each")
     if len(values) == 0:
         fix = "check the file, or leave the empty batch out (update(None) adds nothing)"
         raise InputError(name, expected="at least two rows", got="an empty array (n = 0)", fix=fix)
@@ -172,18 +164,14 @@ def check_row_number(name: str, values: npt.NDArray[Any], *, known: bool) -> Non
     """Refuse a table of one row, or of fewer than classes unless the rows are certainly the first axis (`known`)."""
     n, k = len(values), values.shape[1] if values.ndim == 2 else 2
     if n == 1:
-        fix = (
-            "calibration needs many predictions: give more, or say allow_few_rows=True (--override allow_few_rows=true)"
-        )
+        fix = "calibration needs many predictions: give more, "
+        fix += "or say allow_few_rows=True (--override allow_few_rows=true)"
         raise InputError(name, expected="at least two rows", got="n = 1", fix=fix)
     if n < k and not known:
-        raise InputError(
-            name,
-            expected="at least as many rows as classes",
-            got=f"n = {n} rows, k = {k} classes",
-            fix="transpose the array if it is (k, n); if it is right, say allow_few_rows=True "
-            "(--override allow_few_rows=true)",
-        )
+        got = f"n = {n} rows, k = {k} classes"
+        fix = "transpose the array if it is (k, n); if it is right, "
+        fix += "say allow_few_rows=True (--override allow_few_rows=true)"
+        raise InputError(name, expected="at least as many rows as classes", got=got, fix=fix)
 
 
 def check_scores(name: str, scores: npt.ArrayLike, *, logits: bool) -> Array:
@@ -214,20 +202,12 @@ def _fix_scale(values: Floats, outside: Ints) -> str:
 
 
 def _check_shape(name: str, values: Floats) -> None:
+    one = "for one score per row use Predictions.binary or from_confidence"
     if values.ndim != 2:
-        fix = (
-            "for one score per row use Predictions.binary or from_confidence"
-            if values.ndim == 1
-            else "say which axis holds the classes: axis=1 for (N, C, H, W)"
-        )
+        fix = one if values.ndim == 1 else "say which axis holds the classes: axis=1 for (N, C, H, W)"
         raise InputError(name, expected="a 2-D array (n, k)", got=f"shape {values.shape}", fix=fix)
     if values.shape[1] < 2:
-        raise InputError(
-            name,
-            expected="at least two columns (k >= 2)",
-            got=f"k = {values.shape[1]}",
-            fix="for one score per row use Predictions.binary or from_confidence",
-        )
+        raise InputError(name, expected="at least two columns (k >= 2)", got=f"k = {values.shape[1]}", fix=one)
 
 
 def check_row_data(n: int, rows: Rows, *, ours: bool = False) -> RowData:
@@ -275,9 +255,8 @@ def check_weights(weights: npt.ArrayLike, n: int) -> Array | None:
         got = f"{w[row]:g} in row {row}"
         raise InputError("weights", expected="0 or more", got=got, fix="drop rows that must not count, or weigh them 0")
     if w.max() == 0:
-        raise InputError(
-            "weights", expected="at least one above 0", got="all 0", fix="leave them out to weigh all alike"
-        )
+        fix = "leave them out to weigh all alike"
+        raise InputError("weights", expected="at least one above 0", got="all 0", fix=fix)
     if w.min() == w.max():
         return None
     if np.all(w == np.floor(w)) and w.max() < MOST_COUNT:
@@ -300,12 +279,8 @@ def _features(features: npt.ArrayLike | None, n: int, *, ours: bool) -> Floats |
     given = to_numpy("features", features)
     values = float_array("features", given)
     if values.ndim != 2 or len(values) != n:
-        raise InputError(
-            "features",
-            expected=f"shape ({n}, d)",
-            got=f"shape {values.shape}",
-            fix="give one row per prediction",
-        )
+        got, fix = f"shape {values.shape}", "give one row per prediction"
+        raise InputError("features", expected=f"shape ({n}, d)", got=got, fix=fix)
     check_finite("features", values, "replace or drop these rows")
     return values if ours else own(values, given)
 
@@ -314,16 +289,13 @@ def _names(what: str, names: npt.ArrayLike, n: int, *, ours: bool) -> npt.NDArra
     array = given = to_numpy(what, names)
     if array.dtype == object and all(isinstance(name, str) for name in array.flat):  # a column of a table
         array = array.astype(str)
-    if array.dtype.kind in "fO" and (gaps := [i for i, name in enumerate(array.flat) if name is None or name != name]):
+    kinds = [type(name).__name__ for name in array.flat] if array.dtype == object else []
+    if gaps := [row for row, kind in enumerate(kinds) if kind in ("NoneType", "NAType", "float")]:  # NaN is a float
         got, fix = f"none in row {gaps[0]} ({len(gaps)} such rows)", "name these rows too, or drop them"
         raise InputError(what, expected=f"{n} integers or strings", got=got, fix=fix)
     if array.shape != (n,) or array.dtype.kind not in "iuUS":
-        raise InputError(
-            what,
-            expected=f"{n} integers or strings",
-            got=f"shape {array.shape} of type {array.dtype}",
-            fix="give one integer or string per prediction",
-        )
+        got, fix = f"shape {array.shape} of type {array.dtype}", "give one integer or string per prediction"
+        raise InputError(what, expected=f"{n} integers or strings", got=got, fix=fix)
     if array.dtype.kind not in "SU":
         return array.view() if ours else own(array.view(), given)
     try:
@@ -351,12 +323,8 @@ def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
         added = array.dtype.isbuiltin == 2  # by another package: ml_dtypes has a bfloat16, as JAX uses it
         return widen_bfloat16(array) if added and array.dtype.name == "bfloat16" else array
     except ValueError as error:
-        raise InputError(
-            name,
-            expected="an array with rows of one length",
-            got="rows of different lengths",
-            fix="pad or drop them",
-        ) from error
+        expected, got = "an array with rows of one length", "rows of different lengths"
+        raise InputError(name, expected=expected, got=got, fix="pad or drop them") from error
     except Exception as error:  # of __array__ of another package
         got = f"an object of type {type(values).__name__} that is none ({type(error).__name__}: {error})"
         raise InputError(name, expected="an array", got=got, fix="convert it to a numpy array") from error
@@ -387,12 +355,8 @@ def float_array(name: str, values: npt.ArrayLike) -> Floats:
     """Convert to float32 or float64, without a copy where possible; a view, so that its flags are its own."""
     array = to_numpy(name, values)
     if array.dtype.kind not in "fiu":
-        raise InputError(
-            name,
-            expected="numbers",
-            got=f"type {array.dtype}",
-            fix="convert it to a float32 or float64 array",
-        )
+        fix = "convert it to a float32 or float64 array"
+        raise InputError(name, expected="numbers", got=f"type {array.dtype}", fix=fix)
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
     if array.dtype == np.float16:
@@ -412,12 +376,8 @@ def check_finite(name: str, values: Floats, fix: str) -> None:
     if len(bad):
         row = int(bad[0])
         value = values[row][~np.isfinite(values[row])][0]
-        raise InputError(
-            name,
-            expected="finite numbers",
-            got=f"{value} in row {row} ({len(bad)} of {len(values)} rows have such values)",
-            fix=fix,
-        )
+        got = f"{value} in row {row} ({len(bad)} of {len(values)} rows have such values)"
+        raise InputError(name, expected="finite numbers", got=got, fix=fix)
 
 
 def row_sums(values: Floats) -> Array:
