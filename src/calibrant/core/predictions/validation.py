@@ -289,8 +289,7 @@ def _names(what: str, names: npt.ArrayLike, n: int, *, ours: bool) -> npt.NDArra
     array = given = to_numpy(what, names)
     if array.dtype == object and all(isinstance(name, str) for name in array.flat):  # a column of a table
         array = array.astype(str)
-    kinds = [type(name).__name__ for name in array.flat] if array.dtype == object else []
-    if gaps := [row for row, kind in enumerate(kinds) if kind in ("NoneType", "NAType", "float")]:  # NaN is a float
+    if array.dtype == object and (gaps := [row for row, name in enumerate(array.flat) if _is_gap(name)]):
         got, fix = f"none in row {gaps[0]} ({len(gaps)} such rows)", "name these rows too, or drop them"
         raise InputError(what, expected=f"{n} integers or strings", got=got, fix=fix)
     if array.shape != (n,) or array.dtype.kind not in "iuUS":
@@ -305,6 +304,10 @@ def _names(what: str, names: npt.ArrayLike, n: int, *, ours: bool) -> npt.NDArra
     if text is None or not is_text(text):
         raise InputError(what, expected="text", got="bytes that are not valid UTF-8", fix="write the names as UTF-8")
     return text if ours else own(text, given)
+
+
+def _is_gap(name: Any) -> bool:
+    return name is None or type(name).__name__ == "NAType" or (isinstance(name, float) and name != name)
 
 
 def to_numpy(name: str, values: Any) -> npt.NDArray[Any]:
