@@ -26,7 +26,7 @@ def fit_structured(calibrator: Calibrator, p: Predictions, shape: Literal["vecto
 def _fit_smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
     """The steps, the temperature, and the log-probabilities they give: those that structured scaling acts on."""
     T = find_temperature(p).T
-    share = 1 / (p.effective + 1)
+    share = 1 / (p.n_effective + 1)
     steps = (build_scaling(T), Mix(1.0, np.array([0.0, 1 - share, share])), LogProbs())
     logs = np.empty((p.n, p.k))
 

@@ -25,7 +25,7 @@ def values_of_unseen(m: Measure, p: Predictions, value: float, rows: Sampling) -
 
     A calibration error reaches 0 unless calibrated models rarely show such a value.
     """
-    units = p.effective if p.clusters is None else float(rows.units)
+    units = p.n_effective if p.clusters is None else float(rows.units)
 
     @cache
     def chance() -> float:

@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.calibrators._objective import mean_nll
 from calibrant.core.curves import native
-from calibrant.core.curves.softmax import scan_logits, softmax_of, top_of
+from calibrant.core.curves.softmax import scan_logits, softmax_of, softmax_stats
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.predictions.validation import widen_bfloat16
 from calibrant.core.statistics.temperature import find_temperature
@@ -39,7 +39,7 @@ def test_the_pass_equals_numpy(n, k, dtype, monkeypatch):
     z = (20 * np.random.default_rng(n * k).normal(size=(n, k))).astype(dtype)
 
     def results():
-        top = top_of(z, True, None, 7)
+        top = softmax_stats(z, True, None, 7)
         return [*top[:4], softmax_of(z, top.largest, top.total)]
 
     ours, twin = both(monkeypatch, results)
@@ -56,10 +56,10 @@ def test_rows_of_every_length_equal_numpy(k, dtype, monkeypatch):
     z = (rng.choice([1, 30, 2000], size=(70, 1)) * rng.normal(size=(70, k))).astype(dtype)
     labels, chosen = rng.integers(0, k, size=(2, 70))
     for carried in (None, chosen):
-        ours = top_of(z, True, carried, 70, labels)
+        ours = softmax_stats(z, True, carried, 70, labels)
         with monkeypatch.context() as off:
             off.setenv(native.VARIABLE, "0")
-            twin = top_of(z.astype(np.float64), True, carried, 70)
+            twin = softmax_stats(z.astype(np.float64), True, carried, 70)
             p = cal.Predictions.from_logits(z.astype(np.float64), labels)
             probs = p.true_prob
             log_probs = z.astype(np.float64)[np.arange(70), labels] - twin.largest - np.log(twin.total)
@@ -93,7 +93,7 @@ def test_squared_probabilities_equal_numpy(n, k, dtype, monkeypatch):
 def test_probabilities_equal_numpy_down_to_the_smallest(monkeypatch):
     z = np.array([[0.0, -1.0, -37.0, -700.0, -709.0, -744.0, -745.3, -1e308, 0.0]])
     monkeypatch.setenv(native.VARIABLE, "1")
-    top = top_of(z, True, None, 1)
+    top = softmax_stats(z, True, None, 1)
     np.testing.assert_allclose(
         softmax_of(z, top.largest, top.total), np.exp(z) / np.exp(z).sum(), rtol=1e-14, atol=5e-324
     )
@@ -103,7 +103,7 @@ def test_probabilities_equal_numpy_down_to_the_smallest(monkeypatch):
 @pytest.mark.parametrize("make", [lambda z: z[:, ::2], lambda z: z[::3], lambda z: np.asfortranarray(z), lambda z: z.T])
 def test_any_stride(make, monkeypatch):
     z = make(np.random.default_rng(1).normal(size=(24, 24)).astype(np.float32))
-    ours, twin = both(monkeypatch, lambda: top_of(z, True, None, 100))
+    ours, twin = both(monkeypatch, lambda: softmax_stats(z, True, None, 100))
     np.testing.assert_allclose(ours.total, twin.total, rtol=1e-14)
     assert (ours.predicted == twin.predicted).all()
 
@@ -152,7 +152,7 @@ def test_a_number_that_is_not_finite_is_seen(value, column, dtype, up_to, level)
 @built
 def test_blocks_of_classes_have_the_bits_of_the_whole():
     z = np.random.default_rng(3).normal(size=(30, 21)).astype(np.float32)
-    top = top_of(z, True, None, 30)
+    top = softmax_stats(z, True, None, 30)
     whole = softmax_of(z, top.largest, top.total)
     for part in (slice(0, 5), slice(5, 21), slice(20, 21)):
         np.testing.assert_array_equal(softmax_of(z[:, part], top.largest, top.total), whole[:, part])
@@ -175,7 +175,7 @@ def test_ties_go_to_the_lowest_class(dtype, up_to, level):
     for k in (*range(2, 70), 127, 128, 129, 1000):
         z = np.where(rng.random((50, k)) < 2 / k, 1.0, -rng.random((50, k))).astype(dtype)
         z[0], z[1, 1:] = 0.0, -0.0
-        assert (top_of(z, True, None, 50).predicted == z.argmax(axis=1)).all()
+        assert (softmax_stats(z, True, None, 50).predicted == z.argmax(axis=1)).all()
 
 
 @built
@@ -184,7 +184,7 @@ def test_the_largest_of_more_numbers_than_float32_counts():
     z = np.zeros((1, 2**24 + 9), dtype=np.float32)
     for place in (2**24 + 1, 2**24 + 8, 3):
         z[0, place] += 1.0 + z.max()
-        assert top_of(z, True, None, 1).predicted.tolist() == [place]
+        assert softmax_stats(z, True, None, 1).predicted.tolist() == [place]
 
 
 @built
@@ -207,7 +207,7 @@ def test_every_kind_of_processor_gets_the_same_numbers(up_to, level):
     labels = np.arange(60) % 37
 
     def numbers():
-        top = top_of(z, True, None, 9)
+        top = softmax_stats(z, True, None, 9)
         bins = native.class_bins(z, (top.largest, top.total), labels, np.arange(6) / 5, True)
         sums = native.temperature_sums(z, top.largest, np.zeros(60), None, 0.7)
         bins = [*bins, native.score_bins(top.confidence, labels == 0, np.arange(6) / 5, True)]

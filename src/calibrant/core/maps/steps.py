@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import scale, without_absent
+from calibrant.core.predictions.logit_range import mask_options, scale
 from calibrant.core.predictions.row_data import ScoreType
 
 # The predicted class only (of binary predictions the positive one), each class its own, all classes the same.
@@ -41,8 +41,8 @@ class Linear(Step):
     def __call__(self, p: Predictions) -> Predictions:
         row_data = p.row_data if self.keeps_order else replace(p.row_data, predicted=None)
         z = scale(p.logits, self.weight, self.bias)
-        if p.row_data.exists is not None:
-            z = without_absent(z, p.row_data.exists)
+        if p.row_data.option_mask is not None:
+            z = mask_options(z, p.row_data.option_mask)
         return p.with_values(z, "logits", row_data)
 
     @property

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from calibrant.core.arrays import Floats, Integers, Ints, own
 from calibrant.core.curves import native
 from calibrant.core.curves.curve import LONG
-from calibrant.core.curves.native import Top
+from calibrant.core.curves.native import SoftmaxStats
 from calibrant.core.curves.softmax import Scan, scan_logits
 from calibrant.core.errors import InputError, ProbabilitiesAsLogitsWarning, unknown_name
 from calibrant.core.io.missing import MissingCount, MissingPolicy, apply_policy, check_policy
 from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import FARTHEST, hold, without_absent
+from calibrant.core.predictions.logit_range import MAX_ABS_LOGIT, clip_logits, mask_options
 from calibrant.core.predictions.options import Ignore
 from calibrant.core.predictions.row_data import RowData, Rows, ScoreType, map_rows
 from calibrant.core.predictions.validation import (
@@ -54,7 +54,7 @@ class PredictionArrays(NamedTuple):
     labels: Integers | Flags | None
     score_type: ScoreType
     row_data: RowData
-    softmax_stats: Top | None = None
+    softmax_stats: SoftmaxStats | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +222,7 @@ class Raw:
             return None
         fits = truth is not None and truth.shape == (len(values),) and len(values) < LONG  # else it is not kept
         scan = scan_logits(values, truth if fits else None)
-        return scan if scan.finite and scan.low >= -FARTHEST and scan.high <= FARTHEST else None
+        return scan if scan.finite and scan.low >= -MAX_ABS_LOGIT and scan.high <= MAX_ABS_LOGIT else None
 
     def options(self) -> Flags | None:
         """The options that each row has; None where all rows have all."""
@@ -305,8 +305,8 @@ def _parse_choices(raw: Raw, exists: Flags, names: tuple[str, ...]) -> Predictio
             got = f"option {truth[wrong[0]]} in row {wrong[0]}, which the row does not have ({len(wrong)} such rows)"
             fix = "correct the mask or the label"
             raise InputError("labels", expected="an option that the row has", got=got, fix=fix)
-    row_data = raw.row_data(len(logits), task="choice", exists=exists, classes=names)
-    return PredictionArrays(without_absent(logits, exists), truth, "logits", row_data)
+    row_data = raw.row_data(len(logits), task="choice", option_mask=exists, classes=names)
+    return PredictionArrays(mask_options(logits, exists), truth, "logits", row_data)
 
 
 def _warn_of_probabilities(logits: Floats) -> None:
@@ -358,7 +358,7 @@ def parse_event(
         truth = check_labels(raw.labels, len(s), 2, "correct")
     row_data = raw.row_data(len(s), task=task, classes=names, missing=gaps)
     if logits:
-        both = hold(np.stack([np.zeros(len(s)), s], axis=1))
+        both = clip_logits(np.stack([np.zeros(len(s)), s], axis=1))
         return PredictionArrays(both, truth, "logits", row_data)
     return PredictionArrays(raw.own(s), None if truth is None else truth == 1, "probs", row_data)
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Floats, Integers, Ints, lock
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import LONG
-from calibrant.core.curves.native import Top
-from calibrant.core.curves.softmax import share_out
+from calibrant.core.curves.native import SoftmaxStats
+from calibrant.core.curves.softmax import set_top_probability_
 from calibrant.core.curves.weighted import WeightedCurves, effective_rows
 from calibrant.core.errors import InputError
 from calibrant.core.io.column_names import ColumnOptions, Columns, LabelRule
@@ -24,7 +24,7 @@ from calibrant.core.io.score_table import ScoreTable
 from calibrant.core.keywords import spell_out_keywords
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import constants
-from calibrant.core.predictions.logit_range import hold, without_absent
+from calibrant.core.predictions.logit_range import clip_logits, mask_options
 from calibrant.core.predictions.options import DEFAULTS, EventOptions, ScoreOptions
 from calibrant.core.predictions.parsing import parse_event, parse_scores, parse_table
 from calibrant.core.predictions.row_data import RowData, ScoreType, Task
@@ -174,7 +174,7 @@ class Predictions:
         labels: Integers | npt.NDArray[np.bool_] | None,
         score_type: ScoreType,
         row_data: RowData | None = None,
-        softmax_stats: Top | None = None,
+        softmax_stats: SoftmaxStats | None = None,
     ) -> "Predictions":
         """Predictions of valid arrays that nobody else writes to: they are neither checked nor copied.
 
@@ -232,7 +232,7 @@ class Predictions:
 
     def slice_rows(self, rows: slice) -> "Predictions":
         """Rows that follow each other, without a copy; clusters keep their numbers."""
-        return self._rows(rows, self.row_data.part(rows))
+        return self._rows(rows, self.row_data.slice_rows(rows))
 
     def _rows(self, rows: slice | Ints, row_data: RowData) -> "Predictions":
         labels = None if self.given_labels is None else self.given_labels[rows]
@@ -267,9 +267,9 @@ class Predictions:
         if not T > 0:
             raise InputError("temperature", expected="a number above 0", got=str(T), fix="use for instance 1.5")
         with np.errstate(over="ignore"):
-            cooled = hold(self.logits / np.float64(T))
-        if self.row_data.exists is not None:  # however hot, options that are not there stay out
-            cooled = without_absent(cooled, self.row_data.exists)
+            cooled = clip_logits(self.logits / np.float64(T))
+        if self.row_data.option_mask is not None:  # however hot, options that are not there stay out
+            cooled = mask_options(cooled, self.row_data.option_mask)
         return self.with_values(cooled, "logits")
 
     def with_confidence(self, q: npt.ArrayLike) -> "Predictions":
@@ -290,11 +290,12 @@ class Predictions:
         if self.task == "binary":
             both = np.stack([1 - confidence, confidence], axis=1)
             return self.with_values(both, "probs", replace(self.row_data, predicted=None))
-        probs, predicted, exists = self.probs, self.predicted, self.row_data.exists
+        probs, predicted, exists = self.probs, self.predicted, self.row_data.option_mask
         probs = probs if probs.flags.writeable else probs.copy()  # large predictions of logits compute them anew
 
         def work(rows: slice) -> None:
-            share_out(probs[rows], predicted[rows], confidence[rows], None if exists is None else exists[rows])
+            options = None if exists is None else exists[rows]
+            set_top_probability_(probs[rows], predicted[rows], confidence[rows], options)
 
         run_pieces(work, pieces(self.n, self.chunk_rows), probs.size)
         return self.with_values(probs, "probs", replace(self.row_data, predicted=predicted))
@@ -399,21 +400,21 @@ class Predictions:
         return float(np.add.reduce(values) / len(values)) if w is None else float(w @ values / w.sum())
 
     @view
-    def effective(self) -> float:
+    def n_effective(self) -> float:
         """The effective number of rows: the sum of weights that count rows, else by Kish's formula."""
         return effective_rows(self.row_data.weights, self.n)
 
     @view
     def counts(self) -> Array | None:
-        """The number of rows that each row is worth, (n,), with the sum `effective`; None where all count alike."""
+        """The number of rows that each row is worth, (n,), with the sum `n_effective`; None where all count alike."""
         w = self.row_data.weights
-        return None if w is None else np.asarray(w * (self.effective / w.sum()))
+        return None if w is None else np.asarray(w * (self.n_effective / w.sum()))
 
     def uniform(self, rows: slice = slice(None)) -> Array:
         """The uniform distribution over the options that each row has, (b, k)."""
-        if self.row_data.exists is None:
+        if self.row_data.option_mask is None:
             return np.broadcast_to(1 / self.k, self.values[rows].shape)
-        exists = self.row_data.exists[rows]
+        exists = self.row_data.option_mask[rows]
         return np.asarray(exists / exists.sum(axis=1, keepdims=True))
 
     # -- views -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from calibrant.core.arrays import Array, Floats, Integers, Ints, is_text, own
 from calibrant.core.curves.curve import LONG
 from calibrant.core.errors import InputError
 from calibrant.core.parallel import pieces, run_pieces
-from calibrant.core.predictions.logit_range import hold
+from calibrant.core.predictions.logit_range import clip_logits
 from calibrant.core.predictions.row_data import RowData, Rows
 
 SUM_TOLERANCE = 1e-3  # how far a row of probabilities may be from one: float16 files are
@@ -27,7 +27,7 @@ def check_logits(values: npt.ArrayLike) -> Floats:
     _check_shape("logits", logits)
     fix = "replace or drop these rows; if -inf is the logarithm of 0, give the probabilities, named probs (from_probs)"
     check_finite("logits", logits, fix)
-    return hold(logits)
+    return clip_logits(logits)
 
 
 def check_probs(values: npt.ArrayLike) -> Floats:

@@ -6,25 +6,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.core.arrays import Array, Floats, lock
-from calibrant.core.curves.native import Top
-from calibrant.core.curves.softmax import entropy_of, softmax_of, top_of
+from calibrant.core.curves import softmax
+from calibrant.core.curves.native import SoftmaxStats
+from calibrant.core.curves.softmax import entropy_of, softmax_of
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import without_absent
+from calibrant.core.predictions.logit_range import mask_options
 
 if TYPE_CHECKING:
     from calibrant.core.predictions.predictions import Predictions
 
 
-def softmax_stats(p: "Predictions") -> Top:
+def softmax_stats(p: "Predictions") -> SoftmaxStats:
     """What one pass over the scores finds in every row: the largest, its class, the sum of exp, the confidence."""
     predicted = np.ones(p.n, dtype=np.int64) if p.task == "confidence" else p.row_data.predicted  # class 1 is: right
     if p.one_score and predicted is None:  # without building both columns
         s = p.given_scores
         positive = s > 1 - s
         confidence = lock(np.where(positive, s, 1 - s))
-        return Top(confidence, lock(positive.astype(np.int64)), confidence, np.broadcast_to(1.0, s.shape))
-    return top_of(p.values, p.score_type == "logits", predicted, p.chunk_rows, labels=p.given_labels)
+        return SoftmaxStats(confidence, lock(positive.astype(np.int64)), confidence, np.broadcast_to(1.0, s.shape))
+    return softmax.softmax_stats(p.values, p.score_type == "logits", predicted, p.chunk_rows, labels=p.given_labels)
 
 
 def largest_logit(p: "Predictions") -> Floats:
@@ -42,7 +43,7 @@ def logits(p: "Predictions") -> Floats:
 def log_values(p: "Predictions") -> Array:
     """Logarithms of probabilities as given, floored at 1e-12."""
     logs = np.log(np.maximum(p.values, PROBABILITY_FLOOR), dtype=np.float64)
-    return logs if p.row_data.exists is None else without_absent(logs, p.row_data.exists)
+    return logs if p.row_data.option_mask is None else mask_options(logs, p.row_data.option_mask)
 
 
 def log_probs(p: "Predictions") -> Array:
