@@ -65,24 +65,24 @@ def _in_fresh_process(what: str, *shape: int, entrance: str = "matrix") -> int:
 
 def _peak_of(what: str, n: int, k: int) -> int:
     """Runs in the fresh process."""
-    from calibrant import Predictions, measure_all
+    from calibrant import Predictions, measure
     from calibrant.measuring.standard import STANDARD
 
     before = _forget_peak()
     data = overconfident(n, k)
     p = Predictions.from_logits(data.logits, data.labels)
-    measure_all(p, STANDARD if what == "standard" else [what], resamples=0)
+    measure(p, STANDARD if what == "standard" else [what], resamples=0)
     return _status("VmHWM") - before
 
 
 def _peak_of_many(entrance: str, what: str, shape: tuple[int, ...]) -> int:
     """Runs in the fresh process: pixels as images or as rows, or binary rows, with intervals."""
-    from calibrant import Predictions, measure_all
+    from calibrant import Predictions, measure
 
     few = Predictions.binary([0.1, 0.6] * 50, [0, 1] * 50) if entrance == "binary" else None
     few = few or Predictions.from_logits([[0.0, 1.0], [0.5, 0.0]] * 50, [0, 1, 1, 0] * 25)
     measures = None if what == "standard" else [what]
-    measure_all(few, measures)  # imports everything
+    measure(few, measures)  # imports everything
     rng, before = np.random.default_rng(0), _forget_peak()
     if entrance == "binary":
         scores = rng.random(*shape)
@@ -99,7 +99,7 @@ def _peak_of_many(entrance: str, what: str, shape: tuple[int, ...]) -> int:
         if entrance == "rows":
             logits, labels = logits.reshape(-1, shape[1]), labels.reshape(-1)  # other pixels, as many
         p = Predictions.from_logits(logits, labels, axis=1)
-    measure_all(p, measures)
+    measure(p, measures)
     return _status("VmHWM") - before
 
 

@@ -32,7 +32,7 @@ def line(name: str, p: cal.Predictions) -> str:
     fit_on, val, test = (p.take(range(a, b)) for a, b in ((0, half), (half, quarter), (quarter, p.n)))
     m = cal.fit(fit_on, "platt")
     sure, cheap = cal.decide(val, max_error=MAX_ERROR, map=m), cal.decide(val, cost=COST, map=m)
-    answered, costs = cal.judge(sure, test), {one.choice: one for one in cal.judge(cheap, test).costs}
+    answered, costs = cal.evaluate(sure, test), {one.choice: one for one in cal.evaluate(cheap, test).costs}
     cells = [name.upper(), f"{p.n:,}"]
     if sure.possible and answered.answered is not None:
         result = answered.answered

@@ -221,7 +221,7 @@ def _left_out(board: Board, strict: Board, answers: "pl.DataFrame") -> str:
     )
 
 
-def _points(c: cal.Comparison) -> str:
+def _points(c: cal.types.Comparison) -> str:
     return f"{100 * c.difference:+.1f} points [{100 * c.low:+.1f}, {100 * c.high:+.1f}]"
 
 

@@ -348,7 +348,7 @@ def part_measure(r: Record) -> None:
         for spec in () if name in BIG else FEW:
             r.add(f"measure/{name}/{spec}/100 resamples", lambda: cal.measure(rows.a, spec, resamples=100, seed=3))
             r.add(f"measure/{name}/{spec}/value alone", lambda: cal.measure(rows.b, spec, resamples=0))
-        r.add(f"measure/{name}/standard", lambda: cal.measure_all(rows.b))
+        r.add(f"measure/{name}/standard", lambda: cal.measure(rows.b, "standard"))
         r.add(f"measure/{name}/function", lambda: cal.measure(rows.a, confidence_of_wrong))
     for name in ("600 rows", "80 rows", "digits", "whole weights"):
         r.add(
@@ -385,7 +385,7 @@ def part_check(r: Record) -> None:
                 options = {"limit": 0.02, "confidence": level}
                 r.add(
                     f"check/{name}/{spec}/{level}/against",
-                    lambda: with_text(cal.check_against(rows.a, rows.other, spec, **options)),
+                    lambda: with_text(cal.check(rows.a, spec, against=rows.other, **options)),
                 )
 
 
@@ -402,7 +402,10 @@ def part_tests(r: Record) -> None:
                 lambda: cal.calibration_test(rows.b, "hosmer_lemeshow", **options),
             )
         if name not in BIG:
-            r.add(f"tests/{name}/usual", lambda: cal.calibration_tests(rows.b).sentence)
+            r.add(
+                f"tests/{name}/usual",
+                lambda: cal.calibration_test(rows.b, ["spiegelhalter", "hosmer_lemeshow", "atb", "ece"]).sentence,
+            )
 
 
 def part_decompose(r: Record) -> None:
@@ -545,7 +548,7 @@ def part_decisions(r: Record) -> None:
 def decided(rows: Pair, **options: Any) -> dict[str, Any]:
     decision = cal.decide(rows.a, **options)
     done = {"decision": decision.to_dict(), "possible": str(decision.possible)}
-    return done | {"decided": decision(rows.other), "judged": cal.judge(decision, rows.other).to_dict()}
+    return done | {"decided": decision(rows.other), "judged": cal.evaluate(decision, rows.other).to_dict()}
 
 
 def part_adapt(r: Record) -> None:
@@ -581,9 +584,9 @@ def part_rescorers(r: Record) -> None:
     p, q = P.from_logits(z[:250], y[:250], features=x[:250]), P.from_logits(z[250:], y[250:], features=x[250:])
     r.add(
         "rescorers/trust score",
-        lambda: cal.TrustScore().fit(x[:250], y[:250]).calibrate(q.take(np.arange(150))).predict(q),
+        lambda: cal.rescorers.TrustScore().fit(x[:250], y[:250]).calibrate(q.take(np.arange(150))).predict(q),
     )
-    r.add("rescorers/density ratio", lambda: cal.DensityRatio().fit(p).predict(q))
+    r.add("rescorers/density ratio", lambda: cal.rescorers.DensityRatio().fit(p).predict(q))
     r.add("rescorers/proximity groups", lambda: cal.ProximityGroups(groups=3).fit(p).predict(q))
     r.add("rescorers/sklearn", lambda: calibrated_probabilities(x, y))
 

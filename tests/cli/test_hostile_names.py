@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 from calibrant.cli import app
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.text.table import markdown_table as table
 from calibrant.plotting.draw import draw
+from calibrant.reporting import pictures
 from calibrant.reporting.build import build
-from calibrant.reporting.markdown import markdown, table
+from calibrant.reporting.markdown import markdown
 from calibrant.reporting.page import page
-from calibrant.reporting.pictures import svgs
 from calibrant.reporting.tables import show
 from calibrant.reporting.terminal import render
 
@@ -55,7 +56,7 @@ def test_reports_show_any_name(capsys):
     show(render(report))
     assert not set(capsys.readouterr().out) & set("\x00\x07\x1b\x85\u202e")
     for figure in report.figures:
-        ET.fromstring(svgs([figure])[0].result())
+        ET.fromstring(pictures.draw([figure])[0][1].result())
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if "\x00" not in name and "\ud800" not in name])

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from calibrant import calibrators, corruptions, datasets, figures, measures
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError
 from calibrant.measures import CATALOGUE, find, make, names
@@ -83,6 +84,55 @@ def test_unknown_names_get_the_nearest():
         find("_base")
     with pytest.raises(InputError):
         make("")
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("auc", "did you mean 'roc_auc' (of P(positive)"),
+        ("pr_auc", "did you mean 'average_precision' (which adds up steps"),
+        ("aupr", "did you mean 'average_precision'"),
+        ("log_loss", "did you mean 'nll'?"),
+        ("calibration_error", "did you mean 'ece'"),
+        ("expected_calibration_error", "did you mean 'ece'?"),
+        ("cwece", "did you mean 'classwise'?"),
+        ("ROC-AUC", "did you mean 'roc_auc'?"),
+        ("mse", "did you mean 'brier' (the squared error"),
+        ("f1", "pick one of these names"),
+        ("mae", "pick one of these names"),
+        ("kl", "pick one of these names"),
+        ("eec", "did you mean 'ece'?"),
+        ("acuracy", "did you mean 'accuracy'?"),
+    ],
+)
+def test_an_unknown_name_is_read_by_its_meaning_before_its_letters_and_never_as_another_quantity(name, fix):
+    assert f"To fix it: {fix}" in str(CATALOGUE.unknown(name))
+
+
+def test_a_name_with_two_meanings_gets_both():
+    says = str(CATALOGUE.unknown("auroc"))
+    assert "'auroc_correct' (of the confidence, for being right)" in says
+    assert "'roc_auc' (of P(positive)" in says
+
+
+def test_calibrators_are_known_by_their_titles_too():
+    for name in ("TemperatureScaling", "temperature_scaling", "temp_scaling"):
+        assert "did you mean 'temperature'?" in str(calibrators.CATALOGUE.unknown(name))
+
+
+def test_no_name_of_others_is_a_name_of_ours():
+    for name in names():
+        assert not set(find(name).other_names) & {*names(), *find(name).aliases}
+
+
+@pytest.mark.parametrize("room", [measures, calibrators, datasets, corruptions, figures])
+def test_classes_are_found_by_their_own_names(room):
+    for name in room.CATALOGUE._names:
+        cls = room.find(name)
+        assert getattr(room, cls.__name__) is cls
+        assert cls.__name__ in dir(room)
+    with pytest.raises(AttributeError, match="has no attribute 'NoSuchClass'"):
+        room.NoSuchClass  # noqa: B018
 
 
 def test_broken_options_say_how_to_write_them():

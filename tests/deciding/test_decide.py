@@ -1,4 +1,4 @@
-"""`decide` and `judge`: costs by hand and by brute force, guarantees, held-out rows, and what is refused."""
+"""`decide` and `evaluate`: costs by hand and by brute force, guarantees, held-out rows, and what is refused."""
 
 import json
 
@@ -113,7 +113,7 @@ def test_answers_with_a_guarantee():
     assert d.answered.error == pytest.approx((~p.correct[answered]).mean())
     assert d.answered.error < 0.05
     assert [s.max_error for s in d.shares] == [0.01, 0.02, 0.05, 0.1]
-    judged = cal.judge(d, test)
+    judged = cal.evaluate(d, test)
     kept = d(test) != HAND_OVER
     assert judged.answered.error == pytest.approx((~test.correct[kept]).mean())
     assert judged.outcome == "holds"
@@ -137,7 +137,7 @@ def test_what_is_not_possible_hands_over_all_and_says_what_is_needed():
     assert d.words.startswith("Not possible with these 100 rows")
     assert "More rows alone may not help" in d.words
     assert "more rows would be needed" in cal.decide(classes(500), max_error=0.02).words
-    assert cal.judge(d, classes(60, seed=4)).outcome is None
+    assert cal.evaluate(d, classes(60, seed=4)).outcome is None
 
 
 def test_a_map_that_keeps_the_order_answers_the_same_rows():
@@ -166,7 +166,7 @@ def test_test_rows_that_decided_are_named():
     p = rare()
     d = cal.decide(p, max_error=0.05)
     with pytest.warns(LeakWarning, match="100 % of these rows"):
-        cal.judge(d, p)
+        cal.evaluate(d, p)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_decision_is_the_same_after_a_file(tmp_path, wish):
     again = cal.load_decision(tmp_path / "d.json")
     assert again.to_dict() == d.to_dict()
     assert again(new).tolist() == d(new).tolist() == d(new.score).tolist()
-    assert cal.judge(again, new).to_dict() == cal.judge(d, new).to_dict()
+    assert cal.evaluate(again, new).to_dict() == cal.evaluate(d, new).to_dict()
 
 
 def test_another_task_is_refused():

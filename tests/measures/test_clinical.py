@@ -113,7 +113,7 @@ def test_scores_of_zero_and_one_are_floored():
 
 def test_the_standard_set_says_undefined_and_why():
     p = cal.Predictions.binary(SCORES, SCORES > 0.5)
-    rows = {m.measure: m for m in cal.measure_all(p, resamples=20)}
+    rows = {m.measure: m for m in cal.measure(p, "standard", resamples=20)}
     assert np.isnan(rows["slope"].value)
     assert "separable rows" in rows["slope"].reason
     assert np.isfinite(rows["ici"].value)

@@ -73,7 +73,7 @@ def test_standard_measures_follow_the_shape():
     s, y = scores()
     assert standard(cal.Predictions.from_logits(*draw_rows(20, 3, seed=0))) == STANDARD
     for p in (cal.Predictions.binary(s, y), cal.Predictions.from_confidence(s, y)):
-        names = [m.measure for m in cal.measure_all(p, resamples=20)]
+        names = [m.measure for m in cal.measure(p, "standard", resamples=20)]
         assert names == list(standard(p))
         assert ("roc_auc" in names) == (p.task == "binary")
         assert "classwise" not in names

@@ -105,12 +105,16 @@ def test_the_size_holds_for_rounded_scores():
 
 
 def test_one_sentence_for_several_tests():
-    tests = cal.calibration_tests(clinical_rows())
+    tests = cal.calibration_test(clinical_rows(), ["spiegelhalter", "hosmer_lemeshow", "atb", "ece"])
     assert [test.test for test in tests] == list(USUAL)
     assert tests.sentence == "Not calibrated, by atb at the 5 % level (corrected for 4 tests)."
     assert all(test.blind_to for test in tests)
     rng = np.random.default_rng(0)
-    calm = cal.calibration_tests(cal.Predictions.binary(SCORES, rng.random(200) < SCORES), resamples=200)
+    calm = cal.calibration_test(
+        cal.Predictions.binary(SCORES, rng.random(200) < SCORES),
+        ["spiegelhalter", "hosmer_lemeshow", "atb", "ece"],
+        resamples=200,
+    )
     assert calm.sentence.startswith("No evidence against calibration at the 5 % level (corrected for 4 tests).")
 
 

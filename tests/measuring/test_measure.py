@@ -1,5 +1,7 @@
 """What may be asked for: names, measures, functions, sets; and what is refused with a reason."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -22,20 +24,63 @@ def very_sure(p):
 
 
 def test_all_standard_measures_unless_told_otherwise(p):
-    plain, named = cal.measure_all(p, resamples=20), cal.measure_all(p, STANDARD, resamples=20)
+    plain, named = cal.measure(p, "standard", resamples=20), cal.measure(p, STANDARD, resamples=20)
     assert [m.measure for m in plain] == list(STANDARD)
     assert plain == named
-    assert plain == cal.measure_all(p, STANDARD, resamples=20)
+    assert plain == cal.measure(p, STANDARD, resamples=20)
 
 
 def test_the_set_of_the_benchmark_study(p):
     assert [m.measure for m in cal.measure_set(p)] == list(STANDARD)
 
 
-def test_one_name_is_a_list_of_one(p):
-    assert cal.measure_all(p, "ece") == [cal.measure(p, "ece")]
+def test_several_names_give_several_measurements(p):
+    several = cal.measure(p, ("ece", "nll"), resamples=20)
+    assert several == [cal.measure(p, "ece", resamples=20), cal.measure(p, "nll", resamples=20)]
+    assert isinstance(several, cal.types.Measurements)
+    assert cal.measure(p, ["ece"], resamples=0) == [cal.measure(p, "ece", resamples=0)]
     with pytest.raises(cal.InputError, match="measure: expected one of"):
-        cal.measure_all(p, "standart")
+        cal.measure(p, "standart")
+
+
+def test_a_measurement_formats_and_compares_as_its_value(p):
+    m = cal.measure(p, "ece")
+    assert f"{m:.4f}" == f"{m.value:.4f}"
+    assert f"{m}" == str(m)
+    assert float(m) == m.value
+    for limit in (m.value, np.float64(m.value), np.float32(0), 1):
+        assert (m < limit, m <= limit, m > limit, m >= limit) == (
+            m.value < limit,
+            m.value <= limit,
+            m.value > limit,
+            m.value >= limit,
+        )
+    with pytest.raises(TypeError):
+        m < cal.measure(p, "mce")  # noqa: B015
+
+
+def test_results_become_data_frames(p):
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    several = cal.measure(p, ["ece", "nll"], resamples=0)
+    compared = cal.compare(p, p.with_temperature(2), ["ece", "nll"], resamples=20)
+    tests = cal.calibration_test(p, ["ece", "atb"], resamples=20)
+    single = cal.check(p, "ece", limit=0.5, resamples=20)
+    for result, rows in ((several, 2), (compared, 2), (tests, 2), (single, 1), (several[0], 1), (compared[0], 1)):
+        frame = result.to_polars()
+        assert isinstance(frame, pl.DataFrame)
+        assert frame.to_dicts() == result.records()
+        assert len(result.records()) == rows
+        other = result.to_pandas()
+        assert isinstance(other, pd.DataFrame)
+        assert list(other.columns) == frame.columns
+    assert several.to_polars()["value"].to_list() == [m.value for m in several]
+    assert several.to_polars()["low"].to_list() == [None, None]
+
+
+def test_without_pandas_an_error_names_the_other_frame(p, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(cal.InputError, match=r"to_pandas: expected pandas, .* or call \.to_polars\(\)"):
+        cal.measure(p, "ece", resamples=0).to_pandas()
 
 
 def test_a_function_is_a_measure(p):
@@ -47,7 +92,7 @@ def test_a_function_is_a_measure(p):
     assert (
         cal.compare(p, p.with_temperature(3), very_sure, resamples=50).better == "neither"
     )  # nobody said which way is better
-    assert [m.measure for m in cal.measure_all(p, ["ece", very_sure], resamples=0)] == ["ece", "very_sure"]
+    assert [m.measure for m in cal.measure(p, ["ece", very_sure], resamples=0)] == ["ece", "very_sure"]
 
 
 def test_a_function_must_return_a_number(p):
@@ -57,7 +102,7 @@ def test_a_function_must_return_a_number(p):
 
 @pytest.mark.parametrize(
     "ask",
-    [cal.measure_all, cal.fit, cal.choose, cal.watch, cal.decompose, cal.report, cal.Accumulator().update],
+    [cal.fit, cal.choose, cal.watch, cal.decompose, cal.report, cal.Accumulator().update],
     ids=lambda ask: ask.__name__,
 )
 def test_arrays_are_not_predictions(ask):
@@ -77,13 +122,6 @@ def test_a_class_is_not_a_measure(p):
         cal.measure(p, ECE)
     with pytest.raises(cal.InputError, match="got int"):
         cal.measure(p, 3)
-
-
-def test_the_old_name_of_the_auroc_of_correctness_still_works(p):
-    m = cal.measure(p, "auroc", resamples=0)
-    assert m == cal.measure(p, "auroc_correct", resamples=0)
-    assert m.measure == "auroc_correct"
-    assert "auroc" not in cal.measures.names()
 
 
 @pytest.mark.parametrize("spec", ["ece:bins=1000000000", "mce:bins=100001", "classwise:bins=1000000000", "ece:bins=0"])

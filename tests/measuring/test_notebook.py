@@ -31,7 +31,7 @@ def of_sums(p):
 def test_print_is_a_table_too(p):
     results = {name: result for name, (result, _) in of_sums(p).items()}
     results |= {
-        "all": cal.measure_all(p, ["ece"], resamples=0),
+        "all": cal.measure(p, ["ece"], resamples=0),
         "calibration_test": cal.calibration_test(p, resamples=50),
     }
     results |= {"check": cal.check(p, "ece", limit=0.9, resamples=50), "parts": cal.decompose(p)}
@@ -49,15 +49,15 @@ def test_print_is_a_table_too(p):
 
 
 def test_every_result_is_a_table(p):
-    several = cal.measure_all(p, ["ece", "brier"], resamples=50)
+    several = cal.measure(p, ["ece", "brier"], resamples=50)
     assert isinstance(several, list)
     assert [m.measure for m in several] == ["ece", "brier"]
     results = {
-        "measure_all": (several, f"{several[1].value:.4f}"),
+        "measure": (several, f"{several[1].value:.4f}"),
         "compare": (cal.compare(p, p, "brier", resamples=50), "inconclusive"),
         "unpaired": (cal.compare(p, p, "brier", paired=False, resamples=50), "400 and 400 rows"),
         "check": (cal.check(p, "ece", limit=0.9), "holds"),
-        "worse": (cal.check_against(p, p, "brier", limit=0.5, resamples=50), "worse by at most 0.5"),
+        "worse": (cal.check(p, "brier", against=p, limit=0.5, resamples=50), "worse by at most 0.5"),
         "watch": (cal.watch(p, segments=True), "No alarm after 400 rows"),
         "calibration_test": (cal.calibration_test(p, resamples=50), "by chance"),
         "decompose": (cal.decompose(p), "reliability"),

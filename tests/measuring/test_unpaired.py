@@ -41,9 +41,9 @@ def test_coverage_of_the_difference_of_two_calibration_errors():
 
 def test_worse_than_a_reference():
     before, now = rows(3000, seed=1), rows(3000, seed=2, off=0.1)
-    broken = cal.check_against(now, before, "ece", limit=0.01)
-    kept = cal.check_against(rows(3000, seed=3), before, "accuracy", limit=0.05)
-    unsure = cal.check_against(rows(100, seed=3), before, "accuracy", limit=0.01)
+    broken = cal.check(now, "ece", against=before, limit=0.01)
+    kept = cal.check(rows(3000, seed=3), "accuracy", against=before, limit=0.05)
+    unsure = cal.check(rows(100, seed=3), "accuracy", against=before, limit=0.01)
     assert [c.state for c in (broken, kept, unsure)] == ["violated", "holds", "inconclusive"]
     assert broken.value == pytest.approx(cal.compare(before, now, "ece", paired=False).difference)
     assert broken.low <= broken.value <= broken.high
@@ -70,10 +70,10 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(cal.InputError, match=r"paired=False \(--unpaired\)"):
         cal.compare(p, rows(60))
     with pytest.raises(cal.InputError, match="worse in one direction"):
-        cal.check_against(p, p, "gap", limit=0.1)
+        cal.check(p, "gap", against=p, limit=0.1)
     with pytest.raises(cal.InputError, match="undefined on these rows"):
-        cal.check_against(p, p.take(p.outcome), "auroc_correct", limit=0.1)
+        cal.check(p, "auroc_correct", against=p.take(p.outcome), limit=0.1)
     with pytest.raises(cal.InputError, match="all classes"):
         cal.check(p, "classwise", limit=0.1)
     with pytest.raises(cal.InputError, match="limit"):
-        cal.check_against(p, p, "ece", limit=float("nan"))
+        cal.check(p, "ece", against=p, limit=float("nan"))

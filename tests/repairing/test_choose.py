@@ -11,7 +11,7 @@ import calibrant.repairing.choose as choose_module
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.cross_fit import folds_by_confidence, random_folds
-from calibrant.repairing.bound import bound
+from calibrant.repairing.bound import clip_to_laplace
 from calibrant.repairing.choose import CANDIDATES, OF_POSITIVES, fit_candidate, is_certain
 from calibrant.repairing.cross_fit import cross_fit
 
@@ -517,8 +517,8 @@ def test_one_row_that_a_map_makes_surer_bounds_it(monkeypatch):
     q = Predictions.from_logits(np.vstack([np.zeros((39, 3)), [[1.0, 0.0, 0.0]]]), p.labels)
     sharper = replace(m, steps=(replace(m.steps[0], weight=np.array(2.0)),))
     monkeypatch.setattr("calibrant.repairing.bound.KEEP_ELEMENTS", 5 * p.k)
-    assert len(bound(sharper, q).steps) == 2
-    assert len(bound(sharper, q.take(np.arange(39))).steps) == 1
+    assert len(clip_to_laplace(sharper, q).steps) == 2
+    assert len(clip_to_laplace(sharper, q.take(np.arange(39))).steps) == 1
 
 
 @pytest.mark.parametrize(

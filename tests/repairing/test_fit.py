@@ -1,10 +1,13 @@
 """`fit` where all outcomes are alike: the map changes nothing and says why, whatever the calibrator."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import calibrant as cal
 from calibrant.calibrators import CATALOGUE
+from calibrant.core.errors import ProbabilitiesAsLogitsWarning, ReversedScoresWarning
 
 NAMES = CATALOGUE.names()
 SOME = [[2.0, 0.0], [0.0, 1.0], [0.5, 0.0], [0.0, 3.0]]
@@ -37,6 +40,39 @@ def test_few_rows_that_are_all_right(n):
 def test_rows_without_a_positive_and_rows_of_weight_0():
     p = cal.Predictions.binary([0.1, 0.4, 0.2], [0, 0, 1], weights=[1, 1, 0])
     assert cal.fit(p, "platt").fit.diagnosis == "every row is negative, so there is nothing to fit"
+
+
+def test_auto_says_that_there_is_nothing_to_fit():
+    p = cal.Predictions.binary(np.linspace(0.1, 0.9, 100), np.zeros(100, int))
+    for m in (cal.fit(p, "auto"), cal.choose(p).map):
+        assert (m.fit.converged, m.fit.diagnosis) == (False, "every row is negative, so there is nothing to fit")
+
+
+@pytest.mark.parametrize("build", [cal.Predictions.binary, cal.Predictions.from_confidence])
+def test_reversed_scores_and_probabilities_as_logits_are_told(build):
+    s = np.random.default_rng(0).random(300)
+    y = np.random.default_rng(1).random(300) < s
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.fit(build(s, y), "platt")
+        cal.fit(build(np.log(s / (1 - s)), y, logits=True), "platt")
+        cal.fit(build(s, np.random.default_rng(2).random(300) < 0.5), "platt")  # says nothing, but is not reversed
+    with pytest.warns(ReversedScoresWarning, match="give 1 - scores"):
+        cal.fit(build(1 - s, y), "platt")
+    with pytest.warns(ProbabilitiesAsLogitsWarning, match="leave out logits=True"):
+        cal.fit(build(s, y, logits=True), "platt")
+
+
+def test_one_reversed_cluster_does_not_make_scores_reversed():
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(4), 200)
+    y = rng.random(800) < np.where(clusters == 0, 0.9, 0.3)
+    s = np.where(clusters == 0, 0.2, rng.random(4)[clusters])
+    with pytest.warns(ReversedScoresWarning):
+        cal.fit(cal.Predictions.binary(s, y), "platt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.fit(cal.Predictions.binary(s, y, clusters=clusters), "platt")
 
 
 def test_a_chain_that_learns_nothing_is_fitted():

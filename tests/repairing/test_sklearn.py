@@ -27,7 +27,12 @@ def data():
     return train_test_split(X, np.array(["cat", "dog", "eel"])[y], random_state=0)
 
 
-@parametrize_with_checks([CalibratedClassifier(LogisticRegression(), cv=3)])
+@parametrize_with_checks(
+    [
+        CalibratedClassifier(LogisticRegression(), cv=3),
+        CalibratedClassifier(LogisticRegression(), method="affine", cv=3),
+    ]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Can't check:UserWarning")
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)

@@ -341,11 +341,12 @@ def test_ten_thousand_groups_are_refused_unless_told_to_ignore_them():
 
 
 def test_more_rows_are_asked_for_until_they_are_enough():
-    from calibrant.reporting.parts import Noise, Number
+    from calibrant.measuring.measure import Measurement
+    from calibrant.reporting.parts import Noise
     from calibrant.reporting.precision import certainty
 
     ruling = decide([CandidateLosses(calibrator="identity", losses=np.ones(5), complexity=0, keeps_argmax=True)])
-    gap = Number(measure="gap", title="", value=0.02, low=0.01, high=0.03, better="", definition="", meaning="")
+    gap = Measurement(measure="gap", value=0.02, low=0.01, high=0.03, n=1000, k=3, definition="")
     noise = Noise(0.02, 0.015, 0.02, 0.5, 0.5)
     assert certainty(1000, gap, noise, "calibrated", ruling).rows_wanted == 4000
     assert certainty(1000, gap, replace(noise, upper=0.009), "calibrated", ruling).rows_wanted == 1000
@@ -451,3 +452,14 @@ def test_a_column_may_have_the_name_of_our_own_segments(p):
 def test_a_report_goes_to_another_process(p):
     r = build(p, resamples=40)
     assert str(pickle.loads(pickle.dumps(r))) == str(r)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_rows_of_few_clusters_have_a_report_from_fewer_folds(count):
+    rng = np.random.default_rng(count)
+    z = rng.normal(size=(count, 6, 6))
+    p = cal.Predictions.binary(1 / (1 + np.exp(-z)), (rng.random(z.shape) < 0.5).astype(int))
+    report = cal.report(p)
+    names = {figure.figure for figure in report.figures}
+    assert ("decomposition" in names) == (count > 1)
+    assert {number.low for number in report.models[0].numbers if number.measure == "ece"} == {None}

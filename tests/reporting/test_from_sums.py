@@ -9,7 +9,7 @@ from commands import run
 
 import calibrant as cal
 from calibrant.data import DEMO_TEST
-from calibrant.reporting import calibration_state, verdict
+from calibrant.reporting import calibration_state, sentences, verdict
 from calibrant.reporting.pdf import BROWSERS
 
 
@@ -30,8 +30,9 @@ def summed(p, *, by=None, measures=None):
 def test_the_headline_is_that_of_the_rows(off, make):
     p = stream(off=off, make=make)
     (r,), figures = cal.report(summed(p)).models, cal.report(summed(p)).figures
-    whole = verdict.of_predictions(calibration_state.assess(p))
-    assert (r.verdict.headline, r.verdict.state) == (whole.headline, whole.state)
+    whole = sentences.write(verdict.judge(calibration_state.assess(p)))
+    said, said_of_rows = (v.headline.partition("(error below")[0] for v in (r.verdict, whole))
+    assert (said, r.verdict.state, r.verdict.colour) == (said_of_rows, whole.state, whole.colour)
     exact = calibration_state.assess(p).noise
     assert r.noise.observed == pytest.approx(exact.observed)
     assert r.noise.upper == pytest.approx(exact.upper, rel=0.1)

@@ -19,6 +19,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.reporting import contents_by_task, page, pictures
 from calibrant.reporting.build import build
 from calibrant.reporting.curves import EXACT_ROWS
+from calibrant.reporting.terminal import render
 
 
 def parsed(text):
@@ -108,7 +109,7 @@ def test_the_same_report_gives_the_same_bytes(one, text):
 def test_every_figure_wanted_is_there(one):
     assert {f.figure for f in one.figures} == {*contents_by_task.FIGURES, "decomposition"}
     for f in one.figures:
-        svg = pictures.svgs([f])[0].result()
+        svg = pictures.draw([f])[0][1].result()
         assert "background-color" not in svg
         assert "var(--" in svg
 
@@ -175,13 +176,19 @@ def test_the_room_can_be_called(p, tmp_path):
     assert r.models[0].verdict.headline in str(r)
 
 
-def test_figures_drawn_ahead_are_the_same(monkeypatch):
+def test_figures_are_computed_once_and_only_for_formats_that_show_them(monkeypatch):
+    computed = []
+    once = pictures._decomposition
     monkeypatch.setattr(contents_by_task, "figures", lambda task, costs: ("risk_coverage", "correctness_roc"))
+    monkeypatch.setattr(pictures, "_decomposition", lambda models: computed.append(1) or once(models))
     rng = np.random.default_rng(0)
     p = Predictions.from_logits(rng.normal(size=(60, 3)), rng.integers(0, 3, size=60))
-    later, ahead = (pictures.compute({"model": p}, draw_ahead=ahead) for ahead in (False, True))
-    assert [figure.figure for figure in ahead] == ["risk_coverage", "correctness_roc", "decomposition"]
-    assert all(figure.svg is None for figure in later)
-    assert all(figure.svg is not None for figure in ahead)
-    assert ahead == later
-    assert [svg.result() for svg in pictures.svgs(ahead)] == [svg.result() for svg in pictures.svgs(later)]
+    r = build(p, calibrators=["temperature"], resamples=40)
+    render(r)
+    assert not computed
+    drawn = pictures.draw(r.each_figure())
+    assert [figure.figure for figure, _ in drawn] == ["risk_coverage", "correctness_roc", "decomposition"]
+    assert r.figures == tuple(figure for figure, _ in drawn)
+    assert [f["figure"] for f in r.to_dict()["figures"]] == [f.figure for f in r.figures]
+    assert [svg.result() for _, svg in pictures.draw(r.each_figure())] == [svg.result() for _, svg in drawn]
+    assert len(computed) == 1

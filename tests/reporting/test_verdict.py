@@ -8,10 +8,11 @@ import pytest
 from calibrant.core.predictions import Predictions
 from calibrant.measuring.compare import Comparison
 from calibrant.repairing.rule import Candidate, Ruling
-from calibrant.reporting import verdict
+from calibrant.reporting import sentences
 from calibrant.reporting.build import build
-from calibrant.reporting.calibration_state import Assessment, assess, state_of
-from calibrant.reporting.parts import Bin, CalibratorTrial, Noise
+from calibrant.reporting.calibration_state import assess, state_of
+from calibrant.reporting.parts import Assessment, Bin, CalibratorTrial, Noise
+from calibrant.reporting.verdict import judge
 from calibrant.streaming.accumulator import Accumulator
 
 BINS = (Bin(0.0, 0.5, 0, 0.0, 0.0), Bin(0.5, 0.9, 100, 0.7, 0.75), Bin(0.9, 1.0, 300, 0.98, 0.9))
@@ -47,7 +48,7 @@ def test_state_of_gap_and_noise(state, n, gap, noise):
 @pytest.mark.parametrize(
     ("sharpness", "n", "words"),
     [
-        (1.0, 2000, "its confidence can be taken at face value"),
+        (1.0, 2000, "calibrated within what can be seen (error below"),
         (3.0, 1000, "overconfident by"),
         (0.3, 1000, "underconfident by"),
         (1.0, 60, "60 rows are too few to tell"),
@@ -64,7 +65,10 @@ def test_mixed_is_calibrated_on_average_only():
     probs = np.repeat([[0.95, 0.05], [0.55, 0.45]], 1000, axis=0)
     right = np.concatenate([np.arange(1000) < 800, np.arange(1000) < 700])
     m = build(Predictions.from_probs(probs, 1 - right), calibrators=["temperature"], resamples=60).models[0]
-    assert m.verdict.headline == "Says 75.0 %, is right 75.0 %: calibrated on average, not in detail."
+    assert (
+        m.verdict.headline == "Says 75.0 %, is right 75.0 %: calibrated on average, not in detail, but its confidence "
+        "barely tells right from wrong."
+    )
     assert "where it says about 55 %, it is right 70 %" in m.verdict.text
 
 
@@ -151,7 +155,16 @@ UNCALIBRATED = CalibratorTrial(
     values={},
     changes=(),
 )
-FOUND = Assessment(state="over", n=400, says=0.91, right=0.86, noise=Noise(0.06, 0.01, 0.02, 0.001, 0.001), bins=BINS)
+FOUND = Assessment(
+    state="over",
+    n=400,
+    says=0.91,
+    right=0.86,
+    noise=Noise(0.06, 0.01, 0.02, 0.001, 0.001),
+    gap_low=0.02,
+    gap_high=0.08,
+    bins=BINS,
+)
 
 
 def written(*rows, best="isotonic", state="over", otherwise=None, keep_argmax=False):
@@ -170,7 +183,9 @@ def written(*rows, best="isotonic", state="over", otherwise=None, keep_argmax=Fa
     ruling = Ruling(
         chosen=best, otherwise=otherwise or best, keep_argmax=keep_argmax, candidates=candidates, rival=None, n=400
     )
-    return verdict.write(replace(FOUND, state=state), (UNCALIBRATED, *rows), ruling, "held_out")
+    trials = (UNCALIBRATED, *rows)
+    found = judge(replace(FOUND, state=state), trials=trials, ruling=ruling, judged_on="held_out")
+    return sentences.write(found, trials, ruling, "held_out")
 
 
 def test_the_whole_paragraph():
@@ -271,16 +286,16 @@ def test_scores_that_rank_right_or_are_random_are_not_called_reversed():
     rng = np.random.default_rng(0)
     noise = Predictions.binary(rng.random(300), rng.random(300) < 0.5)
     right = Predictions.binary(1 - reversed_scores().score, reversed_scores().labels)
-    assert [assess(p).reversed_auc for p in (noise, right)] == [None, None]
+    assert [assess(p).level for p in (noise, right)] == ["none", "clear"]
 
 
 def test_the_badge_tells_no_more_than_the_verdict():
     calibrated = build(draw_predictions(2000, 1.0), calibrators=["temperature"], resamples=60).models[0]
-    assert verdict.badge(calibrated) == "no calibration needed"
+    assert sentences.badge(calibrated) == "no calibration needed"
     over = build(draw_predictions(1000, 3.0), calibrators=["temperature"], resamples=60).models[0]
-    assert verdict.badge(over) == "use this"
+    assert sentences.badge(over) == "use this"
     settled = replace(calibrated, verdict=replace(calibrated.verdict, state="over"))  # and no calibrator helps
-    assert verdict.badge(settled) == "no calibrator significantly helps"
-    assert "No calibration: no calibrator has a significantly lower loss" in verdict.choice(settled)
+    assert sentences.badge(settled) == "no calibrator significantly helps"
+    assert "No calibration: no calibrator has a significantly lower loss" in sentences.choice(settled)
     alike = build(Predictions.from_logits([[3.0, 0.0], [0.0, 2.0]] * 60, [0, 1] * 60), calibrators=["temperature"])
-    assert verdict.badge(alike.models[0]) == "nothing to fit"
+    assert sentences.badge(alike.models[0]) == "nothing to fit"

@@ -73,11 +73,13 @@ def saved(tmp_path_factory):
     train(recipe, folder / "run", device="cpu")
     features, labels = rng.normal(size=(60, 3)), np.arange(60) % 3
     p = cal.Predictions.from_logits(rng.normal(size=(60, 3)), labels, features=features)
-    cal.TrustScore().fit(features, labels).save(folder / "trust.npz")
-    cal.DensityRatio().fit(p).save(folder / "ratio.npz")
+    cal.rescorers.TrustScore().fit(features, labels).save(folder / "trust.npz")
+    cal.rescorers.DensityRatio().fit(p).save(folder / "ratio.npz")
     rows = [(torch.from_numpy(features).float(), torch.from_numpy(labels))]
     network = nn.Linear(3, 3)
-    cal.NeuralClamping(gamma_pool=(0.0, 1.0), lambda_rule="cv", passes=4, folds=2).fit(network, rows).save(folder / "c")
+    cal.rescorers.NeuralClamping(gamma_pool=(0.0, 1.0), lambda_rule="cv", passes=4, folds=2).fit(network, rows).save(
+        folder / "c"
+    )
     return folder, {
         "run": (["run.json", "last.safetensors"], lambda at: _finite(open_run(at).network().head.weight)),
         "c": (["clamp.json", "clamp.safetensors"], lambda at: _finite(load_clamped(at, network)(rows[0][0]))),

@@ -206,7 +206,7 @@ def test_confidnet_reads_the_predictions_before_it_fits(folder, tmp_path):
     p = cal.Predictions.load(tmp_path / "run" / "test.npz")
     cal.Predictions.from_logits(p.logits[:50], p.labels[:50]).save(tmp_path / "run" / "test.npz")
     with pytest.raises(cal.InputError, match=r"test.npz of the run: expected predictions of the"):
-        rescore_by_confidnet(tmp_path / "run", cal.ConfidNet(epochs=1), tmp_path / "out", device="cpu")
+        rescore_by_confidnet(tmp_path / "run", cal.rescorers.ConfidNet(epochs=1), tmp_path / "out", device="cpu")
     assert not (tmp_path / "out").exists()
 
 
@@ -235,5 +235,5 @@ def test_a_confidnet_that_is_refused_leaves_nothing(folder, tmp_path, refused_by
     for name in names:
         (out / name).mkdir(parents=True)
     with pytest.raises(cal.InputError, match="numbers" if not names else r"test\.npz: expected"):
-        rescore_by_confidnet(folder, cal.ConfidNet(epochs=1, lr=lr), out, device="cpu")
+        rescore_by_confidnet(folder, cal.rescorers.ConfidNet(epochs=1, lr=lr), out, device="cpu")
     assert sorted(file.name for file in out.glob("*")) == names

@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import calibrant as cal
+
 SCRIPT = """
 import sys
 from calibrant.cli import main
@@ -49,3 +51,31 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, suffix):
         file.unlink()
     small, large = peaks.values()
     assert large < 1.5 * small, peaks
+
+
+SPECS = ("accuracy", "brier", "gap", "ece")
+
+
+def images(n, effect, seed, side=12):
+    """P(positive) of pixels, off by an effect of their image, and outcomes."""
+    rng = np.random.default_rng(seed)
+    z = 1.4 + 2 * rng.normal(size=(n, side, side))
+    p = 1 / (1 + np.exp(-(z + effect * rng.normal(size=(n, 1, 1)))))
+    return 1 / (1 + np.exp(-1.3 * z)), (rng.random(z.shape) < p).astype(int)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effect", [0.0, 0.5, 1.0])
+def test_intervals_of_images_added_one_by_one_hold_the_truth(effect):
+    """Coverage of a nominal 95 %, of 400 streams of 40 images."""
+    truth = {m: cal.measure(cal.Predictions.binary(*images(10_000, effect, seed=9999)), m, resamples=0) for m in SPECS}
+    held = dict.fromkeys(SPECS, 0)
+    for seed in range(400):
+        sums = cal.Accumulator(SPECS)
+        for score, outcome in zip(*images(40, effect, seed), strict=True):
+            sums.update(cal.Predictions.binary(score[None], outcome[None]))
+        for m in sums.measure_all():
+            held[m.measure] += m.low <= truth[m.measure].value <= m.high
+    share = {spec: count / 400 for spec, count in held.items()}
+    print(f"effect {effect}: {share}")
+    assert all(0.91 <= one <= (1 if spec == "ece" else 0.98) for spec, one in share.items()), share

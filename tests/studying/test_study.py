@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from calibrant.cli import app
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
+from calibrant.core.text.table import Marked
 from calibrant.studying.engine import run_jobs
 from calibrant.studying.latex import MARK, _column, latex_table
 from calibrant.studying.page import page
@@ -356,8 +357,10 @@ def test_a_latex_table_has_deviations_the_best_in_bold_and_marks(finished):
 def test_significance_in_a_latex_table():
     best, worse, near = {1: 0.10, 2: 0.11, 3: 0.10}, {1: 0.30, 2: 0.31, 3: 0.305}, {1: 0.10, 2: 0.12, 3: 0.11}
     column = _column("ece", {"best": best, "worse": worse, "near": near})
-    assert column["best"].startswith(r"\textbf{10.33 $\pm$ 0.58}")
-    assert [name for name, text in column.items() if text.endswith(MARK)] == ["worse"]
+    assert column["best"] == Marked("10.33 ± 0.58", bold=True)
+    assert [name for name, cell in column.items() if cell.sign == MARK] == ["worse"]
+    tied = _column("ece", {"one": best, "another": {1: 0.10, 2: 0.10, 3: 0.11}, "worse": worse})
+    assert [name for name, cell in tied.items() if cell.bold] == ["one", "another"]
 
 
 def test_values_that_no_measure_gives_are_refused(finished):

@@ -294,7 +294,7 @@ def test_fitted_files_name_nothing_that_runs(place):
     from calibrant.rescorers.trust_score import FittedTrustScore
 
     rng = np.random.default_rng(0)
-    cal.TrustScore().fit(rng.normal(size=(8, 2)), np.arange(8) % 2).save("ts.npz")
+    cal.rescorers.TrustScore().fit(rng.normal(size=(8, 2)), np.arange(8) % 2).save("ts.npz")
     arrays = dict(np.load("ts.npz"))
     facts = json.loads(str(arrays["facts"]))
     facts["options"]["neighbour"] = "evil.py"

@@ -26,11 +26,11 @@ from calibrant.measures import make
 from calibrant.measuring.example import EXAMPLES, Example, example
 from calibrant.repairing.rule import UNCALIBRATED
 from calibrant.reporting.build import build
-from calibrant.reporting.calibration_state import Assessment, assess
+from calibrant.reporting.calibration_state import assess
 from calibrant.reporting.calibrator_trials import apply_candidate, calibrators_for
 from calibrant.reporting.cost import CostTable
 from calibrant.reporting.options import OnStep, check_class_names, check_fit_on, check_models
-from calibrant.reporting.parts import Cost, SourceFile
+from calibrant.reporting.parts import Assessment, Cost, SourceFile
 from calibrant.reporting.provenance import source_of
 from calibrant.reporting.report import Report
 from calibrant.streaming.accumulator import Accumulator

@@ -8,9 +8,11 @@ from calibrant.core.catalogue import name_of
 from calibrant.core.errors import visible
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET
-from calibrant.reporting.page import mini
+from calibrant.reporting.excerpts import mini
 from calibrant.reporting.parts import CalibratorTrial, Model
 from calibrant.reporting.report import Report
+
+TONES = {"green": "#00704f", "amber": "#8a5a00", "red": "#b3261e", "grey": QUIET["light"]}
 
 
 def card_png(r: Report) -> bytes:
@@ -31,11 +33,11 @@ def card_svg(r: Report) -> str:
         ink=INK["light"],
         quiet=QUIET["light"],
         grid=GRID["light"],
-        good="#00704f",
+        tone=TONES[m.verdict.colour],
         over=COLOURS["light"][1],
         under=COLOURS["light"][0],
         title=visible(r.title)[:80],
-        headline=textwrap.wrap(r.ranking.words if several and r.ranking else m.verdict.headline, 27)[:5],
+        headline=textwrap.wrap(r.ranking.words if several and r.ranking else m.verdict.lines[0], 27)[:5],
         action=textwrap.wrap(m.verdict.action, 44)[:3],
         diagrams=_diagrams(m, r.bins),
         score=m.vocabulary.score,

@@ -1,7 +1,6 @@
 """HTML of the page's parts: numbers and sentences of the library, escaped, in the template `parts.html.jinja`."""
 
 import base64
-import csv
 import html
 import io
 from collections.abc import Sequence
@@ -17,13 +16,14 @@ from calibrant.core.errors import InputError, visible
 from calibrant.core.io.preview import Preview
 from calibrant.core.predictions import Predictions
 from calibrant.core.text import number_format as fmt
+from calibrant.core.text.table import csv_table
 from calibrant.measuring import measure_format as mf
-from calibrant.reporting import verdict
-from calibrant.reporting.calibration_state import Assessment
+from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import refinement
-from calibrant.reporting.page import SHORT, label
-from calibrant.reporting.parts import Cost
+from calibrant.reporting.excerpts import SHORT, label
+from calibrant.reporting.parts import Assessment, Cost
 from calibrant.reporting.report import Report
+from calibrant.reporting.verdict import judge
 
 if TYPE_CHECKING:
     from calibrant.rescoring.clamp_trials import ClampTry, Pictures
@@ -56,9 +56,9 @@ def asset(name: str) -> str:
 
 def first_verdict(a: Assessment, analysis: Analysis) -> str:
     """The verdict of `calibrant measure`, shown while the report is being written."""
-    v = verdict.of_predictions(a)
+    v = sentences.write(judge(a))
     cautions = [analysis.left_out] if analysis.left_out else []
-    return part("verdict", v.headline, v.text, "", cautions, analysis.first.notes, a.says, a.right, analysis.words)
+    return part("verdict", v, v.headline, cautions, analysis.first.notes, a.says, a.right, analysis.words)
 
 
 def report_verdict(r: Report) -> str:
@@ -66,8 +66,8 @@ def report_verdict(r: Report) -> str:
     m = r.models[0]
     v, says, right = m.verdict, m.says, m.right
     if r.ranking is not None:
-        return part("verdict", r.ranking.words, v.text, "", m.cautions, m.notes, None, None, m.vocabulary)
-    return part("verdict", v.headline, v.text, v.action, m.cautions, m.notes, says, right, m.vocabulary)
+        return part("verdict", v, r.ranking.words, m.cautions, m.notes, None, None, m.vocabulary)
+    return part("verdict", v, v.lines[0], m.cautions, m.notes, says, right, m.vocabulary)
 
 
 def clamp_pictures(pictures: "Pictures", before: Predictions, after: Predictions, strength: float) -> str:
@@ -191,21 +191,14 @@ def region(analysis: Analysis, view: View, low: float, high: float, address: str
 
 def region_csv(analysis: Analysis, view: View, low: float, high: float) -> bytes:
     """All rows of a region."""
-    return _csv(*analysis.row_table(view, analysis.rows_between(view, low, high)))
+    text = csv_table(*analysis.row_table(view, analysis.rows_between(view, low, high)))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     return fmt.percent(float(value)) if isinstance(value, float | np.floating) else visible(str(value))
-
-
-def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
 
 
 def cost_table(c: Cost) -> str:

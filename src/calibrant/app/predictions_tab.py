@@ -16,7 +16,8 @@ from calibrant.core.io.column_names import Columns
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.io.preview import Preview, preview
 from calibrant.deciding.costs import read_rule
-from calibrant.reporting.page import label, page
+from calibrant.reporting.excerpts import label
+from calibrant.reporting.page import page
 
 Updates = Any  # values by component, or nothing to change
 

@@ -3,6 +3,8 @@
 What the author of a calibrator needs is here: the base classes, and the steps that maps are made of.
 """
 
+from typing import Any
+
 from calibrant.calibrators._base import CATALOGUE, Calibrator
 from calibrant.calibrators._scores import OfScores
 from calibrant.core.maps.map import Fit, Map
@@ -26,3 +28,12 @@ __all__ = [
     "make",
     "names",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes in the files, each loaded when it is first used."""
+    return CATALOGUE.class_named(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *CATALOGUE.classes]

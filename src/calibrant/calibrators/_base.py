@@ -22,6 +22,8 @@ class Calibrator:
     """A recipe: options only. `fit(p)` learns on held-out predictions and returns a `Map`."""
 
     aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
+    other_names: ClassVar[tuple[str, ...]] = ()  # what others call it, or what is near it: an error names this entry
+    name_hint: ClassVar[str] = ""  # how it differs from what others call so
     title: ClassVar[str]
     words: ClassVar[str] = ""  # what a sentence calls it, where the name alone says little
     reference: ClassVar[str]
@@ -63,7 +65,8 @@ class Calibrator:
                 fix=f"use one of {', '.join(able)}",
             )
         if self.binary and p.k != 2:
-            raise InputError(spec_of(self), expected="two classes", got=f"{p.k}", fix="use another calibrator")
+            fix = "use vector or matrix, which take more"
+            raise InputError(spec_of(self), expected="two classes", got=f"{p.k}", fix=fix)
 
     def fit(self, p: Predictions) -> Map:
         raise TypeError(f"{type(self).__name__} does not say how it learns: define fit")

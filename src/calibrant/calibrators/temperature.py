@@ -30,6 +30,7 @@ class Temperature(Calibrator):
     )
 
     title: ClassVar[str] = "Temperature scaling"
+    other_names: ClassVar[tuple[str, ...]] = ("ts", "temp_scaling", "temperature_scaler")
     reference: ClassVar[str] = "Guo et al., ICML 2017"
     tasks: ClassVar[tuple[Task, ...]] = EVERY_TASK
     keeps_argmax: ClassVar[bool] = True

@@ -25,6 +25,7 @@ class VennAbers(OfScores):
     """
 
     title: ClassVar[str] = "Inductive Venn-Abers"
+    other_names: ClassVar[tuple[str, ...]] = ("ivap",)
     reference: ClassVar[str] = "Vovk, Petej, Fedorova, NeurIPS 2015"
 
     def fit(self, p: Predictions) -> Map:

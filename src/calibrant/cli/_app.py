@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -19,8 +19,37 @@ if TYPE_CHECKING:
     from calibrant.core.statistics.bootstrap import OnDone
 
 S = TypeVar("S")
+F = TypeVar("F", bound=Callable[..., Any])
 
 LEFT_BY_READER = 141  # as the signal would end it; 1 is a verdict of check, watch and decide
+
+
+class Command(TyperCommand):
+    """A command that refuses a second value of an option that takes one: the first would be lost in silence."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        from calibrant.core.errors import InputError
+
+        parser: Any = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            values, rest, order = parse(args=args)
+            for option in order:
+                one_value = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+                if one_value and order.count(option) > 1:
+                    raise InputError(option.opts[0], expected="one value", got="two", fix="give it once")
+            return values, rest, order
+
+        parser.parse_args = parse_once
+        return parser
+
+
+class App(typer.Typer):
+    """An application of such commands."""
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[F], F]:
+        return super().command(name, cls=Command, **options)
 
 
 class Commands(TyperGroup):
@@ -43,7 +72,7 @@ def drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-app = typer.Typer(
+app = App(
     cls=Commands,
     help="Is a classifier calibrated? Measure it, repair it, train for it, report it.",
     no_args_is_help=True,

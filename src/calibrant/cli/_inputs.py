@@ -1,7 +1,7 @@
 """Options for reading predictions, shared by every command that reads some."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli._app import override_help, read_settings
+from calibrant.core.errors import InputError
 from calibrant.core.io.batch_rules import STRICT, BatchLog, BatchRules
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns, LabelRule
 
@@ -96,8 +97,16 @@ class Inputs:
         return replace(self, columns=replace(self.columns, group=column))
 
 
-def reads_predictions(command: Callable[..., None]) -> Callable[..., None]:
-    """Add these options to a command, which receives them as `inputs`, and keys of its own as `settings`."""
+def reads_predictions(*, ignores: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add these options to a command, which receives them as `inputs`, and keys of its own as `settings`.
+
+    Of the options in `ignores` the command makes no use: it refuses a column, and takes "none", which leaves out the
+    column of a standard name.
+    """
+    return lambda command: _add_options(command, ignores)
+
+
+def _add_options(command: Callable[..., None], ignores: Sequence[str]) -> Callable[..., None]:
     signature = inspect.signature(command, eval_str=True)
     own = [p for name, p in signature.parameters.items() if name not in ("inputs", "settings")]
     has_settings = "settings" in signature.parameters
@@ -112,6 +121,8 @@ def reads_predictions(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: Any, **typed: Any) -> None:
         settings = read_settings(keys, typed.pop("override", None))
+        for name in ignores:
+            _refuse_unused(name, typed.get(name))
         inputs = _inputs({name: typed.pop(name, DEFAULTS.get(name)) for name in OPTIONS}, settings)
         command(*args, inputs=inputs, **typed, **({"settings": settings} if has_settings else {}))
 
@@ -120,6 +131,12 @@ def reads_predictions(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
     return run
+
+
+def _refuse_unused(name: str, column: str | None) -> None:
+    if column not in (None, "none"):
+        flag = f"--{name.removesuffix('_column')}-column"
+        raise InputError(flag, expected="none: this command makes no use of it", got=f"'{column}'", fix="leave it out")
 
 
 def _inputs(typed: dict[str, Any], settings: ReadSettings) -> Inputs:

@@ -13,7 +13,7 @@ from calibrant.reporting import tables
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def decide(
     file: File,
     cost: Annotated[
@@ -43,7 +43,7 @@ def decide(
     m = None if map_file is None else cal.load_map(map_file)
     _check_out(out)
     decision = cal.decide(p, cost=cost, max_error=max_error, min_precision=min_precision, confidence=confidence, map=m)
-    judged = None if test is None else cal.judge(decision, inputs.load(test))
+    judged = None if test is None else cal.evaluate(decision, inputs.load(test))
     if out is not None and decision.possible:
         decision.save(out)
     if as_json:
@@ -60,7 +60,7 @@ def decide(
         raise typer.Exit(1)
 
 
-def _show(decision: cal.Decision, judged: cal.Judgement | None, confidence: float) -> None:
+def _show(decision: cal.Decision, judged: cal.types.Evaluation | None, confidence: float) -> None:
     tables.show(visible(decision.words))
     if decision.costs:
         tables.show("", tables.costs(decision.costs, confidence))

@@ -32,7 +32,7 @@ from calibrant.reporting import tables
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("id_column",))
 def measure(
     file: File,
     measures: Measures = None,
@@ -81,7 +81,9 @@ def measure(
             state=state,
             missing_label=missing_label,
         )
-    for option, value in (("--state", state), ("save_every", settings.save_every)):
+    waits = None if missing_label == "error" else missing_label
+    of_streams = {"--state": state, "save_every": settings.save_every, "--missing-label": waits}
+    for option, value in (of_streams | {"--group-column": inputs.group_column}).items():
         if value is not None:
             raise InputError(option, expected="--stream as well", got="no --stream", fix="add --stream")
     if is_state(file):
@@ -103,10 +105,10 @@ def measure(
     _show_reasons(rows)
     inputs.show_notes(p)
     if not measures:
-        from calibrant.reporting import calibration_state, verdict
+        from calibrant.reporting import calibration_state, sentences, verdict
 
-        assessment = verdict.of_predictions(calibration_state.assess(p, seed=seed))
-        tables.show(f"\n{assessment.headline} {assessment.text}")
+        said = sentences.write(verdict.judge(calibration_state.assess(p, seed=seed)))
+        tables.show(f"\n{said.headline} {said.text}")
 
 
 def _measure_benchmark(
@@ -148,7 +150,7 @@ class HosmerLemeshowSettings(ReadSettings):
 
 
 @app.command("test")
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def calibration_tests(
     file: File,
     measures: Annotated[
@@ -186,7 +188,7 @@ def calibration_tests(
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group",))
 def compare(
     a: File,
     b: File,
@@ -232,7 +234,7 @@ def compare(
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def check(
     file: File,
     at_most: Annotated[list[str] | None, typer.Option("--max", help="e.g. ece=0.03 or ece:bins=30=0.03")] = None,
@@ -270,7 +272,7 @@ def check(
     rows = [cal.check(p, spec, limit=limit, side=side, **options) for side, spec, limit in limits]
     reference = None if against is None else inputs.load(against)
     if reference is not None:
-        rows += [cal.check_against(p, reference, spec, limit=limit, **options) for spec, limit in worse]
+        rows += [cal.check(p, spec, limit=limit, against=reference, **options) for spec, limit in worse]
     ok = all_pass(rows, strict=strict)
     if as_json:
         print_json(
@@ -286,7 +288,7 @@ def check(
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def decompose(
     file: File,
     bins: Annotated[int, typer.Option(min=1, help="equal-width bins")] = 15,
@@ -307,7 +309,7 @@ def decompose(
     inputs.show_notes(p)
 
 
-def _show_reasons(rows: Sequence[cal.Measurement | cal.Comparison | cal.Check]) -> None:
+def _show_reasons(rows: Sequence[cal.types.Measurement | cal.types.Comparison | cal.types.Check]) -> None:
     """Say once why numbers have no interval."""
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         tables.show(f"\n{reason}")

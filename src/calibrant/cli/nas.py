@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._app import Json, Seed, app, bar, needs_train, print_json
+from calibrant.cli._app import App, Json, Seed, app, bar, needs_train, print_json
 from calibrant.cli._nas_progress import run_shown
 from calibrant.core.errors import InputError
 
 if TYPE_CHECKING:
     from calibrant.nas.spaces import Space
 
-commands = typer.Typer(help="Calibration over neural architectures: spaces, networks, tables of many networks.")
+commands = App(help="Calibration over neural architectures: spaces, networks, tables of many networks.")
 app.add_typer(commands, name="nas")
 
 Out = Annotated[

@@ -18,7 +18,7 @@ SHOWN = 20  # rows of the text table
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def plot(
     figure: Annotated[str, typer.Argument(help="e.g. reliability, or reliability:bins=30,scheme=mass")],
     files: Annotated[list[Path], typer.Argument(help="predictions, or a table (.parquet, .csv)")],

@@ -8,7 +8,7 @@ import typer
 import calibrant as cal
 from calibrant.cli._app import Confidence, Json, Seed, app, print_json
 from calibrant.core.errors import InputError
-from calibrant.core.text.notebook import text_table
+from calibrant.core.text.table import text_table
 from calibrant.measuring.rate import HEAD
 from calibrant.reporting import tables
 

@@ -29,7 +29,7 @@ ROWS = {"held_out": "held-out rows", "cross_fitted": "cross-fitted rows", "fitti
 
 
 @app.command()
-@reads_predictions
+@reads_predictions()
 def fit(
     file: File,
     what: Annotated[str, typer.Option("--with", help="a calibrator, a chain (temperature+isotonic), auto or all")],
@@ -49,6 +49,9 @@ def fit(
     inputs: Inputs,
 ) -> None:
     """Fit a calibration map on held-out predictions."""
+    if inputs.group_column is not None and not by_group:
+        fix = "add --by-group, or leave it out"
+        raise InputError("--group-column", expected="--by-group as well", got="no --by-group", fix=fix)
     val = inputs.load(file)
     other = None if test is None else inputs.load(test)
     if what == "all":
@@ -108,7 +111,7 @@ def _fit_all(
 
 
 @app.command()
-@reads_predictions
+@reads_predictions()
 def apply(
     map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit, or a decision by calibrant decide")],
     file: File,
@@ -152,7 +155,7 @@ def _count(decided: Ints) -> dict[str, int]:
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("group", "id_column"))
 def adapt(
     map_file: Annotated[Path, typer.Argument(help="a map written by calibrant fit")],
     from_rates: Annotated[

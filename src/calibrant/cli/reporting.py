@@ -32,7 +32,7 @@ class ReportSettings(ReadSettings):
 
 
 @app.command()
-@reads_predictions
+@reads_predictions()
 def report(
     files: Annotated[list[Path], typer.Argument(help="predictions of one model, or of several on the same rows")],
     fit_on: Annotated[
@@ -57,8 +57,7 @@ def report(
     from calibrant.reporting.provenance import command_line
     from calibrant.reporting.write import check_out
 
-    draws = out is not None and check_out(out).suffix.lower() in (".html", ".pdf")
-    if draws:
+    if out is not None and check_out(out).suffix.lower() in (".html", ".pdf"):
         engine.start()
     command = command_line(sys.argv[1:])
     with status("reading") as step:
@@ -87,7 +86,6 @@ def report(
                 sources=_sources(models, named, "judged on") + _sources(others, fits, "fitted on"),
                 command=command,
                 on_step=step,
-                draw_ahead=draws,
             )
         if out is not None:
             step(f"writing {visible(out.name)}")
@@ -99,7 +97,8 @@ def report(
 
         return tables.show(render(document))
     for m in document.models:
-        tables.show(f"{m.name}: {m.verdict.headline}" if len(document.models) > 1 else m.verdict.headline)
+        said = "\n".join(m.verdict.lines)
+        tables.show(f"{m.name}: {said}" if len(document.models) > 1 else said)
     typer.echo(f"Written to {visible(str(out))}.")
 
 

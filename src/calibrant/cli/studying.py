@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli._app import AllowCode, Json, app, choose_format, needs_train, print_json
+from calibrant.cli._app import AllowCode, App, Json, app, choose_format, needs_train, print_json
 from calibrant.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "markdown", "latex", "csv", "parquet", "json")
 
-commands = typer.Typer(help="Run whole studies: a plan of trainings, what they show, and which claims hold.")
+commands = App(help="Run whole studies: a plan of trainings, what they show, and which claims hold.")
 app.add_typer(commands, name="study")
 
 PlanName = Annotated[

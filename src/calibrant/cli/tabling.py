@@ -15,7 +15,7 @@ FORMATS = ("text", "markdown", "latex", "csv", "json")
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("cluster", "group", "id_column"))
 def table(
     files: Annotated[list[Path], typer.Argument(help="predictions of runs: runs/*/test.npz")],
     by: Annotated[str, typer.Option(help="key of the recipe (loss, data.name), or file, folder, parent")] = "folder",

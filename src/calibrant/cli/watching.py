@@ -16,7 +16,7 @@ from calibrant.reporting import tables
 
 
 @app.command()
-@reads_predictions
+@reads_predictions(ignores=("id_column",))
 def watch(
     file: File,
     tolerance: Annotated[float | None, typer.Option(help="how far off scores may be (default: 0.02)")] = None,

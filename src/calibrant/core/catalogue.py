@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -19,6 +20,7 @@ from calibrant.core.errors import InputError, unknown_name
 
 T = TypeVar("T")
 USER_FILE = "calibrant user file "
+SPELT_ALIKE = 0.8  # of short names fewer letters in common are another name: mse is not mce
 PLUGGED: dict[type, str] = {}  # classes of other packages -> the name they are found by
 
 
@@ -88,7 +90,37 @@ class Catalogue(Generic[T]):
                 return entry
         if name in self._plugins:
             return name
-        raise unknown_name(self.kind, name, self.names())
+        raise self.unknown(name)
+
+    def unknown(self, name: str) -> InputError:
+        """The error for an unknown name: entries that are called so elsewhere come before those spelt like it."""
+        words = [f"'{entry}'{word and f' ({word})'}" for entry, word in self.called_elsewhere(name).items()]
+        fix = f"did you mean {' or '.join(words)}?" if words else ""
+        return unknown_name(self.kind, name, self.names(), fix=fix, cutoff=SPELT_ALIKE)
+
+    def called_elsewhere(self, name: str) -> dict[str, str]:
+        """Entries with this name as a class, as a title or elsewhere, each with what differs there."""
+        entries = {}
+        for entry in self._names:
+            cls = self.find(entry)
+            own = (entry, cls.__name__, *re.split(r"[()]", getattr(cls, "title", "")))
+            if _letters(name) in map(_letters, filter(None, own)):
+                entries[entry] = ""
+            elif _letters(name) in map(_letters, getattr(cls, "other_names", ())):
+                entries[entry] = getattr(cls, "name_hint", "")
+        return entries
+
+    @cached_property
+    def classes(self) -> dict[str, str]:
+        """The classes in the files of the folder, each with the name of its entry."""
+        lines = ((name, (self._folder / f"{name}.py").read_text(encoding="utf-8")) for name in self._names)
+        return {cls: name for name, text in lines for cls in re.findall(r"^class ([A-Z]\w*)\(", text, re.M)}
+
+    def class_named(self, name: str) -> Any:
+        """A class of these files, loaded when it is first asked for: `calibrant.measures.ECE`."""
+        if name not in self.classes:
+            raise AttributeError(f"module '{self.package}' has no attribute '{name}'")
+        return getattr(importlib.import_module(f"{self.package}.{self.classes[name]}"), name)
 
     def make(self, spec: str) -> T:
         """An instance from `name` or `name:option=value,option=value`."""
@@ -191,6 +223,11 @@ def name_of(entry: Any) -> str:
 def check_options(entry: Any) -> None:
     """Refuse options of a wrong type, unknown words and undefined numbers in an entry made in Python."""
     check_fields(entry, type(entry).__name__)
+
+
+def _letters(name: str) -> str:
+    """A name without case, spaces and signs."""
+    return re.sub(r"[\W_]", "", name.lower())
 
 
 def _show(value: Any) -> str:

@@ -67,8 +67,12 @@ class ReversedScoresWarning(UserWarning):
     """Positive rows have significantly lower scores than negative ones."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], expected: str = "") -> InputError:
-    """The error for an unknown name, with the nearest known one; `expected` replaces the list of all names.
+def unknown_name(
+    kind: str, name: str, known: Iterable[str], expected: str = "", *, fix: str = "", cutoff: float = 0.6
+) -> InputError:
+    """The error for an unknown name, with the known one that is spelt most like it, or with a `fix` that knows better.
+
+    `expected` replaces the list of all names; from `cutoff` on, out of 1, two names are alike.
 
     >>> print(unknown_name("measure", "eec", ["ece", "mce"]))
     measure: expected one of ece, mce, got 'eec'. To fix it: did you mean 'ece'?
@@ -79,12 +83,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str], expected: str = "")
 
     names = sorted(known)
     lower = {known_name.lower(): known_name for known_name in reversed(names)}
-    near = [lower[match] for match in get_close_matches(name.lower(), lower, n=1)]
+    swapped = [match for match in lower if sorted(match) == sorted(name.lower())]  # its letters in another order
+    near = [lower[match] for match in swapped or get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)]
     return InputError(
         kind,
         expected=expected or f"one of {', '.join(names)}",
         got=f"'{name}'",
-        fix=f"did you mean '{near[0]}'?" if near else "pick one of these names",
+        fix=fix or (f"did you mean '{near[0]}'?" if near else "pick one of these names"),
     )
 
 

@@ -1,8 +1,9 @@
 """Read and check JSON documents, and turn values into plain JSON. Damaged documents are an InputError."""
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -109,17 +110,35 @@ def parse_json(text: str) -> Any:
     return document
 
 
+def write_state(what: str, version: int, content: Mapping[str, Any]) -> str:
+    """The text of a state: its fields, with the version of its format and a checksum of both.
+
+    >>> parse_state(write_state("watch", 1, {"n": 3}), "watch", 1, written_by="Watch.save", fix="save it again")
+    {'n': 3}
+    """
+    state = {f"calibrant_{what}": version, **content}
+    return json.dumps(state | {"sha256": _checksum(state)}, allow_nan=False)
+
+
 def parse_state(text: str, what: str, version: int, *, written_by: str, fix: str) -> Any:
-    """A saved state, whose key `calibrant_<what>` is the version of its format; an InputError for anything else."""
+    """The fields of a saved state, as they were saved; an InputError for anything else."""
     try:
         state = parse_json(text)
-        got = state[f"calibrant_{what}"]
-    except (ValueError, KeyError, TypeError) as error:
+        got = state.pop(f"calibrant_{what}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(what, expected=f"JSON written by {written_by}", got="something else", fix=fix) from error
     if type(got) is not int or got != version:
         fix = "use the version of calibrant that wrote it, or start again"
         raise InputError(what, expected=f"version {version}", got=f"{got!r:.40}", fix=fix)
+    if state.pop("sha256", None) != _checksum({f"calibrant_{what}": version, **state}):
+        got = "a file that was changed or damaged: its checksum is another"
+        raise InputError(what, expected="a state as it was saved", got=got, fix=fix)
     return state
+
+
+def _checksum(state: Mapping[str, Any]) -> str:
+    """SHA-256 of the content, whatever the order of its keys and the space between them."""
+    return hashlib.sha256(json.dumps(state, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def read_typed(state: Any, name: str, kind: type) -> Any:

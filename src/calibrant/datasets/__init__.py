@@ -1,5 +1,7 @@
 """Data sets of images and labels: one file each; the file name is the name (`cifar10.1` is cifar10_1.py)."""
 
+from typing import Any
+
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
 from calibrant.datasets._image_cache import progress_to
 from calibrant.datasets._make import CATALOGUE, make
@@ -28,3 +30,12 @@ __all__ = [
     "split",
     "split_sizes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes in the files, each loaded when it is first used."""
+    return CATALOGUE.class_named(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *CATALOGUE.classes]

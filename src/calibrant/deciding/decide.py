@@ -1,4 +1,4 @@
-"""`decide`: a threshold by cost, or one with a guarantee, from labelled rows; and `judge`, on held-out rows."""
+"""`decide`: a threshold by cost, or one with a guarantee, from labelled rows; and `evaluate`, on held-out rows."""
 
 import warnings
 from collections.abc import Mapping
@@ -179,7 +179,7 @@ def _guarantee_words(answered: AnsweredRows, policy: Policy, bound: float, confi
 
 def _count_answers(policy: Policy, q: Predictions, confidence: float) -> AnsweredSummary:
     """Count the answers of a policy with one threshold: by weight, with an interval of the error rate."""
-    from calibrant.core.statistics.mean_interval import standard_error
+    from calibrant.core.statistics.clustered_shares import rows_of_clusters
     from calibrant.core.statistics.shares import wilson
 
     chosen = policy(q)
@@ -193,9 +193,9 @@ def _count_answers(policy: Policy, q: Predictions, confidence: float) -> Answere
     error = q.mean(acted & ~right) / share
     rows = share * q.n_effective
     if q.clusters is not None:
-        # The effective number of rows, p (1 - p) / SE^2; where the standard error is 0, the number of clusters.
-        apart = standard_error(q, np.where(acted, ~right - error, 0.0)) / share
-        rows = min(rows, error * (1 - error) / apart**2) if apart else float(len(np.unique(q.clusters[acted])))
+        weights = None if q.weights is None else q.weights[acted]
+        wrong = (~right[acted]).astype(np.float64)
+        rows = min(rows, float(rows_of_clusters(wrong, weights, q.clusters[acted])[0]))
     low, high = (float(end) for end in wilson(error, rows, confidence))
     return AnsweredSummary(share=share, n=share * total, error=error, low=low, high=high, recall=recall)
 
@@ -216,7 +216,7 @@ def _shares(p: Predictions, q: Predictions | None, confidence: float) -> tuple[A
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class Evaluation:
     """Costs or answers of a decision on rows that it was not decided on."""
 
     n: int
@@ -229,7 +229,7 @@ class Judgement:
         return dict(plain(self))
 
 
-def judge(decision: Decision, test: Predictions) -> Judgement:
+def evaluate(decision: Decision, test: Predictions) -> Evaluation:
     """Apply a decision to held-out rows; `best in hindsight` stays that of the rows it was decided on."""
     decision.warn_of_leak(test)
     q = decision.calibrate(test)
@@ -241,11 +241,11 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
         own, level = lines[0], fmt.level(confidence)
         ends = f"{level} interval {fmt.number(own.low)} to {fmt.number(own.high)}"
         words = f"On {fmt.count(q.n, 'held-out row')} this costs {fmt.number(own.cost)} per row ({ends})."
-        return Judgement(n=q.n, costs=lines, words=words)
+        return Evaluation(n=q.n, costs=lines, words=words)
     answered = _count_answers(decision.policy, q, confidence)
     most = 1 - decision.settings["min_precision"] if decision.aim == "min_precision" else decision.settings["max_error"]
     if not answered.share:
-        return Judgement(n=q.n, answered=answered, words=f"Of {fmt.count(q.n, 'held-out row')} none is answered.")
+        return Evaluation(n=q.n, answered=answered, words=f"Of {fmt.count(q.n, 'held-out row')} none is answered.")
     holds = answered.error <= most
     outcome: State = "holds" if holds else "inconclusive" if answered.low <= most else "violated"
     words_of = {
@@ -262,7 +262,7 @@ def judge(decision: Decision, test: Predictions) -> Judgement:
         f"those are {event} ({fmt.level(confidence)} interval {fmt.percent(low)} to {fmt.percent(high)}): "
         f"{words_of[outcome]}."
     )
-    return Judgement(n=q.n, answered=answered, outcome=outcome, words=words)
+    return Evaluation(n=q.n, answered=answered, outcome=outcome, words=words)
 
 
 def _rule_of(decision: Decision) -> CostRule:

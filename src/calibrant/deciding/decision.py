@@ -15,6 +15,7 @@ from calibrant.core.json import load_json, plain, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
+from calibrant.core.predictions.row_data import ScoreType
 from calibrant.core.text.number_format import whole_percent
 from calibrant.deciding.policy import Policy
 from calibrant.deciding.results import AnsweredShare, AnsweredSummary, CostLine
@@ -55,13 +56,13 @@ class Decision:
         """The score from which on it acts; None where it acts on none, or goes by a matrix of costs."""
         return self.policy.threshold
 
-    def __call__(self, p: Predictions | npt.ArrayLike) -> Ints:
+    def __call__(self, p: Predictions | npt.ArrayLike, *, scores: ScoreType | None = None) -> Ints:
         """The class of every row, or -1: of predictions, or of an array of scores as the map takes them."""
-        return self.policy(self.calibrate(p))
+        return self.policy(self.calibrate(p, scores=scores))
 
-    def calibrate(self, p: Predictions | npt.ArrayLike) -> Predictions:
+    def calibrate(self, p: Predictions | npt.ArrayLike, *, scores: ScoreType | None = None) -> Predictions:
         """The calibrated scores that the decision uses."""
-        return self.map.apply(p if isinstance(p, Predictions) else self.map.without_labels(p))
+        return self.map.apply(p if isinstance(p, Predictions) else self.map.without_labels(p, scores))
 
     def warn_of_leak(self, p: Predictions) -> None:
         """Warn where these rows are among those that it was decided on."""

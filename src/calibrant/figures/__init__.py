@@ -8,6 +8,8 @@
 (0.75, 0.5)
 """
 
+from typing import Any
+
 from calibrant.core.catalogue import Catalogue
 from calibrant.figures._base import Figure, PredictionFigure, Row, TableFigure
 
@@ -15,3 +17,12 @@ CATALOGUE = Catalogue("calibrant.figures", Figure, "figure")
 make, names, find = CATALOGUE.make, CATALOGUE.names, CATALOGUE.find
 
 __all__ = ["CATALOGUE", "Figure", "PredictionFigure", "Row", "TableFigure", "find", "make", "names"]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes in the files, each loaded when it is first used."""
+    return CATALOGUE.class_named(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *CATALOGUE.classes]

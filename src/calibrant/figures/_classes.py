@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import Bins, Scheme
+from calibrant.core.curves.curve import Bins, Curve, Scheme
+from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 
@@ -17,6 +18,13 @@ def class_bins(p: Predictions, count: int, scheme: Scheme) -> Bins:
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "outcome_sum")
     )
     return Bins(counts, scores, positives, p.curve.total, p.curve.effective)
+
+
+def class_curve(p: Predictions, c: int) -> Curve:
+    """The curve of the probability of one class against being of it."""
+    order = np.argsort(p.probs[:, c], kind="stable")
+    sorted_rows = p.probs[order, c].astype(np.float64), (p.labels[order] == c).astype(np.float64), order
+    return Curve(*sorted_rows) if p.weights is None else WeightedCurve(*sorted_rows, p.weights[order])
 
 
 def class_errors(bins: Bins) -> Array:

@@ -27,8 +27,12 @@ LEAST, MOST = 5, 500
 MOST_CELLS = 20_000
 
 
-def cells(curve: Curve, scheme: Scheme) -> Row:
-    """The curve in cells, as lists: ready for JSON."""
+def cells(curve: Curve, scheme: Scheme, bin_worth: Array | None = None) -> Row:
+    """The curve in cells, as lists: ready for JSON.
+
+    `bin_worth` has the independent rows of the bins that the slider begins with, where rows come in clusters; the rows
+    of each of these bins then count alike, whatever bins they are in later.
+    """
     if scheme == "mass" and isinstance(curve, WeightedCurve):
         fix = "draw them into another kind of file, or with bins of equal width"
         raise InputError("slider", expected="rows without weights, for bins of equal mass", got="weights", fix=fix)
@@ -37,10 +41,16 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
     mean = np.add.reduceat(curve.scores * curve.weights, start) / count
     at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
     positives = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
+    worth = count * curve.effective
+    if bin_worth is not None:
+        bin_of = curve.bin_of(len(bin_worth), scheme)
+        share = bin_worth / np.maximum(np.bincount(bin_of, curve.weights, len(bin_worth)), 1e-300)
+        worth = np.minimum(worth, np.add.reduceat(share[bin_of] * curve.weights, start))
     return {
         "most": most,
         "n": count_of(curve.total),
         "effective": curve.effective,
+        "worth": [] if bin_worth is None else worth.tolist(),
         "start": start.tolist() if scheme == "mass" else [],
         "at": at.tolist(),
         "count": [count_of(c) for c in count],
@@ -50,15 +60,22 @@ def cells(curve: Curve, scheme: Scheme) -> Row:
 
 def bin_rows(row: Row, scheme: Scheme, level: float, words: Vocabulary) -> Any:
     """Recompute the rows of `data` from cells in the browser, for the bin count of the slider."""
-    lists: list[Any] = ["at", "count", "positives"] + (["start"] if scheme == "mass" else [])
+    lists: list[Any] = ["at", "count", "positives", *(name for name in ("start", "worth") if row[name])]
     values = [{name: row[name] for name in lists}]
     chart = chart_of(values).transform_flatten(lists)
     chart = _bin_of_equal_mass(chart, row["n"]) if scheme == "mass" else _bin_of_equal_width(chart)
-    chart = chart.transform_calculate(score="datum.at * datum.count").transform_aggregate(
-        groupby=["bin"], size="sum(count)", right="sum(positives)", score="sum(score)", first="min(at)", last="max(at)"
+    worth = "datum.worth" if row["worth"] else f"datum.count * {row['effective']!r}"
+    chart = chart.transform_calculate(score="datum.at * datum.count", rows=worth).transform_aggregate(
+        groupby=["bin"],
+        size="sum(count)",
+        right="sum(positives)",
+        score="sum(score)",
+        rows="sum(rows)",
+        first="min(at)",
+        last="max(at)",
     )
     edges = ("datum.first", "datum.last") if scheme == "mass" else ("(datum.bin - 1) / bins", "datum.bin / bins")
-    p, n, z = "datum.accuracy", f"(datum.count * {row['effective']!r})", repr(NormalDist().inv_cdf((1 + level) / 2))
+    p, n, z = "datum.accuracy", "datum.rows", repr(NormalDist().inv_cdf((1 + level) / 2))
     centre, below = f"({p} + {z} * {z} / (2 * {n}))", f"(1 + {z} * {z} / {n})"
     half = f"{z} * sqrt({p} * (1 - {p}) / {n} + {z} * {z} / (4 * {n} * {n}))"
     for field, expression in {
@@ -70,8 +87,8 @@ def bin_rows(row: Row, scheme: Scheme, level: float, words: Vocabulary) -> Any:
         "side": f"datum.gap > 0 ? '{words.side_over}' : '{words.side_under}'",
         "low_edge": edges[0],
         "high_edge": edges[1],
-        "low": f"({centre} - {half}) / {below}",
-        "high": f"({centre} + {half}) / {below}",
+        "low": f"({centre} - {half}) / {below}" if row["whiskers"] else "null",
+        "high": f"({centre} + {half}) / {below}" if row["whiskers"] else "null",
     }.items():
         chart = chart.transform_calculate(as_=field, calculate=expression)
     return chart

@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, at_most, share_inside
-from calibrant.core.curves.curve import Scheme
+from calibrant.core.curves.curve import Bins, Scheme
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.shares import wilson
 from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.figures._base import PredictionFigure, Row
-from calibrant.figures._classes import class_bins, class_errors, worst
+from calibrant.figures._classes import class_bins, class_curve, class_errors, worst
 from calibrant.figures._layers import chart_of, colour, diagonal, names_in, side_by_side, unit_x, unit_y
 from calibrant.figures._task import count_of, require_task
+from calibrant.figures._whiskers import bin_whiskers, known_clusters, whisker_words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,7 +30,7 @@ class ClasswiseReliability(PredictionFigure):
     """For the worst classes: how often a row is of the class, against the probability the class is given.
 
     Each class is looked at over all rows, most of which give it nearly nothing: larger dots hold more rows. Whiskers
-    are Wilson intervals. Classes are counted from 0; the worst are chosen over all models.
+    are Wilson intervals, as in the reliability diagram. Classes are counted from 0; the worst are chosen over all.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> [(row["class"], row["confidence"], row["accuracy"]) for row in ClasswiseReliability(bins=1).data({"demo": p})]
@@ -58,7 +59,8 @@ class ClasswiseReliability(PredictionFigure):
         for c in worst(bins, self.classes):
             for name, b in bins.items():
                 error = float(class_errors(b)[c])
-                low, high = wilson(b.accuracy[c], np.maximum(b.count[c] * b.effective, 1e-9), self.level)
+                p, of_class = models[name], Bins(b.count[c], b.score_sum[c], b.outcome_sum[c], b.n, b.effective)
+                low, high = bin_whiskers(p, partial(class_curve, p, c), of_class, self.scheme, self.level)
                 for m in np.flatnonzero(b.filled[c]):
                     rows.append(
                         {
@@ -71,8 +73,9 @@ class ClasswiseReliability(PredictionFigure):
                             "confidence": float(b.confidence[c, m]),
                             "accuracy": float(b.accuracy[c, m]),
                             "gap": float(b.gap[c, m]),
-                            "low": float(low[m]),
-                            "high": float(high[m]),
+                            "low": low[m],
+                            "high": high[m],
+                            **known_clusters(p),
                         }
                     )
         return rows
@@ -84,7 +87,9 @@ class ClasswiseReliability(PredictionFigure):
             sentences.append(f"{name}: " + ", ".join(f"class {c} {error:.4f}" for c, error in errors.items()))
         count = len(names_in(rows, "class"))
         title = f"Reliability of the {count} worst classes" if count > 1 else "Reliability of the worst class"
-        return f"{title} in {self.bins} equal-{self.scheme} bins. Their calibration errors: {join_clauses(sentences)}."
+        whiskers = whisker_words(rows, self.level) if any("clusters" in row for row in rows) else ""
+        bins = f"{self.bins} equal-{self.scheme} bins{'; ' if whiskers else ''}{whiskers}"
+        return f"{title} in {bins}. Their calibration errors: {join_clauses(sentences)}."
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         names, classes = names_in(rows), names_in(rows, "class")
@@ -114,7 +119,8 @@ def _panel(rows: list[Row], c: Any, names: list[str], most: int, *, at: int, of:
         alt.Tooltip("count:Q", format=",", title="rows"),
     ]
     base = chart_of(rows).encode(color=colour(names), tooltip=tooltip)
-    whiskers = base.mark_rule(style="class_whisker").encode(x=x, y=unit_y("low", y_title, **left), y2="high:Q")
+    known = base.transform_filter("isValid(datum.low)")
+    whiskers = known.mark_rule(style="class_whisker").encode(x=x, y=unit_y("low", y_title, **left), y2="high:Q")
     lines = base.mark_line(style="class_line").encode(x=x, y=y)
     dots = base.mark_circle(style="class_dot").encode(x=x, y=y, size=size)
     side = SIDE if of > 1 else WIDTH

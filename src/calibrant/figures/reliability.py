@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, share_inside
-from calibrant.core.curves.curve import Curve, Scheme, equal_width_edges
+from calibrant.core.curves.curve import Scheme, equal_width_edges
 from calibrant.core.predictions import Predictions
-from calibrant.core.statistics.shares import wilson
-from calibrant.core.text.number_format import level, percent, sentence, whole_percent
+from calibrant.core.statistics.clustered_shares import cluster_obstacle
+from calibrant.core.text.number_format import percent, sentence, whole_percent
 from calibrant.core.text.theme import WIDTH, dress
 from calibrant.core.text.vocabulary import Vocabulary
 from calibrant.figures._base import PredictionFigure, Row
@@ -26,6 +26,7 @@ from calibrant.figures._layers import (
 )
 from calibrant.figures._slider import bin_rows, cells, slider
 from calibrant.figures._task import count_of, task_of, terms_for
+from calibrant.figures._whiskers import bin_whiskers, bin_worth, known_clusters, whisker_words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -37,7 +38,8 @@ PLAIN = 40  # bins up to which whiskers are drawn in full
 class Reliability(PredictionFigure):
     """Confidence and accuracy of every filled bin, the gap between them, and how sure the accuracy is (Wilson).
 
-    Bins with few rows have wide intervals: a gap inside its interval is no evidence. `slider=true` adds what a page
+    Bins with few rows have wide intervals: a gap inside its interval is no evidence. Rows in clusters count as the
+    independent rows that would vary as much; fewer than ten clusters have no whiskers. `slider=true` adds what a page
     needs to change the number of bins; `scale=logit` spreads rare events out (bins of equal mass suit it).
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
@@ -66,10 +68,11 @@ class Reliability(PredictionFigure):
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
         """A row per filled bin; with the slider, one more row a model that holds its cells as lists."""
         task = task_of(models)
-        rows = [{"task": task, **row} for name, p in models.items() for row in self._bins(name, p.curve, task)]
-        if self.slider:
-            known = {"task": task, "part": "cells"}
-            rows += [{**known, "model": name, **cells(p.curve, self.scheme)} for name, p in models.items()]
+        rows = [{"task": task, **row} for name, p in models.items() for row in self._bins(name, p, task)]
+        for name, p in models.items() if self.slider else ():
+            known = {"task": task, "part": "cells", "model": name, "whiskers": cluster_obstacle(p) is None}
+            worth = None if p.clusters is None else bin_worth(p, p.curve, self.bins, self.scheme)
+            rows.append(known | cells(p.curve, self.scheme, worth))
         return rows
 
     def words(self, rows: list[Row]) -> str:
@@ -77,10 +80,8 @@ class Reliability(PredictionFigure):
         own, words = _only("bin", rows), terms_for(rows)
         sentences = [_sentence(name, [row for row in own if row["model"] == name], words) for name in names_in(rows)]
         bins = f"{self.bins} {kind} bins{' to begin with' if self.slider else ''}"
-        title = (
-            f"{sentence(words.rate)} against {words.score} in {bins}; whiskers are Wilson {level(self.level)} intervals"
-        )
-        return f"{title}. {' '.join(sentences)}"
+        whiskers = whisker_words(own, self.level)
+        return f"{sentence(words.rate)} against {words.score} in {bins}; {whiskers}. {' '.join(sentences)}"
 
     def chart(self, rows: list[Row]) -> "alt.TopLevelMixin":
         import altair as alt
@@ -99,13 +100,13 @@ class Reliability(PredictionFigure):
         chart = side_by_side(panels)
         return dress(chart.add_params(slider(_only("cells", rows), self.bins)) if self.slider else chart)
 
-    def _bins(self, name: str, curve: Curve, task: str) -> list[Row]:
-        b, words = curve.bins(self.bins, self.scheme), terms_for([{"task": task}])
+    def _bins(self, name: str, p: Predictions, task: str) -> list[Row]:
+        curve, words = p.curve, terms_for([{"task": task}])
+        b = curve.bins(self.bins, self.scheme)
         ends = np.cumsum(b.count)
         first = curve.weight_sum.searchsorted(ends - b.count, "right")
         last = curve.weight_sum.searchsorted(ends, "left")
-        rate = np.clip(b.accuracy, 0, 1)
-        low, high = wilson(rate, np.maximum(b.count * b.effective, 1e-9), self.level)
+        low, high = bin_whiskers(p, lambda: curve, b, self.scheme, self.level)
         edges = equal_width_edges(self.bins)
         rows = []
         for m in np.flatnonzero(b.filled):
@@ -123,8 +124,9 @@ class Reliability(PredictionFigure):
                     "accuracy": float(b.accuracy[m]),
                     "gap": float(b.gap[m]),
                     "side": words.side_over if b.gap[m] > 0 else words.side_under,
-                    "low": float(low[m]),
-                    "high": float(high[m]),
+                    "low": low[m],
+                    "high": high[m],
+                    **known_clusters(p),
                 }
             )
         return rows
@@ -173,8 +175,10 @@ def _panel(
     y = up("accuracy")
     gaps = base.mark_rect(style="gap").encode(**x, y=y, y2=f"confidence{end}:Q", color=side, tooltip=tooltip)
     steps = base.mark_rule(style="accuracy").encode(**x, y=y, tooltip=tooltip)
-    whiskers = base.mark_rule(style="whisker", opacity=fade).encode(
-        x=at, y=up("low"), y2=f"high{end}:Q", tooltip=tooltip
+    whiskers = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(style="whisker", opacity=fade)
+        .encode(x=at, y=up("low"), y2=f"high{end}:Q", tooltip=tooltip)
     )
     dots = base.mark_circle(style="dot", opacity=fade).encode(x=at, y=y, tooltip=tooltip)
     ece = (

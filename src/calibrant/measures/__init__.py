@@ -1,5 +1,7 @@
 """Measures of calibration and refinement: one file each; the file name is the name."""
 
+from typing import Any
+
 from calibrant.core.catalogue import Catalogue
 from calibrant.measures._base import (
     UNDEFINED,
@@ -45,3 +47,12 @@ __all__ = [
     "names",
     "ratio_noise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes in the files, each loaded when it is first used."""
+    return CATALOGUE.class_named(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *CATALOGUE.classes]

@@ -30,6 +30,8 @@ class Measure:
     """A number about predictions: pure, blind to the order of rows and to a constant added to a row of logits."""
 
     aliases: ClassVar[tuple[str, ...]] = ()  # other names it is found by
+    other_names: ClassVar[tuple[str, ...]] = ()  # what others call it, or what is near it: an error names this entry
+    name_hint: ClassVar[str] = ""  # how it differs from what others call so
     title: ClassVar[str]
     reference: ClassVar[str]
     direction: ClassVar[Direction] = "down"  # which way is better

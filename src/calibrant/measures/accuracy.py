@@ -22,6 +22,7 @@ class Accuracy(RowMeasure):
     """
 
     title: ClassVar[str] = "Accuracy"
+    other_names: ClassVar[tuple[str, ...]] = ("acc", "accuracy_score", "top1")
     unit: ClassVar[Unit] = "percent"
     of_share: ClassVar[bool] = True
     meaning: ClassVar[str] = "How often the prediction is right."

@@ -28,6 +28,8 @@ class ACENixon(ClassMeasure):
     scheme: Scheme = "mass"
 
     title: ClassVar[str] = "Adaptive calibration error (Nixon)"
+    other_names: ClassVar[tuple[str, ...]] = ("ace",)
+    name_hint: ClassVar[str] = "over classes as well as bins"
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019"
 
     def __call__(self, p: Predictions) -> float:

@@ -13,15 +13,16 @@ class AUROCCorrect(CurveMeasure):
     """Chance that a correct prediction has more confidence than an incorrect one, ties counting half.
 
     Undefined (NaN) when every prediction is right or every one is wrong. Blind to calibration. Not the ROC AUC of a
-    class: `auroc`, its old name, reads like that.
+    class, which is `roc_auc`.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]], labels=[0, 1, 0])
     >>> AUROCCorrect()(p)  # both correct ones (0.9, 0.7) outrank the wrong one (0.6)
     1.0
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("auroc",)
     title: ClassVar[str] = "AUROC of correctness"
+    other_names: ClassVar[tuple[str, ...]] = ("auroc",)
+    name_hint: ClassVar[str] = "of the confidence, for being right"
     streams: ClassVar[Streams] = "ranking"
     meaning: ClassVar[str] = (
         "Refinement: how often a right prediction has more confidence than a wrong one. Blind to calibration."

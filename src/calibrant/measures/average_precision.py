@@ -28,6 +28,8 @@ class AveragePrecision(PositiveMeasure):
     """
 
     title: ClassVar[str] = "Average precision"
+    other_names: ClassVar[tuple[str, ...]] = ("ap", "average_precision_score", "pr_auc", "aucpr", "auprc", "aupr")
+    name_hint: ClassVar[str] = "which adds up steps, not trapezoids"
     meaning: ClassVar[str] = "Share of positives among the rows of high scores; by chance it is the share of all rows."
     reference: ClassVar[str] = "Davis, Goadrich, ICML 2006"
     direction: ClassVar[Direction] = "up"

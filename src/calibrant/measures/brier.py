@@ -24,6 +24,8 @@ class Brier(RowMeasure):
     form: Literal["sum", "mean_k", "half", "top"] = "sum"
 
     title: ClassVar[str] = "Brier score"
+    other_names: ClassVar[tuple[str, ...]] = ("brier_score_loss", "mse")
+    name_hint: ClassVar[str] = "the squared error of the probabilities"
     meaning: ClassVar[str] = "Squared distance of the probabilities from the truth; rewards the same two things."
     reference: ClassVar[str] = "Brier, 1950"
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)

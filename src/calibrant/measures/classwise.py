@@ -30,6 +30,14 @@ class Classwise(ClassMeasure):
 
     streams: ClassVar[Streams] = "bins"
     title: ClassVar[str] = "Class-wise calibration error"
+    other_names: ClassVar[tuple[str, ...]] = (
+        "cwece",
+        "cwce",
+        "classwise_ece",
+        "static_calibration_error",
+        "sce",
+        "marginal_calibration_error",
+    )
     meaning: ClassVar[str] = "The same for the probability of every class, not only of the predicted one."
     reference: ClassVar[str] = "Nixon et al., CVPR workshops 2019; Kull et al., NeurIPS 2019"
     covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 96 to 100 % of trials"

@@ -32,6 +32,14 @@ class ECE(BinnedMeasure):
     dialect: Dialect | None = None
 
     title: ClassVar[str] = "Expected calibration error"
+    other_names: ClassVar[tuple[str, ...]] = (
+        "calibration_error",
+        "l1_calibration_error",
+        "adaptive_ece",
+        "ada_ece",
+        "ace",
+    )
+    name_hint: ClassVar[str] = "with the option scheme=mass for equal-mass bins"
     blind_to: ClassVar[str] = "errors that cancel within a bin"
     meaning: ClassVar[str] = (
         "How far what it says is from how often it is right, on average over its levels of confidence."
@@ -48,7 +56,7 @@ class ECE(BinnedMeasure):
                 f"ece:dialect={self.dialect}",
                 expected="no option but bins: a dialect is what that library does",
                 got="another option too",
-                fix="drop scheme, closed, em and norm, or the dialect",
+                fix="drop the options other than bins, or the dialect",
             )
 
     @property

@@ -22,6 +22,7 @@ class Error(RowMeasure):
     """
 
     title: ClassVar[str] = "Error rate"
+    other_names: ClassVar[tuple[str, ...]] = ("err", "zero_one_loss")
     unit: ClassVar[Unit] = "percent"
     of_share: ClassVar[bool] = True
     reference: ClassVar[str] = "-"

@@ -20,6 +20,7 @@ class Gap(RowMeasure):
     """
 
     title: ClassVar[str] = "Signed gap"
+    other_names: ClassVar[tuple[str, ...]] = ("bias", "signed_calibration_error")
     unit: ClassVar[Unit] = "percent"
     meaning: ClassVar[str] = "What it says on average minus how often it is right: above zero is overconfident."
     meaning_binary: ClassVar[str] = (

@@ -24,6 +24,7 @@ class ICI(LoessMeasure):
     """
 
     title: ClassVar[str] = "Integrated calibration index (ICI)"
+    other_names: ClassVar[tuple[str, ...]] = ("eavg",)
     blind_to: ClassVar[str] = "errors that a smooth curve does not follow"
     meaning: ClassVar[str] = "How far what it says is from how often it is right, on average, by a smooth curve."
     meaning_binary: ClassVar[str] = "How far P(positive) is from the share of positives, on average, by a smooth curve."

@@ -20,6 +20,7 @@ class InTheLarge(LogOddsMeasure):
     """
 
     title: ClassVar[str] = "Calibration in the large"
+    other_names: ClassVar[tuple[str, ...]] = ("citl",)
     meaning: ClassVar[str] = "What must be added to all log-odds: below 0, the scores promise too much on average."
     reference: ClassVar[str] = "Cox, Biometrika 1958; Steyerberg, Clinical Prediction Models, 2019"
     covers: ClassVar[str] = "a nominal 95 % held the truth in 92 to 96 % of trials"

@@ -35,6 +35,7 @@ class KDE(CurveMeasure):
     norm: float = 1.0
 
     title: ClassVar[str] = "KDE calibration error"
+    other_names: ClassVar[tuple[str, ...]] = ("kde_ece",)
     unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Zhang, Kailkhura, Han, ICML 2020"
     of_calibration: ClassVar[bool] = True

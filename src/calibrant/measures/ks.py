@@ -34,6 +34,8 @@ class KS(CurveMeasure):
     within: bool = False
 
     title: ClassVar[str] = "KS calibration error"
+    other_names: ClassVar[tuple[str, ...]] = ("ks_error", "ks_ece", "kolmogorov_smirnov")
+    name_hint: ClassVar[str] = "of calibration, not of separation"
     blind_to: ClassVar[str] = "errors at high scores that cancel those at low scores"
     unit: ClassVar[Unit] = "percent"
     reference: ClassVar[str] = "Gupta et al., ICLR 2021"

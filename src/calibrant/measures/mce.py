@@ -27,6 +27,7 @@ class MCE(BinnedMeasure):
     min_count: int = 1
 
     title: ClassVar[str] = "Maximum calibration error"
+    other_names: ClassVar[tuple[str, ...]] = ("max_calibration_error",)
     meaning: ClassVar[str] = "The same in the worst bin; a bin with few rows can decide it."
     reference: ClassVar[str] = "Naeini, Cooper, Hauskrecht, AAAI 2015"
     covers: ClassVar[str] = "wider than it need be: a nominal 95 % held the truth in 93 to 100 % of trials"

@@ -30,6 +30,7 @@ class NLL(RowMeasure):
     floor: float | None = None
 
     title: ClassVar[str] = "Negative log-likelihood"
+    other_names: ClassVar[tuple[str, ...]] = ("log_loss", "neg_log_loss", "log_score", "cross_entropy", "ce")
     meaning: ClassVar[str] = "How surprised it is by the truth; rewards being right and being calibrated at once."
     reference: ClassVar[str] = "Good, 1952"
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)

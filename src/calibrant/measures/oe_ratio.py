@@ -22,6 +22,8 @@ class OERatio(RatioMeasure):
     """
 
     title: ClassVar[str] = "Observed/expected ratio"
+    other_names: ClassVar[tuple[str, ...]] = ("oe", "eo_ratio")
+    name_hint: ClassVar[str] = "observed over expected"
     meaning: ClassVar[str] = "How often it is right over how often it says so: below 1, it promises too much."
     meaning_binary: ClassVar[str] = "Positives over the positives that were promised: below 1, too many were promised."
     reference: ClassVar[str] = "Steyerberg, Clinical Prediction Models, 2019"

@@ -24,6 +24,7 @@ class RMSCE(BinnedMeasure):
     """
 
     title: ClassVar[str] = "RMS calibration error"
+    other_names: ClassVar[tuple[str, ...]] = ("rms", "l2_calibration_error", "l2_ece")
     reference: ClassVar[str] = "Hendrycks, Mazeika, Dietterich, ICLR 2019"
 
     def of(self, bins: Bins) -> float:

@@ -22,6 +22,16 @@ class ROCAUC(PositiveMeasure):
     """
 
     title: ClassVar[str] = "ROC AUC"
+    other_names: ClassVar[tuple[str, ...]] = (
+        "auc",
+        "auroc",
+        "roc_auc_score",
+        "area_under_roc",
+        "c_statistic",
+        "c_index",
+        "gini",
+    )
+    name_hint: ClassVar[str] = "of P(positive), for two classes; Gini is twice it minus 1"
     streams: ClassVar[Streams] = "ranking"
     meaning: ClassVar[str] = (
         "Refinement: how often a positive row has a higher score than a negative one. Blind to calibration."

@@ -29,6 +29,7 @@ class Smooth(CurveMeasure):
     dialect: Literal["relplot"] | None = None
 
     title: ClassVar[str] = "Smooth calibration error"
+    other_names: ClassVar[tuple[str, ...]] = ("smece", "smooth_ece")
     unit: ClassVar[Unit] = "percent"
     meaning: ClassVar[str] = "The same without bins: it cannot depend on their number."
     reference: ClassVar[str] = "Blasiok, Nakkiran, ICLR 2024"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from calibrant.core.statistics.clustered_outcomes import ClusteredOutcomes
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.multiple_tests import holm
 from calibrant.core.statistics.sampling import Sampling, affordable
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import list_words, number, p_value
+from calibrant.core.text.table import FrameResult, Table, TableResult
 from calibrant.measures import CurveMeasure, check_predictions
 from calibrant.measuring.estimating import check_resamples
 from calibrant.measuring.measure import What, resolve
@@ -37,7 +37,7 @@ BLIND = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationTest(TableResult):
+class CalibrationTest(FrameResult, TableResult):
     """A test of calibration: a statistic, and how often a perfectly calibrated model on as many rows reaches it.
 
     Where there are too few rows or clusters for a test, `reason` says so and the p-value is NaN (null in JSON).
@@ -75,7 +75,7 @@ class CalibrationTest(TableResult):
         return f"{self.test} of these {self.n:,} rows, and of perfectly calibrated ones", self.HEAD, [self.cells]
 
 
-class CalibrationTests(TableResult, list[CalibrationTest]):
+class CalibrationTests(FrameResult, TableResult, list[CalibrationTest]):
     """Several tests of the same rows."""
 
     def table(self) -> Table:
@@ -98,17 +98,8 @@ class CalibrationTests(TableResult, list[CalibrationTest]):
         return f"Not calibrated, by {list_words(rejected)} at the 5 % level ({number_of})."
 
 
-def calibration_tests(p: Predictions, what: Sequence[What] = USUAL, **options: Any) -> CalibrationTests:
-    """Several tests of the same rows; the options are those of `calibration_test`.
-
-    >>> p = Predictions.binary([0.1, 0.3, 0.6, 0.9] * 30, [0, 0, 1, 1] * 30)
-    >>> calibration_tests(p, ["spiegelhalter", "atb"], resamples=100).sentence
-    'Not calibrated, by spiegelhalter and atb at the 5 % level (corrected for 2 tests).'
-    """
-    return CalibrationTests(calibration_test(p, test, **options) for test in what)
-
-
-def calibration_test(
+@overload
+def calibration_test(  # type: ignore[overload-overlap]  # a text is a sequence of texts
     p: Predictions,
     what: What = "ece",
     *,
@@ -116,19 +107,68 @@ def calibration_test(
     seen: bool = False,
     resamples: int | None = None,
     seed: int = 0,
-) -> CalibrationTest:
-    """Test calibration by `spiegelhalter`, by `hosmer_lemeshow` or by any measure that is lower for better calibration.
+) -> CalibrationTest: ...
 
-    Small p-values mean miscalibration, not noise. A measure is compared with its values on outcomes drawn from the
-    scores themselves. Rows in clusters share their noise: there all tests draw the outcomes of whole clusters together,
-    with the correlation within clusters that the residuals show. `groups` and `seen` (rows that the model was trained
-    on) are options of Hosmer-Lemeshow; where one of its groups expects less than one event, or less than one row
-    without, outcomes are drawn too.
 
-    >>> p = Predictions.from_probs([[0.9, 0.1]] * 20, labels=[0] * 18 + [1] * 2)
-    >>> calibration_test(p, "ece", resamples=200).p_value > 0.5
+@overload
+def calibration_test(
+    p: Predictions,
+    what: Sequence[What],
+    *,
+    groups: int = 10,
+    seen: bool = False,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> CalibrationTests: ...
+
+
+def calibration_test(
+    p: Predictions,
+    what: What | Sequence[What] = "ece",
+    *,
+    groups: int = 10,
+    seen: bool = False,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> CalibrationTest | CalibrationTests:
+    """Test whether a perfectly calibrated model could have given these outcomes: small p-values mean miscalibration.
+
+    A measure is compared with its values on outcomes drawn from the scores themselves. Rows in clusters share their
+    noise: there all tests draw the outcomes of whole clusters together, with the correlation within clusters that the
+    residuals show.
+
+    Parameters
+    ----------
+    p : Predictions
+        The rows to test.
+    what : str, Measure, function, or sequence of these, default "ece"
+        "spiegelhalter", "hosmer_lemeshow", or any measure that is lower for better calibration.
+    groups : int, default 10
+        The number of groups of Hosmer-Lemeshow. Where one expects less than one event, or less than one row without,
+        outcomes are drawn.
+    seen : bool, default False
+        Whether the model was trained on these rows, for Hosmer-Lemeshow.
+    resamples : int, optional
+        How many sets of outcomes are drawn, by default as many as the measure asks for.
+    seed : int, default 0
+        The seed of all random numbers.
+
+    Returns
+    -------
+    CalibrationTest or CalibrationTests
+        The statistic with its p-value; where `what` names several, a list with one sentence on all of them.
+
+    Examples
+    --------
+    >>> p = Predictions.binary([0.1, 0.3, 0.6, 0.9] * 30, [0, 0, 1, 1] * 30)
+    >>> calibration_test(p, "spiegelhalter").p_value < 0.05
     True
+    >>> calibration_test(p, ["spiegelhalter", "atb"], resamples=100).sentence
+    'Not calibrated, by spiegelhalter and atb at the 5 % level (corrected for 2 tests).'
     """
+    if isinstance(what, Sequence) and not isinstance(what, str):
+        options: dict[str, Any] = {"groups": groups, "seen": seen, "resamples": resamples, "seed": seed}
+        return CalibrationTests(calibration_test(p, one, **options) for one in what)
     check_predictions(p)
     check_resamples(resamples, least=1)
     if what == SPIEGELHALTER:

@@ -12,8 +12,8 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number
+from calibrant.core.text.table import FrameResult, Table, TableResult
 from calibrant.measures import Measure
 from calibrant.measuring.estimating import check_resamples, difference, estimate
 from calibrant.measuring.matching_rows import same_classes
@@ -24,7 +24,7 @@ State = Literal["holds", "inconclusive", "violated"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(TableResult):
+class Check(FrameResult, TableResult):
     """A limit compared with one-sided bounds of a measure.
 
     `state` is "holds" or "violated" where that is significant, else "inconclusive".
@@ -74,7 +74,8 @@ def check(
     what: What,
     *,
     limit: float,
-    side: Literal["max", "min"] = "max",
+    side: Literal["max", "min"] | None = None,
+    against: Predictions | None = None,
     confidence: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
@@ -82,41 +83,59 @@ def check(
 ) -> Check:
     """Compare a limit with one-sided bounds: violated only if the bound itself is on the wrong side.
 
+    Parameters
+    ----------
+    p : Predictions
+        The rows to check.
+    what : str, Measure or function
+        The measure, as for `measure`.
+    limit : float
+        What the value may reach; with `against`, how much worse it may be than there.
+    side : {"max", "min"}, optional
+        Whether the limit is the highest or the lowest value allowed; by default "min" where higher is better.
+    against : Predictions, optional
+        Reference rows, such as those of last month: the check is of how much the measure worsened.
+    confidence : float, default 0.95
+        How often each one-sided bound should hold the true value.
+    resamples : int, optional
+        How many resamples the bootstrap takes, by default as many as the measure asks for.
+    seed : int, default 0
+        The seed of all random numbers.
+    progress : function of two numbers, optional
+        It is called with the number of steps done and of all.
+
+    Returns
+    -------
+    Check
+        True, and `passed`, unless the limit is violated.
+
+    Examples
+    --------
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]] * 10, labels=[0, 1, 1] * 10)
     >>> check(p, "error", limit=0.9).state
     'holds'
-    """
-    chosen, name = _begin(p, what, limit, confidence, resamples)
-    e = estimate(chosen, p, Sampling.of(p, seed=seed, resamples=resamples, progress=progress))
-    _check_defined(name, e.value)
-    return check_estimate(name, side, limit, e, 1 - confidence, rows=p, definition=definition_of(chosen, p))
-
-
-def check_against(
-    p: Predictions,
-    reference: Predictions,
-    what: What,
-    *,
-    limit: float,
-    confidence: float = 0.95,
-    resamples: int | None = None,
-    seed: int = 0,
-    progress: OnDone | None = None,
-) -> Check:
-    """Compare a limit with one-sided bounds of how much a measure worsened since reference rows, such as last month's.
-
-    >>> p = Predictions.from_confidence([0.9, 0.6, 0.8, 0.7] * 5, correct=[1, 0, 1, 1] * 5)
-    >>> check_against(p, p, "brier", limit=0.5, resamples=100).state
+    >>> check(p, "error", limit=0.5, against=p, resamples=100).state
     'holds'
     """
-    chosen, name = _begin(p, what, limit, confidence, resamples)
-    same_classes(reference, p)
-    sign = worsening_sign(chosen, name)
-    pair = Sampling.pair(reference, p, paired=False, seed=seed, resamples=resamples, progress=progress)
-    e = difference(chosen, reference, p, pair)
+    check_confidence(confidence)
+    check_resamples(resamples, least=1)
+    chosen, name = resolve(what)
+    chosen.check_shape(p)
+    options: dict[str, Any] = {"seed": seed, "resamples": resamples, "progress": progress}
+    definition = definition_of(chosen, p)
+    if against is None:
+        side = limit_side(chosen, name, limit, side)
+        e = estimate(chosen, p, Sampling.of(p, **options))
+        _check_defined(name, e.value)
+        return check_estimate(name, side, limit, e, 1 - confidence, rows=p, definition=definition)
+    if side is not None:
+        raise InputError("side", expected="none with against", got=side, fix="leave it out: worse has one side only")
+    same_classes(against, p)
+    sign = worsening_sign(chosen, name, limit)
+    e = difference(chosen, against, p, Sampling.pair(against, p, paired=False, **options))
     for value in e.terms:
         _check_defined(name, value)
-    definition = f"{definition_of(chosen, p)}; worse than on {reference.n:,} reference rows by"
+    definition = f"{definition}; worse than on {against.n:,} reference rows by"
     return check_worsening(name, limit, sign, e, 1 - confidence, rows=p, definition=definition)
 
 
@@ -162,12 +181,42 @@ def check_worsening(
     return replace(c, value=sign * c.value, low=low, high=high, state=check_limit("max", limit, low, high))
 
 
-def worsening_sign(m: Measure, name: str) -> float:
+def limit_side(m: Measure, name: str, limit: float, side: Literal["max", "min"] | None = None) -> Literal["max", "min"]:
+    """The side of a limit; an error where no value could break it, and where it is on the side of good values.
+
+    >>> from calibrant.measures.accuracy import Accuracy
+    >>> limit_side(Accuracy(), "accuracy", 0.8)
+    'min'
+    """
+    _check_reachable(name, limit, m, *m.bounds)
+    better = {"up": "min", "down": "max"}.get(m.direction)
+    if side is not None and better is not None and side != better:
+        good, extreme = ("higher", "highest") if better == "min" else ("lower", "lowest")
+        fix = f'for the other side write --{better} {name}={limit:g}, in Python side="{better}"'
+        expected = f"a limit for bad values, as {good} is better"
+        raise InputError(name, expected=expected, got=f"{limit:g} as the {extreme} value allowed", fix=fix)
+    return side or ("min" if better == "min" else "max")
+
+
+def worsening_sign(m: Measure, name: str, limit: float) -> float:
     """1 where a measure gets worse as it rises, -1 where it does as it falls; an error for other measures."""
     if m.direction not in ("down", "up"):
         fix = "ask for ece, nll, brier or accuracy"
         raise InputError(name, expected="a measure that gets worse in one direction", got="another one", fix=fix)
+    width = m.bounds[1] - m.bounds[0]
+    _check_reachable(name, limit, m, -width, width)
     return 1.0 if m.direction == "down" else -1.0
+
+
+def _check_reachable(name: str, limit: float, m: Measure, least: float, most: float) -> None:
+    """Refuse a limit beyond every value that the measure can have."""
+    if np.isfinite(limit) and least <= limit <= most:
+        return
+    known = f"{least:g} or more" if np.isfinite(least) else "a number"
+    percent = m.unit == "percent" and least <= limit / 100 <= most
+    fix = f"for {limit:g} % write {limit / 100:g}" if percent else "write for instance 0.03"
+    expected = f"{least:g} to {most:g}" if np.isfinite(most) else known
+    raise InputError(f"limit of {name}", expected=expected, got=f"{limit:g}", fix=fix)
 
 
 def all_pass(rows: Sequence[Check], *, strict: bool = False) -> bool:
@@ -185,16 +234,6 @@ def check_limit(side: Literal["max", "min"], limit: float, low: float | None, hi
         return "inconclusive"
     over, under = (low > limit, high <= limit) if side == "max" else (high < limit, low >= limit)
     return "violated" if over else "holds" if under else "inconclusive"
-
-
-def _begin(p: Predictions, what: What, limit: float, confidence: float, resamples: int | None) -> tuple[Measure, str]:
-    check_confidence(confidence)
-    check_resamples(resamples, least=1)
-    if not np.isfinite(limit):
-        raise InputError("limit", expected="a number", got=str(limit), fix="write for instance 0.03")
-    chosen, name = resolve(what)
-    chosen.check_shape(p)
-    return chosen, name
 
 
 def _check_defined(name: str, value: float) -> None:

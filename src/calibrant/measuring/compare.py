@@ -1,7 +1,8 @@
 """Two models on the same rows, or one on two sets of rows: the difference of a measure, with interval and test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.notebook import html_table
+from calibrant.core.text.table import FrameResult, Table, TableResult, html_table
 from calibrant.measures import Measure
 from calibrant.measuring.estimating import check_resamples, difference
 from calibrant.measuring.matching_rows import MatchedBy, MatchedRows, match_rows, same_classes
@@ -22,7 +23,7 @@ Better = Literal["a", "b", "neither"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(FrameResult):
     """Difference of a measure, b minus a, with interval and test; of distances for a measure that is best at 0 or 1.
 
     The p-value is below 1 - confidence when the interval leaves out zero, up to the last resample. Where there are too
@@ -81,7 +82,16 @@ class Comparison:
         )
 
 
-def compare(
+class Comparisons(FrameResult, TableResult, list[Comparison]):
+    """Comparisons of the same two models by several measures."""
+
+    def table(self) -> Table:
+        rows = [(c.measure, *c.cells) for c in self]
+        return f"{self[0].n:,} rows" if self else "no measures", ("measure", *Comparison.HEAD), rows
+
+
+@overload
+def compare(  # type: ignore[overload-overlap]  # a text is a sequence of texts
     a: Predictions,
     b: Predictions,
     what: What = "ece",
@@ -91,16 +101,70 @@ def compare(
     resamples: int | None = None,
     seed: int = 0,
     progress: OnDone | None = None,
-) -> Comparison:
-    """Compare a measure of two models on the same rows; `paired=False` compares it on different rows.
+) -> Comparison: ...
 
-    Models on the same rows share their noise, so that what both find hard cancels. Rows are joined by their ids where
-    both have ids, and rows that one of them lacks are left out and counted.
 
+@overload
+def compare(
+    a: Predictions,
+    b: Predictions,
+    what: Sequence[What],
+    *,
+    paired: bool = True,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Comparisons: ...
+
+
+def compare(
+    a: Predictions,
+    b: Predictions,
+    what: What | Sequence[What] = "ece",
+    *,
+    paired: bool = True,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Comparison | Comparisons:
+    """Compare two models on the same rows by a measure, or by several; or one model on different rows.
+
+    Models on the same rows share their noise, so that what both find hard cancels.
+
+    Parameters
+    ----------
+    a, b : Predictions
+        The two models. Rows are joined by their ids where both have ids; rows that one of them lacks are left out and
+        counted.
+    what : str, Measure, function, or sequence of these, default "ece"
+        What to compare, as for `measure`.
+    paired : bool, default True
+        Whether the rows are the same; False compares different rows.
+    confidence : float, default 0.95
+        How often the interval should hold the true difference.
+    resamples : int, optional
+        How many resamples the bootstrap takes, by default as many as the measure asks for.
+    seed : int, default 0
+        The seed of all random numbers.
+    progress : function of two numbers, optional
+        It is called with the number of steps done and of all.
+
+    Returns
+    -------
+    Comparison or Comparisons
+        The difference, b minus a, with its interval and p-value; a list of them where `what` names several.
+
+    Examples
+    --------
     >>> a = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]] * 4, labels=[0, 1, 1] * 4)
     >>> compare(a, a, "brier", resamples=50).difference
     0.0
     """
+    if isinstance(what, Sequence) and not isinstance(what, str):
+        options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
+        return Comparisons(compare(a, b, one, paired=paired, **options) for one in what)
     check_confidence(confidence)
     check_resamples(resamples, least=1)
     chosen, name = resolve(what)

@@ -6,8 +6,8 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve, Scheme, check_bins
 from calibrant.core.predictions import Predictions
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.measures import check_predictions
 from calibrant.measures.brier import Brier
 from calibrant.measures.nll import NLL

@@ -3,7 +3,8 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, Literal, overload
 
 from calibrant.core.catalogue import spec_of
 from calibrant.core.errors import InputError, LeakWarning, ReversedScoresWarning, UndefinedMeasureError
@@ -13,8 +14,8 @@ from calibrant.core.predictions.constants import KEEP_ELEMENTS
 from calibrant.core.statistics.bootstrap import OnDone, check_confidence
 from calibrant.core.statistics.estimate import Estimate
 from calibrant.core.statistics.sampling import Sampling
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import bracket, number, whole_percent
+from calibrant.core.text.table import FrameResult, Table, TableResult
 from calibrant.measures import CATALOGUE, Measure, check_predictions
 from calibrant.measuring.estimating import check_resamples, estimate
 from calibrant.measuring.function_measure import FunctionMeasure
@@ -26,8 +27,16 @@ What = str | Measure | Callable[[Predictions], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """The value of a measure with its interval, sample size and definition in words."""
+class Measurement(FrameResult):
+    """The value of a measure with its interval, sample size and definition in words.
+
+    It formats as its value and compares with numbers. Two measurements have no order, as both have noise: `compare`
+    tells which is better.
+
+    >>> m = Measurement(measure="ece", value=0.06812, low=0.05, high=0.08, n=100, k=2, definition="top-label ECE")
+    >>> f"{m:.4f}", m < 0.1, m.low <= 0.06 <= m.high
+    ('0.0681', True, True)
+    """
 
     measure: str
     value: float
@@ -67,6 +76,29 @@ class Measurement:
     def __float__(self) -> float:
         return self.value
 
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __lt__(self, limit: float) -> bool:
+        if not isinstance(limit, Real):
+            return NotImplemented
+        return self.value < float(limit)
+
+    def __le__(self, limit: float) -> bool:
+        if not isinstance(limit, Real):
+            return NotImplemented
+        return self.value <= float(limit)
+
+    def __gt__(self, limit: float) -> bool:
+        if not isinstance(limit, Real):
+            return NotImplemented
+        return self.value > float(limit)
+
+    def __ge__(self, limit: float) -> bool:
+        if not isinstance(limit, Real):
+            return NotImplemented
+        return self.value >= float(limit)
+
     def __str__(self) -> str:
         interval = "" if self.low is None else f" [{self.low:.4f}, {self.high:.4f}]"
         return f"{self.measure} {self.value:.4f}{interval} ({self.definition}; n = {self.n}, k = {self.k})"
@@ -87,7 +119,7 @@ class Measurement:
         return fields
 
 
-class Measurements(TableResult, list[Measurement]):
+class Measurements(FrameResult, TableResult, list[Measurement]):
     """A list of measurements that shows itself as a table, in a notebook and in print."""
 
     def table(self) -> Table:
@@ -95,7 +127,20 @@ class Measurements(TableResult, list[Measurement]):
         return f"{self[0].n:,} rows" if self else "no measures", ("measure", *Measurement.HEAD), rows
 
 
-def measure(
+@overload
+def measure(  # type: ignore[overload-overlap]  # a text is a sequence of texts
+    p: Predictions,
+    what: Literal["standard"],
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Measurements: ...
+
+
+@overload
+def measure(  # type: ignore[overload-overlap]  # a text is a sequence of texts
     p: Predictions,
     what: What = "ece",
     *,
@@ -103,18 +148,70 @@ def measure(
     resamples: int | None = None,
     seed: int = 0,
     progress: OnDone | None = None,
-) -> Measurement:
-    """Compute one measure with its interval; `resamples=0` for the value alone.
+) -> Measurement: ...
 
-    A function of predictions is a measure too.
 
+@overload
+def measure(
+    p: Predictions,
+    what: Sequence[What],
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Measurements: ...
+
+
+def measure(
+    p: Predictions,
+    what: What | Sequence[What] = "ece",
+    *,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    progress: OnDone | None = None,
+) -> Measurement | Measurements:
+    """Compute one measure, or several, each with its interval.
+
+    Parameters
+    ----------
+    p : Predictions
+        The rows to measure.
+    what : str, Measure, function, or sequence of these, default "ece"
+        The name of a measure with its options (`"ece:bins=30"`), a measure (`measures.ECE(bins=30)`), or a function of
+        predictions. "standard" gives the standard measures of the task.
+    confidence : float, default 0.95
+        How often the interval should hold the true value.
+    resamples : int, optional
+        How many resamples an interval by bootstrap takes, by default as many as the measure asks for; 0 computes the
+        value alone.
+    seed : int, default 0
+        The seed of all random numbers.
+    progress : function of two numbers, optional
+        It is called with the number of steps done and of all.
+
+    Returns
+    -------
+    Measurement or Measurements
+        The value with `low`, `high` and its definition; a list of them where `what` names several.
+
+    Examples
+    --------
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
     >>> print(measure(p, "ece:bins=2", resamples=0))
     ece:bins=2 0.2500 (top-label ECE, 2 equal-width right-closed bins, L1; n = 2, k = 2)
+    >>> [f"{m:.2f}" for m in measure(p, ["accuracy", "brier"], resamples=0)]
+    ['0.50', '0.37']
     """
+    options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
+    check_predictions(p)
+    if what == "standard":
+        return Measurements(measure_if_defined(p, name, **options) for name in standard(p))
+    if isinstance(what, Sequence) and not isinstance(what, str):
+        return Measurements(measure(p, one, **options) for one in what)
     check_confidence(confidence)
     check_resamples(resamples)
-    check_predictions(p)
     chosen, name = resolve(what)
     chosen.check_shape(p)
     warn_of_leak(p)
@@ -125,29 +222,6 @@ def measure(
         p.release()
     warn_if_reversed(measurement)
     return measurement
-
-
-def measure_all(
-    p: Predictions,
-    what: What | Sequence[What] | None = None,
-    *,
-    confidence: float = 0.95,
-    resamples: int | None = None,
-    seed: int = 0,
-    progress: OnDone | None = None,
-) -> Measurements:
-    """Compute several measures of the same predictions; without a name, the standard ones of their task.
-
-    >>> p = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
-    >>> [m.measure for m in measure_all(p, ["ece", "brier"], resamples=0)]
-    ['ece', 'brier']
-    """
-    check_predictions(p)
-    chosen: Sequence[What] = standard(p) if what is None else what if isinstance(what, Sequence) else [what]
-    chosen = [chosen] if isinstance(chosen, str) else chosen
-    options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed, "progress": progress}
-    how = measure_if_defined if what is None else measure
-    return Measurements(how(p, chosen_measure, **options) for chosen_measure in chosen)
 
 
 def measure_if_defined(p: Predictions, what: What, **options: Any) -> Measurement:
@@ -207,8 +281,8 @@ def resolve(what: What) -> tuple[Measure, str]:
         is_measure = isinstance(what, type) and issubclass(what, Measure)
         raise InputError(
             "measure",
-            expected='a name ("ece:bins=30"), a measure (ECE(bins=30)) or a function of predictions',
+            expected='a name ("ece:bins=30"), a measure (calibrant.measures.ECE(bins=30)) or a function of predictions',
             got=f"the class {what.__name__}" if isinstance(what, type) else type(what).__name__,
-            fix=f"write {what.__name__}()" if is_measure else "give one of these",
+            fix=f"write {what.__name__}()" if is_measure else "give one of these, or a list of them",
         )
     return resolve(FunctionMeasure(what))

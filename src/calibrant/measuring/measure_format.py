@@ -6,6 +6,8 @@ from calibrant.core.catalogue import name_of
 from calibrant.core.text.number_format import UNDEFINED, apart
 from calibrant.measures import find
 
+WIDE = 0.1  # width of an interval that leaves a share no decimals, and other numbers two
+
 
 def value(measure: str, number: float | None) -> str:
     """Format a value in the unit of its measure.
@@ -18,6 +20,20 @@ def value(measure: str, number: float | None) -> str:
     if is_share(measure):
         return f"{100 * number:{'+' if _has_sign(measure) else ''}.2f} %"
     return f"{number:.4f}"
+
+
+def measured(measure: str, number: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """Format a value and both ends of its interval, with no more digits than a wide interval leaves it.
+
+    >>> measured("ece", 0.0681, 0.0562, 0.0748), measured("mce", 0.0848, 0.0, 0.4299)
+    (('6.81 %', '5.62 to 7.48'), ('8 %', '0 to 43'))
+    """
+    if number is None or number != number or low is None or high is None or not high - low >= WIDE:
+        return value(measure, number), interval(measure, low, high)
+    scale, digits, unit = (100, 0, " %") if is_share(measure) else (1, 2, "")
+    plus = "+" if _has_sign(measure) else ""
+    text, *ends = (f"{round(scale * x, digits) + 0.0:{plus}.{digits}f}" for x in (number, low, high))
+    return f"{text}{unit}", " to ".join(ends)
 
 
 def change(measure: str, number: float | None) -> str:

@@ -15,7 +15,7 @@ from calibrant.measures import CATALOGUE, BinnedMeasure, BinOptions
 from calibrant.measures.auroc_correct import AUROCCorrect
 from calibrant.measures.classwise import Classwise
 from calibrant.measuring.harmonic_score import harmonic_score
-from calibrant.measuring.measure import Measurement, Measurements, measure_all
+from calibrant.measuring.measure import Measurement, Measurements, measure
 
 SetName = Literal["standard", "benchmark102", "benchmark90"]
 
@@ -64,7 +64,7 @@ def measure_set(
 ) -> Measurements:
     """A named set of measures, as plain values without intervals.
 
-    - `standard`: the measures that `measure_all` takes when none is named;
+    - `standard`: the standard measures of the task;
     - `benchmark102`: the columns of the benchmark study. 90 are bin-based, 10 others, and there is one AUROC for each
       out-of-distribution set in `ood`. `pre_` is on all rows; `post_` on a random 80 %, after a temperature fitted on
       the other 20 %;
@@ -77,7 +77,7 @@ def measure_set(
     if name not in get_args(SetName):
         raise unknown_name("set of measures", name, get_args(SetName))
     if name == "standard":
-        return measure_all(p, resamples=0)
+        return measure(p, "standard", resamples=0)
     return Measurements(_benchmark(p, ood or {}, seed, others=name == "benchmark102"))
 
 

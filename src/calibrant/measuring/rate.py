@@ -23,7 +23,7 @@ from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.multiple_tests import holm
 from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.notebook import Table, TableResult
+from calibrant.core.text.table import Table, TableResult
 
 if TYPE_CHECKING:
     import polars as pl

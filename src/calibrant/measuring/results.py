@@ -1,19 +1,13 @@
 """Results of several methods: a table of values, and its text for papers and pages."""
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from calibrant.core.errors import visible
 from calibrant.core.json import plain
+from calibrant.core.text.table import Marked, csv_table, html_table, latex_table, markdown_table
 from calibrant.measuring.measure_format import is_share
-
-LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +70,7 @@ def heads(results: Results) -> list[str]:
     return [f"{spec} (%)" if is_share(spec) else spec for spec in results.measures]
 
 
-def number(cell: Cell, plus: str = " ± ") -> str:
+def number(cell: Cell) -> str:
     """Format mean and standard deviation, shares in percent.
 
     >>> both = Cell(measure="ece", values=(0.06, 0.07), mean=0.065, sd=0.0071)
@@ -86,7 +80,7 @@ def number(cell: Cell, plus: str = " ± ") -> str:
     if cell.mean != cell.mean:
         return "undefined"
     scale, digits = (100, 2) if is_share(cell.measure) else (1, 4)
-    spread = "" if cell.sd is None else f"{plus}{scale * cell.sd:.{digits}f}"
+    spread = "" if cell.sd is None else f" ± {scale * cell.sd:.{digits}f}"
     return f"{scale * cell.mean:.{digits}f}{spread}"
 
 
@@ -95,55 +89,40 @@ def mark(cell: Cell, alpha: float) -> str:
 
 
 def markdown(results: Results) -> str:
-    lines = [[results.by, *heads(results)], ["---", *["--:"] * len(results.measures)]]
-    for group, cells in results.lines.items():
-        texts = [
-            f"**{number(c)}**" if c.best else f"{number(c)}{'~' if c.is_tied(results.alpha) else ''}" for c in cells
-        ]
-        lines.append([visible(group).replace("|", "\\|"), *texts])
-    note = results.note.replace("* is the best", "Bold is the best")
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + f"\n\n{note}\n"
+    return f"{markdown_table(*_marked(results), numbers=True)}\n\n{_note_on_bold(results)}\n"
 
 
 def latex(results: Results) -> str:
     """The table in LaTeX, for booktabs."""
-    columns = "l" + "r" * len(results.measures)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    lines += [" & ".join(_tex(head) for head in (results.by, *heads(results))) + r" \\", r"\midrule"]
-    for group, cells in results.lines.items():
-        texts = []
-        for c in cells:
-            text = number(c, plus=r" $\pm$ ")
-            texts.append(rf"\textbf{{{text}}}" if c.best else text + (r"$^\sim$" if c.is_tied(results.alpha) else ""))
-        lines.append(" & ".join([_tex(visible(group)), *texts]) + r" \\")
-    note = results.note.replace("* is the best", "Bold is the best").replace("±", "+-")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", f"% {note}"]) + "\n"
+    table = latex_table(*_marked(results), "l" + "r" * len(results.measures))
+    return f"{table}\n% {_note_on_bold(results).replace('±', '+-')}\n"
 
 
 def as_csv(results: Results) -> str:
     """The table as CSV: one line for each method and measure, with full digits."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([results.by, "measure", "runs", "mean", "sd", "best", "p_value"])
+    rows = []
     for group, cells in results.lines.items():
         for c in cells:
             known = "" if c.sd is None else c.sd, c.best, "" if c.p_value is None else c.p_value
-            writer.writerow([visible(group), c.measure, len(c.values), c.mean, *known])
-    return out.getvalue()
+            rows.append([visible(group), c.measure, len(c.values), c.mean, *known])
+    return csv_table([results.by, "measure", "runs", "mean", "sd", "best", "p_value"], rows)
 
 
 def html(results: Results) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in (results.by, *heads(results)))
-    body = ""
-    for group, cells in results.lines.items():
-        texts = "".join(f"<td>{'<b>' * c.best}{number(c)}{'</b>' * c.best}</td>" for c in cells)
-        body += f"<tr><th>{escape(visible(group))}</th>{texts}</tr>"
-    note = results.note.replace("* is the best", "Bold is the best")
-    return f"<table><caption>{escape(note)}</caption><tr>{head}</tr>{body}</table>"
+    return html_table(_note_on_bold(results), *_marked(results))
 
 
 FORMS: dict[str, Callable[[Results], str]] = {"markdown": markdown, "latex": latex, "csv": as_csv, "html": html}
 
 
-def _tex(text: str) -> str:
-    return "".join(LATEX.get(c, c) for c in text)
+def _marked(results: Results) -> tuple[list[str], list[list[str | Marked]]]:
+    """Head and rows of the table, with the best in bold and ties marked."""
+    rows: list[list[str | Marked]] = [
+        [visible(group), *(Marked(number(c), c.best, "~" if c.is_tied(results.alpha) else "") for c in cells)]
+        for group, cells in results.lines.items()
+    ]
+    return [results.by, *heads(results)], rows
+
+
+def _note_on_bold(results: Results) -> str:
+    return results.note.replace("* is the best", "Bold is the best")

@@ -1,6 +1,5 @@
 """Watch a stream for miscalibration: an alarm whose error rate holds however often one looks."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints, rows_of
-from calibrant.core.config.convert import read_value
+from calibrant.core.config.convert import from_json, read_value
 from calibrant.core.errors import InputError, unknown_name, visible
 from calibrant.core.files import write_text
-from calibrant.core.json import load_state, parse_state, plain, read_typed, whole
+from calibrant.core.json import load_state, parse_state, plain, whole, write_state
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.notebook import html_table
+from calibrant.core.text.table import html_table
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import check_predictions
 from calibrant.monitoring.evidence import Mode
-from calibrant.monitoring.segment import Alarm, SegmentState, read_number
-from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
+from calibrant.monitoring.segment import Alarm, SegmentState
+from calibrant.streaming.cursor import Cursor, merge_cursors
 from calibrant.streaming.prometheus import Gauge, Labels, exposition
 
-VERSION = 2  # of the state on disk
+VERSION = 3  # of the state on disk
 DEFAULT_ALPHA: dict[str, float] = {"anytime": 0.05, "change": 1e-4}
 FIX = "start a new watch"
 
@@ -212,16 +211,15 @@ class Watch:
 
     def to_json(self) -> str:
         state = {
-            "calibrant_watch": VERSION,
             "mode": self.mode,
             "tolerance": self.tolerance,
             "alpha": self.alpha,
             "segments": self.by_segment if self.named is None else list(self.named),
             "task": self.task,
             "files": plain(self.files),
-            "evidence": [{"segment": name, **segment.to_dict()} for name, segment in self.segments.items()],
+            "evidence": [{"segment": name, **plain(segment)} for name, segment in self.segments.items()],
         }
-        return json.dumps(state, allow_nan=False)
+        return write_state("watch", VERSION, state)
 
     @classmethod
     def from_json(cls, text: str) -> "Watch":
@@ -229,14 +227,16 @@ class Watch:
         state = parse_state(text, "watch", VERSION, written_by="Watch.save", fix=FIX)
         with whole("watch", fix=FIX):
             watch = cls(
-                tolerance=read_number(state, "tolerance"),
-                alpha=read_number(state, "alpha"),
+                tolerance=read_value(float, state["tolerance"], "tolerance"),
+                alpha=read_value(float, state["alpha"], "alpha"),
                 mode=read_value(Mode, state["mode"], "mode"),
                 segments=read_value(bool | list[str], state["segments"], "segments"),
             )
             watch.task = read_value(Task | None, state["task"], "task")
-            watch.files = read_cursors(read_typed(state, "files", dict))
-            watch._read_segments(read_typed(state, "evidence", list))
+            watch.files = read_value(dict[str, Cursor], state["files"], "files")
+            for segment in read_value(list[dict[str, Any]], state["evidence"], "evidence"):
+                name = read_value(str | None, segment.pop("segment"), "segment")
+                watch.segments[name] = from_json(SegmentState, segment)
             return watch
 
     def save(self, path: str | Path) -> None:
@@ -279,23 +279,6 @@ class Watch:
 
     def _add_segment(self, name: str | None) -> None:
         self.segments[name] = SegmentState(order=1 + len(self.segments))
-
-    def _read_segments(self, states: list[Any]) -> None:
-        """Read the segments of a saved watch, which must be those of its options and have rows that add up."""
-        expected = [None, *(self.named or ())]
-        names = [state["segment"] for state in states]
-        if names[: len(expected)] != expected or len(set(names)) != len(names):
-            raise ValueError("segments of the evidence are not those of the watch")
-        if len(names) > len(expected) and (not self.by_segment or self.named is not None):
-            raise ValueError("more evidence than segments")
-        for order, (name, state) in enumerate(zip(names, states, strict=True), 1):
-            if name is not None and type(name) is not str:
-                raise ValueError(f"segment is {name!r:.40}")
-            self.segments[name] = SegmentState.from_dict(state, order, self.mode)
-        rows = sum(segment.n for segment in self.segments.values()) - self.n
-        every_row = self.by_segment and self.named is None
-        if rows > self.n or (every_row and rows != self.n) or (self.n > 0) != bool(self.task):
-            raise ValueError(f"segments of {rows} rows do not add up to {self.n}")
 
 
 def watch(

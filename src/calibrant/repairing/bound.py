@@ -13,7 +13,7 @@ from calibrant.core.predictions.constants import KEEP_ELEMENTS
 SURER = 1e-9  # less than this is rounding
 
 
-def bound(m: Map, p: Predictions) -> Map:
+def clip_to_laplace(m: Map, p: Predictions) -> Map:
     """Keep scores of a map from 0 and 1 by 1 / (n + 2) where only the n rows it was fitted on take them there.
 
     After n rows of one outcome the next may still be the other: Laplace's rule of succession gives it 1 / (n + 2).

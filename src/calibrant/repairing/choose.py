@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.maps.map import Map
+from calibrant.core.maps.map import Fit, Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.text import notebook
 from calibrant.core.text.number_format import bracket, number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.measures import check_predictions
 from calibrant.measures.nll import NLL
-from calibrant.repairing.bound import bound
+from calibrant.repairing.bound import clip_to_laplace
 from calibrant.repairing.chain import fit_chain, parse_chain
 from calibrant.repairing.cross_fit import calibrate_folds, choose_folds
 from calibrant.repairing.rule import (
+    ALIKE,
     KEEP_ARGMAX,
     PART,
     THESE,
@@ -34,7 +35,7 @@ MOST_ROWS, MOST_ELEMENTS = 200_000, 1 << 21  # rows, and rows x classes, that de
 
 
 @dataclass(frozen=True)
-class Choice(notebook.TableResult):
+class Choice(TableResult):
     """The chosen map, and the ruling with its reasons."""
 
     map: Map
@@ -50,7 +51,7 @@ class Choice(notebook.TableResult):
         """The choice and its reasons in words."""
         return self.ruling.words
 
-    def table(self) -> notebook.Table:
+    def table(self) -> Table:
         head = ("candidate", "cross-fitted NLL", "change", "interval", "predictions")
         rows = []
         for c in sorted(self.candidates, key=lambda c: c.nll):
@@ -72,8 +73,8 @@ def choose(
 
     "identity", which changes nothing, is always a candidate and wins where no other is significantly better, and where
     all outcomes are alike, so that there is nothing to fit. With `keep_argmax` only calibrators that cannot change a
-    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `bound`. Of very many rows a
-    random part decides, and the verdict says so.
+    prediction take part. A chosen map never says 0 or 1 on the evidence of n rows: see `clip_to_laplace`. Of very many
+    rows a random part decides, and the verdict says so.
     """
     check_predictions(p)
     names = with_identity(candidates_for(p) if candidates is None else candidates)
@@ -81,8 +82,15 @@ def choose(
     part = random_part(p, seed)
     ruling = rule_on(part, names, folds=folds, keep_argmax=keep_argmax, seed=seed, rows=THESE if part is p else PART)
     m = fit_candidate(p, ruling.chosen)
+    if ruling.outcomes != "differ":
+        return Choice(replace(m, fit=nothing_to_fit(ruling.outcomes)), ruling)
     why = f"{m.fit.diagnosis}; chosen from {len(names)} candidates by cross-fitting"
     return Choice(replace(m, fit=replace(m.fit, diagnosis=why)), ruling)
+
+
+def nothing_to_fit(outcomes: Outcomes) -> Fit:
+    """How a fit ends where all outcomes are alike."""
+    return Fit(converged=False, diagnosis=f"{ALIKE[outcomes]}, so there is nothing to fit")
 
 
 def candidates_for(p: Predictions) -> tuple[str, ...]:
@@ -148,7 +156,7 @@ def rule_on(
 
 def fit_candidate(p: Predictions, name: str) -> Map:
     """Fit and bound a map, as it would be recommended."""
-    return bound(fit_chain(p, parse_chain(name)), p)
+    return clip_to_laplace(fit_chain(p, parse_chain(name)), p)
 
 
 def cross_fit_candidate(p: Predictions, name: str, fold: Ints) -> Predictions:

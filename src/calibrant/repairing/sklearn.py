@@ -1,5 +1,6 @@
 """A scikit-learn classifier whose probabilities are calibrated by any calibrator of the catalogue."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
+from calibrant.repairing.chain import parse_chain
 from calibrant.repairing.fit import fit
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.utils import _safe_indexing, assert_all_finite, indexable
-    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 except ImportError as error:
     raise ImportError('calibrant.repairing.sklearn needs scikit-learn: pip install "calibrant[sklearn]"') from error
@@ -56,6 +58,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weights is not None and ((weights < 0).any() or not weights.any()):
             raise InputError("sample_weight", expected="some above 0, none below", got="others", fix="check them")
+        if not self.__sklearn_tags__().classifier_tags.multi_class and len(np.unique(targets)) > 2:
+            text = f"The type of the target is {type_of_target(targets)}: use vector or matrix instead of {self.method}"
+            raise ValueError(f"Only binary classification is supported. {text}")
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
             self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
@@ -95,6 +100,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.string = inner.input_tags.string
         tags.input_tags.categorical = inner.input_tags.categorical
+        if self.method != "auto":
+            with suppress(InputError):  # a name that does not exist is told by `fit`
+                tags.classifier_tags.multi_class = not any(c.binary for c in parse_chain(self.method))
         return tags
 
     def _base(self) -> Any:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy.typing as npt
@@ -13,12 +14,13 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.sampling import Sampling, affordable
 from calibrant.core.text import number_format as fmt
 from calibrant.deciding.costs import CostRule, check_rule, cost_rule
-from calibrant.measures import BinOptions, make
+from calibrant.measures import make
 from calibrant.measuring.estimating import estimate
+from calibrant.measuring.measure import Measurement
 from calibrant.repairing.rule import KEEP_ARGMAX, UNCALIBRATED, Ruling
-from calibrant.reporting import contents_by_task, pictures, verdict
+from calibrant.reporting import contents_by_task, pictures, sentences, verdict
 from calibrant.reporting.base_rate import base_rate_notes
-from calibrant.reporting.calibration_state import assess
+from calibrant.reporting.calibration_state import assess, assess_error
 from calibrant.reporting.calibrator_trials import RESAMPLES, Trials, calibrators_for, candidates, try_all
 from calibrant.reporting.cost import CostTable
 from calibrant.reporting.from_sums import refuse_options, report_of_sums
@@ -33,7 +35,7 @@ from calibrant.reporting.options import (
     sample_rows,
     sampled_words,
 )
-from calibrant.reporting.parts import Model, Number, SourceFile
+from calibrant.reporting.parts import Model, SourceFile
 from calibrant.reporting.precision import certainty
 from calibrant.reporting.provenance import provenance, source_of
 from calibrant.reporting.ranking import cheapest, rank
@@ -65,14 +67,12 @@ def build(
     sources: Sequence[SourceFile] | None = None,
     command: str | None = None,
     on_step: OnStep | None = None,
-    draw_ahead: bool = False,
 ) -> Report:
     """Build a report of one model or several on the same rows, or of an accumulator.
 
     Calibrators are fitted on `fit_on` (one for each model, by name); without it they are cross-fitted, and the report
     says so. The one to use is chosen by the rule of `choose`; `keep_argmax` lets only those win that cannot change a
-    prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none). With
-    `draw_ahead` figures are drawn while others are computed, for a page that will be written.
+    prediction. `groups` are the segments to look at (default: the groups of the predictions, "none" for none).
     """
     if isinstance(models, Accumulator | Accumulators):
         needs_rows = {"fit_on": fit_on, "groups": groups, "cost": cost, "class_names": class_names, "with": calibrators}
@@ -124,9 +124,7 @@ def build(
         else:
             (model, trials), name = *results.values(), next(iter(named))
             in_figures = {name: first} if model.repair is None else {"uncalibrated": first, model.repair: trials.after}
-        options.on_step("figures")
-        costs = options.rule is not None and options.rule.fn is not None
-        figures = pictures.compute(in_figures, costs=costs, draw_ahead=draw_ahead)
+    costs = options.rule is not None and options.rule.fn is not None
     few_words = "" if few is None else sampled_words(first.n, all_rows, seed)
     if notes := tuple(note for note in (left_out, few_words) if note):
         looked_at = [replace(model, cautions=(*notes, *model.cautions)) for model in looked_at]
@@ -135,8 +133,8 @@ def build(
         bins=bins,
         models=tuple(looked_at),
         ranking=ranking,
-        figures=figures,
         provenance=provenance(used, command, seed, resamples),
+        find_figures=partial(pictures.compute, in_figures, costs=costs),
     )
 
 
@@ -192,54 +190,68 @@ def _look(name: str, p: Predictions, fit_on: Predictions | None, options: Option
         on_step=options.on_step,
         look=None if costs is None else costs.add,
     )
-    assessment = assess(p, ece=ece, bins=options.bins, resamples=_resamples(p, ece, options), seed=seed)
+    of_refinement = next(n for n in numbers if n.measure == contents_by_task.refinement(p.task))
+    resamples = _resamples(p, ece, options)
+    now = assess(p, ece=ece, bins=options.bins, resamples=resamples, seed=seed, refinement=of_refinement)
+    if verdict.stops(now, trials.rows, trials.ruling):
+        trials = replace(trials, best=UNCALIBRATED, after=p)
     gap = next(number for number in numbers if number.measure == "gap")
-    after = None if trials.best == UNCALIBRATED else trials.after
+    after, repaired = None, None
+    if trials.best != UNCALIBRATED:
+        after = trials.after
+        repaired = assess_error(after, ece=ece, bins=options.bins, resamples=resamples, seed=seed)
+    classes = by_prediction(p, after, options.class_names) if p.task == "multiclass" else None
+    groups = None if options.groups is None else by_group(p, after, *options.groups)
+    cost = None if costs is None else costs.summary(trials.best)
+    unlike = verdict.compare_rows(p, fit_on)
+    found = verdict.judge(
+        now,
+        trials=trials.rows,
+        ruling=trials.ruling,
+        judged_on=trials.judged_on,
+        after=repaired,
+        groups=groups,
+        classes=classes,
+        unlike=unlike,
+        cost=cost,
+    )
+    cautions = (
+        sentences.describe_unlike(unlike, p.task),
+        _seen_words(p),
+        trials.caution,
+        _absence_words(trials.ruling, options),
+    )
     model = Model(
         name=name,
         task=p.task,
         n=p.n,
         k=p.k,
-        says=assessment.says,
-        right=assessment.right,
-        verdict=verdict.write(assessment, trials.rows, trials.ruling, trials.judged_on),
+        says=now.says,
+        right=now.right,
+        verdict=sentences.write(found, trials.rows, trials.ruling, trials.judged_on, cost),
         numbers=numbers,
-        noise=assessment.noise,
-        bins=assessment.bins,
-        cautions=tuple(
-            caution for caution in (_seen_words(p), trials.caution, _absence_words(trials.ruling, options)) if caution
-        ),
+        noise=now.noise,
+        bins=now.bins,
+        cautions=tuple(caution for caution in cautions if caution),
         notes=(*contents_by_task.notes(p), *base_rate_notes(p, fit_on, seed)),
         judged_on=trials.judged_on,
         trials=trials.rows,
         best=trials.best,
         ruling=trials.ruling,
         not_tried=options.not_tried,
-        classes=by_prediction(p, after, options.class_names) if p.task == "multiclass" else None,
-        groups=None if options.groups is None else by_group(p, after, *options.groups),
-        cost=None if costs is None else costs.summary(trials.best),
-        certainty=certainty(p.n, gap, assessment.noise, assessment.state, trials.ruling),
+        classes=classes,
+        groups=groups,
+        cost=cost,
+        certainty=certainty(p.n, gap, now.noise, now.state, trials.ruling),
     )
     return model, trials
 
 
-def _number(p: Predictions, spec: str, options: Options) -> Number:
-    """A measure with its interval and its meaning."""
+def _number(p: Predictions, spec: str, options: Options) -> Measurement:
     chosen = make(spec)
     rows = replace(Sampling.of(p, seed=options.seed), resamples=_resamples(p, spec, options))
     e = estimate(chosen, p, rows)
-    ends = e.interval()
-    mass = isinstance(chosen, BinOptions) and chosen.scheme == "mass"
-    return Number(
-        measure=spec,
-        title=f"{chosen.title}{', equal mass' if mass else ''}",
-        value=e.value,
-        low=None if ends is None else ends.low,
-        high=None if ends is None else ends.high,
-        better=fmt.BETTER[chosen.direction],
-        definition=chosen.definition_for(p),
-        meaning=chosen.explain(p.task),
-    )
+    return Measurement.from_estimate(spec, e, n=p.n, k=p.k, definition=chosen.definition_for(p))
 
 
 def _resamples(p: Predictions, spec: str, options: Options) -> int:

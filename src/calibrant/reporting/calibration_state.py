@@ -1,18 +1,21 @@
 """The state of the calibration: the ECE against chance, the side of the gap, the bins."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from calibrant.core.curves.curve import Curve, equal_width_edges
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.row_data import Task
+from calibrant.core.statistics.clustered_shares import effective_rows
 from calibrant.core.statistics.sampling import Sampling
+from calibrant.core.statistics.shares import wilson
 from calibrant.measures import make
 from calibrant.measuring.calibration_test import calibration_test
 from calibrant.measuring.estimating import estimate
-from calibrant.reporting.parts import Bin, CalibrationState, Noise
+from calibrant.measuring.measure import Measurement
+from calibrant.reporting import contents_by_task
+from calibrant.reporting.parts import Assessment, Bin, CalibrationState, Noise
 from calibrant.reporting.segments import chance_of_gap
 
 SURE = 0.05
@@ -21,53 +24,48 @@ FEW_ROWS = 100  # below, even a perfect record proves little
 NOISY = 0.05  # where chance alone can make an ECE of five points, rows are too few to tell
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment:
-    """The state of the calibration and the numbers it follows from."""
-
-    state: CalibrationState
-    n: int
-    says: float  # mean confidence, or mean P(positive)
-    right: float  # accuracy, or the share of positives
-    noise: Noise
-    bins: tuple[Bin, ...]
-    task: Task = "multiclass"
-    total: float | None = None  # rows, where weights count them; None where weights are shares
-    reversed_auc: float | None = None  # ROC AUC, where positives have significantly lower scores than negatives
-
-    @property
-    def gap(self) -> float:
-        return self.says - self.right
-
-
 def assess(
+    p: Predictions,
+    *,
+    ece: str = "ece",
+    bins: int = 15,
+    resamples: int | None = None,
+    seed: int = 0,
+    refinement: Measurement | None = None,
+) -> Assessment:
+    """Test these predictions against a perfectly calibrated model on as many rows; AUROC is measured if not known."""
+    tested = assess_error(p, ece=ece, bins=bins, resamples=resamples, seed=seed)
+    return replace(tested, refinement=refinement or measure_refinement(p, seed))
+
+
+def assess_error(
     p: Predictions, *, ece: str = "ece", bins: int = 15, resamples: int | None = None, seed: int = 0
 ) -> Assessment:
-    """Test these predictions against a perfectly calibrated model on as many rows."""
+    """The test alone, without the refinement."""
     test = calibration_test(p, ece, resamples=resamples, seed=seed)
     chance = chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters)
     noise = Noise(test.statistic, test.expected, test.upper, test.p_value, chance)
     says, right = p.mean(p.score), p.mean(p.outcome)
+    low, high = (float(end) for end in wilson(right, effective_rows(p)))
     return Assessment(
         state=state_of(p.n, says - right, noise),
         n=p.n,
         says=says,
         right=right,
         noise=noise,
+        gap_low=says - high,
+        gap_high=says - low,
         bins=bins_of(p.curve, bins),
         task=p.task,
         total=p.curve.total if is_whole(p.curve.weights) else None,
-        reversed_auc=_reversed_auc(p, seed) if p.task == "binary" else None,
     )
 
 
-def _reversed_auc(p: Predictions, seed: int) -> float | None:
-    """The ROC AUC, where its interval lies below one half; else None."""
-    chosen = make("roc_auc")
-    if not (auc := chosen(p)) < 0.5:  # undefined where all rows are of one class
-        return None
-    high = estimate(chosen, p, Sampling.of(p, seed=seed)).bound("high", 1 - SURE / 2)
-    return auc if high is not None and high < 0.5 else None
+def measure_refinement(p: Predictions, seed: int = 0) -> Measurement:
+    """How well the scores tell outcomes apart."""
+    chosen = make(name := contents_by_task.refinement(p.task))
+    e = estimate(chosen, p, Sampling.of(p, seed=seed))
+    return Measurement.from_estimate(name, e, n=p.n, k=p.k, definition=chosen.definition_for(p))
 
 
 def state_of(n: int, gap: float, noise: Noise) -> CalibrationState:

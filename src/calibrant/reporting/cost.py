@@ -1,6 +1,7 @@
 """Cost of the decisions that use these probabilities: expected by the model's own confidence, and actual."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from calibrant.deciding.cost_lines import cost_lines, mean_cost
 from calibrant.deciding.costs import CostRule, as_percent
 from calibrant.deciding.policy import HAND_OVER
 from calibrant.deciding.results import CostLine
-from calibrant.reporting.parts import Cost, CostRow
+from calibrant.reporting.parts import Cost, CostRow, Money
 
 
 @dataclass
@@ -48,7 +49,9 @@ class CostTable:
                 change=change.value,
                 change_low=change_low,
                 change_high=change_high,
+                decisions_changed=int((d.chosen != self.uncalibrated).sum()),
                 missed=d.missed,
+                **_against_trivial(self.rivals.get(calibrator, ())),
             )
         )
 
@@ -77,6 +80,16 @@ class CostTable:
         share = "" if not first.actual_cost else f"{100 * abs(row.change) / first.actual_cost:.0f} %; "
         ends = " to ".join(_amount(end) for end in sorted((abs(low), abs(high))))
         return f"{words}: {_amount(abs(saved))} {'saved' if saved > 0 else 'more'} ({share}95 % interval {ends})."
+
+
+def _against_trivial(lines: tuple[CostLine, ...]) -> dict[str, Any]:
+    """Costs of always and never acting, and whether the rule is cheaper than the cheaper of them."""
+    trivial = {line.choice: line for line in lines if line.choice in ("always", "never")}
+    if not trivial:
+        return {}
+    best = min(trivial.values(), key=lambda line: line.cost)
+    money: Money = "pays" if best.more_low > 0 else "loses" if best.more_high < 0 else "inconclusive"
+    return {"against_trivial": money, "always": trivial["always"].cost, "never": trivial["never"].cost}
 
 
 @dataclass(frozen=True, kw_only=True)

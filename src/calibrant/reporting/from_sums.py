@@ -9,19 +9,30 @@ from calibrant.core.arrays import Array
 from calibrant.core.curves.curve import equal_width_edges
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
-from calibrant.core.text import number_format as fmt
+from calibrant.core.statistics.estimate import Estimate, Normal
 from calibrant.figures import CATALOGUE, PredictionFigure
-from calibrant.measures import make
-from calibrant.reporting import verdict
-from calibrant.reporting.calibration_state import Assessment, rows_of, state_of
-from calibrant.reporting.parts import Bin, FigureData, Model, Noise, Number, Segment, Segments, SourceFile
+from calibrant.measuring.measure import Measurement
+from calibrant.reporting import sentences, verdict
+from calibrant.reporting.calibration_state import rows_of, state_of
+from calibrant.reporting.contents_by_task import refinement
+from calibrant.reporting.parts import (
+    Assessment,
+    Bin,
+    FigureData,
+    Model,
+    Noise,
+    Segment,
+    Segments,
+    SourceFile,
+)
 from calibrant.reporting.provenance import provenance
 from calibrant.reporting.report import Report
 from calibrant.reporting.segments import summarise
-from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.accumulator import HISTOGRAM, RESIDUALS, Accumulator
 from calibrant.streaming.accumulators import Accumulators
+from calibrant.streaming.measure_sums import mean_error
 from calibrant.streaming.streamable import streamable
-from calibrant.streaming.sums import HISTOGRAM
+from calibrant.streaming.sums import HISTOGRAM_BINS
 
 DRAWS = 2000  # of errors that chance makes
 BARS = 20  # of the diagram, where the sums have no ECE
@@ -30,7 +41,7 @@ LEFT_OUT = (
     "rows, and nothing is said of single classes or of groups other than the keys of the sums. Report the rows to "
     "have these."
 )
-CLUSTERED = "Rows came in clusters, whose shared errors sums do not keep: there are no intervals and no test."
+CLUSTERED = "Rows came in clusters: there is no test against chance, which takes rows as independent."
 
 
 def report_of_sums(
@@ -45,7 +56,7 @@ def report_of_sums(
     whole = sums if isinstance(sums, Accumulator) else sums.total()
     if whole.n == 0 or whole.task is None:
         raise InputError("report", expected="sums of at least one batch", got="none", fix="call update first")
-    numbers = _numbers(whole, seed)
+    numbers = tuple(whole.measure_all(seed=seed))
     assessment = _assess(whole, numbers, seed)
     model = Model(
         name="all rows",
@@ -54,11 +65,11 @@ def report_of_sums(
         k=whole.k,
         says=assessment.says,
         right=assessment.right,
-        verdict=verdict.of_predictions(assessment),
+        verdict=sentences.write(verdict.judge(assessment)),
         numbers=numbers,
-        noise=None if whole.clustered else assessment.noise,
+        noise=None if _is_clustered(whole) else assessment.noise,
         bins=assessment.bins,
-        notes=(*((CLUSTERED,) if whole.clustered else ()), LEFT_OUT),
+        notes=(*((CLUSTERED,) if _is_clustered(whole) else ()), LEFT_OUT),
         groups=None if isinstance(sums, Accumulator) else _by_key(sums),
     )
     return Report(
@@ -66,8 +77,8 @@ def report_of_sums(
         bins=len(assessment.bins),
         models=(model,),
         ranking=None,
-        figures=(_reliability(whole),),
         provenance=provenance(sources or [source_of_sums(sums)], command, seed, None),
+        find_figures=lambda: iter((_reliability(whole),)),
     )
 
 
@@ -85,7 +96,7 @@ def source_of_sums(sums: Accumulator | Accumulators, name: str = "sums", sha256:
     return SourceFile(name=visible(name), role="sums", n=whole.n, k=whole.k, kind="sums", sha256=digest)
 
 
-def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessment:
+def _assess(a: Accumulator, numbers: tuple[Measurement, ...], seed: int) -> Assessment:
     sums, edges = _error_bins(a)
     count, score, outcomes = sums[:3]
     says, right = float(score.sum() / a.total), float(outcomes.sum() / a.total)
@@ -96,7 +107,9 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         for i, (s, h) in enumerate(zip(score / filled, outcomes / filled, strict=True))
     )
     total = float(a.total) if float(a.total).is_integer() else None
-    auc = next((m for m in numbers if m.measure == "roc_auc" and m.high is not None and m.high < 0.5), None)
+    auc = next((m for m in numbers if m.measure == refinement(a.task or "multiclass")), None)
+    gap = _gap(a)
+    gap_low, gap_high = gap.limits()
     return Assessment(
         state=state_of(a.n, says - right, noise),
         n=a.n,
@@ -106,7 +119,9 @@ def _assess(a: Accumulator, numbers: tuple[Number, ...], seed: int) -> Assessmen
         bins=bins,
         task=a.task or "multiclass",
         total=total,
-        reversed_auc=None if auc is None else auc.value,
+        gap_low=gap_low,
+        gap_high=gap_high,
+        refinement=auc,
     )
 
 
@@ -115,7 +130,7 @@ def _error_bins(a: Accumulator) -> tuple[Array, Array]:
     name = streamable("ece").name
     if name in a.sums:
         return a.sums[name], equal_width_edges(a.sums[name].shape[1])
-    coarse = a.sums["histogram"].reshape(-1, BARS, HISTOGRAM // BARS).sum(axis=2)
+    coarse = a.sums[HISTOGRAM].reshape(-1, BARS, HISTOGRAM_BINS // BARS).sum(axis=2)
     return coarse, equal_width_edges(BARS)
 
 
@@ -126,67 +141,44 @@ def _noise(a: Accumulator, sums: Array, seed: int) -> Noise:
     """
     count, score, outcomes, *_ = sums
     observed = float(np.abs(score - outcomes).sum() / a.total)
-    if a.clustered:
+    if _is_clustered(a):
         return Noise(observed, float("nan"), float("nan"), float("nan"), float("nan"))
     mean = np.divide(score, count, out=np.zeros_like(score), where=count > 0)
     spread = np.sqrt(count * mean * (1 - mean) * (a.square / a.total))
     draws = np.abs(np.random.default_rng(seed).standard_normal((DRAWS, len(count))) * spread).sum(axis=1) / a.total
     reached = int((draws >= observed - 1e-12).sum())
     chance = (1 + reached) / (1 + DRAWS)
-    gap, error = _gap(a, sums)
-    return Noise(observed, float(draws.mean()), float(np.quantile(draws, 0.95)), chance, _two_sided(gap, error))
+    return Noise(observed, float(draws.mean()), float(np.quantile(draws, 0.95)), chance, _gap(a).p_value())
 
 
-def _gap(a: Accumulator, sums: Array) -> tuple[float, float]:
-    """Mean score minus mean outcome, and its standard error."""
-    _, score, outcomes, square, cross = sums
-    gap = float((score - outcomes).sum() / a.total)
-    return gap, float(np.sqrt(max(square.sum() - 2 * gap * cross.sum() + gap**2 * a.square, 0.0)) / a.total)
+def _is_clustered(a: Accumulator) -> bool:
+    return a.clustered or a.open_reason is not None
 
 
-def _two_sided(gap: float, error: float) -> float:
-    from scipy.special import erfc
-
-    return float(erfc(abs(gap) / error / 2**0.5)) if error > 0 else float(gap == 0)
-
-
-def _numbers(a: Accumulator, seed: int) -> tuple[Number, ...]:
-    numbers = []
-    for m in a.measure_all(seed=seed):
-        chosen = make(m.measure)
-        numbers.append(
-            Number(
-                measure=m.measure,
-                title=chosen.title,
-                value=m.value,
-                low=m.low,
-                high=m.high,
-                better=fmt.BETTER[chosen.direction],
-                definition=m.definition,
-                meaning=chosen.explain(a.task or "multiclass"),
-            )
-        )
-    return tuple(numbers)
+def _gap(a: Accumulator) -> Estimate:
+    """Mean score minus mean outcome; without noise where clusters may have come in parts."""
+    residuals = a.sums[RESIDUALS]
+    noise = None if a.open_reason else Normal(error=mean_error(residuals, a))
+    return Estimate(value=float(residuals[0] / a.total), noise=noise, reason=a.open_reason)
 
 
 def _by_key(sums: Accumulators) -> Segments:
-    """One segment for each key; rows in clusters have neither intervals nor tests."""
+    """One segment for each key."""
     rows = []
     for key, key_sums in sums.items():
-        _, score, outcomes, *_ = key_sums.sums["histogram"]
-        gap, error = _gap(key_sums, key_sums.sums["histogram"])
-        if key_sums.clustered:
-            error = float("nan")
+        _, score, outcomes = key_sums.sums[HISTOGRAM]
+        gap = _gap(key_sums)
+        low, high = gap.limits()
         rows.append(
             Segment(
                 name=visible(", ".join(key)),
                 n=key_sums.n,
                 says=float(score.sum() / key_sums.total),
                 right=float(outcomes.sum() / key_sums.total),
-                gap=gap,
-                low=gap - 1.96 * error,
-                high=gap + 1.96 * error,
-                p_value=float("nan") if key_sums.clustered else _two_sided(gap, error),
+                gap=gap.value,
+                low=low,
+                high=high,
+                p_value=gap.p_value(),
                 beyond_noise=False,
                 gap_after=None,
             )

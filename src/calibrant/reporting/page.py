@@ -7,42 +7,29 @@ from importlib.resources import files
 from typing import Any
 
 from calibrant.core.catalogue import name_of
-from calibrant.core.curves.curve import Curve
 from calibrant.core.json import in_script
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
-from calibrant.repairing.rule import UNCALIBRATED
-from calibrant.reporting import contents_by_task, pictures, verdict
-from calibrant.reporting.calibration_state import bins_of
+from calibrant.measuring.measure import Measurement
+from calibrant.reporting import contents_by_task, pictures, sentences
 from calibrant.reporting.curves import EXACT_ROWS, SCALE, pack, unit
-from calibrant.reporting.parts import CalibratorTrial, Model, Number
+from calibrant.reporting.excerpts import SHORT, facts, label, mini, order_trials, side_by_side
+from calibrant.reporting.parts import CalibratorTrial, Model
 from calibrant.reporting.report import Report
 
 BUDGET = 2_000_000  # characters of curves; the whole page stays below 3 MB
 BROAD = 420  # pixels: figures of two panels get the whole width
-SIDE_BY_SIDE = ("ece", "gap", "nll", "accuracy")
 BESIDE_THRESHOLD = ("roc", "precision_recall")
-MINI = 100  # width and height of the diagrams before and after
-LABELS = {"identity": "uncalibrated"}
-SHORT = {
-    "ece": "ECE",
-    "gap": "gap",
-    "nll": "loss (NLL)",
-    "accuracy": "accuracy",
-    "auroc_correct": "AUROC",
-    "roc_auc": "ROC AUC",
-    "brier": "Brier",
-}
 
 
 def page(r: Report) -> str:
     """The whole file as text."""
-    drawings = pictures.svgs(r.figures)
+    drawings = pictures.draw(r.each_figure())
     script = _asset("page.js")
     first = r.models[0]
     data = page_data(r) if first.trials else None
     template = _environment().get_template("page")
-    figures = [(figure, _safe(svg.result())) for figure, svg in zip(r.figures, drawings, strict=True)]
+    figures = [(figure, _safe(svg.result())) for figure, svg in drawings]
     diagram, others = (figures, []) if data is None else ([], figures)
     beside_bins = (contents_by_task.BESIDE_BINS,)
     beside_costs = (contents_by_task.BESIDE_COSTS,) if len(r.models) == 1 else ()
@@ -107,24 +94,6 @@ def page_data(r: Report) -> dict[str, Any]:
     return data
 
 
-def mini(curve: Curve, bins: int) -> list[dict[str, Any]]:
-    """The bars of a small diagram that needs no script."""
-    filled = [b for b in bins_of(curve, bins) if b.n]
-    most = max(b.n for b in filled)
-    return [
-        {
-            "x": MINI * b.low,
-            "width": MINI * (b.high - b.low),
-            "y": MINI * (1 - max(b.says, b.right)),
-            "height": MINI * abs(b.says - b.right),
-            "right": MINI * (1 - b.right),
-            "side": "over" if b.says > b.right else "under",
-            "strength": 0.3 + 0.6 * (b.n / most) ** 0.5,
-        }
-        for b in filled
-    ]
-
-
 def _pack_trials(m: Model, budget: int) -> dict[str, str]:
     """Packed curves of as many calibrators as fit, the most important first; the first always."""
     packed: dict[str, str] = {}
@@ -138,32 +107,6 @@ def _pack_trials(m: Model, budget: int) -> dict[str, str]:
 
 def _ready(t: CalibratorTrial, m: Model) -> dict[str, str]:
     return {name: mf.value(name, t.values[name]) for name in ("nll", "brier", contents_by_task.refinement(m.task))}
-
-
-def label(calibrator: str) -> str:
-    return LABELS.get(calibrator, calibrator)
-
-
-def side_by_side(m: Model) -> list[Number]:
-    """One number per column: the first of its measure."""
-    by_stem: dict[str, Number] = {}
-    for n in m.numbers:
-        by_stem.setdefault(name_of(n.measure), n)
-    return [by_stem[stem] for stem in (*SIDE_BY_SIDE, contents_by_task.refinement(m.task))]
-
-
-def cost_of_best(m: Model) -> list[str]:
-    """The actual cost per row with the recommended calibration, where costs are given."""
-    return [] if m.cost is None else [fmt.number(c.actual_cost) for c in m.cost.rows if c.calibrator == m.best]
-
-
-def _order_trials(m: Model) -> list[CalibratorTrial]:
-    """Trials to show first: no calibration, the one to use, and that of the other option; the rest is folded."""
-    if m.ruling is None:
-        return []
-    names = {UNCALIBRATED, m.best, m.ruling.chosen, m.ruling.otherwise}
-    first = [t for t in m.trials if t.calibrator in names]
-    return first if len(m.trials) - len(first) > 1 else list(m.trials)
 
 
 def _environment() -> Any:
@@ -185,12 +128,16 @@ def _environment() -> Any:
         "chance": fmt.chance,
         "short": lambda measure: SHORT[name_of(measure)],
         "label": label,
-        "judged": verdict.describe_judging,
-        "choice": verdict.choice,
-        "compared_first": _order_trials,
+        "judged": sentences.describe_judging,
+        "choice": sentences.choice,
+        "compared_first": order_trials,
         "mini": mini,
+        "measured": lambda n: _minus(mf.measured(n.measure, n.value, n.low, n.high)[0]),
         "interval_or_why": _interval_or_why,
-        "badge": verdict.badge,
+        "badge": sentences.badge,
+        "facts": facts,
+        "glossary": sentences.glossary,
+        "tones": sentences.COLOURS,
         "shown_numbers": side_by_side,
         "most_ece": lambda m: max(v for t in m.trials for name, v in t.values.items() if name_of(name) == "ece") or 1,
         "broad": lambda svg: float(svg.partition('width="')[2].partition('"')[0]) > BROAD,
@@ -199,13 +146,13 @@ def _environment() -> Any:
     return environment
 
 
-def _interval_or_why(n: Number) -> str:
+def _interval_or_why(n: Measurement) -> str:
     """Format both ends of an interval, or say why there are none."""
     if n.value != n.value:
         return "no interval: undefined on these rows"
     if n.low is None or n.high is None:
         return "no interval: not resampled"
-    return _minus(mf.interval(n.measure, n.low, n.high))
+    return _minus(mf.measured(n.measure, n.value, n.low, n.high)[1])
 
 
 def _no_break(text: str) -> Any:

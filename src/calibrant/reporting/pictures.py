@@ -2,15 +2,17 @@
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from calibrant.core.catalogue import name_of
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.cross_fit import most_folds
 from calibrant.core.text.theme import COLOURS, GRID, INK, PAGE, QUIET, Theme
 from calibrant.figures import CATALOGUE, PredictionFigure, Row, TableFigure
 from calibrant.measures.nll import NLL
@@ -21,7 +23,6 @@ from calibrant.reporting import contents_by_task
 from calibrant.reporting.parts import FigureData
 
 DECOMPOSED_ELEMENTS = 1 << 21  # rows x classes; above, recalibrating once more would take too long
-FOLDS = 5
 MOST_POINTS = 130  # of one curve
 MOST_MODELS = 8  # as many as figures have colours
 
@@ -31,41 +32,40 @@ VARIABLES = {INK["light"]: "--ink", QUIET["light"]: "--quiet", GRID["light"]: "-
 }
 
 
-def compute(
-    models: Mapping[str, Predictions], *, costs: bool = False, draw_ahead: bool = False
-) -> tuple[FigureData, ...]:
-    """The rows and the words of every figure wanted; one that these rows do not allow is left out.
-
-    With `draw_ahead` a figure is drawn while the next is computed.
-    """
-    figures = _compute(models, costs)
-    if not draw_ahead:
-        return tuple(figures)
-    with _one_thread() as engine:
-        return tuple(replace(figure, svg=_begin(figure, engine)) for figure in figures)
-
-
-def _compute(models: Mapping[str, Predictions], costs: bool) -> Iterator[FigureData]:
+def compute(models: Mapping[str, Predictions], *, costs: bool = False) -> Iterator[FigureData]:
+    """The rows and the words of every figure wanted; one that these rows do not allow is left out."""
     for name in contents_by_task.figures(next(iter(models.values())).task, costs=costs):
         figure = CATALOGUE.make(name)
         assert isinstance(figure, PredictionFigure)
         try:
-            rows = figure.data(models)
-            words = figure.words(rows)
+            with _quietly():
+                rows = figure.data(models)
+                words = figure.words(rows)
         except InputError:  # for instance a ROC where every prediction is right
             continue
         yield FigureData(name, figure.title, words, rows)
-    if all(p.n * p.k <= DECOMPOSED_ELEMENTS and p.n >= FOLDS for p in models.values()):
-        yield _decomposition(models)
+    folds = min(map(most_folds, models.values()))
+    if folds >= 2 and all(p.n * p.k <= DECOMPOSED_ELEMENTS for p in models.values()):
+        with _quietly():
+            decomposed = _decomposition(models, folds)
+        yield decomposed
 
 
-def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without warnings of leaks, which the page gives once; and with one thread, for products are short."""
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeakWarning)
+        yield
+
+
+def _decomposition(models: Mapping[str, Predictions], folds: int) -> FigureData:
     """The table of the loss as calibration and refinement."""
     import polars as pl
 
     parts = []
     for name, p in models.items():
-        whole, left = NLL()(p), Refinement(folds=FOLDS)(p)
+        whole, left = NLL()(p), Refinement(folds=folds)(p)
         parts += [("NLL", name, "calibration", whole - left), ("NLL", name, "refinement", left)]
     figure = CATALOGUE.make("decomposition")
     assert isinstance(figure, TableFigure)
@@ -73,10 +73,10 @@ def _decomposition(models: Mapping[str, Predictions]) -> FigureData:
     return FigureData("decomposition", figure.title, figure.words(rows), rows)
 
 
-def svgs(figures: Sequence[FigureData]) -> list[Future[str]]:
-    """Figures of the report as inline SVG to come: one is drawn while the next is described, the last ones later."""
+def draw(figures: Iterable[FigureData]) -> list[tuple[FigureData, Future[str]]]:
+    """Figures of the report as inline SVG to come: one is drawn while the next is computed."""
     with _one_thread() as engine:
-        return [figure.svg or _begin(figure, engine) for figure in figures]
+        return [(figure, _begin(figure, engine)) for figure in figures]
 
 
 def _begin(figure: FigureData, engine: ThreadPoolExecutor) -> Future[str]:
@@ -165,5 +165,7 @@ def variables(theme: Theme) -> str:
     named |= {f"--c{i}": colour for i, colour in enumerate(COLOURS[theme])}
     # Letters need more contrast than bars.
     named["--good"] = {"light": "#00704f", "dark": COLOURS["dark"][2]}[theme]
+    named["--care"] = {"light": "#8a5a00", "dark": "#f0b429"}[theme]
+    named["--bad"] = {"light": "#b3261e", "dark": "#ff8a80"}[theme]
     named["--worse"] = {"light": "#ad4300", "dark": COLOURS["dark"][1]}[theme]
     return " ".join(f"{name}: {colour};" for name, colour in named.items())

@@ -4,15 +4,16 @@ from math import ceil, inf
 
 from calibrant.core.text import number_format as fmt
 from calibrant.measuring import measure_format as mf
+from calibrant.measuring.measure import Measurement
 from calibrant.repairing.rule import Ruling
-from calibrant.reporting.parts import CalibrationState, Certainty, Noise, Number
+from calibrant.reporting.parts import CalibrationState, Certainty, Noise
 
 SHARP = 0.005  # half a point: sharper than most uses need
 SMALL_ERROR = 0.01  # an ECE that is worth seeing
 FAR = 1e9  # rows nobody has
 
 
-def certainty(n: int, gap: Number, noise: Noise, state: CalibrationState, ruling: Ruling) -> Certainty:
+def certainty(n: int, gap: Measurement, noise: Noise, state: CalibrationState, ruling: Ruling) -> Certainty:
     """The precision of the numbers, and the rows that would settle what is open: intervals shrink by the root of n."""
     low = gap.value if gap.low is None else gap.low
     high = gap.value if gap.high is None else gap.high

@@ -1,10 +1,13 @@
 """A report: its parts, and the formats it can be saved in."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from calibrant.core.json import plain
+from calibrant.core.cached_property import cached_property
+from calibrant.core.json import NOT_IN_JSON, plain
+from calibrant.reporting.excerpts import facts
 from calibrant.reporting.parts import FigureData, Model, Provenance, Ranking
 
 VERSION = 1
@@ -18,12 +21,27 @@ class Report:
     bins: int
     models: tuple[Model, ...]
     ranking: Ranking | None
-    figures: tuple[FigureData, ...]
     provenance: Provenance
+    find_figures: Callable[[], Iterator[FigureData]] = field(metadata=NOT_IN_JSON, compare=False, repr=False)
+
+    @cached_property
+    def figures(self) -> tuple[FigureData, ...]:
+        """The static figures: computed for the formats that show them."""
+        return tuple(self.find_figures())
+
+    def each_figure(self) -> Iterator[FigureData]:
+        """The figures as they are computed, which they are once: one can be drawn while the next is on its way."""
+        found = []
+        for figure in self.figures if "figures" in vars(self) else self.find_figures():
+            found.append(figure)
+            yield figure
+        vars(self)["figures"] = tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """The report for JSON: undefined numbers are None, and data that only pages draw from are left out."""
-        document: dict[str, Any] = {"calibrant_report": VERSION, **plain(self)}
+        document: dict[str, Any] = {"calibrant_report": VERSION, **plain(self), "figures": plain(self.figures)}
+        for m, part in zip(self.models, document["models"], strict=True):
+            part["numbers"] = [n.to_dict() | facts(n.measure, m.task) for n in m.numbers]
         return document
 
     def save(self, path: str | Path) -> None:
@@ -33,7 +51,7 @@ class Report:
         save(self, path)
 
     def __str__(self) -> str:
-        return "\n".join(f"{m.name}: {m.verdict.headline} {m.verdict.text}" for m in self.models)
+        return "\n".join(f"{m.name}: {' '.join(m.verdict.lines)} {m.verdict.text}" for m in self.models)
 
     def _repr_html_(self) -> str:
         from calibrant.reporting.page import frame

@@ -11,6 +11,7 @@ from calibrant.core.arrays import Array, Integers
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.clustered_shares import effective_rows
 from calibrant.core.statistics.multiple_tests import benjamini_hochberg
 from calibrant.core.statistics.shares import wilson
 from calibrant.core.text import number_format as fmt
@@ -19,6 +20,7 @@ from calibrant.reporting.parts import Segment, Segments
 
 MOST_GROUPS = 50
 LEAST_ROWS = 10  # below, one prediction decides
+LEAST_HARM = 0.01  # growth of a gap that is worth a word
 FALSE_ALARMS = 0.05  # share of the segments called worse than noise that may be noise after all
 
 Names = npt.NDArray[Any]
@@ -66,27 +68,35 @@ def _segments(
     for i, (name, members) in enumerate(parts):
         if not len(members) or (p.weights is not None and not p.weights[members].any()):
             continue
-        gap_after = None
+        row = _segment(name, p.take(members))
         if after is not None and later is not None and len(later[i]):
             q = after.take(later[i])
-            gap_after = q.mean(q.score - q.outcome)
-        rows.append(_segment(name, p.take(members), gap_after))
+            row = replace(row, gap_after=q.mean(q.score - q.outcome), p_value_after=_chance_of_gap_of(q))
+        rows.append(row)
     return rows
 
 
 def summarise(by: str, rows: list[Segment], task: str, *, of_classes: bool = False) -> Segments:
-    """Mark segments whose gap is more than noise, corrected for the number of tests; the worst first."""
-    tested = [i for i, s in enumerate(rows) if s.p_value == s.p_value]
-    yes = _discoveries([rows[i].p_value for i in tested])
-    beyond = {i for i, significant in zip(tested, yes, strict=True) if significant}
-    marked = [replace(s, beyond_noise=i in beyond) for i, s in enumerate(rows)]
+    """Mark segments whose gap is more than noise, before and after, corrected for the tests; the worst first."""
+    before = _beyond_noise([s.p_value for s in rows])
+    after = _beyond_noise([float("nan") if s.p_value_after is None else s.p_value_after for s in rows])
+    marked = [
+        replace(s, beyond_noise=i in before, beyond_noise_after=i in after, worse_after=i in after and _is_worse(s))
+        for i, s in enumerate(rows)
+    ]
     marked.sort(key=lambda s: (-max(s.low, -s.high, 0.0) if s.low == s.low else 0.0, -abs(s.gap) * s.n**0.5))
-    return Segments(by, _words(marked, task, of_classes), len(beyond), tuple(marked))
+    return Segments(by, _words(marked, task, of_classes), len(before), tuple(marked))
 
 
-def _segment(name: str, p: Predictions, gap_after: float | None) -> Segment:
+def _is_worse(s: Segment) -> bool:
+    """Whether the gap grew: by a point at least, and so that the middle of both is beyond the noise that they share."""
+    assert s.gap_after is not None
+    return abs(s.gap_after) - abs(s.gap) >= LEAST_HARM and abs(s.gap + s.gap_after) > s.high - s.low
+
+
+def _segment(name: str, p: Predictions) -> Segment:
     says, rate = p.mean(p.score), p.mean(p.outcome)
-    low, high = (float(end) for end in wilson(rate, worth(p)))
+    low, high = (float(end) for end in wilson(rate, effective_rows(p)))
     return Segment(
         name=name,
         n=p.n,
@@ -95,26 +105,14 @@ def _segment(name: str, p: Predictions, gap_after: float | None) -> Segment:
         gap=says - rate,
         low=says - high,
         high=says - low,
-        p_value=chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters),
+        p_value=_chance_of_gap_of(p),
         beyond_noise=False,
-        gap_after=gap_after,
+        gap_after=None,
     )
 
 
-def worth(p: Predictions) -> float:
-    """The effective number of rows: by weights, and at worst the number of clusters."""
-    curve = p.curve
-    rows = max(curve.total * curve.effective, 1e-9)
-    return rows if p.clusters is None else min(rows, _rows_of_clusters(p, rows))
-
-
-def _rows_of_clusters(p: Predictions, rows: float) -> float:
-    """Effective number of rows in clusters, by the spread of the outcomes of whole clusters."""
-    assert p.clusters is not None
-    rate, w = p.mean(p.outcome), np.ones(p.n) if p.weights is None else p.weights
-    apart = np.bincount(p.clusters, w * (p.outcome - rate))
-    alone, together = float((w * w) @ (p.outcome - rate) ** 2), float(apart @ apart)
-    return rows * alone / together if together > alone > 0 else rows
+def _chance_of_gap_of(p: Predictions) -> float:
+    return chance_of_gap(p.score, p.outcome.astype(np.float64), p.weights, p.clusters)
 
 
 def chance_of_gap(
@@ -140,9 +138,13 @@ def chance_of_gap(
     return float(erfc(off / spread / sqrt(2)))
 
 
-def _discoveries(p_values: list[float]) -> npt.NDArray[np.bool_]:
-    """Significant p-values by Benjamini and Hochberg: at most 5 % of them are expected to be noise."""
-    return np.asarray(benjamini_hochberg(np.array(p_values)) <= FALSE_ALARMS)
+def _beyond_noise(p_values: list[float]) -> set[int]:
+    """Places of the significant p-values by Benjamini and Hochberg: at most 5 % of them are expected to be noise."""
+    tested = [i for i, p in enumerate(p_values) if p == p]
+    if not tested:
+        return set()
+    yes = benjamini_hochberg(np.array([p_values[i] for i in tested])) <= FALSE_ALARMS
+    return {i for i, significant in zip(tested, yes, strict=True) if significant}
 
 
 def _words(rows: list[Segment], task: str, of_classes: bool) -> str:

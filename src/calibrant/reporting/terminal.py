@@ -11,9 +11,9 @@ from rich.text import Text
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.vocabulary import VOCABULARIES, Vocabulary
 from calibrant.measuring import measure_format as mf
-from calibrant.reporting import verdict
+from calibrant.reporting import sentences
 from calibrant.reporting.contents_by_task import ece_spec, refinement
-from calibrant.reporting.page import cost_of_best, label, side_by_side
+from calibrant.reporting.excerpts import cost_of_best, facts, label, side_by_side
 from calibrant.reporting.parts import Bin, Model, Outcome, Ranking, Segments
 from calibrant.reporting.report import Report
 from calibrant.reporting.tables import console, table_of
@@ -43,22 +43,23 @@ def render(r: Report) -> Group:
 
 def _model(m: Model, ece: str, *, named: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"== {m.name} ==\n", style="bold")] if named else []
-    money = "" if m.cost is None else m.cost.headline
-    parts += [Text(_wrap(line), style="bold") for line in (money, m.verdict.headline, m.verdict.action) if line]
+    money = "" if m.cost is None or m.verdict.finding.money else m.cost.headline
+    parts += [Text(_wrap(line), style="bold") for line in (money, *m.verdict.lines) if line]
     parts += [_words(m.verdict.text), *(_words(f"Caution: {caution}") for caution in m.cautions)]
     parts += [_words(" ".join(m.notes))] if m.notes else []
     if m.cost:
-        parts += [*_head("What it costs"), _words(f"The rule: {m.cost.rule}. {m.cost.words}"), _cost(m)]
+        total = [_words(m.cost.headline)] if m.verdict.finding.money else []
+        parts += [*_head("What it costs"), *total, _words(f"The rule: {m.cost.rule}. {m.cost.words}"), _cost(m)]
     parts += ["", sparkline(m.bins, m.vocabulary), *_head("The numbers, with 95 % intervals"), _numbers(m)]
     if m.judged_on is not None:
-        judged = _words(verdict.describe_judging(m.judged_on, m.not_tried))
+        judged = _words(sentences.describe_judging(m.judged_on, m.not_tried))
         parts += [*_head("What helps, and what does not"), judged, _trials(m, ece), ""]
         parts += [_words(f"{label(t.calibrator)}: {t.words}") for t in m.trials if t.outcome == "failed"]
-        parts += [_words(verdict.choice(m))]
+        parts += [_words(sentences.choice(m))]
     parts += [""]
-    for part in (m.classes, m.groups):
+    for part in (m.groups, m.classes):
         if part:
-            first = _head("Where it is worst")[1:] if part is (m.classes or m.groups) else []
+            first = _head("Where it is worst")[1:] if part is (m.groups or m.classes) else []
             parts += [*first, _words(part.words), _segments(part, m), ""]
     return [*parts, *_head("How sure we are")[1:], *map(_words, m.certainty.words)] if m.certainty else parts
 
@@ -113,8 +114,8 @@ def _can_print(text: str) -> bool:
 def _numbers(m: Model) -> Table:
     table = table_of("measure", "value", "interval", "better", "what it is")
     for n in m.numbers:
-        interval = mf.interval(n.measure, n.low, n.high)
-        table.add_row(n.measure, mf.value(n.measure, n.value), interval, n.better, n.title)
+        said = facts(n.measure, m.task)
+        table.add_row(n.measure, *mf.measured(n.measure, n.value, n.low, n.high), said["better"], said["title"])
     table.columns[-1].no_wrap = False
     return table
 
@@ -132,7 +133,9 @@ def _trials(m: Model, ece: str) -> Table:
 
 
 def _segments(part: Segments, m: Model) -> Table:
-    table = table_of(part.by, "rows", m.vocabulary.says, m.vocabulary.right, "gap", "95 % interval", "significant")
+    after = ["after"] if m.repair else []
+    words = m.vocabulary
+    table = table_of(part.by, "rows", words.says, words.right, "gap", "95 % interval", "significant", *after)
     for s in part.rows[:WORST]:
         span = mf.change_interval("gap", s.low, s.high)
         numbers = (
@@ -142,18 +145,21 @@ def _segments(part: Segments, m: Model) -> Table:
             mf.change("gap", s.gap),
             span,
         )
-        table.add_row(Text(s.name), *numbers, "yes" if s.beyond_noise else "no")
+        later = [f"{mf.change('gap', s.gap_after)}{' worse' if s.worse_after else ''}"] if m.repair else []
+        table.add_row(Text(s.name), *numbers, "yes" if s.beyond_noise else "no", *later)
     table.columns[0].no_wrap = False
     return table
 
 
 def _cost(m: Model) -> Table:
     assert m.cost is not None
-    table = table_of("calibrator", m.cost.accepts, "wrong", "expected", "cost", "95 % interval")
+    table = table_of("calibrator", m.cost.accepts, "wrong", "expected", "cost", "95 % interval", "changed")
     for c in m.cost.rows:
         shares = (fmt.percent(c.accepted), fmt.percent(c.error))
         costs = (fmt.number(c.expected_cost), fmt.number(c.actual_cost))
-        table.add_row(label(c.calibrator), *shares, *costs, mf.interval("cost", c.low, c.high))
+        table.add_row(
+            label(c.calibrator), *shares, *costs, mf.interval("cost", c.low, c.high), fmt.count(c.decisions_changed)
+        )
     table.columns[0].no_wrap = False
     return table
 

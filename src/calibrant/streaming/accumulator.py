@@ -1,6 +1,6 @@
 """The accumulator: measures of a stream from sums of fixed size, updated by batches, merged and saved as JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Integers
+from calibrant.core.config.convert import from_json
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.errors import InputError
 from calibrant.core.files import write_text
-from calibrant.core.json import load_state, plain, whole
+from calibrant.core.json import load_state, parse_state, plain, whole, write_state
 from calibrant.core.parallel import one_blas_thread
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
@@ -20,24 +21,40 @@ from calibrant.core.statistics.bootstrap import check_confidence
 from calibrant.core.statistics.estimate import Estimate, Levels, subtract
 from calibrant.core.statistics.fewest_rows import too_few_rows
 from calibrant.core.statistics.sampling import OTHER
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measures import UNDEFINED, check_predictions
-from calibrant.measuring.check import Check, check_estimate, check_worsening, worsening_sign
+from calibrant.measuring.check import Check, check_estimate, check_worsening, limit_side, worsening_sign
 from calibrant.measuring.compare import Comparison, compare_estimates
 from calibrant.measuring.measure import Measurement, Measurements
-from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
+from calibrant.streaming.cursor import Cursor, merge_cursors
 from calibrant.streaming.measure_sums import POSITIVE, RANKING, MeasureSums
-from calibrant.streaming.prometheus import Gauge, exposition
-from calibrant.streaming.state import State, check_bins, check_named, check_same, check_shapes
+from calibrant.streaming.prometheus import measure_exposition
+from calibrant.streaming.state import (
+    VERSION,
+    State,
+    check_named,
+    check_shapes,
+    hash_names,
+    hashes_from_text,
+    hashes_to_text,
+    sums_from_json,
+    sums_to_json,
+)
 from calibrant.streaming.streamable import example, raw_weights, streamable, usual
-from calibrant.streaming.sums import FINE, HISTOGRAM, SUMS, fine_scores, score_sums
+from calibrant.streaming.sums import COARSE, FINE, HISTOGRAM_BINS, coarsen, fine_scores, row_sums, score_sums, unit_sums
 
 if TYPE_CHECKING:
     import altair as alt
 
-
+HISTOGRAM, RESIDUALS = "histogram", "residuals"  # states that every accumulator has
+ADDED = ("n", "total", "square", "units", "unit_square")  # numbers that are summed over batches
+FIELDS = (*ADDED, "k", "task", "weighted", "counts", "clustered", "open_reason")
+MOST_NAMES = 100_000  # clusters whose names are remembered, 8 bytes each
+OPEN = "clusters may continue in other batches"
+AGAIN = "a cluster came in more than one batch"
+TOO_MANY_NAMES = f"more than {MOST_NAMES:,} clusters: whether one came in more than one batch is not known"
 SINGLE_OUTCOME = "no interval: sums of rows whose outcomes are all alike show no spread"
 
 
@@ -56,30 +73,43 @@ class Accumulator(TableResult):
         self.n, self.k = 0, 0
         self.task: Task | None = None  # None before the first batch
         self.total = self.square = 0.0  # sum of the weights, and of their squares
+        self.units, self.unit_square = 0, 0.0  # clusters (and rows without), and the sum of their squared weights
         self.weighted, self.counts, self.clustered = False, True, False
+        self.open_reason: str | None = None  # why it is unknown which rows form a cluster
+        self.clusters: frozenset[int] = frozenset()  # hashes of the names of all clusters
         self.sums: dict[str, Array] = {}  # by the name of the state that the measures read
         self.files: dict[str, Cursor] = {}  # how far each file has been read
 
     # -- adding rows ----------------------------------------------------------------------------
 
-    def update(self, p: Predictions | None) -> None:
-        """Add a batch of any size; None adds nothing."""
+    def update(self, p: Predictions | None, *, open_clusters: bool = False) -> None:
+        """Add a batch of any size; None adds nothing.
+
+        A batch holds whole clusters. If it may not, say `open_clusters=True`: then there is no interval. Nor is there
+        one if a cluster with the name of an earlier one comes, or if more than 100,000 names must be remembered.
+        """
         if p is None:
             return
         check_predictions(p)
         self._check_task(p.task, p.k)
         for stream in self._streams.values():
             stream.measure.check_shape(p)
-        w = raw_weights(p)
+        w, clusters = raw_weights(p), p.clusters
         with one_blas_thread():  # the products are small: a second thread mostly waits
-            for name, part in self._batch_sums(p, w):
-                self._add(name, part)
+            self._add(self._batch_sums(p, w, clusters))
+            weights = unit_sums(np.ones(p.n), w, clusters)
         self.n += p.n
         self.total += p.n if w is None else float(w.sum())
         self.square += p.n if w is None else float(w @ w)
+        self.units += len(weights)
+        self.unit_square += float(weights @ weights)
         self.weighted |= w is not None
         self.counts &= w is None or is_whole(w)
-        self.clustered |= p.row_data.clusters is not None  # a cluster may continue in the next batch
+        self.clustered |= clusters is not None
+        if open_clusters:
+            self.open_reason = self.open_reason or OPEN
+        if p.row_data.cluster_names is not None:
+            self._remember(hash_names(p.row_data.cluster_names))
 
     def merge(self, other: "Accumulator") -> "Accumulator":
         """A new accumulator of the rows of both; neither is changed."""
@@ -94,11 +124,13 @@ class Accumulator(TableResult):
         both = Accumulator(filled[0].specs if filled else self.specs)
         for part in filled:
             both._check_task(part.task, part.k)
-            both.n, both.total, both.square = both.n + part.n, both.total + part.total, both.square + part.square
+            for name in ADDED:
+                setattr(both, name, getattr(both, name) + getattr(part, name))
             both.weighted, both.clustered = both.weighted or part.weighted, both.clustered or part.clustered
             both.counts = both.counts and part.counts
-            for name, sums in part.sums.items():
-                both._add(name, sums)
+            both.open_reason = both.open_reason or part.open_reason
+            both._remember(part.clusters)
+            both._add(part.sums)
         both.files = merge_cursors(self.files, other.files)
         return both
 
@@ -107,8 +139,7 @@ class Accumulator(TableResult):
     def measure(self, what: str, *, confidence: float = 0.95, seed: int = 0) -> Measurement:
         """Compute one of the accumulator's measures; its interval comes from normal noise on the sums.
 
-        There is no interval for fewer than ten rows, nor for rows in clusters: how far the rows of a cluster share
-        their errors is not kept.
+        There is no interval for fewer than ten rows (or clusters), nor where clusters may have come in parts.
         """
         definition = self._stream(what).measure.definition_for(example(self.task))
         e = self.estimate(what, seed=seed)
@@ -121,8 +152,8 @@ class Accumulator(TableResult):
         stream = self._stream(what)
         if self.n == 0:
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
-        e = stream.estimate(self.sums[stream.name], self, seed, subtracted=subtracted)
-        if reason := "rows came in clusters" if self.clustered else self._too_few_rows():
+        e = stream.estimate(self, seed, subtracted=subtracted)
+        if reason := self.open_reason or self._too_few():
             return replace(e, noise=None, reason=reason)
         if subtracted or e.noise is None:
             return e
@@ -140,13 +171,12 @@ class Accumulator(TableResult):
 
     def value(self, what: str) -> float:
         """The value of a measure, without the cost of an interval."""
-        stream = self._streams[what]
-        return stream.value(self.sums[stream.name], self)
+        return self._streams[what].value(self)
 
     @property
     def histogram(self) -> tuple[Array, Array]:
         """Counts of (incorrect, correct) predictions in 100 equal-width bins of confidence."""
-        count, _, outcomes, *_ = self.sums["histogram"]
+        count, _, outcomes = self.sums[HISTOGRAM]
         return count - outcomes, outcomes
 
     def __repr__(self) -> str:
@@ -163,25 +193,26 @@ class Accumulator(TableResult):
 
     # -- limits, comparisons, figures -----------------------------------------------------------
 
-    def check(self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95) -> Check:
+    def check(
+        self, what: str, *, limit: float, side: Literal["max", "min"] | None = None, confidence: float = 0.95
+    ) -> Check:
         """Check a limit for a measure, as `cal.check` does: violated on evidence, not on noise."""
         check_confidence(confidence)
-        _check_limit(limit, "0.03")
         e = self.estimate(what)
-        if self.clustered or not np.isfinite(e.value):
-            expected, got = "an interval to compare with the limit", e.reason or UNDEFINED
-            raise InputError(what, expected=expected, got=got, fix="measure all rows at once")
+        side = limit_side(self._streams[what].measure, what, limit, side)
+        if not np.isfinite(e.value):
+            expected, fix = "an interval to compare with the limit", "measure all rows at once"
+            raise InputError(what, expected=expected, got=UNDEFINED, fix=fix)
         return check_estimate(what, side, limit, e, 1 - confidence, rows=self, definition=self.measure(what).definition)
 
     def check_against(
         self, reference: "Accumulator", what: str, *, limit: float, confidence: float = 0.95, seed: int = 0
     ) -> Check:
-        """Check by how much a measure is worse than on the reference rows, as `cal.check_against` does."""
-        _check_limit(limit, "0.01")
+        """Check by how much a measure is worse than on the reference rows, as `cal.check(..., against=...)` does."""
         check_confidence(confidence)
         e, definition = reference._difference(self, what, seed), reference.measure(what).definition
         definition = f"{definition}; worse than on {reference.n:,} reference rows by"
-        sign = worsening_sign(self._streams[what].measure, what)
+        sign = worsening_sign(self._streams[what].measure, what, limit)
         return check_worsening(what, limit, sign, e, 1 - confidence, rows=self, definition=definition)
 
     def compare(self, other: "Accumulator", what: str, *, confidence: float = 0.95, seed: int = 0) -> Comparison:
@@ -198,9 +229,6 @@ class Accumulator(TableResult):
         if self.task != other.task:
             got, fix = f"{self.task} and {other.task}", "compare streams of the same task"
             raise InputError("compare", expected="predictions of one task", got=got, fix=fix)
-        if self.clustered or other.clustered:
-            fix = "compare the predictions with their clusters"
-            raise InputError("compare", expected="rows that are not in clusters", got="rows in clusters", fix=fix)
         return subtract(*pair, self._streams[what].measure.ideal)
 
     def to_predictions(self) -> Predictions:
@@ -212,10 +240,10 @@ class Accumulator(TableResult):
             raise InputError("accumulator", expected="at least one batch", got="none", fix="call update first")
         fine = self.sums.get(RANKING, self.sums.get(POSITIVE) if self.task == "binary" else None)
         if fine is not None:
-            ones, zeros, scores = *fine[:2], fine_scores()
+            (ones, zeros), scores = coarsen(fine), fine_scores(COARSE)
         else:
-            count, score, ones = self.sums["histogram"][:3]
-            middle = (np.arange(HISTOGRAM) + 0.5) / HISTOGRAM
+            count, score, ones = self.sums[HISTOGRAM]
+            middle = (np.arange(HISTOGRAM_BINS) + 0.5) / HISTOGRAM_BINS
             zeros, scores = count - ones, np.divide(score, count, out=middle, where=count > 0)
         weights = np.concatenate([ones, zeros])
         filled = weights > 0
@@ -225,42 +253,46 @@ class Accumulator(TableResult):
 
     def to_prometheus(self) -> str:
         """Every measure in the text format of Prometheus."""
-        return exposition(measure_gauges((), {(): self}))
+        return measure_exposition((), {(): (self.n, self.measure_all() if self.n else ())})
 
     def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
         """A figure of `to_predictions()`. A notebook displays it, and its `save` writes a file."""
-        return plot_sums({"all rows": self}, figure)
+        from calibrant.streaming.plot import plot_sums
+
+        return plot_sums({"all rows": self.to_predictions()}, figure)
 
     # -- saving and loading ---------------------------------------------------------------------
 
     def to_json(self) -> str:
-        return State(
-            measures=self.specs,
-            n=self.n,
-            k=self.k,
-            task=self.task,
-            total=self.total,
-            square=self.square,
-            weighted=self.weighted,
-            counts=self.counts,
-            clustered=self.clustered,
-            files=plain(self.files),
-            sums=self.sums,
-        ).to_json()
+        return write_state("accumulator", VERSION, self.to_state())
+
+    def to_state(self) -> dict[str, Any]:
+        """The fields of the state as plain JSON."""
+        others = {name: getattr(self, name) for name in FIELDS}
+        coded = {"clusters": hashes_to_text(self.clusters), "sums": sums_to_json(self.sums)}
+        return dict(plain({"measures": self.specs, **others, "files": self.files, **coded}))
 
     @classmethod
     def from_json(cls, text: str, *, own: Sequence[str] = ()) -> "Accumulator":
         """Read what `to_json` wrote. Measures in files of Python code are run only if they are named in `own`."""
-        state = State.from_json(text)
-        check_named(state.measures, own)
+        state = parse_state(text, "accumulator", VERSION, written_by="Accumulator.save", fix="save it again")
         with whole("accumulator", fix="save it again"):
-            a = cls(state.measures)
-            a.n, a.k, a.task, a.sums = state.n, state.k, state.task, state.sums
-            a.total, a.square = state.total, state.square
-            a.weighted, a.counts, a.clustered = state.weighted, state.counts, state.clustered
-            a.files = read_cursors(state.files)
-            a._check_sums(state)
-            return a
+            return cls.from_state(state, own=own)
+
+    @classmethod
+    def from_state(cls, fields: Any, *, own: Sequence[str] = ()) -> "Accumulator":
+        """Read what `to_state` returned."""
+        state = from_json(State, fields)
+        check_named(state.measures, own)
+        a = cls(state.measures)
+        for name in FIELDS:
+            setattr(a, name, getattr(state, name))
+        a.files, a.clusters = state.files, hashes_from_text(state.clusters)
+        a.sums = sums_from_json(state.sums)
+        shapes = a._shapes()
+        more = {name: shape for stream in a._states() for name, shape in stream.more_shapes(a.k).items()}
+        check_shapes(a.sums, shapes if a.n else {}, shapes | more)
+        return a
 
     def save(self, path: str | Path) -> None:
         write_text(path, self.to_json())
@@ -293,26 +325,40 @@ class Accumulator(TableResult):
             self._set_measures(usual(task))
         self.task, self.k = task, max(self.k, k)
 
-    def _batch_sums(self, p: Predictions, w: Array | None) -> Iterator[tuple[str, Array]]:
-        """The sums that a batch adds to each state. Measures with the same bins share one state."""
-        yield "histogram", score_sums(p.score, p.outcome.astype(np.float64), w, HISTOGRAM, "right")
-        for name, stream in self._states().items():
-            yield name, stream.add_up(p, w)
+    def _batch_sums(self, p: Predictions, w: Array | None, clusters: Integers | None) -> dict[str, Array]:
+        """The sums of a batch, by name. Measures with the same bins share one state."""
+        outcomes = p.outcome.astype(np.float64)
+        sums = {
+            HISTOGRAM: score_sums(p.score, outcomes, w, HISTOGRAM_BINS, "right")[:3],
+            RESIDUALS: row_sums(p.score - outcomes, w, clusters),
+        }
+        for stream in self._states():
+            sums |= stream.add_up(p, w, clusters)
+        return sums
 
-    def _states(self) -> dict[str, MeasureSums[Any]]:
-        """The states that the measures read, each with one of these measures."""
-        return {stream.name: stream for stream in self._streams.values()}
+    def _states(self) -> list[MeasureSums[Any]]:
+        """One of the measures for each state that they read."""
+        return list({stream.name: stream for stream in self._streams.values()}.values())
 
-    def _add(self, name: str, part: Array) -> None:
-        self.sums[name] = self.sums[name] + part if name in self.sums else part
+    def _add(self, sums: Mapping[str, Array]) -> None:
+        for name, part in sums.items():
+            self.sums[name] = self.sums[name] + part if name in self.sums else part
+
+    def _remember(self, clusters: frozenset[int]) -> None:
+        """Remember the names of clusters by their hashes, so that one that comes again is noticed."""
+        if clusters & self.clusters:
+            self.open_reason = self.open_reason or AGAIN
+        self.clusters |= clusters
+        if len(self.clusters) > MOST_NAMES:
+            self.open_reason, self.clusters = self.open_reason or TOO_MANY_NAMES, frozenset()
 
     def _has_single_outcome(self) -> bool:
-        count, _, outcomes = self.sums["histogram"][:3]
+        count, _, outcomes = self.sums[HISTOGRAM]
         return float(outcomes.sum()) in (0.0, float(count.sum()))
 
     def _noise_of_extreme_share(self, value: float) -> Levels:
         """The noise of a share of 0 or 1: no row of the other kind was seen."""
-        rows = self.total**2 / self.square
+        rows = self.total**2 / self.unit_square
         return Levels(
             values=np.array([value]),
             shares=np.ones(1),
@@ -322,53 +368,12 @@ class Accumulator(TableResult):
             method="Clopper and Pearson, for a share of 0 or 1",
         )
 
-    def _too_few_rows(self) -> str | None:
-        """The reason for no interval; None where there are enough rows, by Kish's formula if they have weights."""
-        return too_few_rows(self.total**2 / self.square)
+    def _too_few(self) -> str | None:
+        """The reason for no interval; None where there are enough clusters, or rows by Kish's formula."""
+        return too_few_rows(self.units if self.clustered else self.total**2 / self.square, clusters=self.clustered)
 
-    def _check_sums(self, state: State) -> None:
-        """Refuse sums that no predictions have."""
-        states = self._states()
-        check_shapes(state, {"histogram": (SUMS, HISTOGRAM)} | {name: s.shape(self.k) for name, s in states.items()})
-        if not self.n:
-            return
-        check_bins("histogram", state.sums["histogram"], state)
-        for name, stream in states.items():
-            stream.check(state.sums[name], state)
-        of_score = ["histogram", *(name for name, stream in states.items() if stream.of_score)]
-        check_same({name: state.sums[name] for name in of_score}, state)
-
-
-def measure_gauges(by: Sequence[str], accumulators: Mapping[tuple[str, ...], Accumulator]) -> list[Gauge]:
-    """The number of rows, every measure and both ends of its interval; where there is no interval, no ends."""
-    rows, gauges = Gauge("calibrant_rows", "rows added"), dict[str, Gauge]()
-    for key, accumulator in accumulators.items():
-        labels = dict(zip(by, key, strict=True))
-        rows.values.append((labels, accumulator.n))
-        for m in accumulator.measure_all() if accumulator.n else ():
-            name, _, options = m.measure.partition(":")
-            own = labels | ({"options": options} if options else {})
-            for end, value in (("", m.value), ("_low", m.low), ("_high", m.high)):
-                if value is not None and value == value:
-                    words = f"{end[1:]} end of the interval of {name}" if end else m.definition
-                    gauge = gauges.setdefault(f"calibrant_{name}{end}", Gauge(f"calibrant_{name}{end}", words))
-                    gauge.values.append((own, value))
-    return [rows, *gauges.values()]
-
-
-def plot_sums(accumulators: Mapping[str, Accumulator], figure: str) -> "alt.TopLevelMixin":
-    """Draw a figure of predictions from the sums of one or more accumulators."""
-    from calibrant.figures import CATALOGUE, PredictionFigure
-
-    drawing = CATALOGUE.make(figure)
-    if not isinstance(drawing, PredictionFigure):
-        fix = "use for instance reliability or risk_coverage"
-        raise InputError("plot", expected="a figure of predictions", got=f"'{figure}'", fix=fix)
-    return drawing.chart(
-        drawing.data({name: accumulator.to_predictions() for name, accumulator in accumulators.items()})
-    )
-
-
-def _check_limit(limit: float, example_limit: str) -> None:
-    if not np.isfinite(limit):
-        raise InputError("limit", expected="a number", got=str(limit), fix=f"write for instance {example_limit}")
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = {HISTOGRAM: (3, HISTOGRAM_BINS), RESIDUALS: (3,)}
+        for stream in self._states():
+            shapes |= stream.shapes(self.k)
+        return shapes

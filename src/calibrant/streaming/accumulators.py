@@ -1,6 +1,5 @@
 """Accumulators by key, such as day and segment: one for each combination that occurs."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,27 +7,29 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from calibrant.core.arrays import rows_of
+from calibrant.core.arrays import Ints, rows_of
+from calibrant.core.config.convert import read_value
 from calibrant.core.errors import InputError, visible
 from calibrant.core.files import write_text
-from calibrant.core.json import load_state, parse_state, plain, read_typed, whole
+from calibrant.core.json import load_state, parse_state, plain, whole, write_state
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
-from calibrant.core.text.notebook import Table, TableResult
 from calibrant.core.text.number_format import number
+from calibrant.core.text.table import Table, TableResult
 from calibrant.core.text.vocabulary import describe_task
 from calibrant.measuring.check import Check
 from calibrant.measuring.compare import Comparison
 from calibrant.measuring.measure import Measurement
-from calibrant.streaming.accumulator import Accumulator, measure_gauges, plot_sums
-from calibrant.streaming.cursor import Cursor, merge_cursors, read_cursors
-from calibrant.streaming.prometheus import exposition
+from calibrant.streaming.accumulator import Accumulator
+from calibrant.streaming.cursor import Cursor, merge_cursors
+from calibrant.streaming.prometheus import measure_exposition
 from calibrant.streaming.state import check_named
 
 if TYPE_CHECKING:
     import altair as alt
 
-VERSION = 2
+VERSION = 3
+SPLIT = "a cluster has rows in more than one key"
 JOINED = "\x1f"  # between the parts of a key while rows are grouped by it
 
 Key = tuple[str, ...]
@@ -52,8 +53,8 @@ class ByKey(TableResult, dict[Key, Result]):
         )
 
 
-class Accumulators(TableResult):
-    """One accumulator for each combination of the names in `by`.
+class Accumulators(TableResult, Mapping[Key, Accumulator]):
+    """One accumulator for each combination of the names in `by`: a dict that `update` fills group by group.
 
     >>> each = Accumulators(by=("day", "segment"), measures=["accuracy"])
     >>> p = Predictions.from_confidence([0.9, 0.8, 0.7], correct=[1, 0, 1])
@@ -69,38 +70,8 @@ class Accumulators(TableResult):
         self.measures = None if measures is None else tuple(measures)
         Accumulator(measures)  # raises for measures that cannot be streamed
         self._each: dict[Key, Accumulator] = {}
+        self.clusters_split = False  # whether a cluster has rows in several keys, so that keys are not independent
         self.files: dict[str, Cursor] = {}  # how far each file has been read
-
-    # -- adding rows ----------------------------------------------------------------------------
-
-    def update(self, p: Predictions | None, keys: Mapping[str, Any] | None = None) -> None:
-        """Add a batch of any size. `keys` has a value for the batch, or one for each row, for every name in `by`.
-
-        A name that `keys` leaves out is the group of the rows, where there is one such name only.
-        """
-        if p is None:
-            return
-        self._same_task(p.task)
-        columns = [self._column(p, name, keys or {}) for name in self.by]
-        joined = np.array([JOINED.join(row) for row in zip(*columns, strict=True)])
-        for text, rows in rows_of(joined).items():
-            key = tuple(text.split(JOINED))
-            self._each.setdefault(key, Accumulator(self.measures)).update(p if len(rows) == p.n else p.take(rows))
-
-    def merge(self, other: "Accumulators") -> "Accumulators":
-        """New accumulators of the rows of both; neither is changed."""
-        if (self.by, self.measures) != (other.by, other.measures):
-            expected, got = (f"by {x.by}, measures {x.measures or 'as usual'}" for x in (self, other))
-            raise InputError("merge", expected=expected, got=got, fix="build both with the same names and measures")
-        self._same_task(other.task)
-        both = Accumulators(self.by, self.measures)
-        for key in dict.fromkeys((*self._each, *other._each)):
-            mine, theirs = self._each.get(key, Accumulator(self.measures)), other._each.get(key)
-            both._each[key] = mine.merge(theirs or Accumulator(self.measures))
-        both.files = merge_cursors(self.files, other.files)
-        return both
-
-    # -- results --------------------------------------------------------------------------------
 
     def __getitem__(self, key: str | Key) -> Accumulator:
         accumulator = self._each.get((key,) if isinstance(key, str) else tuple(key))
@@ -109,13 +80,58 @@ class Accumulators(TableResult):
             raise InputError("accumulators", expected=f"a key that occurred ({known})", got=str(key), fix="pick one")
         return accumulator
 
-    @property
-    def task(self) -> Task | None:
-        """The task of the predictions; None before the first batch."""
-        return next((accumulator.task for accumulator in self._each.values() if accumulator.task), None)
+    def __contains__(self, key: object) -> bool:
+        return key in self._each
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._each)
 
     def __len__(self) -> int:
         return len(self._each)
+
+    # -- adding rows ----------------------------------------------------------------------------
+
+    def update(
+        self, p: Predictions | None, keys: Mapping[str, Any] | None = None, *, open_clusters: bool = False
+    ) -> None:
+        """Add a batch of any size. `keys` has a value for the batch, or one for each row, for every name in `by`.
+
+        A name that `keys` leaves out is the group of the rows, where there is one such name only. `open_clusters` as
+        for one accumulator.
+        """
+        if p is None:
+            return
+        self._check_task(p.task)
+        groups = self._group(p, keys or {})
+        if p.clusters is not None and len(groups) > 1:
+            key_of = np.empty(p.n, dtype=np.int64)
+            for number_of_key, rows in enumerate(groups.values()):
+                key_of[rows] = number_of_key
+            pairs = np.unique(np.stack([p.clusters, key_of]), axis=1)
+            self.clusters_split |= pairs.shape[1] > p.clusters.max() + 1
+        for key, rows in groups.items():
+            part = p if len(rows) == p.n else p.take(rows)
+            self._each.setdefault(key, Accumulator(self.measures)).update(part, open_clusters=open_clusters)
+
+    def merge(self, other: "Accumulators") -> "Accumulators":
+        """New accumulators of the rows of both; neither is changed."""
+        if (self.by, self.measures) != (other.by, other.measures):
+            expected, got = (f"by {x.by}, measures {x.measures or 'as usual'}" for x in (self, other))
+            raise InputError("merge", expected=expected, got=got, fix="build both with the same names and measures")
+        self._check_task(other.task)
+        both, none = Accumulators(self.by, self.measures), Accumulator(self.measures)
+        for key in dict.fromkeys((*self, *other)):
+            both._each[key] = self._each.get(key, none).merge(other._each.get(key, none))
+        both.clusters_split = self.clusters_split or other.clusters_split
+        both.files = merge_cursors(self.files, other.files)
+        return both
+
+    # -- results --------------------------------------------------------------------------------
+
+    @property
+    def task(self) -> Task | None:
+        """The task of the predictions; None before the first batch."""
+        return next((accumulator.task for accumulator in self.values() if accumulator.task), None)
 
     def __repr__(self) -> str:
         rows = sum(accumulator.n for accumulator in self._each.values())
@@ -129,70 +145,56 @@ class Accumulators(TableResult):
         ]
         return repr(self), (*self.by, "rows", *specs), rows
 
-    def items(self) -> Iterator[tuple[Key, Accumulator]]:
-        return iter(self._each.items())
-
     def total(self, where: Mapping[str, str] | None = None) -> Accumulator:
         """Merge all accumulators, or those whose key has these parts: total({"segment": "a"})."""
         if unknown := set(where or {}) - set(self.by):
             raise InputError("total", expected=f"names of {self.by}", got=f"'{min(unknown)}'", fix="use one of these")
+        parts = [(self.by.index(name), str(value)) for name, value in (where or {}).items()]
+        chosen = [one for key, one in self.items() if all(key[i] == value for i, value in parts)]
         merged = Accumulator(self.measures)
-        for key, accumulator in self._each.items():
-            if all(str(value) == key[self.by.index(name)] for name, value in (where or {}).items()):
-                merged = merged.merge(accumulator)
+        for one in chosen:
+            merged = merged.merge(one)
+        if self.clusters_split and len(chosen) > 1:
+            merged.open_reason = merged.open_reason or SPLIT
         return merged
 
     def measure(self, what: str, *, confidence: float = 0.95) -> ByKey[Measurement]:
-        return ByKey(
-            self.by, {key: accumulator.measure(what, confidence=confidence) for key, accumulator in self._each.items()}
-        )
+        return ByKey(self.by, {key: one.measure(what, confidence=confidence) for key, one in self.items()})
 
     def check(
-        self, what: str, *, limit: float, side: Literal["max", "min"] = "max", confidence: float = 0.95
+        self, what: str, *, limit: float, side: Literal["max", "min"] | None = None, confidence: float = 0.95
     ) -> ByKey[Check]:
         """Check each key at this confidence: of many keys, some limits are violated by chance."""
         options: dict[str, Any] = {"limit": limit, "side": side, "confidence": confidence}
-        return ByKey(self.by, {key: accumulator.check(what, **options) for key, accumulator in self._each.items()})
+        return ByKey(self.by, {key: one.check(what, **options) for key, one in self.items()})
 
     def compare(self, reference: "Accumulators | Accumulator", what: str) -> ByKey[Comparison]:
         """Compare each key with the same key of the reference (only keys that both have), or with one for all keys."""
         if isinstance(reference, Accumulator):
-            return ByKey(
-                self.by, {key: reference.compare(accumulator, what) for key, accumulator in self._each.items()}
-            )
-        known = reference._each
-        if not any(key in known for key in self._each):
-            names = (
-                "; ".join(", ".join(key) for key in list(known_keys)[:3]) or "none"
-                for known_keys in (self._each, known)
-            )
+            return ByKey(self.by, {key: reference.compare(one, what) for key, one in self.items()})
+        both = {key: reference[key].compare(one, what) for key, one in self.items() if key in reference}
+        if not both:
+            names = ("; ".join(", ".join(key) for key in list(keys)[:3]) or "none" for keys in (self, reference))
             expected, got = "at least one key that both have", " against ".join(names)
             raise InputError("compare", expected=expected, got=got, fix="sum both by the same names and values")
-        both = {key: known[key].compare(accumulator, what) for key, accumulator in self._each.items() if key in known}
         return ByKey(self.by, both)
 
     def plot(self, figure: str = "reliability") -> "alt.TopLevelMixin":
         """Draw one figure with all keys."""
-        return plot_sums({visible(", ".join(key)): accumulator for key, accumulator in self._each.items()}, figure)
+        from calibrant.streaming.plot import plot_sums
+
+        return plot_sums({visible(", ".join(key)): one.to_predictions() for key, one in self.items()}, figure)
 
     def to_prometheus(self) -> str:
         """Every measure of every key in the text format of Prometheus."""
-        return exposition(measure_gauges(self.by, self._each))
+        return measure_exposition(self.by, {key: (one.n, one.measure_all()) for key, one in self.items()})
 
     # -- saving and loading ---------------------------------------------------------------------
 
     def to_json(self) -> str:
-        entries = [
-            {"key": list(key), "state": json.loads(accumulator.to_json())} for key, accumulator in self._each.items()
-        ]
-        state = {
-            "calibrant_accumulators": VERSION,
-            "by": self.by,
-            "measures": self.measures,
-            "files": plain(self.files),
-            "each": entries,
-        }
-        return json.dumps(state)
+        entries = [{"key": list(key), "state": one.to_state()} for key, one in self.items()]
+        names = {"by": self.by, "measures": self.measures, "clusters_split": self.clusters_split}
+        return write_state("accumulators", VERSION, plain(names | {"files": self.files}) | {"each": entries})
 
     @classmethod
     def from_json(cls, text: str, *, own: Sequence[str] = ()) -> "Accumulators":
@@ -200,22 +202,17 @@ class Accumulators(TableResult):
         fix = "save it again"
         state = parse_state(text, "accumulators", VERSION, written_by="Accumulators.save", fix=fix)
         with whole("accumulators", fix=fix):
-            by, entries = read_typed(state, "by", list), read_typed(state, "each", list)
-            measures = None if state["measures"] is None else read_typed(state, "measures", list)
-            if not all(type(spec) is str for spec in measures or ()):
-                raise ValueError(f"measures are {measures!r:.40}")
+            measures = read_value(list[str] | None, state["measures"], "measures")
             check_named(measures or (), own)
-            loaded = [(entry["key"], Accumulator.from_json(json.dumps(entry["state"]), own=own)) for entry in entries]
-            if not all(_is_key(key, len(by)) for key in (by, *(key for key, _ in loaded))):
-                raise ValueError("keys are not those of the names")
-            if any(measures is not None and accumulator.specs != tuple(measures) for _, accumulator in loaded):
-                raise ValueError("measures differ")
-            accumulators = cls(by, measures)
-            accumulators._each = {tuple(key): accumulator for key, accumulator in loaded}
-            accumulators.files = read_cursors(read_typed(state, "files", dict))
-            if len({accumulator.task for _, accumulator in loaded if accumulator.task}) > 1:
-                raise ValueError("predictions of different tasks")
-            return accumulators
+            each = cls(read_value(list[str], state["by"], "by"), measures)
+            for entry in read_value(list[dict[str, Any]], state["each"], "each"):
+                key = tuple(read_value(list[str], entry["key"], "key"))
+                if len(key) != len(each.by):
+                    raise ValueError(f"a key of {len(key)} parts")
+                each._each[key] = Accumulator.from_state(entry["state"], own=own)
+            each.clusters_split = read_value(bool, state["clusters_split"], "clusters_split")
+            each.files = read_value(dict[str, Cursor], state["files"], "files")
+            return each
 
     def save(self, path: str | Path) -> None:
         write_text(path, self.to_json())
@@ -224,11 +221,17 @@ class Accumulators(TableResult):
     def load(cls, path: str | Path, *, own: Sequence[str] = ()) -> "Accumulators":
         return load_state(path, partial(cls.from_json, own=own), expected="saved accumulators")
 
-    def _same_task(self, task: Task | None) -> None:
+    def _check_task(self, task: Task | None) -> None:
         """Refuse another task than that of the other keys: their measures are not comparable."""
         if self.task and task and self.task != task:
             expected, fix = f"{describe_task(self.task)} as before", "use other accumulators for each task"
             raise InputError("accumulators", expected=expected, got=describe_task(task), fix=fix)
+
+    def _group(self, p: Predictions, keys: Mapping[str, Any]) -> dict[Key, Ints]:
+        """The rows of each key."""
+        columns = [self._column(p, name, keys) for name in self.by]
+        joined = np.array([JOINED.join(row) for row in zip(*columns, strict=True)])
+        return {tuple(text.split(JOINED)): rows for text, rows in rows_of(joined).items()}
 
     def _column(self, p: Predictions, name: str, keys: Mapping[str, Any]) -> list[str]:
         if name in keys:
@@ -243,7 +246,3 @@ class Accumulators(TableResult):
             got = f"{len(values)} for {p.n} rows"
             raise InputError(name, expected="one value, or one for each row", got=got, fix="give as many as rows")
         return [str(value).replace(JOINED, " ") for value in values]
-
-
-def _is_key(key: Any, parts: int) -> bool:
-    return isinstance(key, list) and len(key) == parts and all(type(part) is str for part in key)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.config.convert import from_json
+from calibrant.core.config.convert import Count
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
-from calibrant.streaming.state import MOST_ROWS
 
 FEWEST_TO_RECOGNISE = 20  # rows: two files may begin with the same few rows by chance
 
@@ -19,7 +18,7 @@ FEWEST_TO_RECOGNISE = 20  # rows: two files may begin with the same few rows by 
 class Cursor:
     """Position in a file: `rows` rows have been read, and `hash` is the hash of these rows."""
 
-    rows: int = 0
+    rows: Count = 0
     hash: str = ""  # of no rows
 
 
@@ -87,15 +86,6 @@ def merge_cursors(a: Mapping[str, Cursor], b: Mapping[str, Cursor]) -> dict[str,
     return {
         name: max(a.get(name, Cursor()), b.get(name, Cursor()), key=lambda cursor: cursor.rows) for name in {**a, **b}
     }
-
-
-def read_cursors(files: dict[str, Any]) -> dict[str, Cursor]:
-    """The cursors of a saved state, by file."""
-    cursors = {name: from_json(Cursor, state) for name, state in files.items()}
-    for name, cursor in cursors.items():
-        if not 0 <= cursor.rows <= MOST_ROWS:
-            raise ValueError(f"rows read of {name:.40} are {cursor.rows}")
-    return cursors
 
 
 def _prefixes(batches: Iterable[Predictions], lengths: list[int]) -> Iterator[Cursor]:

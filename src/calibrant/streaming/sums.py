@@ -1,16 +1,23 @@
-"""Sums of weights, scores, outcomes and squared residuals over the rows of a batch, in equal-width bins."""
+"""Sums of weights, scores, outcomes and squared residuals over the rows of a batch, in equal-width bins.
+
+Squares are those of the units that were drawn: of rows, or of the sums over the rows of a cluster.
+"""
+
+from collections.abc import Iterable
 
 import numpy as np
 
-from calibrant.core.arrays import Array, Ints
+from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.curves.curve import Closed, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
+from calibrant.core.statistics.sampling import Entries
 from calibrant.measures import ClassMeasure
 
-FINE = 4096  # bins of the histogram for measures of ranking
+FINE = 65536  # bins of the histogram for measures of ranking: what their order may be off by is less than noise
+COARSE = 4096  # and for their noise, and for figures
 MOST_LOG_ODDS = 16.0  # its bins have equal width in log-odds, from minus this to this
-HISTOGRAM = 100  # equal-width bins of the histogram of scores
-SUMS = 5  # weight, score, outcomes, squared residuals, residuals (the last two with squared weights)
+HISTOGRAM_BINS = 100  # equal-width bins of the histogram of scores
+SUMS = 5  # weight, score, outcomes, squared residuals, residuals times weights (the last two by unit)
 
 
 def bin_of(scores: Array, bins: int, closed: Closed) -> Ints:
@@ -32,7 +39,7 @@ def bin_of(scores: Array, bins: int, closed: Closed) -> Ints:
 
 
 def score_sums(scores: Array, outcomes: Array, weights: Array | None, bins: int, closed: Closed) -> Array:
-    """The sums for one score per row, (5, bins)."""
+    """The sums for one score per row, each a unit, (5, bins)."""
     check_bins(bins)
     place, off = bin_of(scores, bins, closed), scores - outcomes
 
@@ -47,7 +54,7 @@ def score_sums(scores: Array, outcomes: Array, weights: Array | None, bins: int,
 
 
 def class_sums(p: Predictions, weights: Array | None, m: ClassMeasure) -> Array:
-    """The sums for every class, (5, k, bins).
+    """The sums for every class, with rows as units, (5, k, bins).
 
     Most probabilities are in the first bin: only the others are binned, and the first bin gets the rest.
     """
@@ -101,39 +108,55 @@ def _block_sums(
     return np.stack([count, scores, outcomes, square, cross])
 
 
-def row_sums(values: Array, weights: Array | None) -> Array:
-    """The sums for one number per row: the sum and, with squared weights, those of the square and of itself, (3,)."""
-    if weights is None:
-        total = values.sum()
-        return np.array([total, values @ values, total])
-    square = weights**2
-    return np.array([weights @ values, square @ values**2, square @ values])
+def unit_sums(values: Array, weights: Array | None, clusters: Integers | None) -> Array:
+    """The weighted sum over each unit that was drawn: a row, or the rows of a cluster."""
+    weighted = values if weights is None else weights * values
+    return weighted if clusters is None else np.bincount(clusters, weighted).astype(np.float64)
 
 
-def ratio_sums(above: Array, below: Array, weights: Array | None) -> Array:
-    """The sums for a ratio of two numbers per row: of both and, with squared weights, of their three products, (5,)."""
-    w = np.ones(len(above)) if weights is None else weights
-    square = w**2
-    products = (above * above, above * below, below * below)
-    return np.array([w @ above, w @ below, *(square @ product for product in products)])
+def row_sums(values: Array, weights: Array | None, clusters: Integers | None) -> Array:
+    """The sums for one number per row: the sum and, over units, the sums of its square and of it times weight, (3,)."""
+    total, weight = unit_sums(values, weights, clusters), unit_sums(np.ones(len(values)), weights, clusters)
+    return np.array([total.sum(), total @ total, total @ weight])
+
+
+def ratio_sums(above: Array, below: Array, weights: Array | None, clusters: Integers | None) -> Array:
+    """The sums for a ratio of two numbers per row: of both and, over units, of their three products, (5,)."""
+    a, b = unit_sums(above, weights, clusters), unit_sums(below, weights, clusters)
+    return np.array([a.sum(), b.sum(), a @ a, a @ b, b @ b])
+
+
+def cluster_sums(entries: Iterable[Entries], weights: Array | None, clusters: Integers, cells: int) -> Array:
+    """Over clusters, the sums of products of the residuals in each two cells and, last, with the weight of the cluster.
+
+    (cells + 1, cells). A row of its own is in one cell, so that only clusters have products of two.
+    """
+    from scipy.sparse import csr_array
+
+    count = int(clusters.max()) + 1
+    residuals = csr_array((count, cells))
+    for row, cell, off in entries:
+        weighted = off if weights is None else weights[row] * off
+        residuals += csr_array((weighted, (clusters[row], cell)), shape=(count, cells))
+    weight = unit_sums(np.ones(len(clusters)), weights, clusters)
+    return np.vstack([(residuals.T @ residuals).toarray(), weight @ residuals])
 
 
 def fine_sums(scores: Array, outcomes: Array, weights: Array | None) -> Array:
-    """The weight of outcomes 1 and of outcomes 0, and both with squared weights, in bins of log-odds, (4, FINE)."""
+    """The weight of outcomes 1 and of outcomes 0 in bins of log-odds, (2, FINE)."""
     with np.errstate(divide="ignore"):
         odds = np.log(scores) - np.log1p(-scores)
     place = np.clip((odds + MOST_LOG_ODDS) * (FINE / (2 * MOST_LOG_ODDS)), 0, FINE - 1).astype(np.int64)
     w = np.ones(len(scores)) if weights is None else weights
-
-    def sums(values: Array) -> Array:
-        return np.bincount(place, values, FINE).astype(np.float64)
-
-    counts = [sums(w * outcomes), sums(w * (1 - outcomes))]
-    squares = counts if weights is None else [sums(w**2 * outcomes), sums(w**2 * (1 - outcomes))]
-    return np.stack([*counts, *squares])
+    return np.stack([np.bincount(place, values, FINE) for values in (w * outcomes, w * (1 - outcomes))])
 
 
-def fine_scores() -> Array:
-    """The score at the centre of each fine bin, (FINE,)."""
-    odds = (np.arange(FINE) + 0.5) * (2 * MOST_LOG_ODDS / FINE) - MOST_LOG_ODDS
+def fine_scores(bins: int = FINE) -> Array:
+    """The score at the centre of each bin of log-odds, (bins,)."""
+    odds = (np.arange(bins) + 0.5) * (2 * MOST_LOG_ODDS / bins) - MOST_LOG_ODDS
     return np.asarray(1 / (1 + np.exp(-odds)))
+
+
+def coarsen(fine: Array) -> Array:
+    """The same sums in fewer bins, (2, COARSE)."""
+    return np.asarray(fine.reshape(2, COARSE, -1).sum(axis=2))

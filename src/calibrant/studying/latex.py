@@ -1,20 +1,22 @@
 """A study's own entries as a LaTeX table: mean and deviation over seeds, the best in bold, significance by a mark."""
 
 import statistics
+from math import isclose
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from calibrant.core.text import table
+from calibrant.core.text.table import Cell, Marked
 from calibrant.measures import make
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import LEVEL, decide_by_cells
 from calibrant.studying.plan import Claim, check_measure
-from calibrant.studying.tables import latex_text
 
 if TYPE_CHECKING:
     from calibrant.studying.study import Study
 
-MARK = r"$^{\dagger}$"
+MARK = "†"
 
 Runs = dict[int, float]  # seed -> value
 
@@ -41,15 +43,13 @@ def latex_table(study: "Study", measure: str, where: str = "") -> str:
     columns = {
         place: _column(measure, {e: cells[e, place] for e in entries if (e, place) in cells}) for place in places
     }
-    head = " & ".join(["", *map(latex_text, places)]) + r" \\"
-    body = [" & ".join([latex_text(e), *(columns[place].get(e, "") for place in places)]) + r" \\" for e in entries]
-    begin = rf"\begin{{tabular}}{{l{'r' * len(places)}}}"
+    body: list[list[Cell]] = [[e, *(columns[place].get(e, "") for place in places)] for e in entries]
     note = f"% {measure}: mean \u00b1 standard deviation over seeds; dagger: significantly worse than the best (5 %)"
-    return "\n".join([note, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"])
+    return f"{note}\n{table.latex_table(['', *places], body, 'l' + 'r' * len(places))}"
 
 
-def _column(measure: str, runs: dict[str, Runs]) -> dict[str, str]:
-    """The cells of a column, by entry."""
+def _column(measure: str, runs: dict[str, Runs]) -> dict[str, Marked]:
+    """The cells of a column, by entry; ties for the best are all bold."""
     direction = make(measure).direction
     means = {entry: statistics.fmean(values.values()) for entry, values in runs.items()}
     best = None
@@ -57,18 +57,16 @@ def _column(measure: str, runs: dict[str, Runs]) -> dict[str, str]:
         best = (min if direction == "down" else max)(means, key=means.__getitem__)
     column = {}
     for entry, values in runs.items():
-        text = _number(measure, list(values.values()))
-        if entry == best:
-            text = rf"\textbf{{{text}}}"
-        elif best is not None and _is_worse(direction, values, runs[best], LEVEL / (len(runs) - 1)):
-            text += MARK
-        column[entry] = text
+        bold = best is not None and isclose(means[entry], means[best], rel_tol=1e-12)
+        worse = not bold and best is not None
+        worse = worse and _is_worse(direction, values, runs[best or entry], LEVEL / (len(runs) - 1))
+        column[entry] = Marked(_number(measure, list(values.values())), bold, MARK if worse else "")
     return column
 
 
 def _number(measure: str, values: list[float]) -> str:
     parts = [statistics.fmean(values), *([statistics.stdev(values)] if len(values) > 1 else [])]
-    return r" $\pm$ ".join(mf.value(measure, part).removesuffix(" %").lstrip("+") for part in parts)
+    return " ± ".join(mf.value(measure, part).removesuffix(" %").lstrip("+") for part in parts)
 
 
 def _is_worse(direction: str, values: Runs, best: Runs, level: float) -> bool:

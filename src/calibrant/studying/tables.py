@@ -8,6 +8,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.files import write_text, write_whole
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.number_format import wrap
+from calibrant.core.text.table import latex_table
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.claims import Finding, PairedDifference, Verdict
 
@@ -169,30 +170,9 @@ def _markdown(table: "pl.DataFrame") -> str:
     )
 
 
-def latex_text(text: str) -> str:
-    """Escape text so that nothing in it is a command of LaTeX.
-
-    >>> latex_text("50 % of a_b")
-    '50 \\\\% of a\\\\_b'
-    """
-    special = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-    return "".join(f"\\{c}" if c in "&%$#_{}" else special.get(c, c) for c in text)
-
-
 def _latex(table: "pl.DataFrame") -> str:
-    body = [" & ".join(map(latex_text, row)) + r" \\" for row in [table.columns, *_rows(table)]]
     columns = "".join("r" if kind.is_numeric() else "l" for kind in table.dtypes)
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            body[0],
-            r"\midrule",
-            *body[1:],
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-    )
+    return latex_table(table.columns, _rows(table), columns)
 
 
 def _csv(table: "pl.DataFrame") -> str:

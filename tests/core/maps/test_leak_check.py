@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.errors import InputError
 from calibrant.core.maps.leak_check import KEPT, LEAK, Fingerprint
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import RowData
@@ -177,11 +177,8 @@ def test_it_comes_back_from_json(n, named):
         assert again.share_seen(q) == guard.share_seen(q)
 
 
-def test_an_old_fingerprint_is_left_out_with_a_reason():
+def test_a_fingerprint_of_another_version_is_refused():
     state = cal.fit(draw("logits", 50, np.random.default_rng(11)), "temperature").to_dict()
-    old = state | {"fingerprint": {"n": 50, "hashes": ["00f3a1b2c3d4e5f6"]}}
-    with pytest.warns(LeakWarning, match="version 1"):
-        assert cal.Map.from_dict(old).fingerprint is None
     with pytest.raises(InputError, match=r"damaged one \(the fingerprint is of another version\)"):
         cal.Map.from_dict(state | {"fingerprint": state["fingerprint"] | {"version": 3}})
 

@@ -413,6 +413,57 @@ def test_scores_without_labels_are_calibrated():
     np.testing.assert_array_equal(Map.from_dict(m.to_dict())(c.score), m.apply(c).score)
 
 
+PROBS = np.array([[0.83306, 0.04895, 0.11799]])  # as transformers.pipeline gives them
+
+
+def test_probabilities_are_not_taken_for_logits():
+    m = Map(calibrator="temperature", k=3, steps=(Linear(np.array(0.5), np.array(0.0)),))
+    with pytest.raises(InputError, match=r'that sum to one, as probabilities are. To fix it: say scores="probs" if'):
+        m(PROBS)
+    np.testing.assert_allclose(m(PROBS, scores="probs"), m.apply(Predictions.from_probs(PROBS, None)).probs)
+    np.testing.assert_allclose(m(PROBS, scores="logits"), m.apply(Predictions.from_logits(PROBS, None)).probs)
+    np.testing.assert_allclose(m.transform(PROBS, scores="probs"), m(PROBS, scores="probs"))
+    with pytest.raises(InputError, match="did you mean 'probs'"):
+        m(PROBS, scores="prob")
+    m([[0.2, 0.4, 0.1]])  # no probabilities
+
+
+def test_one_probability_per_row_is_not_taken_for_a_logit():
+    m = Map(calibrator="temperature", k=2, task="binary", steps=(Linear(np.array(0.5), np.array(0.0)),))
+    s = np.linspace(0.05, 0.95, 20)
+    with pytest.raises(InputError, match=r'expected logits, got numbers from 0 to 1.* scores="probs"'):
+        m(s)
+    np.testing.assert_allclose(m(s, scores="probs"), m.apply(Predictions.binary(s, None)).score)
+    assert m(s, scores="logits")[0] > 0.5
+    assert m(s[:5])[0] > 0.5  # a few log-odds may all be small
+    assert m(np.zeros(20))[0] == 0.5
+
+
+def test_logits_are_not_taken_for_probabilities():
+    m = Map(calibrator="identity", k=2, task="binary", steps=(), score_type="probs")
+    with pytest.raises(InputError, match=r'scores from -2 to 3. To fix it: say scores="logits"'):
+        m([-2.0, 3.0])
+    np.testing.assert_allclose(m([-2.0, 3.0], scores="logits"), 1 / (1 + np.exp([2.0, -3.0])))
+    with pytest.raises(InputError, match="divide by 100 if they are percent"):
+        m([20.0, 30.0])
+
+
+def test_probabilities_of_options():
+    m = Map(calibrator="temperature", k=3, task="choice", steps=(Linear(np.array(0.5), np.array(0.0)),))
+    p = Predictions.from_logits(np.log([[0.5, 0.5, 1], [0.2, 0.3, 0.5]]), None, mask=[[1, 1, 0], [1, 1, 1]])
+    given = [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]
+    np.testing.assert_allclose(m(given, scores="probs"), m.apply(p).probs, atol=1e-12)
+    with pytest.raises(InputError, match='scores="probs"'):
+        m(given)
+
+
+def test_a_map_has_its_temperature():
+    p = Predictions.from_logits([[2.0, 0.0]] * 4, [0, 0, 0, 1])
+    assert pytest.approx(1.82, abs=0.01) == cal.fit(p, "temperature").T
+    with pytest.raises(AttributeError, match="the map of identity has no T"):
+        _ = cal.fit(p, "identity").T
+
+
 def test_scores_that_are_no_numbers_are_refused_with_what_helps():
     rng = np.random.default_rng(0)
     m = cal.fit(Predictions.binary(rng.random(60), rng.integers(0, 2, 60)), "platt")

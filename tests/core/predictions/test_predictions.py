@@ -495,9 +495,9 @@ def test_predictions_go_to_another_process_after_use():
         Predictions.binary(rng.random(50), rng.integers(0, 2, 50)),
         Predictions.from_confidence(rng.random(50), rng.random(50) < 0.5),
     ):
-        before = [m.value for m in cal.measure_all(p, ["ece", "ks"], resamples=0)]
+        before = [m.value for m in cal.measure(p, ["ece", "ks"], resamples=0)]
         q = pickle.loads(pickle.dumps(p))
-        assert [m.value for m in cal.measure_all(q, ["ece", "ks"], resamples=0)] == before
+        assert [m.value for m in cal.measure(q, ["ece", "ks"], resamples=0)] == before
         assert (q.task, q.score_type, repr(q)) == (p.task, p.score_type, repr(p))
         for name, array in p.row_data.arrays().items():
             np.testing.assert_array_equal(q.row_data.arrays()[name], array)

@@ -27,7 +27,7 @@ import calibrant as cal
 from calibrant.calibrators import names
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import Linear, Step
+from calibrant.core.maps.steps import Linear
 from calibrant.core.torch.map_module import TorchMap
 from calibrant.repairing.export.export import export
 
@@ -140,15 +140,6 @@ def test_damaged_input(tmp_path):
     with pytest.raises(InputError, match="4 classes"):
         map_of("number").to_torch()(torch.zeros(2, 3))
 
-    class New(Step):
-        def __call__(self, p):
-            return p
-
-    from calibrant.core.maps.map import Map
-
-    with pytest.raises(InputError, match="update calibrant"):
-        TorchMap(Map(calibrator="new", k=K, steps=(New(),)))
-
 
 def test_the_dispatcher(tmp_path):
     pytest.importorskip("onnxruntime")
@@ -223,5 +214,28 @@ def test_images_have_their_classes_in_front():
     out = m.to_torch()(z)
     assert out.shape == z.shape
     torch.testing.assert_close(out.movedim(1, -1), m.to_torch()(z.movedim(1, -1)))
-    with pytest.raises(InputError, match="move the classes of an image to the end"):
-        m.to_torch()(torch.zeros(2, 3, 5, 3))
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["number", "everything"])
+def test_it_is_traced_and_compiled_as_a_whole(name):
+    module, z = TorchMap(map_of(name)), torch.randn(8, K, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(torch.jit.trace(module, z)(z), module(z))
+    torch.testing.assert_close(torch.compile(module, backend="eager", fullgraph=True)(z), module(z))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 3, 5, 4), (2, 3, 4, 5, 6)])
+def test_the_axis_of_the_classes(shape):
+    m = Map(calibrator="svs", k=3, steps=(Linear(np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.0, -0.1])),))
+    z = torch.randn(*shape, dtype=torch.float64)
+    out = m.to_torch()(z)
+    torch.testing.assert_close(out.movedim(1, -1), m.to_torch()(z.movedim(1, -1)))
+    torch.testing.assert_close(m.to_torch(axis=1)(z), out)
+    both = torch.randn(*shape[:-1], 3, dtype=torch.float64)
+    with pytest.raises(InputError, match=r"where both fit. To fix it: say which: to_torch\(axis=1\)"):
+        m.to_torch()(both)
+    torch.testing.assert_close(m.to_torch(axis=1)(both).movedim(1, -1), m.to_torch(axis=-1)(both.movedim(1, -1)))
+    with pytest.raises(InputError, match="use the map of this network"):
+        m.to_torch(axis=-1)(z)
+    with pytest.raises(InputError, match="axis: expected 1 or -1, got 0"):
+        m.to_torch(axis=0)

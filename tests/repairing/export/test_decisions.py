@@ -95,6 +95,23 @@ def test_scores_at_a_step_of_the_map_are_on_the_side_of_the_threshold(tmp_path):
     assert session.run(["decision"], {"scores": p.score.astype(np.float32)})[0].tolist() == d(p).tolist()
 
 
+def test_options_are_counted_among_those_of_the_question(tmp_path):
+    """Of four options any of the last two may be missing, so that the place is not the number of the option."""
+    rng = np.random.default_rng(0)
+    z, mask = 2 * rng.normal(size=(800, 4)), np.ones((800, 4), dtype=bool)
+    mask[np.arange(800), rng.integers(2, 4, 800)] = False
+    y = np.where(mask, z + rng.gumbel(size=z.shape), -np.inf).argmax(axis=1)
+    p = Predictions.from_logits(z, y, mask=mask)
+    d = cal.decide(p, max_error=0.3)
+    cal.export(d, "python", tmp_path / "d.py")
+    assert "the place of the option among these or -1" in (tmp_path / "d.py").read_text()
+    decide = runpy.run_path(str(tmp_path / "d.py"))["decide"]
+    places = [decide(row[there].tolist())[1] for row, there in zip(z, mask, strict=True)]
+    chosen = [-1 if place < 0 else np.flatnonzero(there)[place] for place, there in zip(places, mask, strict=True)]
+    assert chosen == d(p).tolist()
+    assert 3 in chosen
+
+
 def test_the_command_and_what_the_file_says(tmp_path):
     onnx = pytest.importorskip("onnx")
     d = cal.decide(rows("binary"), cost="fn=4,fp=1")

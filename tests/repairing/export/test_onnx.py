@@ -30,7 +30,7 @@ from onnx import TensorProto, helper, numpy_helper
 from calibrant.core.errors import InputError
 from calibrant.core.maps.export_check import TOLERANCE
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import STEPS, Linear, Step
+from calibrant.core.maps.steps import STEPS, Linear
 from calibrant.core.predictions import Predictions
 from calibrant.repairing.export.onnx import to_onnx
 from calibrant.repairing.fit import fit
@@ -179,15 +179,6 @@ def test_damaged_input(tmp_path):
     with pytest.raises(InputError, match="a whole map"):
         to_onnx(damaged_map(), out)
     assert not out.exists()
-
-
-def test_a_step_it_does_not_know(tmp_path):
-    class New(Step):
-        def __call__(self, p):
-            return p
-
-    with pytest.raises(InputError, match="update calibrant"):
-        to_onnx(Map(calibrator="new", k=K, steps=(New(),)), tmp_path / "m.onnx")
 
 
 @pytest.mark.parametrize("module", ["onnx", "onnxruntime"])
@@ -339,21 +330,22 @@ def test_logits_are_not_taken_for_probabilities(tmp_path):
         to_onnx(TEMPERATURE, tmp_path / "new.onnx", append_to=net, scores="probs")
 
 
-def test_images_keep_their_shape(tmp_path):
-    """(batch, classes, height, width), as networks for segmentation give it."""
-    kernel = numpy_helper.from_array(np.random.default_rng(6).normal(size=(K, 3, 1, 1)).astype(np.float32), "w")
-    x = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, "h", "w_"])
-    z = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", K, "h", "w_"])
+@pytest.mark.parametrize("sides", [(5,), (5, 4), (5, 4, 2), (K, K, K)])
+def test_images_and_volumes_keep_their_shape(sides, tmp_path):
+    """(batch, classes, height, width, ...), as networks for segmentation give it."""
+    axes = [f"side{i}" for i in range(len(sides))]
+    kernel = np.random.default_rng(6).normal(size=(K, 3, *(1 for _ in sides))).astype(np.float32)
+    x = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, *axes])
+    z = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", K, *axes])
     node = helper.make_node("Conv", ["image", "w"], ["scores"])
-    model = helper.make_model(
-        helper.make_graph([node], "net", [x], [z], [kernel]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
-    )
+    net = helper.make_graph([node], "net", [x], [z], [numpy_helper.from_array(kernel, "w")])
+    model = helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "net.onnx")
     m = map_of("svs")
     to_onnx(m, tmp_path / "new.onnx", append_to=tmp_path / "net.onnx")
-    image = np.random.default_rng(0).normal(size=(2, 3, 5, 4)).astype(np.float32)
+    image = np.random.default_rng(0).normal(size=(2, 3, *sides)).astype(np.float32)
     before, after = run(tmp_path / "new.onnx", ["scores", "calibrated_logits"], image=image)
-    assert after.shape == before.shape == (2, K, 5, 4)
+    assert after.shape == before.shape == (2, K, *sides)
     rows = np.moveaxis(before, 1, -1).reshape(-1, K)
     expected = m.apply(Predictions.from_logits(rows, np.zeros(len(rows), dtype=int))).probs
     np.testing.assert_allclose(softmax(np.moveaxis(after, 1, -1).reshape(-1, K)), expected, atol=1e-5)

@@ -108,6 +108,15 @@ def test_json_holds_every_number(board):
     assert document["settings"] == {"calibrator": "isotonic", "bins": 15, "max_error": 0.05, "level": 0.95, "seed": 0}
 
 
+def test_a_board_becomes_a_data_frame_with_the_columns_of_its_csv(board):
+    frame = board.to_polars()
+    lines = list(csv.DictReader(io.StringIO(board.text("csv"))))
+    assert frame.columns == list(lines[0])
+    assert frame.height == len(lines)
+    for row, line in zip(frame.to_dicts(), lines, strict=True):
+        assert {name: "" if cell is None else str(cell) for name, cell in row.items()} == line
+
+
 def test_csv_has_one_line_for_each_confidence_state_and_model(board):
     rows = list(csv.DictReader(io.StringIO(board.text("csv"))))
     assert len(rows) == 2 * 2 * 6

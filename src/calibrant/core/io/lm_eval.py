@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.io.column_names import ColumnRoles, Columns
 from calibrant.core.io.jsonl import json_objects
 from calibrant.core.io.missing import apply_policy
@@ -108,6 +108,8 @@ def _question(where: str, sample: dict[str, Any], columns: Columns) -> SampleQue
         expected = "log-likelihoods of two options or more"
         raise NotMultipleChoiceError(where, expected=expected, got=got, fix="log another task")
     options = [text.removeprefix(" ") for _, text in arguments]  # the space is the harness's own
+    if columns.label is not None and columns.label not in sample:
+        raise unknown_name(f"{where}, label column", columns.label[:80], sample)
     right = _right(where, sample, columns.label or "target", scores, options)
     if columns.label is None:
         _check_answers(where, sample.get("doc"), options, len(scores))

@@ -48,19 +48,14 @@ def check_exportable(m: Map) -> None:
         raise InputError(
             "export", expected="a whole map", got=f"one that fails ({error})", fix="fit it again"
         ) from error
-    if probs.shape[1] != (1 if has_one_score(m) else m.k) or not np.isfinite(probs).all():
+    if probs.shape[1] != (1 if m.one_score else m.k) or not np.isfinite(probs).all():
         raise InputError("export", expected="a map that gives probabilities", got="other numbers", fix="fit it again")
-
-
-def has_one_score(m: Map) -> bool:
-    """Whether the map takes one number per row: P(positive), or a bare confidence."""
-    return m.task in ("binary", "confidence")
 
 
 def to_input(m: Map, logits: Floats) -> Predictions:
     """Convert logits of an export's input to predictions: (n, k), or one per row; -inf where no option is."""
     labels, row_data = np.zeros(len(logits), dtype=np.int64), RowData(task=m.task)
-    if has_one_score(m):
+    if m.one_score:
         z = np.asarray(logits, dtype=np.float64).reshape(-1)
         return Predictions._from_valid(np.stack([np.zeros(len(z)), z], axis=1), labels, "logits", row_data)
     if m.task == "choice":
@@ -72,7 +67,7 @@ def to_input(m: Map, logits: Floats) -> Predictions:
 def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:
     """Rows of the self-test: usual ones, extreme ones and ties; float32, so that every format can hold them."""
     rng = np.random.default_rng(seed)
-    part, k = max(2, n // 4), 1 if has_one_score(m) else m.k
+    part, k = max(2, n // 4), 1 if m.one_score else m.k
     certain = np.full((min(k, part), k), -EXTREME)
     certain[np.arange(len(certain)), np.arange(len(certain))] = EXTREME
     rows = [
@@ -88,7 +83,7 @@ def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:
     if m.task == "choice":  # two options at least, of which one is the largest
         logits[rng.random(logits.shape) < 0.3] = -np.inf
         logits[:, :2] = np.where(np.isfinite(logits[:, :2]), logits[:, :2], np.float32(0.5))
-    return logits[:, 0] if has_one_score(m) else logits
+    return logits[:, 0] if m.one_score else logits
 
 
 def compare_outputs(m: Map, p: Predictions, probs: npt.ArrayLike, format_name: str) -> tuple[float, int]:
@@ -124,38 +119,10 @@ def require_module(module: str, install: str) -> Any:
         ) from error
 
 
-def unknown_step(step: object) -> InputError:
-    return InputError("export", expected="steps that this version knows", got=repr(step), fix="update calibrant")
-
-
-@dataclass(frozen=True)
-class Knots:
-    """The curves of a step as tables of one width: value = y[j] + slope[j] * (max(score, x[0]) - x[j]), j the knot."""
-
-    x: Array  # (c, m), filled up with infinity; c is 1 or k
-    y: Array  # (c, m + 1)
-    slope: Array  # (c, m + 1), zero for stairs and outside the knots
-
-    @classmethod
-    def of(cls, step: Curves) -> "Knots":
-        pairs = list(zip(step.x, step.y, strict=True))
-        pairs = pairs if step.scope == "classes" else pairs[:1]
-        width = max(1, *(len(x) for x, _ in pairs))
-        table = cls(np.full((len(pairs), width), np.inf), *(np.zeros((len(pairs), width + 1)) for _ in range(2)))
-        for c, (x, y) in enumerate(pairs):
-            table.x[c, : len(x)] = x
-            table.y[c] = y[-1]
-            table.y[c, : len(y)] = y
-            if step.form == "line":
-                rise, run = np.diff(y), np.diff(x)
-                table.slope[c, : len(rise)] = np.divide(rise, run, out=np.zeros(len(rise)), where=run > 1e-300)
-        return table
-
-
 def _move(step: Step, by: float) -> Step:
     return replace(step, x=[x + by for x in step.x]) if isinstance(step, Curves) else step
 
 
 def _compute_probs(m: Map, p: Predictions) -> Array:
     q = m.apply(p)
-    return q.probs[:, 1:] if has_one_score(m) else q.probs
+    return q.probs[:, 1:] if m.one_score else q.probs

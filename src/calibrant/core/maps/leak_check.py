@@ -9,7 +9,6 @@ probabilities. So a leak must be more than chance explains, whatever the scores 
 - Names. Where both sets have ids, rows of one name should differ as often as any two rows do.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,6 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Ints
 from calibrant.core.curves import native
-from calibrant.core.errors import LeakWarning
 from calibrant.core.parallel import pieces, run_pieces
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import CHUNK_ELEMENTS
@@ -30,11 +28,6 @@ CHANCE = 3e-4  # how often each of the three looks may be wrong: together less t
 TRUE_NAMES = 0.9  # rows of one name that must be the same, or the names are row numbers
 KEPT, KEPT_IDS = 1024, 256  # at most so many distinct hashes
 COLUMNS = 9  # logits of a row that are looked at
-
-OLD = (
-    "this fingerprint is of version 1, which took chance for a leak: it is left out, so rows of the fit will not be "
-    "recognised. Fit again to have one."
-)
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -99,11 +92,8 @@ class Fingerprint:
 
     @classmethod
     def from_dict(cls, state: Any) -> "Fingerprint | None":
-        """Read what `to_dict` wrote, else ValueError, KeyError or TypeError; version 1 is left out, with a warning."""
+        """Read what `to_dict` wrote, else ValueError, KeyError or TypeError."""
         if state is None:
-            return None
-        if isinstance(state, dict) and set(state) == {"n", "hashes"}:
-            warnings.warn(OLD, LeakWarning, stacklevel=4)
             return None
         if _whole(state["version"], 1) != VERSION:
             raise ValueError("the fingerprint is of another version")

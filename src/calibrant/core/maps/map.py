@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.convert import from_json, read_value
-from calibrant.core.errors import InputError, LeakWarning
+from calibrant.core.errors import InputError, LeakWarning, unknown_name
 from calibrant.core.files import write_text
 from calibrant.core.json import load_json, plain, read_typed, whole
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.maps.steps import STEPS, Curves, Linear, Mix, Sigmoid, Step
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import ScoreType, Task
-from calibrant.core.predictions.validation import float_array
+from calibrant.core.predictions.validation import SUM_TOLERANCE, SURE_ROWS, check_probs, float_array, row_sums
 from calibrant.core.text.number_format import whole_percent
 from calibrant.core.text.vocabulary import describe_task, vocabulary_of
 
@@ -64,16 +64,17 @@ class Map:
     @overload
     def __call__(self, p: Predictions) -> Predictions: ...
     @overload
-    def __call__(self, p: npt.ArrayLike) -> Array: ...
-    def __call__(self, p: Predictions | npt.ArrayLike) -> Predictions | Array:
+    def __call__(self, p: npt.ArrayLike, *, scores: ScoreType | None = None) -> Array: ...
+    def __call__(self, p: Predictions | npt.ArrayLike, *, scores: ScoreType | None = None) -> Predictions | Array:
         """Calibrated predictions; warns when they are the rows that the map was fitted on.
 
-        An array of scores, as the map was fitted on (logits or probabilities; one column per class, or one score per
-        row), gives an array of calibrated probabilities: no labels are needed.
+        An array of scores (one column per class, or one score per row) gives an array of calibrated probabilities: no
+        labels are needed. `scores` says what they are, "logits" or "probs"; by default what the map was fitted on,
+        and then an array that looks like the other is refused. `transform` is another name for this.
         """
         if not isinstance(p, Predictions):
-            q = self.apply(self.without_labels(p))
-            return q.score if self.task in ("binary", "confidence") else q.probs
+            q = self.apply(self.without_labels(p, scores))
+            return q.score if self.one_score else q.probs
         q = self.apply(p)
         seen = self.fingerprint.share_seen(p) if self.fingerprint and p.labelled else 0.0
         if seen:
@@ -84,6 +85,21 @@ class Map:
                 stacklevel=2,
             )
         return q.with_values(q.values, q.score_type, replace(q.row_data, seen=max(seen, p.row_data.seen)))
+
+    transform = __call__
+
+    @property
+    def one_score(self) -> bool:
+        """Whether the map takes one number per row: P(positive), or a bare confidence."""
+        return self.task in ("binary", "confidence")
+
+    @property
+    def T(self) -> float:  # noqa: N802 its name everywhere
+        """The temperature of a map that has one."""
+        if "T" not in self.parameters:
+            names = ", ".join(self.parameters) or "none"
+            raise AttributeError(f"the map of {self.calibrator} has no T; its parameters: {names}")
+        return float(self.parameters["T"])
 
     def apply(self, p: Predictions) -> Predictions:
         """Calibrated predictions, without comparing the rows with the fingerprint."""
@@ -107,17 +123,19 @@ class Map:
             p = step(p)
         return p
 
-    def without_labels(self, scores: npt.ArrayLike) -> Predictions:
-        """Predictions of this map's task from bare scores."""
-        values, logits = float_array("scores", scores).astype(np.float64, copy=False), self.score_type == "logits"
-        expected = "one score per row" if self.task in ("binary", "confidence") else f"rows of {self.k} scores"
-        if values.ndim != (1 if self.task in ("binary", "confidence") else 2):
+    def without_labels(self, scores: npt.ArrayLike, score_type: ScoreType | None = None) -> Predictions:
+        """Predictions of this map's task from bare scores: logits or probabilities, as it was fitted on if not said."""
+        values = float_array("scores", scores).astype(np.float64, copy=False)
+        if score_type not in (None, "logits", "probs"):
+            raise unknown_name("scores", score_type, ("logits", "probs"))
+        if values.ndim != (1 if self.one_score else 2):
             raise InputError(
                 f"map of {self.calibrator}",
-                expected=expected,
+                expected="one score per row" if self.one_score else f"rows of {self.k} scores",
                 got=f"shape {values.shape}",
                 fix="give the scores of this task, or Predictions",
             )
+        logits = (score_type or self._check_score_type(values)) == "logits"
         if values.ndim == 1 and len(gaps := np.flatnonzero(np.isnan(values))):
             got = f"NaN in row {gaps[0]} ({len(gaps):,} of {len(values):,} rows)"
             raise InputError("scores", expected="a score in every row", got=got, fix="leave these rows out")
@@ -125,10 +143,34 @@ class Map:
             return Predictions.binary(values, None, logits=logits)
         if self.task == "confidence":
             return Predictions.from_confidence(values, None, logits=logits)
-        if self.task == "choice" and logits:
+        if self.task == "choice":
+            with np.errstate(divide="ignore"):  # an option without a probability is none
+                values = values if logits else np.log(check_probs(values))
             return Predictions.from_logits(values, None, mask=np.isfinite(values))
         create = Predictions.from_logits if logits else Predictions.from_probs
         return create(values, None)
+
+    def _check_score_type(self, values: Array) -> ScoreType:
+        """What the map was fitted on, unless bare scores look like the other."""
+        inside = bool(values.size and values.min() >= 0 and values.max() <= 1)
+        if self.score_type == "probs":
+            if values.size == 0 or inside or np.isnan(values).any():
+                return "probs"
+            got, fix = f"scores from {values.min():g} to {values.max():g}", 'say scores="logits" if they are logits'
+            if values.min() >= 0 and values.max() <= 100:
+                fix = f"divide by 100 if they are percent; {fix}"
+            raise InputError(f"map of {self.calibrator}", expected="probabilities", got=got, fix=fix)
+        if values.ndim == 1:  # a few log-odds may all lie in [0, 1]
+            alike, got = inside and len(values) >= SURE_ROWS and bool(np.ptp(values)), "numbers from 0 to 1"
+        else:
+            alike = inside and bool((np.abs(row_sums(values) - 1) <= SUM_TOLERANCE).all())
+            got = "rows from 0 to 1 that sum to one"
+        if alike:
+            fix = 'say scores="probs" if they are probabilities, or scores="logits" if they are logits'
+            raise InputError(
+                f"map of {self.calibrator}", expected="logits", got=f"{got}, as probabilities are", fix=fix
+            )
+        return "logits"
 
     def _by_group(self, p: Predictions, maps: dict[str, "Map"]) -> Predictions:
         if p.groups is None:
@@ -138,7 +180,7 @@ class Map:
         names = p.groups.astype(str)
         rest = replace(self, groups=None)
         rows = [np.flatnonzero(names == name) for name in np.unique(names)]
-        return put_together(p, [(i, maps.get(names[i[0]], rest).apply(p.take(i))) for i in rows])
+        return scatter_predictions(p, [(i, maps.get(names[i[0]], rest).apply(p.take(i))) for i in rows])
 
     # -- on disk --------------------------------------------------------------------------------
 
@@ -183,7 +225,7 @@ class Map:
                 task=read_value(Task, state["task"], "task"),
                 score_type=read_value(ScoreType, state["score_type"], "score_type"),
             )
-            if loaded.task in ("binary", "confidence") and k != 2:
+            if loaded.one_score and k != 2:
                 raise ValueError(f"task is {loaded.task} of {k} classes")
             for group_map in (loaded.groups or {}).values():
                 if (group_map.k, group_map.task) != (k, loaded.task) or group_map.groups is not None:
@@ -198,11 +240,15 @@ class Map:
 
     # -- elsewhere ------------------------------------------------------------------------------
 
-    def to_torch(self) -> Any:
-        """A torch module: logits in, calibrated logits out, differentiable where the map is."""
+    def to_torch(self, *, axis: int | None = None) -> Any:
+        """A torch module: logits in, calibrated logits out, differentiable where the map is.
+
+        The classes are in the last dimension, or of images and volumes in the second; `axis` (-1 or 1) says in which
+        where both have their size.
+        """
         from calibrant.core.torch.map_module import TorchMap  # loads torch, and reads a map
 
-        return TorchMap(self)
+        return TorchMap(self, axis=axis)
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -220,7 +266,7 @@ class Map:
         return f"Map({self.calibrator}, {of}{', ' + numbers if numbers else ''}, {self.fit.diagnosis})"
 
 
-def put_together(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
+def scatter_predictions(p: Predictions, parts: list[tuple[Ints, Predictions]]) -> Predictions:
     """Join parts of p, each given with its rows, into predictions like p; logits if all parts have logits."""
     kind: ScoreType = "logits" if all(q.score_type == "logits" for _, q in parts) else "probs"
     values, predicted = np.empty((p.n, p.k)), np.empty(p.n, dtype=np.int64)

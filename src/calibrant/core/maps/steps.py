@@ -1,18 +1,21 @@
-"""Steps of calibration maps: a few plain ones, each from Predictions to Predictions.
+"""Steps of calibration maps: a few plain ones, each written once, for every language that a map runs in.
 
 A map is a list of steps, so saving, composing and exporting are written once, for steps, and never per calibrator.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.maps.arrays import ArrayScores
+from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import mask_options, scale
-from calibrant.core.predictions.row_data import ScoreType
+
+S = TypeVar("S", bound=Scores)
 
 # The predicted class only (of binary predictions the positive one), each class its own, all classes the same.
 Scope = Literal["top", "classes", "shared"]
@@ -20,13 +23,21 @@ SCORE_FLOOR = 1e-6  # probabilities are kept this far from 0 and 1 before a logi
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class Step(ABC):
     """One stage of a map. Its fields are numbers, arrays and words: JSON holds them all."""
 
     name: ClassVar[str]
 
+    @abstractmethod
+    def run(self, s: S, c: Numbers) -> S:
+        """The scores after this step; `c` are its numbers in the language of the scores."""
+
     def __call__(self, p: Predictions) -> Predictions:
-        raise TypeError(f"{type(self).__name__} does not say what it does: define __call__")
+        return self.run(ArrayScores(p), self).predictions
+
+    def numbers(self) -> dict[str, Array]:
+        """The numbers that `run` uses, as arrays by name."""
+        return {name: np.asarray(value) for name, value in vars(self).items() if not isinstance(value, str)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +49,8 @@ class Linear(Step):
 
     name: ClassVar[str] = "linear"
 
-    def __call__(self, p: Predictions) -> Predictions:
-        row_data = p.row_data if self.keeps_order else replace(p.row_data, predicted=None)
-        z = scale(p.logits, self.weight, self.bias)
-        if p.row_data.option_mask is not None:
-            z = mask_options(z, p.row_data.option_mask)
-        return p.with_values(z, "logits", row_data)
+    def run(self, s: S, c: Numbers) -> S:
+        return s.next(s.ops.affine(s.logits, c.weight, c.bias), False, s.top if self.keeps_order else None)
 
     @property
     def keeps_order(self) -> bool:
@@ -57,9 +64,8 @@ class LogProbs(Step):
 
     name: ClassVar[str] = "log_probs"
 
-    def __call__(self, p: Predictions) -> Predictions:
-        logs = np.maximum(p.log_probs, np.log(PROBABILITY_FLOOR))
-        return p.with_values(logs, "logits")
+    def run(self, s: S, c: Numbers) -> S:
+        return s.next(s.ops.floored_log(s.probs), False, s.top)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +77,13 @@ class Mix(Step):
 
     name: ClassVar[str] = "mix"
 
-    def __call__(self, p: Predictions) -> Predictions:
-        hot, plain, flat = self.weights
-        mixed = flat * p.uniform()
-        if hot:
-            mixed += hot * p.with_temperature(self.T).probs
-        if plain:
-            mixed += plain * p.probs
-        tied = not np.array_equal(mixed.argmax(axis=1), p.predicted)  # rounding: the order is the same
-        row_data = replace(p.row_data, predicted=p.predicted) if tied else p.row_data
-        return p.with_values(mixed, "probs", row_data)
+    def run(self, s: S, c: Numbers) -> S:
+        mixed = s.ops.mix(c.weights, s.tempered(c), s.probs, s.uniform)
+        return s.next(mixed, True, s.top_in(mixed))
+
+    def numbers(self) -> dict[str, Array]:
+        """As of all steps; a T that is not used may be any number, and is 1 here."""
+        return {"T": np.asarray(self.T if self.weights[0] else 1.0), "weights": self.weights}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +101,27 @@ class Curves(Step):
 
     name: ClassVar[str] = "curves"
 
-    def __call__(self, p: Predictions) -> Predictions:
-        return _rescore(p, self.scope, "probs", self._value)
+    def run(self, s: S, c: Numbers) -> S:
+        curve = s.ops.line if self.form == "line" else s.ops.stair
+        return _rescore(s, self.scope, False, lambda scores: curve(scores, c))
 
-    def _value(self, scores: Array, c: int) -> Array:
-        x, y = self.x[c], self.y[c]
-        return np.interp(scores, x, y) if self.form == "line" else y[np.searchsorted(x, scores, side="left")]
+    def numbers(self) -> dict[str, Array]:
+        """Tables of one width: value = y[j] + slope[j] * (max(score, x[0]) - x[j]), j being the knot.
+
+        x (c, m) is filled up with infinity, y and slope are (c, m + 1), c is 1 or k; slope is 0 outside the knots.
+        """
+        pairs = list(zip(self.x, self.y, strict=True))
+        width = max(1, *(len(x) for x in self.x))
+        xs = np.full((len(pairs), width), np.inf)
+        ys, slopes = (np.zeros((len(pairs), width + 1)) for _ in range(2))
+        for c, (x, y) in enumerate(pairs):
+            xs[c, : len(x)] = x
+            ys[c] = y[-1]
+            ys[c, : len(y)] = y
+            if self.form == "line":
+                rise, run = np.diff(y), np.diff(x)
+                slopes[c, : len(rise)] = np.divide(rise, run, out=np.zeros(len(rise)), where=run > 1e-300)
+        return {"x": xs, "y": ys, "slope": slopes}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,42 +137,27 @@ class Sigmoid(Step):
 
     name: ClassVar[str] = "sigmoid"
 
-    def __call__(self, p: Predictions) -> Predictions:
-        return _rescore(p, self.scope, "logits" if self.on == "logits" else "probs", self._value)
+    def run(self, s: S, c: Numbers) -> S:
+        def margin(score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
+            return self.margin(s.ops, score, a, b, constant, square)
 
-    def _value(self, scores: Array, c: int) -> Array:
-        from scipy.special import expit
+        on_logits = self.on == "logits"
+        return _rescore(s, self.scope, on_logits, lambda scores: s.ops.sigmoid_of(margin, scores, c.coefficients))
 
-        with np.errstate(over="ignore", invalid="ignore"):
-            margin = self._margin(scores, *self.coefficients[c])
-            if not np.isfinite(margin).all():  # huge coefficients: in units of the largest nothing overflows twice
-                unit = np.abs(self.coefficients[c]).max()
-                margin = self._margin(scores, *(self.coefficients[c] / unit)) * unit
-        return np.asarray(expit(margin))
-
-    def _margin(self, scores: Array, a: float, b: float, constant: float, square: float) -> Array:
+    def margin(self, ops: Operations, score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
+        """What the sigmoid is taken of."""
         if self.on != "probs":
-            return a * scores + constant
-        s = np.clip(scores, SCORE_FLOOR, 1 - SCORE_FLOOR)
-        return np.asarray(a * np.log(s) - b * np.log1p(-s) + constant + square * np.log(s / (1 - s)) ** 2)
+            return a * score + constant
+        s = ops.clip(score, SCORE_FLOOR, 1 - SCORE_FLOOR)
+        log, log_other = ops.log(s), ops.log1m(s)
+        return a * log - b * log_other + constant + square * (log - log_other) ** 2
 
 
-def _rescore(p: Predictions, scope: Scope, on: ScoreType, value: Any) -> Predictions:
-    """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised.
-
-    Of binary predictions "top" is the positive class.
-    """
-    if scope == "top" and p.task != "binary":
-        judged = p.confidence if on == "probs" else p.logits[np.arange(p.n), p.predicted].astype(np.float64)
-        return p.with_confidence(np.clip(value(judged, 0), 0.0, 1.0))
-    scores = p.probs if on == "probs" else p.logits.astype(np.float64)
+def _rescore(s: S, scope: Scope, on_logits: bool, value: Callable[[Value], Value]) -> S:
+    """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised."""
     if scope == "top":
-        return p.with_confidence(np.clip(value(scores[:, 1], 0), 0.0, 1.0))
-    probs = np.stack([value(scores[:, c], c if scope == "classes" else 0) for c in range(p.k)], axis=1)
-    total = probs.sum(axis=1, keepdims=True)
-    probs = np.where(total > 0, probs / np.where(total > 0, total, 1.0), 1 / p.k)
-    row_data = replace(p.row_data, predicted=p.predicted) if scope == "shared" else replace(p.row_data, predicted=None)
-    return p.with_values(probs, "probs", row_data)
+        return s.rescore_top(on_logits, value)
+    return s.rescore_all(on_logits, value, keeps_order=scope == "shared")
 
 
 STEPS: dict[str, type[Step]] = {s.name: s for s in (Linear, LogProbs, Mix, Curves, Sigmoid)}

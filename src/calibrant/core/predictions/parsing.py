@@ -68,6 +68,7 @@ class Raw:
     mask: Values | None = None  # the options that each row has
     given: Values  # the scores as they came, whose memory others may write to
     ours: bool  # read by us, so that nobody else writes to any of these arrays
+    items_are_clusters: bool = False  # which have no names
 
     @classmethod
     def read(
@@ -137,9 +138,10 @@ class Raw:
             return array  # the check of its length says what is wrong
 
         rows = map_rows(self.rows, flat)
-        if "clusters" not in rows and len(places) > 1 and 1 < places[0] < n:
+        if "clusters" not in rows and len(places) > 1 and places[0] < n:
             rows["clusters"] = np.repeat(np.arange(places[0], dtype=np.int32), n // places[0])
-        return replace(self, labels=None if self.labels is None else self.labels.reshape(-1), rows=rows)
+        labels, named = None if self.labels is None else self.labels.reshape(-1), self.rows.get("clusters") is not None
+        return replace(self, labels=labels, rows=rows, items_are_clusters=not named and "clusters" in rows)
 
     def check_order(self) -> "Raw":
         """Refuse labels in the place of the scores, and scores in the place of the labels."""
@@ -246,7 +248,8 @@ class Raw:
 
     def row_data(self, n: int, **known: Any) -> RowData:
         """The checked data of n rows, and what is known of all."""
-        return replace(check_row_data(n, self.rows, ours=self.ours), **known)
+        data = check_row_data(n, self.rows, ours=self.ours, clusters_have_names=not self.items_are_clusters)
+        return replace(data, **known)
 
 
 def parse_scores(

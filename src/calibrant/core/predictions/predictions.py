@@ -212,8 +212,8 @@ class Predictions:
         return f"Predictions(n={self.n}, k={self.k}, from {self.score_type}{task}{labels})"
 
     def _repr_html_(self) -> str:
-        from calibrant.core.text.notebook import html_table
         from calibrant.core.text.number_format import percent
+        from calibrant.core.text.table import html_table
         from calibrant.core.text.vocabulary import vocabulary_of
 
         words = vocabulary_of(self.row_data.task)

@@ -44,6 +44,7 @@ class RowData:
     weights: Array | None = None  # (n,) counts of rows, or shares whose mean is one
     unit: float = 1.0  # the user's weight that became a weight of one: batches of a stream need the same unit
     clusters: Integers | None = None  # 0, 1, ...: rows of one cluster depend on each other
+    cluster_names: npt.NDArray[Any] | None = None  # of cluster 0, 1, ..., where the user has names for them
     task: Task = "multiclass"
     option_mask: npt.NDArray[np.bool_] | None = None  # (n, k) the options that each row has, where rows differ
     classes: tuple[str, ...] = ()  # names of the classes, where they have any
@@ -66,5 +67,6 @@ class RowData:
     def take(self, rows: Ints) -> "RowData":
         arrays: dict[str, Any] = {name: array[rows] for name, array in self.arrays().items()}
         if self.clusters is not None:  # numbered without gaps
-            arrays["clusters"] = np.unique(arrays["clusters"], return_inverse=True)[1]
+            left, arrays["clusters"] = np.unique(arrays["clusters"], return_inverse=True)
+            arrays["cluster_names"] = None if self.cluster_names is None else self.cluster_names[left]
         return replace(self, **arrays)

@@ -210,7 +210,7 @@ def _check_shape(name: str, values: Floats) -> None:
         raise InputError(name, expected="at least two columns (k >= 2)", got=f"k = {values.shape[1]}", fix=one)
 
 
-def check_row_data(n: int, rows: Rows, *, ours: bool = False) -> RowData:
+def check_row_data(n: int, rows: Rows, *, ours: bool = False, clusters_have_names: bool = True) -> RowData:
     """Check data of n rows, and copy it unless nobody else writes to it; the task and notes are added by the caller."""
     if not rows:
         return RowData()
@@ -220,24 +220,27 @@ def check_row_data(n: int, rows: Rows, *, ours: bool = False) -> RowData:
     weights, ids, groups, clusters = rows.get("weights"), rows.get("ids"), rows.get("groups"), rows.get("clusters")
     valid_weights = None if weights is None else check_weights(weights, n)
     largest = 1.0 if weights is None else float(np.max(np.asarray(weights)))
+    numbers, names = (None, None) if clusters is None else _number_clusters(_names("clusters", clusters, n, ours=False))
     return RowData(
         features=_features(rows.get("features"), n, ours=ours),
         ids=None if ids is None else _names("ids", ids, n, ours=ours),
         groups=None if groups is None else _names("groups", groups, n, ours=ours),
         weights=valid_weights,
         unit=largest / (1.0 if valid_weights is None else float(valid_weights.max())),
-        clusters=None if clusters is None else _number_clusters(_names("clusters", clusters, n, ours=True)),
+        clusters=numbers,
+        cluster_names=names if clusters_have_names else None,
     )
 
 
-def _number_clusters(names: npt.NDArray[Any]) -> Integers:
-    """Clusters as 0, 1, ... without gaps; numbers in ascending order, as those of pixels are, need no sorting."""
+def _number_clusters(names: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
+    """Clusters as 0, 1, ... without gaps, and their names; numbers in ascending order need no sorting."""
     if names.dtype.kind in "iu" and len(names) and np.all(names[1:] >= names[:-1]):
         few = len(names) < LONG
         clusters: Integers = np.zeros(len(names), dtype=np.int64) if few else np.zeros(len(names), dtype=np.int32)
         np.cumsum(names[1:] != names[:-1], dtype=clusters.dtype, out=clusters[1:])
-        return clusters
-    return np.unique(names, return_inverse=True)[1]
+        return clusters, names[np.flatnonzero(np.append(True, names[1:] != names[:-1]))]
+    distinct, numbers = np.unique(names, return_inverse=True)
+    return numbers, distinct
 
 
 def check_weights(weights: npt.ArrayLike, n: int) -> Array | None:

@@ -12,9 +12,10 @@ from calibrant.core.statistics.isotonic import fit_isotonic
 from calibrant.core.statistics.temperature import find_temperature
 
 By = Literal["temperature", "isotonic"]
+FOLDS = 5
 
 
-def recalibrate(p: Predictions, by: By = "temperature", *, folds: int = 5) -> Predictions:
+def recalibrate(p: Predictions, by: By = "temperature", *, folds: int = FOLDS) -> Predictions:
     """Every row recalibrated by a map fitted on the other folds, then smoothed towards uniform by 1 / (n + 1)."""
     check_folds(folds, p)
     fold = folds_by_confidence(p, folds)
@@ -27,13 +28,18 @@ def recalibrate(p: Predictions, by: By = "temperature", *, folds: int = 5) -> Pr
     return p.with_values(probs, "probs", replace(p.row_data, predicted=None))
 
 
+def most_folds(p: Predictions) -> int:
+    """Five folds; one for each row, or cluster of rows, where there are fewer."""
+    return min(FOLDS, p.n if p.clusters is None else int(p.clusters.max()) + 1)
+
+
 def check_folds(folds: int, p: Predictions) -> None:
     """Refuse folds that would be empty."""
     n, unit = (p.n, "rows") if p.clusters is None else (int(p.clusters.max()) + 1, "clusters")
     if n < 2:
-        raise InputError("folds", expected=f"at least 2 {unit}", got=str(n), fix="give more rows")
+        raise InputError("folds", expected=f"at least 2 {unit}", got=str(n), fix=f"give more {unit}")
     if not 2 <= folds <= n:
-        raise InputError("folds", expected=f"2 to {n} (the {unit})", got=str(folds), fix=f"use {min(5, n)}")
+        raise InputError("folds", expected=f"2 to {n} (the {unit})", got=str(folds), fix=f"use {most_folds(p)}")
 
 
 def random_folds(p: Predictions, folds: int, seed: int) -> Ints:

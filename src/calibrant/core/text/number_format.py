@@ -35,6 +35,26 @@ def percent(value: float | None, digits: int | None = None) -> str:
     return f"{100 * value:.{_digits(value) if digits is None else digits}f} %"
 
 
+def percents_beside(*shares: float) -> list[str]:
+    """Format shares in whole percent, or so that the smallest of them keeps two figures.
+
+    >>> percents_beside(0.98, 0.9), percents_beside(0.008, 0.0137), percents_beside(0.0, 0.04)
+    (['98 %', '90 %'], ['0.80 %', '1.37 %'], ['0.0 %', '4.0 %'])
+    """
+    least = min((share for share in shares if share > 0), default=1.0)
+    digits = next((d for d in range(MOST_DIGITS) if round(100 * least, d) >= 10 ** (1 - d)), MOST_DIGITS)
+    return [percent(share, digits) for share in shares]
+
+
+def significant_percent(share: float) -> str:
+    """Format a share with three figures, as thresholds are.
+
+    >>> significant_percent(1 / 51), significant_percent(0.5)
+    ('1.96 %', '50 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
 def whole_percent(share: float) -> str:
     """Format a share in whole percent; "all" of it is said only where it is exactly that.
 

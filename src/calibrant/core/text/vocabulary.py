@@ -23,6 +23,8 @@ class Vocabulary:
     refinement: str = "AUROC"
     row: str = "prediction"  # what has an outcome
     row_outcomes: tuple[str, str] = ("wrong", "right")  # of one row, 0 and 1
+    outcomes: tuple[str, str] = ("right", "wrong")  # of many, as scores tell them apart
+    score_word: str = "confidence"
 
     # figures
     title: str = "What it says against how often it is right"
@@ -68,6 +70,8 @@ VOCABULARIES: Mapping[str, Vocabulary] = {
         refinement="ROC AUC",
         row="row",
         row_outcomes=("negative", "positive"),
+        outcomes=("positives", "negatives"),
+        score_word="score",
         title="Scores against the share of positives",
         score_axis="score, P(positive)",
         rate_axis="share of positives",

@@ -13,16 +13,19 @@ from calibrant.core.maps.export_check import (
     ExportedFile,
     check_exportable,
     compare_outputs,
-    has_one_score,
     to_input,
     trial_logits,
 )
 from calibrant.core.maps.map import Map
-from calibrant.core.torch.step_modules import LinearModule, StepOutput, float_on, linear_module, step_module
+from calibrant.core.maps.operations import BatchScores
+from calibrant.core.torch.step_modules import TENSORS, StepModule, float_on, linear_module
 
 
 class TorchMap(nn.Module):
-    """Logits (..., k) or (n, k, height, width) in, calibrated logits out: the same numbers as `map(p).logits`.
+    """Logits (..., k) or (n, k, ...) in, calibrated logits out: the same numbers as `map(p).logits`.
+
+    Images (n, k, height, width) and volumes have their classes in the second dimension. Where both that and the last
+    have k entries, `axis` (1 or -1) says which it is.
 
     A map of one score (binary predictions, bare confidences) takes the log-odds ln(s / (1 - s)), any shape, and gives
     calibrated log-odds: their sigmoid is the probability. Options that a question does not have stand at -inf.
@@ -39,31 +42,40 @@ class TorchMap(nn.Module):
     tensor([[0.7500, 0.2500]])
     """
 
-    def __init__(self, map: Map) -> None:
+    def __init__(self, map: Map, *, axis: int | None = None) -> None:
         super().__init__()
+        if axis not in (None, 1, -1):
+            raise InputError("axis", expected="1 or -1", got=str(axis), fix="say which dimension holds the classes")
         check_exportable(map)
+        self.axis = axis
         self.k, self.calibrator = map.k, map.calibrator
-        self.one_score, self.choices = has_one_score(map), map.task == "choice"
-        self.steps = nn.ModuleList([step_module(step, map.k) for step in map.steps])
+        self.one_score, self.choices = map.one_score, map.task == "choice"
+        self.steps = nn.ModuleList([StepModule(step) for step in map.steps])
 
     def forward(self, logits: Tensor) -> Tensor:
         if self.one_score:
             return self._of_one_score(logits)
-        if logits.ndim == 4 and logits.shape[1] == self.k != logits.shape[-1]:  # images
-            calibrated: Tensor = self(logits.movedim(1, -1)).movedim(-1, 1)
-            return calibrated
-        if logits.shape[-1] != self.k or (logits.ndim == 4 and logits.shape[1] == self.k):
+        in_second = self.axis != -1 and logits.ndim > 2 and logits.shape[1] == self.k
+        in_last = (self.axis != 1 or logits.ndim == 2) and logits.ndim > 0 and logits.shape[-1] == self.k
+        if (in_second and in_last) or not (in_second or in_last):
+            fix = "use the map of this network" if not in_last else "say which: to_torch(axis=1) or to_torch(axis=-1)"
             raise InputError(
                 f"map of {self.calibrator}",
-                expected=f"logits of {self.k} classes in the last dimension, or of images (n, {self.k}, height, width)",
-                got=f"shape {tuple(logits.shape)}",
-                fix="use the map of this network; move the classes of an image to the end if both sizes fit",
+                expected=f"logits of {self.k} classes in the last dimension, or in the second, (n, {self.k}, ...)",
+                got=f"shape {tuple(logits.shape)}" + (", where both fit" if in_last else ""),
+                fix=fix,
             )
+        if in_second:
+            return self._of_classes(logits.movedim(1, -1)).movedim(-1, 1)
+        return self._of_classes(logits)
+
+    def _of_classes(self, logits: Tensor) -> Tensor:
         exists = logits > -torch.inf if self.choices else None
-        state = StepOutput(logits.to(float_on(logits.device)), False, None, exists)
+        scores = self._scores(logits, exists=exists)
         for step in self.steps:
-            state = step(state)
-        return state.logits.to(logits.dtype)
+            scores = step(scores)
+        calibrated: Tensor = scores.logits
+        return calibrated.to(logits.dtype)
 
     def fold_into(self, head: nn.Linear) -> None:
         """Change the weights of a network's last layer so that it gives calibrated logits by itself.
@@ -97,24 +109,28 @@ class TorchMap(nn.Module):
             if head.bias is not None:
                 head.bias.copy_(weight @ head.bias.to(weight) + bias)
 
-    def _affine(self, steps: list[LinearModule], device: torch.device) -> tuple[Tensor, Tensor]:
+    def _affine(self, steps: list[StepModule], device: torch.device) -> tuple[Tensor, Tensor]:
         """W (k, k) and b (k,) of the linear steps, so that W z + b are the calibrated logits."""
-        state = StepOutput(torch.eye(self.k + 1, self.k, dtype=float_on(device), device=device), False, None)
+        scores = self._scores(torch.eye(self.k + 1, self.k, device=device))
         for step in steps:
-            state = step(state)
-        bias = state.logits[-1]
-        weight = (state.logits[:-1] - bias).T
+            scores = step(scores)
+        bias = scores.logits[-1]
+        weight = (scores.logits[:-1] - bias).T
         if not self.one_score:
             return weight, bias
         return (weight[1, 1] - weight[0, 1]).reshape(1, 1), (bias[1] - bias[0]).reshape(1)
 
     def _of_one_score(self, logits: Tensor) -> Tensor:
         """One score as two classes, of which the second is the one that the score is about."""
-        z = logits.to(float_on(logits.device))
-        state = StepOutput(torch.stack([torch.zeros_like(z), z], -1), False, None)
+        second = torch.ones_like(logits, dtype=torch.int64).unsqueeze(-1)
+        scores = self._scores(torch.stack([torch.zeros_like(logits), logits], -1), top=second, one_score=True)
         for step in self.steps:
-            state = step(state._replace(top=torch.ones_like(z, dtype=torch.int64).unsqueeze(-1)))
-        return (state.logits[..., 1] - state.logits[..., 0]).to(logits.dtype)
+            scores = step(scores)
+        odds: Tensor = scores.logits[..., 1] - scores.logits[..., 0]
+        return odds.to(logits.dtype)
+
+    def _scores(self, values: Tensor, **options: Any) -> BatchScores:
+        return BatchScores(ops=TENSORS, values=values.to(float_on(values.device)), k=self.k, **options)
 
     def extra_repr(self) -> str:
         return f"{self.calibrator}, k={self.k}"
@@ -126,16 +142,16 @@ def export_torch(m: Map, path: str | Path) -> ExportedFile:
     logits = trial_logits(m)
     loaded: Any = torch.export.load(io.BytesIO(program)).module()
     out = loaded(torch.tensor(logits)).double()
-    probs = out.sigmoid().unsqueeze(1) if has_one_score(m) else out.softmax(1)
+    probs = out.sigmoid().unsqueeze(1) if m.one_score else out.softmax(1)
     differences = compare_outputs(m, to_input(m, logits), probs.numpy(), "torch")
     write_whole(path, lambda stream: stream.write(program))
     return ExportedFile(Path(path), "torch", *differences)
 
 
 def _program(m: Map) -> bytes:
-    example = torch.zeros(3) if has_one_score(m) else torch.zeros(3, m.k)
+    example = torch.zeros(3) if m.one_score else torch.zeros(3, m.k)
     batch = {0: torch.export.Dim("batch")}
-    module = _Exact(TorchMap(m)) if has_one_score(m) else _Normal(TorchMap(m))
+    module = _Exact(TorchMap(m)) if m.one_score else _Normal(TorchMap(m))
     program = torch.export.export(module, (example,), dynamic_shapes=(batch,))
     stream = io.BytesIO()
     torch.export.save(program, stream)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
-from calibrant.core.maps.export_check import has_one_score, to_input, trial_logits
+from calibrant.core.maps.export_check import to_input, trial_logits
 from calibrant.core.maps.map import Map
 from calibrant.core.predictions import Predictions
 from calibrant.deciding.decision import Decision
@@ -23,7 +23,7 @@ def trial_scores(m: Map) -> tuple[Floats, Predictions]:
         return logits, p
     probs = p.probs.astype(np.float32)
     q = p.with_values(probs.astype(np.float64), "probs")
-    if has_one_score(m):
+    if m.one_score:
         s = probs[:, 1].astype(np.float64)
         q = p.with_values(np.stack([1 - s, s], axis=1), "probs")
         return probs[:, 1], q

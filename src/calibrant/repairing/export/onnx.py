@@ -15,7 +15,6 @@ from calibrant.core.maps.export_check import (
     ExportedFile,
     check_exportable,
     compare_outputs,
-    has_one_score,
     require_module,
     to_input,
     trial_logits,
@@ -53,7 +52,7 @@ def to_onnx(
     `output`; its old outputs stay. That output holds logits, or with `scores="probs"` probabilities (trees and linear
     models): the new output is then `calibrated_probs`, in the same shape, also of two columns for a binary map. What
     ZipMap turns into dictionaries is taken before that. An output that looks like probabilities when the classifier
-    runs is refused unless `scores` says what it is. Images are (batch, k, height, width). Inside, the map computes in
+    runs is refused unless `scores` says what it is. Images and volumes are (batch, k, ...). Inside, the map computes in
     float64. Nothing is written unless onnxruntime gives the numbers of the map, end to end, on random input.
     """
     onnx = require_module("onnx", ONNX_INSTALL)
@@ -84,7 +83,7 @@ def decision_to_onnx(d: Decision, path: str | Path) -> ExportedFile:
     check_exportable(m)
     helper, types = require_module("onnx.helper", ONNX_INSTALL), onnx.TensorProto
     nodes = decision_nodes(d, SCORES, PROBS_OUTPUT, DECISION)
-    sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
+    sizes = ["batch"] if m.one_score else ["batch", m.k]
     kinds = [(SCORES, types.FLOAT, sizes), (PROBS_OUTPUT, types.FLOAT, sizes), (DECISION, types.INT64, ["batch"])]
     graph_input, *graph_outputs = (helper.make_tensor_value_info(*kind) for kind in kinds)
     model = _model(helper.make_graph(nodes.nodes, "calibrant", [graph_input], graph_outputs, nodes.constants))
@@ -107,7 +106,7 @@ def decision_to_onnx(d: Decision, path: str | Path) -> ExportedFile:
 def _alone(m: Map) -> Any:
     helper, types = require_module("onnx.helper", ONNX_INSTALL), require_module("onnx", ONNX_INSTALL).TensorProto
     nodes = nodes_of(m, "calibrant_", INPUT, OUTPUT)
-    sizes = ["batch"] if has_one_score(m) else ["batch", m.k]
+    sizes = ["batch"] if m.one_score else ["batch", m.k]
     source, output = (helper.make_tensor_value_info(name, types.FLOAT, sizes) for name in (INPUT, OUTPUT))
     graph = helper.make_graph(nodes.nodes, "calibrant", [source], [output], nodes.constants)
     model = _model(graph)
@@ -146,7 +145,7 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
     values = _try_output(model, old.name)
     _check_scores(m, values, f"{file}, output {old.name}", scores)
     are_probs = scores == "probs"
-    both = has_one_score(m) and values.ndim == 2 and values.shape[1] == 2
+    both = m.one_score and values.ndim == 2 and values.shape[1] == 2
     name, used, copy = PROBS_OUTPUT if are_probs else OUTPUT, _names(model.graph), 1
     while any(other.startswith(_prefix(copy)) for other in used) or _number_name(name, copy) in used:
         copy += 1  # the classifier has a map already
@@ -155,7 +154,7 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
     model.graph.node.extend(nodes.nodes)
     model.graph.initializer.extend(nodes.constants)
     sizes = [d.dim_param or d.dim_value or None for d in old.type.tensor_type.shape.dim]
-    if len(sizes) > 1 and not has_one_score(m):
+    if len(sizes) > 1 and not m.one_score:
         sizes[1] = m.k
     model.graph.output.append(helper.make_tensor_value_info(joint.new, types.FLOAT, sizes or None))
     _describe(model, m)
@@ -164,14 +163,14 @@ def _append(m: Map, file: Path, output: str | None, scores: Scores | None) -> tu
 
 def _check_scores(m: Map, values: Any, where: str, scores: Scores | None) -> None:
     """Refuse an output whose numbers are not what `scores` says, or that looks like probabilities if nothing does."""
-    k = 2 if has_one_score(m) else m.k
+    k = 2 if m.one_score else m.k
     fits = values.ndim >= 2 and values.shape[1] == k
-    if has_one_score(m):
+    if m.one_score:
         fits = fits or values.ndim == 1 or values.shape[1:] == (1,)
     if not fits:
         raise InputError(
             where,
-            expected="one score, or one for each of two classes" if has_one_score(m) else f"{m.k} classes",
+            expected="one score, or one for each of two classes" if m.one_score else f"{m.k} classes",
             got=f"shape {values.shape}",
             fix="use the map of this classifier, or name another output",
         )
@@ -258,8 +257,8 @@ def _scores_output(m: Map, model: Any, file: Path, name: str | None) -> Any:
         raise InputError(
             f"{file}, output {name}",
             expected="log-odds of shape batch, batch x 1 or batch x 2"
-            if has_one_score(m)
-            else f"logits of shape batch x {m.k}",
+            if m.one_score
+            else f"logits of shape batch x {m.k}, or batch x {m.k} x ...",
             got=_type_words(outputs[name]),
             fix="use the map of this classifier, or name another output (--output)",
         )
@@ -272,9 +271,9 @@ def _can_hold_scores(m: Map, output: Any) -> bool:
     if tensor.elem_type not in (types.FLOAT, types.DOUBLE, types.FLOAT16, types.BFLOAT16):
         return False
     dims = [d.dim_value for d in tensor.shape.dim]
-    if has_one_score(m):
+    if m.one_score:
         return dims[1:] in ([], [0], [1], [2])
-    return not dims or (len(dims) in (2, 4) and dims[1] in (0, m.k))
+    return not dims or (len(dims) >= 2 and dims[1] in (0, m.k))
 
 
 def _type_words(output: Any) -> str:
@@ -326,16 +325,16 @@ def _try_classifier(m: Map, model: Any, joint: _Joint) -> float:
         raise InputError(
             "export to onnx", expected=f"shape {old.shape}", got=f"{new.shape}", fix="please report this map as a bug"
         )
-    if joint.rank > 2 and not has_one_score(m):
+    if joint.rank > 2 and not m.one_score:
         old, new = (np.moveaxis(values, 1, -1).reshape(-1, m.k) for values in (old, new))
     if not joint.are_probs:
         logits = old[:, 1] - old[:, 0] if joint.both else old
         odds = new[:, 1] - new[:, 0] if joint.both else new
         return compare_outputs(m, to_input(m, logits), _probs(m, odds), "onnx")[0]
-    if has_one_score(m):
+    if m.one_score:
         old, new = (values[:, 1:] if joint.both else values.reshape(-1, 1) for values in (old, new))
         old = np.concatenate([1 - old, old], axis=1)
-    blank = to_input(m, np.zeros(len(old)) if has_one_score(m) else np.zeros_like(old))
+    blank = to_input(m, np.zeros(len(old)) if m.one_score else np.zeros_like(old))
     before = Predictions._from_valid(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data)
     return compare_outputs(m, before, new, "onnx")[0]
 
@@ -369,7 +368,7 @@ def _random_input(node: Any, size: int, rng: np.random.Generator) -> Any:
 def _probs(m: Map, out: Any) -> Any:
     """Probabilities from the output of a graph, (n, k), or (n, 1) of one score."""
     logs = np.asarray(out, dtype=np.float64)
-    if has_one_score(m):
+    if m.one_score:
         return 1 / (1 + np.exp(-logs.reshape(-1, 1)))
     e = np.exp(logs)
     return e / e.sum(axis=1, keepdims=True)

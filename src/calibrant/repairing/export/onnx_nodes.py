@@ -1,13 +1,15 @@
-"""The steps of a map as nodes of an ONNX graph; only operators that every opset from 13 on has."""
+"""The operations of map steps as nodes of an ONNX graph; only operators that every opset from 13 on has."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from calibrant.core.maps.export_check import ONNX_INSTALL, Knots, has_one_score, require_module, unknown_step
+from calibrant.core.arrays import Array
+from calibrant.core.maps.export_check import ONNX_INSTALL, require_module
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import SCORE_FLOOR, Curves, Linear, LogProbs, Mix, Sigmoid, Step
+from calibrant.core.maps.operations import BatchOperations, BatchScores, Scores, Value
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.statistics.error_guarantee import lower_slightly
 from calibrant.deciding.decision import Decision
@@ -15,58 +17,153 @@ from calibrant.deciding.decision import Decision
 
 @dataclass
 class Nodes:
-    """Builder of nodes and constants of a graph; every result is a name."""
+    """Builder of nodes and constants of a graph."""
 
     prefix: str
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 
-    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+    def constant(self, values: Any, dtype: Any = np.float64) -> "Node":
         name = f"{self.prefix}c{len(self.constants)}"
         array = np.array(values, dtype=dtype)
         self.constants.append(require_module("onnx.numpy_helper", ONNX_INSTALL).from_array(array, name))
-        return name
+        return Node(self, name)
 
-    def __call__(self, op: str, *inputs: Any, result: str | None = None, **attributes: Any) -> str:
+    def __call__(self, op: str, *inputs: Any, result: str | None = None, **attributes: Any) -> "Node":
         """Add one node; inputs that are numbers or arrays become constants."""
         name = result or f"{self.prefix}n{len(self.nodes)}"
-        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        names = [(value if isinstance(value, Node) else self.constant(value)).name for value in inputs]
         self.nodes.append(
             require_module("onnx.helper", ONNX_INSTALL).make_node(op, names, [name], name=f"{name}_node", **attributes)
         )
-        return name
+        return Node(self, name)
 
-    def whole(self, *values: int) -> str:
+    def whole(self, *values: int) -> "Node":
         return self.constant(values, np.int64)
 
 
-@dataclass
-class StepOutput:
-    """Output of one step: logits or probabilities, and the prediction where a step has fixed it."""
+@dataclass(frozen=True)
+class Node:
+    """The result of a node, or an input of the graph; arithmetic adds nodes."""
 
     nodes: Nodes
-    values: str  # (n, k)
-    are_probs: bool = False
-    top: str | None = None  # (n, 1)
-    exists: str | None = None  # (n, k) the options there are, where that differs
+    name: str
 
-    def logits(self) -> str:
-        if not self.are_probs:
-            return self.values
-        logs = self.nodes("Log", self.nodes("Max", self.values, PROBABILITY_FLOOR))
-        return logs if self.exists is None else self.nodes("Where", self.exists, logs, -np.inf)
+    __array_ufunc__ = None  # array * node is for the node
 
-    def uniform(self, k: int) -> "str | float":
-        if self.exists is None:
-            return 1 / k
-        there = self.nodes("Cast", self.exists, to=require_module("onnx", ONNX_INSTALL).TensorProto.DOUBLE)
-        return self.nodes("Div", there, self.nodes("ReduceSum", there, self.nodes.whole(1), keepdims=1))
+    def __add__(self, other: Value) -> "Node":
+        return self.nodes("Add", self, other)
 
-    def probs(self) -> str:
-        return self.values if self.are_probs else self.nodes("Softmax", self.values, axis=-1)
+    def __sub__(self, other: Value) -> "Node":
+        return self.nodes("Sub", self, other)
 
-    def predicted(self) -> str:
-        return self.top or self.nodes("ArgMax", self.values, axis=-1, keepdims=1)
+    def __rsub__(self, other: Value) -> "Node":
+        return self.nodes("Sub", other, self)
+
+    def __mul__(self, other: Value) -> "Node":
+        return self.nodes("Mul", self, other)
+
+    def __truediv__(self, other: Value) -> "Node":
+        return self.nodes("Div", self, other)
+
+    def __rtruediv__(self, other: Value) -> "Node":
+        return self.nodes("Div", other, self)
+
+    def __pow__(self, two: int) -> "Node":
+        return self.nodes("Mul", self, self)
+
+    def __gt__(self, other: Value) -> "Node":
+        return self.nodes("Greater", self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+@dataclass
+class GraphOperations(BatchOperations):
+    """Nodes (n, k) or (n, 1) in float64; the numbers of a step are arrays, which become constants."""
+
+    nodes: Nodes
+
+    def softmax(self, z: Node) -> Node:
+        return self.nodes("Softmax", z, axis=-1)
+
+    def log(self, x: Node) -> Node:
+        return self.nodes("Log", x)
+
+    def log1m(self, x: Node) -> Node:
+        return self.nodes("Log", 1.0 - x)
+
+    def sigmoid(self, x: Node) -> Node:
+        return self.nodes("Sigmoid", x)
+
+    def clip(self, x: Node, low: float, high: float) -> Node:
+        return self.nodes("Min", self.nodes("Max", x, low), high)
+
+    def floored_log(self, probs: Node) -> Node:
+        return self.nodes("Log", self.nodes("Max", probs, PROBABILITY_FLOOR))
+
+    def affine(self, z: Node, weight: Array, bias: Array) -> Node:
+        return (self.nodes("MatMul", z, weight.T) if weight.ndim == 2 else z * weight) + bias
+
+    def argmax(self, x: Node) -> Node:
+        return self.nodes("ArgMax", x, axis=-1, keepdims=1)
+
+    def gather(self, x: Node, classes: Node) -> Node:
+        return self.nodes("GatherElements", x, classes, axis=1)
+
+    def one_hot(self, classes: Node, k: int) -> Node:
+        return self.nodes("Equal", classes, self.nodes.whole(*range(k)))
+
+    def where(self, mask: Node, yes: Value, no: Value) -> Node:
+        return self.nodes("Where", mask, yes, no)
+
+    def total(self, x: Node) -> Node:
+        return self.nodes("ReduceSum", x, self.nodes.whole(1), keepdims=1)
+
+    def as_number(self, mask: Node) -> Node:
+        return self.nodes("Cast", mask, to=_type("DOUBLE"))
+
+    def columns(self, table: Array) -> Array:
+        return table.T
+
+    def line(self, scores: Node, curves: Any) -> Node:
+        tables = _Tables(self.nodes, curves)
+        knot = self.nodes("Max", tables.passed(scores, "GreaterOrEqual") - self.nodes.whole(1), self.nodes.whole(0))
+        along = self.nodes("Max", scores, curves.x[:, 0]) - tables.look_up(curves.x, knot, np.inf)
+        return tables.look_up(curves.y, knot) + tables.look_up(curves.slope, knot) * along
+
+    def stair(self, scores: Node, curves: Any) -> Node:
+        tables = _Tables(self.nodes, curves)
+        return tables.look_up(curves.y, tables.passed(scores, "Greater"))
+
+
+class _Tables:
+    """Curves as flat tables: the knot below a score is found by halving, and its values are looked up."""
+
+    def __init__(self, nodes: Nodes, curves: Any) -> None:
+        self.nodes, self.x = nodes, curves.x
+        self.halves = curves.x.shape[1].bit_length()
+        self.room = 2**self.halves  # for every curve in every table, so that one place fits all
+
+    def passed(self, scores: Node, comparison: str) -> Node:
+        """The number of knots that a score has passed."""
+        x, count = self._flat(self.x, np.inf), self.nodes.whole(0)
+        for jump in (2**h for h in reversed(range(self.halves))):
+            is_passed = self.nodes(comparison, scores, self._at(x, count, jump - 1))
+            count = count + self.nodes("Cast", is_passed, to=_type("INT64")) * self.nodes.whole(jump)
+        return count
+
+    def look_up(self, values: Array, place: Node, fill: float = 0.0) -> Node:
+        return self._at(self._flat(values, fill), place)
+
+    def _flat(self, values: Array, fill: float) -> Node:
+        filled = np.full((len(values), self.room), fill)
+        filled[:, : values.shape[1]] = values
+        return self.nodes.constant(filled.ravel())
+
+    def _at(self, table: Node, place: Node, ahead: int = 0) -> Node:
+        starts = self.nodes.whole(*(self.room * c + ahead for c in range(len(self.x))))
+        return self.nodes("Gather", table, place + starts, axis=0)
 
 
 def nodes_of(
@@ -74,207 +171,92 @@ def nodes_of(
 ) -> Nodes:
     """Build the graph of a map, from scores to calibrated scores of the same type and shape.
 
-    Logits give log-probabilities (of one score: log-odds), probabilities give probabilities. Scores of `rank` 4 are
-    images (n, k, height, width). `both` says that a map of one score gets a column for each of the two classes.
+    Logits give log-probabilities (of one score: log-odds), probabilities give probabilities. Scores of more than two
+    axes are images or volumes (n, k, ...). `both` says that a map of one score gets a column for each of two classes.
     """
-    nodes, types = Nodes(prefix), require_module("onnx", ONNX_INSTALL).TensorProto
-    z = nodes("Cast", scores, to=types.DOUBLE)
+    nodes = Nodes(prefix)
+    z = nodes("Cast", Node(nodes, scores), to=_type("DOUBLE"))
     last, first = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
-    if rank > 2 and not has_one_score(m):
+    if rank > 2 and not m.one_score:
         z = nodes("Transpose", z, perm=last)
         shape = nodes("Shape", z)
         z = nodes("Reshape", z, nodes.whole(-1, m.k))
     if are_probs:
-        z = _logits_of_probs(nodes, z, odds=has_one_score(m) and not both)
-    if has_one_score(m):
-        if both:
-            z = nodes("MatMul", z, np.array([[-1.0], [1.0]]))
-        z = _of_one_score(nodes, m, z)
+        z = _logits_of_probs(nodes, z, odds=m.one_score and not both)
+    if m.one_score:
+        odds = np.array([[-1.0], [1.0]])
+        z = nodes("MatMul", z, odds) if both else z
+        z = nodes("Reshape", nodes("MatMul", _calibrate(_two_classes(nodes, z), m).logits, odds), nodes("Shape", z))
         z = nodes("Sigmoid", z) if are_probs else z
         if both:
-            other = nodes("Sub", 1.0, z) if are_probs else nodes("Mul", z, 0.0)
-            z = nodes("Concat", other, z, axis=1)
-        nodes("Cast", z, to=types.FLOAT, result=result)
-        return nodes
-    exists = nodes("Not", nodes("IsInf", z)) if m.task == "choice" else None
-    state = StepOutput(nodes, z, exists=exists)
-    for step in m.steps:
-        state = replace(_step(state, step, m.k), exists=exists)
-    z = nodes("Softmax" if are_probs else "LogSoftmax", state.logits(), axis=-1)
-    if rank > 2:
-        z = nodes("Transpose", nodes("Reshape", z, shape), perm=first)
-    nodes("Cast", z, to=types.FLOAT, result=result)
+            z = nodes("Concat", 1.0 - z if are_probs else z * 0.0, z, axis=1)
+    else:
+        calibrated = _calibrate(_classes(nodes, z, m), m).logits
+        z = nodes("Softmax" if are_probs else "LogSoftmax", calibrated, axis=-1)
+        if rank > 2:
+            z = nodes("Transpose", nodes("Reshape", z, shape), perm=first)
+    nodes("Cast", z, to=_type("FLOAT"), result=result)
     return nodes
 
 
 def decision_nodes(d: Decision, scores: str, probs: str, decision: str) -> Nodes:
     """Build the graph of a decision: scores as its map takes them, calibrated probabilities and decisions."""
-    m, nodes, types = d.map, Nodes("calibrant_"), require_module("onnx", ONNX_INSTALL).TensorProto
-    z, are_probs, second, exists = nodes("Cast", scores, to=types.DOUBLE), m.score_type == "probs", None, None
-    if has_one_score(m):
-        column = nodes("Reshape", z, nodes.whole(-1, 1))
-        first = nodes("Sub", 1.0, column) if are_probs else nodes("Mul", column, 0.0)
-        second = nodes("Cast", nodes("Add", nodes("Mul", column, 0.0), 1.0), to=types.INT64)  # (n, 1) of ones
-        z = nodes("Concat", first, column, axis=1)
-    elif m.task == "choice":
-        exists = nodes("Not", nodes("IsInf", z))
-    state = StepOutput(nodes, z, are_probs, top=second, exists=exists)
-    for step in m.steps:
-        state = replace(_step(state, step, m.k), exists=exists)
-        state = state if second is None else replace(state, top=second)
-    both, top = state.probs(), None if second is not None else state.predicted()
-    calibrated = both if second is None else nodes("Gather", both, nodes.constant(1, np.int64), axis=1)
-    nodes("Cast", calibrated, to=types.FLOAT, result=probs)
-    chosen = _choose(nodes, d, both, top)  # (n, 1)
-    nodes("Reshape", chosen, nodes.whole(-1), result=decision)
+    m, nodes = d.map, Nodes("calibrant_")
+    z, are_probs = nodes("Cast", Node(nodes, scores), to=_type("DOUBLE")), m.score_type == "probs"
+    start = _two_classes(nodes, z, are_probs) if m.one_score else _classes(nodes, z, m, are_probs)
+    result = _calibrate(start, m)
+    calibrated = result.probs
+    if m.one_score:
+        calibrated = nodes("Gather", calibrated, nodes.constant(1, np.int64), axis=1)
+    nodes("Cast", calibrated, to=_type("FLOAT"), result=probs)
+    nodes("Reshape", _choose(nodes, d, result), nodes.whole(-1), result=decision)
     return nodes
 
 
-def _choose(nodes: Nodes, d: Decision, probs: str, top: str | None) -> str:
-    """The decision of each row, (n, 1), from probabilities (n, k) and the prediction, where it is not the likelier."""
-    policy = d.policy
-    second = "" if top is not None else nodes("Gather", probs, nodes.whole(1), axis=1)
+def _calibrate(scores: Scores, m: Map) -> Scores:
+    for step in m.steps:
+        scores = step.run(scores, SimpleNamespace(**step.numbers()))
+    return scores
 
-    def reaches(score: str, threshold: float | None) -> str:
+
+def _classes(nodes: Nodes, values: Node, m: Map, are_probs: bool = False) -> BatchScores:
+    exists = nodes("Not", nodes("IsInf", values)) if m.task == "choice" else None
+    return BatchScores(ops=GraphOperations(nodes), values=values, k=m.k, are_probs=are_probs, exists=exists)
+
+
+def _two_classes(nodes: Nodes, values: Node, are_probs: bool = False) -> BatchScores:
+    """One score of any shape as two classes, of which the second is the one that the score is about."""
+    column = nodes("Reshape", values, nodes.whole(-1, 1))
+    both = nodes("Concat", 1.0 - column if are_probs else column * 0.0, column, axis=1)
+    second = nodes("Cast", column * 0.0 + 1.0, to=_type("INT64"))  # (n, 1) of ones
+    return BatchScores(ops=GraphOperations(nodes), values=both, k=2, are_probs=are_probs, top=second, one_score=True)
+
+
+def _choose(nodes: Nodes, d: Decision, scores: Scores) -> Node:
+    """The decision of each row, (n, 1), from calibrated scores."""
+    policy, probs = d.policy, scores.probs
+
+    def reaches(score: Node, threshold: float | None) -> Node:
         return nodes("GreaterOrEqual", score, np.inf if threshold is None else lower_slightly(threshold))
 
+    if policy.acts == "least_cost":
+        least = nodes("ArgMin", nodes("MatMul", probs, policy.matrix), axis=1, keepdims=1)
+        return nodes("Where", nodes("Less", least, nodes.whole(d.map.k)), least, nodes.whole(-1))
     if policy.acts == "positive":
-        rest = nodes.whole(0)
+        positive, rest = scores.ops.gather(probs, scores.predicted), nodes.whole(0)
         if policy.lower is not None:
-            rest = nodes("Where", reaches(second, policy.lower), nodes.whole(-1), rest)
-        return nodes("Where", reaches(second, policy.threshold), nodes.whole(1), rest)
-    if policy.acts == "answer":
-        if d.map.task == "confidence":
-            sure, answer = second, nodes.whole(1)
-        elif top is None:
-            sure = nodes("ReduceMax", probs, axes=[1], keepdims=1)
-            answer = nodes("Cast", nodes("Greater", second, 0.5), to=_int64())
-        else:
-            sure, answer = nodes("GatherElements", probs, top, axis=1), top
-        return nodes("Where", reaches(sure, policy.threshold), answer, nodes.whole(-1))
-    least = nodes("ArgMin", nodes("MatMul", probs, policy.matrix), axis=1, keepdims=1)
-    return nodes("Where", nodes("Less", least, nodes.whole(d.map.k)), least, nodes.whole(-1))
+            rest = nodes("Where", reaches(positive, policy.lower), nodes.whole(-1), rest)
+        return nodes("Where", reaches(positive, policy.threshold), nodes.whole(1), rest)
+    answer = scores.ops.argmax(probs) if d.map.task == "binary" else scores.predicted
+    sure = scores.ops.gather(probs, answer)
+    return nodes("Where", reaches(sure, policy.threshold), answer, nodes.whole(-1))
 
 
-def _logits_of_probs(nodes: Nodes, probs: str, *, odds: bool) -> str:
+def _logits_of_probs(nodes: Nodes, probs: Node, *, odds: bool) -> Node:
     """Logarithms of the probabilities of classes, or the log-odds of one probability; 0 and 1 are floored."""
-    logs = nodes("Log", nodes("Max", probs, PROBABILITY_FLOOR))
-    if not odds:
-        return logs
-    return nodes("Sub", logs, nodes("Log", nodes("Max", nodes("Sub", 1.0, probs), PROBABILITY_FLOOR)))
+    log = GraphOperations(nodes).floored_log
+    return log(probs) - log(1.0 - probs) if odds else log(probs)
 
 
-def _of_one_score(nodes: Nodes, m: Map, z: str) -> str:
-    """Log-odds of any shape, as two classes of which the second is the one that the score is about."""
-    types = require_module("onnx", ONNX_INSTALL).TensorProto
-    column = nodes("Reshape", z, nodes.whole(-1, 1))
-    second = nodes("Cast", nodes("Add", nodes("Mul", column, 0.0), 1.0), to=types.INT64)  # (n, 1) of ones
-    state = StepOutput(nodes, nodes("Concat", nodes("Mul", column, 0.0), column, axis=1), top=second)
-    for step in m.steps:
-        state = replace(_step(state, step, m.k), top=second)
-    odds = nodes("MatMul", state.logits(), np.array([[-1.0], [1.0]]))
-    return nodes("Reshape", odds, nodes("Shape", z))
-
-
-def _step(s: StepOutput, step: Step, k: int) -> StepOutput:
-    nodes = s.nodes
-    match step:
-        case Linear():
-            z = s.logits()
-            scaled = nodes("MatMul", z, step.weight.T) if step.weight.ndim == 2 else nodes("Mul", z, step.weight)
-            return StepOutput(nodes, nodes("Add", scaled, step.bias), False, s.top if step.keeps_order else None)
-        case LogProbs():
-            logs = s.logits() if s.are_probs else nodes("LogSoftmax", s.values, axis=-1)
-            return StepOutput(nodes, nodes("Max", logs, np.log(PROBABILITY_FLOOR)), False, s.top)
-        case Mix():
-            return _mix(s, step, k)
-        case Curves(form="line" | "stair", scope="top" | "classes" | "shared"):
-            return _rescore(s, step, s.probs(), k)
-        case Sigmoid(on="probs" | "logits" | "scores", scope="top" | "classes" | "shared"):
-            return _rescore(s, step, s.logits() if step.on == "logits" else s.probs(), k)
-    raise unknown_step(step)
-
-
-def _mix(s: StepOutput, step: Mix, k: int) -> StepOutput:
-    nodes = s.nodes
-    hot, plain, flat = step.weights
-    tempered = nodes("Softmax", nodes("Div", s.logits(), step.T if hot else 1.0), axis=-1)
-    mixed = nodes("Add", nodes("Mul", tempered, hot), nodes("Mul", s.probs(), plain))
-    uniform = s.uniform(k)
-    share = flat * uniform if isinstance(uniform, float) else nodes("Mul", uniform, flat)
-    return StepOutput(nodes, nodes("Add", mixed, share), True, s.top)
-
-
-def _rescore(s: StepOutput, step: Curves | Sigmoid, scores: str, k: int) -> StepOutput:
-    """New probabilities from a function of one score: of the predicted class, or of every class and renormalised."""
-    nodes = s.nodes
-    if step.scope != "top":
-        values = _value(nodes, step, scores, k)
-        total, is_positive = _total(nodes, values)
-        probs = nodes("Where", is_positive, nodes("Div", values, total), 1 / k)
-        return StepOutput(nodes, probs, True, s.predicted() if step.scope == "shared" else None)
-    top = s.predicted()
-    value = _value(nodes, step, nodes("GatherElements", scores, top, axis=1), 1)
-    q = nodes("Min", nodes("Max", value, 0.0), 1.0)  # (n, 1)
-    left = nodes("Sub", 1.0, q)
-    is_top = nodes("Equal", top, nodes.whole(*range(k)))
-    others = nodes("Where", is_top, 0.0, s.probs())
-    rest, is_positive = _total(nodes, others)
-    uniform = s.uniform(k)
-    alike = nodes("Div", uniform, nodes("Sub", 1.0, uniform))  # 1 / (k - 1) each
-    shared = nodes("Where", is_positive, nodes("Mul", others, nodes("Div", left, rest)), nodes("Mul", left, alike))
-    return StepOutput(nodes, nodes("Where", is_top, q, shared), True, top)
-
-
-def _total(nodes: Nodes, values: str) -> tuple[str, str]:
-    """The sum of a row (1 where it is 0), and a mask of the rows where it is above 0."""
-    total = nodes("ReduceSum", values, nodes.whole(1), keepdims=1)
-    is_positive = nodes("Greater", total, 0.0)
-    return nodes("Where", is_positive, total, 1.0), is_positive
-
-
-def _value(nodes: Nodes, step: Curves | Sigmoid, scores: str, columns: int) -> str:
-    if isinstance(step, Curves):
-        return _curve(nodes, step, scores, columns)
-    rows = step.coefficients if step.scope == "classes" else step.coefficients[:1]
-    a, b, constant, square = rows.T  # (k,) or (1,)
-    if step.on != "probs":
-        return nodes("Sigmoid", nodes("Add", nodes("Mul", scores, a), constant))
-    s = nodes("Min", nodes("Max", scores, SCORE_FLOOR), 1 - SCORE_FLOOR)
-    log, log_other = nodes("Log", s), nodes("Log", nodes("Sub", 1.0, s))
-    logit = nodes("Sub", log, log_other)
-    line = nodes("Sub", nodes("Mul", log, a), nodes("Mul", log_other, b))
-    curve = nodes("Mul", nodes("Mul", logit, logit), square)
-    return nodes("Sigmoid", nodes("Add", nodes("Add", line, curve), constant))
-
-
-def _curve(nodes: Nodes, step: Curves, scores: str, columns: int) -> str:
-    """Evaluate a curve: the knot below a score is found by halving, and its values are looked up."""
-    knots, line = Knots.of(step), step.form == "line"
-    curves, width = knots.x.shape
-    halves = width.bit_length()
-    room = 2**halves  # for every table, so that one place fits all
-
-    def table(values: Any, fill: float) -> str:
-        filled = np.full((curves, room), fill)
-        filled[:, : values.shape[1]] = values
-        return nodes.constant(filled.ravel())
-
-    def look_up(name: str, count: str, ahead: int = 0) -> str:
-        starts = [room * c + ahead for c in range(columns if curves > 1 else 1)]
-        return nodes("Gather", name, nodes("Add", count, nodes.whole(*starts)), axis=0)
-
-    x, y = table(knots.x, np.inf), table(knots.y, 0.0)
-    count = nodes.whole(0)  # knots that a score has passed
-    for jump in (2**h for h in reversed(range(halves))):
-        passed = nodes("GreaterOrEqual" if line else "Greater", scores, look_up(x, count, jump - 1))
-        count = nodes("Add", count, nodes("Mul", nodes("Cast", passed, to=_int64()), nodes.whole(jump)))  # (n, k)
-    if not line:
-        return look_up(y, count)
-    knot = nodes("Max", nodes("Sub", count, nodes.whole(1)), nodes.whole(0))
-    along = nodes("Sub", nodes("Max", scores, knots.x[:, 0]), look_up(x, knot))
-    return nodes("Add", look_up(y, knot), nodes("Mul", look_up(table(knots.slope, 0.0), knot), along))
-
-
-def _int64() -> int:
-    return int(require_module("onnx", ONNX_INSTALL).TensorProto.INT64)
+def _type(name: str) -> int:
+    return int(getattr(require_module("onnx", ONNX_INSTALL).TensorProto, name))

@@ -11,6 +11,7 @@ from calibrant.core.files import write_whole
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.json import plain
 from calibrant.core.statistics.estimate import Estimate
+from calibrant.core.text.table import FrameResult
 from calibrant.measuring.answer_table import ConfidenceCounts
 from calibrant.measuring.model_noise import BoardMeasure
 
@@ -161,7 +162,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Board:
+class Board(FrameResult):
     """Several models on the same questions."""
 
     title: str
@@ -185,6 +186,12 @@ class Board:
     def to_dict(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(self)
         return document
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row for each confidence, state and model, with the columns of the CSV."""
+        from calibrant.reporting.board.formats import records
+
+        return records(self)
 
     def text(self, form: BoardFormat) -> str:
         """The board as "markdown", "csv", "html" or "json"."""

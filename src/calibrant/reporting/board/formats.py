@@ -1,11 +1,10 @@
 """A board as Markdown and as CSV."""
 
-import csv as writers
-import io
-from collections.abc import Sequence
+from typing import Any
 
 from calibrant.core.text import number_format as fmt
-from calibrant.core.text.markdown import escape
+from calibrant.core.text.table import csv_table, markdown_table
+from calibrant.core.text.table import escape_markdown as escape
 from calibrant.measuring.model_noise import MEASURES
 from calibrant.reporting.board import sentences as say
 from calibrant.reporting.board.board import Board, ConfidenceBoard, Score, State
@@ -16,44 +15,43 @@ GROUP_COLUMNS = ("ece", "gap", "auroc_correct", "accuracy")
 
 def csv(board: Board) -> str:
     """One line for each confidence, state and model."""
-    out = io.StringIO()
-    writer = writers.writer(out, lineterminator="\n")
-    parts = ("", "_low", "_high", "_first", "_last", "_group")
-    writer.writerow(
-        ["confidence", "repair", "model", "rows", "used", "missing", "above", "below", "distinct", "says"]
-        + [f"{measure}{part}" for measure in MEASURES for part in parts]
-    )
+    rows = records(board)
+    return csv_table(list(rows[0]), [["" if cell is None else cell for cell in row.values()] for row in rows])
+
+
+def records(board: Board) -> list[dict[str, Any]]:
+    """The cells of one line for each confidence, state and model; None where a number is undefined."""
+    counted = ("rows", "used", "missing", "above", "below", "distinct")
+    rows = []
     for column_board in board.boards:
         for state in STATES:
             for m in column_board.models:
-                c = m.counts
-                cells = [
-                    column_board.confidence,
-                    state,
-                    m.name,
-                    c.rows,
-                    c.used,
-                    c.missing,
-                    c.above,
-                    c.below,
-                    c.distinct,
-                ]
-                scores = [m.scores[state][measure] for measure in MEASURES]
-                writer.writerow([*cells, _number(m.says), *(cell for score in scores for cell in _cells(score))])
-    return out.getvalue()
+                row: dict[str, Any] = {"confidence": column_board.confidence, "repair": state, "model": m.name}
+                row |= {name: getattr(m.counts, name) for name in counted} | {"says": _number(m.says)}
+                for measure in MEASURES:
+                    row |= {f"{measure}{part}": cell for part, cell in _cells(m.scores[state][measure]).items()}
+                rows.append(row)
+    return rows
 
 
-def _cells(s: Score) -> list[str]:
-    ranks = [str(n) if s.group else "" for n in (s.first, s.last, s.group)]
-    return [*(_number(n) for n in (s.value, s.low, s.high)), *ranks]
+def _cells(s: Score) -> dict[str, float | None]:
+    numbers = {"": s.value, "_low": s.low, "_high": s.high}
+    ranks = {"_first": s.first, "_last": s.last, "_group": s.group}
+    return {part: _number(n) for part, n in numbers.items()} | {
+        part: n if s.group else None for part, n in ranks.items()
+    }
 
 
-def _number(number: float) -> str:
-    return "" if number != number else repr(number)
+def _number(number: float) -> float | None:
+    return None if number != number else number
 
 
 def markdown(board: Board) -> str:
-    parts = [f"# {escape(board.title)}", f"**{escape(say.headline(board))}**", escape(" ".join(say.lead(board)))]
+    parts = [
+        f"# {escape(board.title)}",
+        f"**{escape(say.headline(board))}**",
+        escape(" ".join(say.lead(board))),
+    ]
     parts += [f"- {escape(note)}" for note in board.notes]
     for column_board in board.boards:
         parts += _ranking(board, column_board)
@@ -77,12 +75,12 @@ def _ranking(board: Board, column_board: ConfidenceBoard) -> list[str]:
             f"{say.value(x, s[x].value)} ({say.interval(x, s[x].low, s[x].high)}) {_place(s[x])}" for x in MEASURES
         ]
         after = say.value("ece", m.scores["after"]["ece"].value)
-        rows.append([_ranks(s["ece"]), escape(m.name), *cells, after, fmt.percent(m.counts.used / m.counts.rows)])
+        rows.append([_ranks(s["ece"]), m.name, *cells, after, fmt.percent(m.counts.used / m.counts.rows)])
     left = [f"- {escape(m.name)}: not ranked, {m.reason}." for m in column_board.models if m.reason]
     return [
         f"## By {escape(column_board.confidence)}",
         f"Groups: {say.apart_sentence(column_board, board)} A letter behind a number names its group.",
-        _table(head, rows),
+        markdown_table(head, rows),
         "\n".join(left),
     ]
 
@@ -91,14 +89,14 @@ def _answers(board: Board) -> list[str]:
     if not board.answers:
         return []
     rows = [
-        [escape(a.question), say.title_of(e.measure, board), say.change(e.measure, e.contrast), say.effect_words(e)]
+        [a.question, say.title_of(e.measure, board), say.change(e.measure, e.contrast), say.effect_words(e)]
         for a in board.answers
         for e in a.effects
     ]
     how = [
         f"- {escape(a.question)} {escape(a.how)}: {escape(fmt.list_words(a.members, most=8))}." for a in board.answers
     ]
-    return ["## Questions", _table(["question", "measure", "difference", "verdict"], rows), "\n".join(how)]
+    return ["## Questions", markdown_table(["question", "measure", "difference", "verdict"], rows), "\n".join(how)]
 
 
 def _groups(board: Board) -> list[str]:
@@ -107,7 +105,7 @@ def _groups(board: Board) -> list[str]:
         return []
     ordered = sorted(first.groups, key=lambda g: -g.means["ece"].value if "ece" in g.means else 0.0)
     rows = [
-        [escape(g.group), f"{g.questions:,}"]
+        [g.group, f"{g.questions:,}"]
         + [
             f"{say.value(x, g.means[x].value)} ({say.interval(x, g.means[x].low, g.means[x].high)})"
             if x in g.means
@@ -117,7 +115,7 @@ def _groups(board: Board) -> list[str]:
         for g in ordered
     ]
     head = [board.group_column or "group", "questions", *(say.title_of(x, board) for x in GROUP_COLUMNS)]
-    return [f"## By {escape(board.group_column or 'group')}: means over models", _table(head, rows)]
+    return [f"## By {escape(board.group_column or 'group')}: means over models", markdown_table(head, rows)]
 
 
 def _transfers(board: Board) -> list[str]:
@@ -146,8 +144,3 @@ def group_letter(group: int) -> str:
         group, rest = divmod(group - 1, 26)
         letters = chr(65 + rest) + letters
     return letters
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
