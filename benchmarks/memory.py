@@ -81,7 +81,7 @@ def _peak_of_many(entrance: str, what: str, shape: tuple[int, ...]) -> int:
 
     few = Predictions.binary([0.1, 0.6] * 50, [0, 1] * 50) if entrance == "binary" else None
     few = few or Predictions.from_logits([[0.0, 1.0], [0.5, 0.0]] * 50, [0, 1, 1, 0] * 25)
-    measures = None if what == "standard" else [what]
+    measures = "standard" if what == "standard" else [what]
     measure(few, measures)  # imports everything
     rng, before = np.random.default_rng(0), _forget_peak()
     if entrance == "binary":

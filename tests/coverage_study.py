@@ -80,7 +80,7 @@ def truth(m, kind, k=5):
         return float(np.einsum("ni,in->", true, np.array(each)) / p.n)
     if isinstance(m, CurveMeasure) and not isinstance(m, KDE):
         curve, hits = p.top_label, true[np.arange(p.n), p.predicted]
-        return m.on(curve.with_outcomes(hits[curve.order]))
+        return m.from_curve(curve.with_outcomes(hits[curve.order]))
     return m(p)  # kde, refinement and calibration need labels
 
 

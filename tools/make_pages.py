@@ -18,6 +18,7 @@ from markupsafe import Markup
 from scipy.special import expit
 
 import calibrant as cal
+from calibrant.core.curves.binning import Binning
 from calibrant.core.files import write_whole
 from calibrant.core.json import in_script
 from calibrant.core.nats import EDGES, OPERATIONS
@@ -137,7 +138,7 @@ def quiz() -> str:
                     "band": band,
                 }
             )
-    binned = all_rows.curve.bins(2 * BANDS)
+    binned = all_rows.curve.bins(Binning(2 * BANDS))
     keys = {"count": binned.count, "confidence": binned.confidence, "accuracy": binned.accuracy}
     network = {
         "rows": all_rows.n,

@@ -18,6 +18,7 @@ from scipy import stats
 from scipy.special import betainc, betaincinv
 
 import calibrant as cal
+from calibrant.core.curves.binning import Binning
 from calibrant.core.statistics.shares import wilson
 from calibrant.measures import make
 from calibrant.nas.pictures import cell_svg
@@ -120,7 +121,7 @@ def test_bins_and_errors(compute, scheme, ties):
             " return [c.ece(b), c.mce(b), b.bins.map(m => m.count), b.bins.map(m => m.accuracy)]; })()",
             score, right, bins, scheme,
         )  # fmt: skip
-        expected = p.curve.bins(bins, scheme)
+        expected = p.curve.bins(Binning(bins, scheme))
         options = f"bins={bins},scheme={scheme}"
         assert values[0] == pytest.approx(make(f"ece:{options}")(p), **EXACT)
         assert values[1] == pytest.approx(make(f"mce:{options}")(p), **EXACT)

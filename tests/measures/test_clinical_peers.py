@@ -8,8 +8,9 @@ import pytest
 from clinical_rows import OUTCOMES, SCORES
 
 import calibrant as cal
+from calibrant.core.curves.keys import floored_log_odds as log_odds
 from calibrant.core.statistics.corp import corp_terms
-from calibrant.core.statistics.cox import fit_cox, log_odds
+from calibrant.core.statistics.cox import fit_cox
 from calibrant.measures import make
 
 pytestmark = pytest.mark.slow

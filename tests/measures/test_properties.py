@@ -151,7 +151,7 @@ def test_outcomes_drawn_in_bins_are_those_drawn_on_the_curve(spec):
     ours = measure.draws_if_calibrated(p, Sampling.of(p, seed=5, resamples=20))
     slow, curve = np.random.default_rng(5), measure.curve(p)
     for number in ours:
-        assert number == measure.on(curve.with_outcomes((slow.random(400) < curve.scores).astype(np.float64)))
+        assert number == measure.from_curve(curve.with_outcomes((slow.random(400) < curve.scores).astype(np.float64)))
 
 
 @given(any_data, st.integers(1, 20), binnings)

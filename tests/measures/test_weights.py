@@ -5,6 +5,7 @@ import pytest
 from synthetic import any_classes
 
 from calibrant import Predictions, compare, measure, measures
+from calibrant.core.curves.binning import Binning
 
 N, K = 60, 3
 CROSS_FITTED = {"refinement", "calibration"}  # their folds deal rows, not weights
@@ -56,7 +57,7 @@ def test_scaling_weights_changes_nothing(what):
 def test_equal_weight_bins_hold_equal_weight():
     build, _ = rows(3, "multiclass")
     w = np.random.default_rng(6).random(N) + 0.1
-    bins = build(np.arange(N), w).curve.bins(7, "mass")
+    bins = build(np.arange(N), w).curve.bins(Binning(7, "mass"))
     np.testing.assert_allclose(bins.count, bins.n / 7)
     assert bins.outcome_sum.sum() == pytest.approx(build(np.arange(N), w).curve.outcome_sum[-1])
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.core.curves.binning import Binning
 from calibrant.measures import make
 from calibrant.repairing.choose import fit_candidate
 from calibrant.reporting import pictures
@@ -112,7 +113,7 @@ def test_it_opens_with_the_numbers_of_the_measures(visit, test):
     assert tab.inner_text(".headline").startswith("Says ")
     check(tab, test, 15, "width")
     assert number(tab, "gap") == round(100 * make("gap")(test), 2)
-    filled = int(test.top_label.bins(15).filled.sum())
+    filled = int(test.top_label.bins(Binning(15)).filled.sum())
     assert tab.locator("#diagram .right").count() == tab.locator("#diagram .whisker").count() == filled
 
 
@@ -131,7 +132,7 @@ def test_every_bar_is_where_the_measure_puts_it(visit, test):
     choose(tab, bins=10)
     tab.locator("#bin-details summary").click()
     rows = [row.inner_text().split("\t") for row in tab.locator("#bin-rows tbody tr").all()]
-    b = test.top_label.bins(10)
+    b = test.top_label.bins(Binning(10))
     filled = np.flatnonzero(b.filled)
     assert [int(row[1].replace(",", "")) for row in rows] == b.count[filled].astype(int).tolist()
     for place, values in ((2, b.confidence), (3, b.accuracy)):

@@ -9,6 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant import calibrators
+from calibrant.core.curves.binning import Binning
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.shares import wilson
@@ -64,7 +65,7 @@ def test_cross_fitting_is_that_of_choose():
 def test_bins_are_those_of_the_option():
     p = small()
     m = quick(p, bins=7).models[0]
-    assert [b.n for b in m.bins] == p.top_label.bins(7).count.tolist()
+    assert [b.n for b in m.bins] == p.top_label.bins(Binning(7)).count.tolist()
     assert {"ece:bins=7", "ece:bins=7,scheme=mass", "mce:bins=7"} <= {n.measure for n in m.numbers}
     assert m.noise.observed == cal.measures.make("ece:bins=7")(p)
 

@@ -5,6 +5,7 @@ import base64
 import numpy as np
 import pytest
 
+from calibrant.core.curves.binning import Binning
 from calibrant.core.curves.curve import Curve
 from calibrant.measures import make
 from calibrant.reporting import curves
@@ -44,7 +45,7 @@ def test_every_data_set_keeps_its_numbers(any_data):
         for scheme in ("width", "mass"):
             for measure in ("ece", "mce"):
                 m = make(f"{measure}:bins={bins},scheme={scheme}")
-                assert m.on(packed) == pytest.approx(m.on(curve), abs=1e-8), (bins, scheme, measure)
+                assert m.from_curve(packed) == pytest.approx(m.from_curve(curve), abs=1e-8), (bins, scheme, measure)
 
 
 def test_no_row_crosses_an_edge_of_any_binning():
@@ -53,8 +54,8 @@ def test_no_row_crosses_an_edge_of_any_binning():
     curve = Curve.sort(scores, np.arange(len(scores)) % 2.0)
     packed = again(curves.pack(curve))
     for bins in range(5, 501, 11):
-        assert np.array_equal(packed.bins(bins).count, curve.bins(bins).count)
-        assert np.array_equal(packed.bins(bins).outcome_sum, curve.bins(bins).outcome_sum)
+        assert np.array_equal(packed.bins(Binning(bins)).count, curve.bins(Binning(bins)).count)
+        assert np.array_equal(packed.bins(Binning(bins)).outcome_sum, curve.bins(Binning(bins)).outcome_sum)
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +72,8 @@ def test_many_rows_are_pooled_exactly_for_width_and_closely_for_mass(many):
     assert packed.n == many.n
     for bins in (5, 15, 101, 500):
         width, mass = make(f"ece:bins={bins}"), make(f"ece:bins={bins},scheme=mass")
-        assert width.on(packed) == pytest.approx(width.on(many), abs=1e-8)
-        assert mass.on(packed) == pytest.approx(mass.on(many), abs=2e-5)
+        assert width.from_curve(packed) == pytest.approx(width.from_curve(many), abs=1e-8)
+        assert mass.from_curve(packed) == pytest.approx(mass.from_curve(many), abs=2e-5)
 
 
 def test_few_rows_are_not_pooled(many):

@@ -24,16 +24,17 @@ class Mine({base}):
 OWN = {
     "rows": ("RowMeasure", "def rows(self, p): return (p.score > 0.8).astype(float)"),
     "ratio": ("RatioMeasure", "def terms(self, p): return p.outcome.astype(float), p.score"),
-    "bins": ("BinnedMeasure", "def of(self, bins): return float(np.abs(bins.gap).max())"),
+    "bins": ("BinnedMeasure", "def from_bins(self, bins): return float(np.abs(bins.gap).max())"),
     "classes": (
         "ClassMeasure",
         'streams: ClassVar[str] = "bins"\n'
-        "    def of(self, bins): return float(np.abs(bins.score_sum - bins.outcome_sum).sum() / bins.n)\n"
-        "    def __call__(self, p): return self.of(self.class_bins(p))",
+        "    def from_bins(self, bins): return float(np.abs(bins.score_sum - bins.outcome_sum).sum() / bins.n)\n"
+        "    def __call__(self, p): return self.from_bins(self.class_bins(p))",
     ),
     "ranking_of_curves": (
         "CurveMeasure",
-        'streams: ClassVar[str] = "ranking"\n    def on(self, curve): return area_under_roc(curve.group_blocks())',
+        'streams: ClassVar[str] = "ranking"\n'
+        "    def from_curve(self, curve): return area_under_roc(curve.group_blocks())",
     ),
     "ranking_of_rows": ("RowMeasure", "def rows(self, p): return p.score"),  # not a ranking, whatever its name is
 }

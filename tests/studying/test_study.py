@@ -14,6 +14,7 @@ from local_jobs import Here
 from typer.testing import CliRunner
 
 from calibrant.cli import app
+from calibrant.core.curves.binning import Binning
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.table import Marked
@@ -152,7 +153,7 @@ def test_figures_are_drawn_from_rows_logs_and_predictions(finished):
     assert [label for _, label in entries.ticks] == ["CE", "focal", "CE (TS)", "CE (trust)"]
     assert [line.name for line in reliability.lines] == ["CE", "CE (trust)"]
     p = Predictions.load(finished.store.files(finished.cells[-2].jobs[0].key) / "test.npz", allow_few_rows=True)
-    bins = p.top_label.bins(5, "width")
+    bins = p.top_label.bins(Binning(5, "width"))
     assert reliability.lines[0].points == [
         pytest.approx(pair) for pair in zip(bins.confidence, bins.accuracy, strict=True) if pair[0] > 0
     ]

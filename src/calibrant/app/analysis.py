@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.arrays import Ints
-from calibrant.core.curves.curve import Scheme
+from calibrant.core.curves.binning import Scheme
 from calibrant.core.errors import InputError, visible
 from calibrant.core.io.column_names import STANDARD_NAMES, Columns
 from calibrant.core.io.formats import file_format

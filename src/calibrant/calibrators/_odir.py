@@ -7,6 +7,7 @@ import numpy as np
 from calibrant.calibrators._linear import LinearFit, fit_linear
 from calibrant.calibrators._scaling import Ridge
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.binning import Binning
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import RowData
 from calibrant.core.statistics.cross_fit import folds_by_confidence
@@ -62,7 +63,7 @@ def _eces(p: Predictions, z: Array, pairs: list[Pair]) -> dict[Pair, float]:
     for pair in pairs:
         ridge = odir(*pair, p.k)
         linear = fit_linear(z, p.labels, "matrix", penalty=ridge, begin=linear, rows_weigh=p.weights)
-        scores[pair] = _apply(linear, z, p.labels, p.row_data).top_label.bins(15).ece
+        scores[pair] = _apply(linear, z, p.labels, p.row_data).top_label.bins(Binning(15)).ece
     return scores
 
 

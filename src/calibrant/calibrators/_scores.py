@@ -9,7 +9,8 @@ import numpy as np
 from calibrant.calibrators._base import EVERY_TASK, PER_CLASS, Calibrator
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.cached_property import cached_property
-from calibrant.core.curves.curve import Curve, equal_chunks
+from calibrant.core.curves.binning import equal_shares
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import WeightedCurve, WeightedCurves, is_whole, sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Fit
@@ -20,6 +21,7 @@ from calibrant.core.text.number_format import name_classes
 from calibrant.core.text.vocabulary import vocabulary_of
 
 Of = Literal["top", "ovr"]  # the predicted class, or every class against the rest
+X = Literal["probs", "log_odds"]  # what the x of tied scores are
 STEP_SCOPE: dict[Of, Scope] = {"top": "top", "ovr": "classes"}
 
 
@@ -47,7 +49,7 @@ class OfScores(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class TiedScores:
     """Distinct scores, ascending, with the number of rows and of positive outcomes at each.
 
     Rows that have shares for weights count as many as they are worth, so these need not be whole numbers.
@@ -73,8 +75,8 @@ class Pool:
         """Where chunks after the first begin, when all rows make `count` nearly equal chunks; no empty ones."""
         if not self.whole:
             return self.n * np.arange(1, count) / count
-        begins = equal_chunks(round(self.n), count)[1:-1]
-        return begins[begins < self.n].astype(np.float64)
+        begins = equal_shares(round(self.n), count)[1:-1]
+        return begins[begins < self.n]
 
     def halfway(self, places: Array) -> Array:
         """Halfway between the scores in front of and behind places in the sorted list of all rows."""
@@ -89,59 +91,76 @@ class Pool:
         return np.diff(sums, prepend=0.0, append=values.sum())
 
 
-def pools(p: Predictions, scope: Of) -> Iterator[Pool]:
-    """One pool of the predicted class, or one per class."""
+def tied_scores(p: Predictions, scope: Of) -> Iterator[TiedScores]:
+    """The scores of the predicted class, or those of each class."""
     if scope == "top":
-        yield pool_of(p.curve)
+        yield tied_scores_of(p.curve)
         return
     for block in p.class_curves():
         if isinstance(block, WeightedCurves):
-            yield from map(pool_of, block.curves)
+            yield from map(tied_scores_of, block.curves)
             continue
         for x, size, positives in block.groups():
-            yield Pool(x, size, positives)
+            yield TiedScores(x, size, positives)
 
 
-def pool_classes(p: Predictions) -> Pool:
-    """One pool of all n * k probabilities."""
+def reads_log_odds(p: Predictions) -> bool:
+    """Whether rows have one logit: it tells apart scores next to 0 and 1, which floats cannot."""
+    return p.score_type == "logits" and p.task in ("binary", "confidence")
+
+
+def log_odds(p: Predictions) -> Array:
+    """The one logit of each row, (n,)."""
+    return np.subtract(p.values[:, 1], p.values[:, 0], dtype=np.float64)
+
+
+def ordered_scores(p: Predictions, scope: Of) -> tuple[Iterator[TiedScores], X]:
+    """For fits that read the order of scores: these, or log-odds where rows have one logit; and which they are."""
+    if scope == "ovr" or not reads_log_odds(p):
+        return tied_scores(p, scope), "probs"
+    return iter([tied_scores_of(sort_curve(log_odds(p), p.outcome, p.weights))]), "log_odds"
+
+
+def tied_scores_of_classes(p: Predictions) -> TiedScores:
+    """All n * k probabilities."""
     present = np.arange(p.k) == p.labels[:, None]
     weights = None if p.weights is None else np.repeat(p.weights, p.k)
-    return pool_of(sort_curve(p.probs.ravel(), present.ravel(), weights))
+    return tied_scores_of(sort_curve(p.probs.ravel(), present.ravel(), weights))
 
 
-def pool_of(curve: Curve) -> Pool:
+def tied_scores_of(curve: Curve) -> TiedScores:
     x = curve.scores[curve.group_ends - 1]
     if not isinstance(curve, WeightedCurve):
         positives, negatives = curve.groups
-        return Pool(x, positives + negatives, positives)
+        return TiedScores(x, positives + negatives, positives)
     begins = np.append(
         0, curve.group_ends[:-1]
     )  # both summed alike, so that a score with positives only has the rate 1
     size, positives = (np.add.reduceat(w, begins) for w in (curve.weights, curve.weights * curve.outcomes))
-    return Pool(x, size * curve.effective, positives * curve.effective)
+    return TiedScores(x, size * curve.weight_unit, positives * curve.weight_unit)
 
 
-def blocks(pool: Pool) -> tuple[Ints, Array]:
-    """The start of each flat block of the isotonic fit (an index into the pool), and its value.
+def blocks(tied: TiedScores) -> tuple[Ints, Array]:
+    """The start of each flat block of the isotonic fit (an index into the scores), and its value.
 
     Values are quotients of whole numbers, so blocks of equal value are equal to the last bit, and become one.
     """
     from scipy.optimize import isotonic_regression
 
-    fitted = isotonic_regression(pool.rate, weights=pool.size)
+    fitted = isotonic_regression(tied.rate, weights=tied.size)
     starts = np.asarray(fitted.blocks[:-1], dtype=np.int64)
-    value = np.add.reduceat(pool.positives, starts) / np.add.reduceat(pool.size, starts)
+    value = np.add.reduceat(tied.positives, starts) / np.add.reduceat(tied.size, starts)
     new = np.append(True, np.diff(value) != 0)
     return starts[new], value[new]
 
 
-def isotonic_knots(pool: Pool) -> tuple[Array, Array]:
+def isotonic_knots(tied: TiedScores) -> tuple[Array, Array]:
     """Knots of the isotonic fit, linear in between: the two ends of each flat block."""
-    starts, value = blocks(pool)
-    ends = np.append(starts[1:], len(pool.x)) - 1
+    starts, value = blocks(tied)
+    ends = np.append(starts[1:], len(tied.x)) - 1
     place = np.stack([starts, ends], axis=1).ravel()
     keep = np.append(True, np.diff(place) > 0)
-    return pool.x[place[keep]], np.repeat(value, 2)[keep]
+    return tied.x[place[keep]], np.repeat(value, 2)[keep]
 
 
 def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
@@ -151,10 +170,9 @@ def tilt(x: Array, y: Array, by: float = 1e-9) -> tuple[Array, Array]:
     return wide, np.concatenate([low[1], y, high[1]]) + by * wide
 
 
-def equal_mass_edges(pool: Pool, count: int) -> Array:
+def equal_mass_edges(tied: TiedScores, count: int) -> Array:
     """Inner edges halfway between neighbours of different chunks; ties stay together, so there may be fewer."""
-    edges = np.unique(pool.halfway(pool.begins(count)))
-    return edges[edges < 1]
+    return np.unique(tied.halfway(tied.begins(count)))
 
 
 def middles(edges: Array) -> Array:

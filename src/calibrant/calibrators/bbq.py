@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, free_fit, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, TiedScores, free_fit, tied_scores
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Curves
@@ -35,14 +35,14 @@ class BBQ(OfScores):
 
     def fit(self, p: Predictions) -> Map:
         counts = bin_counts(round(p.n_effective))
-        stairs = [self._stair(pool, [pool.begins(count) for count in counts]) for pool in pools(p, self.scope)]
+        stairs = [self._stair(tied, [tied.begins(count) for count in counts]) for tied in tied_scores(p, self.scope)]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
         return self.build_map(p, step, fit=free_fit(p, self.scope), binnings=len(counts))
 
-    def _stair(self, pool: Pool, begins: list[Array]) -> tuple[Array, Array]:
+    def _stair(self, tied: TiedScores, begins: list[Array]) -> tuple[Array, Array]:
         """The bins of all binnings in one long row, each binning ending with the edge 1."""
         owner = np.repeat(np.arange(len(begins)), [len(b) for b in begins])
-        edges = np.append(pool.halfway(np.concatenate(begins)), np.ones(len(begins)))
+        edges = np.append(tied.halfway(np.concatenate(begins)), np.ones(len(begins)))
         owner = np.append(owner, np.arange(len(begins)))
         order = np.lexsort((edges, owner))
         edges, owner = np.minimum(edges[order], 1.0), owner[order]  # (all bins,) upper edge and binning of each
@@ -51,15 +51,15 @@ class BBQ(OfScores):
         first = np.append(True, np.diff(owner) != 0)
         below = np.where(first, 0.0, np.append(0.0, edges[:-1]))
 
-        at = np.searchsorted(pool.x, edges, side="right")
-        size, positives = (_between(values, at, first) for values in (pool.size, pool.positives))
+        at = np.searchsorted(tied.x, edges, side="right")
+        size, positives = (_between(values, at, first) for values in (tied.size, tied.positives))
         size = np.maximum(size, 0.0)  # shares of weights round
         positives = np.clip(positives, 0.0, size)
         prior = PRIOR / np.bincount(owner)[owner]
         middle = np.clip((edges + below) / 2, SCORE_FLOOR, 1 - SCORE_FLOOR)
         value = (positives + prior * middle) / (size + prior)
 
-        evidence = _bayes(size, positives, prior, middle) if self.score == "bayes" else _bic(size, positives, pool.n)
+        evidence = _bayes(size, positives, prior, middle) if self.score == "bayes" else _bic(size, positives, tied.n)
         total = np.bincount(owner, evidence)
         weight = np.exp(total - total.max())
         weight[weight < NEGLIGIBLE] = 0.0

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, TiedScores, tied_scores
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import SCORE_FLOOR, Sigmoid
@@ -30,7 +30,7 @@ class Beta(OfScores):
     complexity: ClassVar[int] = 1
 
     def fit(self, p: Predictions) -> Map:
-        fits = [_beta_of(pool) for pool in pools(p, self.scope)]
+        fits = [_beta_of(tied) for tied in tied_scores(p, self.scope)]
         coefficients = np.array([[*f.slopes, f.offset, 0.0] for f in fits])  # (1 or k, 4)
         step = Sigmoid(coefficients, "probs", STEP_SCOPE[self.scope])
         columns = coefficients.T[:3].tolist()
@@ -38,16 +38,16 @@ class Beta(OfScores):
         return self.build_map(p, step, fit=report(fits), **parameters)
 
 
-def _beta_of(pool: Pool) -> Logistic:
+def _beta_of(tied: TiedScores) -> Logistic:
     """Fit the constrained optimum; of smoothed targets where there is none. Equal scores keep a = b = 1 and fit c."""
-    s = np.clip(pool.x, SCORE_FLOOR, 1 - SCORE_FLOOR)
+    s = np.clip(tied.x, SCORE_FLOOR, 1 - SCORE_FLOOR)
     features = np.stack([np.log(s), -np.log1p(-s)], axis=1)  # (m, 2)
-    why = explain_separation(s, pool.rate, rising=True)
-    aims = smooth_targets(pool.rate, pool.size) if why else pool.rate
+    why = explain_separation(s, tied.rate, rising=True)
+    aims = smooth_targets(tied.rate, tied.size) if why else tied.rate
     if s[0] == s[-1]:
-        flat = fit_logistic(features, aims, pool.size)
+        flat = fit_logistic(features, aims, tied.size)
         return replace(flat, slopes=np.ones(2), offset=flat.offset - float(features[0].sum()), separable=why)
-    return replace(_fit_constrained(features, aims, pool.size), separable=why)
+    return replace(_fit_constrained(features, aims, tied.size), separable=why)
 
 
 def _fit_constrained(features: Array, targets: Array, weights: Array) -> Logistic:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, TiedScores, blocks, free_fit, tied_scores
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves
@@ -28,13 +28,13 @@ class CentredIsotonic(OfScores):
     says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        lines = [_line(pool) for pool in pools(p, self.scope)]
+        lines = [_line(tied) for tied in tied_scores(p, self.scope)]
         step = Curves([x for x, _ in lines], [y for _, y in lines], "line", STEP_SCOPE[self.scope])
         return self.build_map(p, step, fit=free_fit(p, self.scope))
 
 
-def _line(pool: Pool) -> tuple[Array, Array]:
-    starts, value = blocks(pool)
-    x = np.add.reduceat(pool.x * pool.size, starts) / np.add.reduceat(pool.size, starts)
-    ends = np.append(starts[1:], len(pool.x)) - 1
-    return np.clip(x, pool.x[starts], pool.x[ends]), value
+def _line(tied: TiedScores) -> tuple[Array, Array]:
+    starts, value = blocks(tied)
+    x = np.add.reduceat(tied.x * tied.size, starts) / np.add.reduceat(tied.size, starts)
+    ends = np.append(starts[1:], len(tied.x)) - 1
+    return np.clip(x, tied.x[starts], tied.x[ends]), value

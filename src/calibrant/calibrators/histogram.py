@@ -8,12 +8,13 @@ import numpy as np
 from calibrant.calibrators._scores import (
     STEP_SCOPE,
     OfScores,
-    Pool,
+    TiedScores,
+    X,
     check_bins,
     equal_mass_edges,
     free_fit,
     middles,
-    pools,
+    ordered_scores,
 )
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
@@ -44,12 +45,16 @@ class Histogram(OfScores):
         check_bins(self.bins)
 
     def fit(self, p: Predictions) -> Map:
-        stairs = [self._stair(pool) for pool in pools(p, self.scope)]
-        step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
+        tied_scores, on = ordered_scores(p, self.scope)
+        stairs = [self._stair(tied, on) for tied in tied_scores]
+        step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope], on)
         return self.build_map(p, step, fit=free_fit(p, self.scope))
 
-    def _stair(self, pool: Pool) -> tuple[Array, Array]:
-        edges = equal_mass_edges(pool, self.bins)
-        size = pool.above(edges, pool.size)
-        share = np.divide(pool.above(edges, pool.positives), size, out=middles(edges), where=size > 0)
+    def _stair(self, tied: TiedScores, on: X) -> tuple[Array, Array]:
+        from scipy.special import expit
+
+        edges = equal_mass_edges(tied, self.bins)
+        edges = edges if on == "log_odds" else edges[edges < 1]
+        size, middle = tied.above(edges, tied.size), middles(expit(edges) if on == "log_odds" else edges)
+        share = np.divide(tied.above(edges, tied.positives), size, out=middle, where=size > 0)
         return edges, np.clip(share, 0.0, 1.0)  # shares of weights round

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import EVERY_TASK, Calibrator
-from calibrant.calibrators._scores import free_fit, isotonic_knots, pools
+from calibrant.calibrators._scores import free_fit, isotonic_knots, ordered_scores
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
@@ -32,5 +32,6 @@ class Isotonic(Calibrator):
     says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        x, y = isotonic_knots(next(pools(p, "top")))
-        return self.build_map(p, Curves([x], [y], "line", "top"), fit=free_fit(p, "top"))
+        (tied,), on = ordered_scores(p, "top")
+        x, y = isotonic_knots(tied)
+        return self.build_map(p, Curves([x], [y], "line", "top", on), fit=free_fit(p, "top"))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from calibrant.calibrators._base import PER_CLASS, Calibrator
-from calibrant.calibrators._scores import free_fit, isotonic_knots, pools, tilt
+from calibrant.calibrators._scores import free_fit, isotonic_knots, tied_scores, tilt
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions import Predictions
@@ -30,6 +30,6 @@ class IsotonicOvr(Calibrator):
     needs_every_class: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        lines = [tilt(*isotonic_knots(pool)) for pool in pools(p, "ovr")]
+        lines = [tilt(*isotonic_knots(tied)) for tied in tied_scores(p, "ovr")]
         step = Curves([x for x, _ in lines], [y for _, y in lines], "line", "classes")
         return self.build_map(p, step, fit=free_fit(p, "ovr"))

@@ -5,11 +5,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, log_odds, reads_log_odds, tied_scores
 from calibrant.core.arrays import Array
 from calibrant.core.catalogue import spec_of
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.steps import SCORE_FLOOR, Sigmoid
+from calibrant.core.maps.steps import SCORE_FLOOR, Linear, Sigmoid
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.logistic import platt_of, report
 
@@ -48,10 +48,17 @@ class Platt(OfScores):
         return f"a sigmoid of the score ({spec_of(self)})" if self.of == "score" else super().name_in_text
 
     def fit(self, p: Predictions) -> Map:
+        if self.scope == "top" and self.of == "logit" and reads_log_odds(p):
+            fitted = platt_of(log_odds(p), p.outcome.astype(np.float64), p.counts, smooth=self.smooth)
+            a, b = float(fitted.slopes[0]), fitted.offset
+            return self.build_map(p, Linear(np.array(a), np.array([0.0, b])), fit=report([fitted]), a=a, b=b)
+        return self._fit_scores(p)
+
+    def _fit_scores(self, p: Predictions) -> Map:
         if self.scope == "top" or self.of == "score":
             x_of = logit if self.of == "logit" else np.asarray
             smooth = self.smooth or self.of == "score"
-            fits = [platt_of(x_of(pool.x), pool.rate, pool.size, smooth=smooth) for pool in pools(p, self.scope)]
+            fits = [platt_of(x_of(tied.x), tied.rate, tied.size, smooth=smooth) for tied in tied_scores(p, self.scope)]
         else:
             fits = [
                 platt_of(

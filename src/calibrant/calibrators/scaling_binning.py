@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, check_bins, middles, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, TiedScores, check_bins, middles, tied_scores
 from calibrant.calibrators.platt import logit
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
@@ -37,25 +37,25 @@ class ScalingBinning(OfScores):
 
     def fit(self, p: Predictions) -> Map:
         fits, x, y = [], [], []
-        for pool in pools(p, self.scope):
-            fitted = platt_of(logit(pool.x), pool.rate, pool.size)
-            knots, values = _stair(pool, fitted, self.bins)
+        for tied in tied_scores(p, self.scope):
+            fitted = platt_of(logit(tied.x), tied.rate, tied.size)
+            knots, values = _stair(tied, fitted, self.bins)
             fits.append(fitted)
             x.append(knots)
             y.append(values)
         return self.build_map(p, Curves(x, y, "stair", STEP_SCOPE[self.scope]), fit=report(fits))
 
 
-def _stair(pool: Pool, fitted: Logistic, bins: int) -> tuple[Array, Array]:
+def _stair(tied: TiedScores, fitted: Logistic, bins: int) -> tuple[Array, Array]:
     """Bins of scaled values, right-closed with edges halfway, as bins of scores; a falling Platt turns them round."""
     from scipy.special import expit
     from scipy.special import logit as inverse
 
     a, b = float(fitted.slopes[0]), fitted.offset
     turn = slice(None, None, -1 if a < 0 else 1)
-    s, size = np.clip(pool.x, SCORE_FLOOR, 1 - SCORE_FLOOR)[turn], pool.size[turn]
+    s, size = np.clip(tied.x, SCORE_FLOOR, 1 - SCORE_FLOOR)[turn], tied.size[turn]
     scaled = np.maximum.accumulate(expit(a * logit(s) + b))  # ascending, whatever rounding does
-    ascending = Pool(scaled, size, size)
+    ascending = TiedScores(scaled, size, size)
     edges = np.unique(ascending.halfway(ascending.begins(bins)))
     edges = edges[edges < scaled[-1]]
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.calibrators._base import EVERY_TASK, Calibrator
-from calibrant.calibrators._scores import free_fit, pools
+from calibrant.calibrators._scores import free_fit, ordered_scores
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Fit, Map
 from calibrant.core.maps.steps import Curves
@@ -43,22 +43,24 @@ class Spline(Calibrator):
 
     def fit(self, p: Predictions) -> Map:
         from scipy.interpolate import CubicSpline
+        from scipy.special import expit
 
-        pool = next(pools(p, "top"))
-        n = max(1, round(pool.n))
-        up_to = np.cumsum(pool.size)
-        places = pool.n * np.arange(1, n + 1) / n  # the ends of rows in order of score, all of one weight
-        group = np.minimum(np.searchsorted(up_to, places), len(pool.x) - 1)  # (n,) the score that each row has
-        error = np.interp(places, np.append(0.0, up_to), np.append(0.0, np.cumsum(pool.positives - pool.x * pool.size)))
+        (tied,), on = ordered_scores(p, "top")
+        scores = expit(tied.x) if on == "log_odds" else tied.x
+        n = max(1, round(tied.n))
+        up_to = np.cumsum(tied.size)
+        places = tied.n * np.arange(1, n + 1) / n  # the ends of rows in order of score, all of one weight
+        group = np.minimum(np.searchsorted(up_to, places), len(tied.x) - 1)  # (n,) the score that each row has
+        error = np.interp(places, np.append(0.0, up_to), np.append(0.0, np.cumsum(tied.positives - scores * tied.size)))
         knots = max(2, min(self.knots, n))
         basis = CubicSpline(np.linspace(0.0, 1.0, knots), np.eye(knots), bc_type="natural")
         t = np.linspace(0.0, 1.0, n)
-        weights = np.linalg.lstsq(basis(t), error / pool.n)[0]
-        rows = np.bincount(group, minlength=len(pool.x))
-        middle = basis((up_to - pool.size / 2) / pool.n, 1) @ weights  # where the rows' weight makes less than one
-        total = np.bincount(group, basis(t, 1) @ weights, len(pool.x))
-        value = pool.x + np.divide(total, rows, out=middle, where=rows > 0)
+        weights = np.linalg.lstsq(basis(t), error / tied.n)[0]
+        rows = np.bincount(group, minlength=len(tied.x))
+        middle = basis((up_to - tied.size / 2) / tied.n, 1) @ weights  # where the rows' weight makes less than one
+        total = np.bincount(group, basis(t, 1) @ weights, len(tied.x))
+        value = scores + np.divide(total, rows, out=middle, where=rows > 0)
         report = free_fit(p, "top")
         if knots < self.knots:
             report = Fit(diagnosis=f"{report.diagnosis}; {knots} knots only, for {n} rows")
-        return self.build_map(p, Curves([pool.x], [value], "line", "top"), fit=report)
+        return self.build_map(p, Curves([tied.x], [value], "line", "top", on), fit=report)

@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant.calibrators._base import EVERY_TASK, Calibrator, build_scaling
 from calibrant.core.arrays import Array
+from calibrant.core.curves.binning import Binning
 from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.parallel import one_blas_thread, pieces, run_pieces
@@ -56,7 +57,7 @@ class TemperatureECE(Calibrator):
         rough = self._scan(p, grid)
         near = np.argsort(rough, kind="stable")[:FINALISTS]
         finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.n_effective])]
-        exact = np.array([p.with_temperature(T).curve.bins(self.bins).ece for T in finalists])
+        exact = np.array([p.with_temperature(T).curve.bins(Binning(self.bins)).ece for T in finalists])
         best = finalists[exact <= exact.min() + 1e-12]
         T = float(best[np.argmin(np.abs(best - 1))])
         return self.build_map(p, build_scaling(T), T=T, ece=float(exact.min()))

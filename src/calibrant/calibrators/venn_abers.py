@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.calibrators._scores import STEP_SCOPE, OfScores, Pool, blocks, free_fit, pools
+from calibrant.calibrators._scores import STEP_SCOPE, OfScores, TiedScores, blocks, free_fit, ordered_scores
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves
@@ -30,27 +30,28 @@ class VennAbers(OfScores):
 
     def fit(self, p: Predictions) -> Map:
         x, y, width = [], [], []
-        for pool in pools(p, self.scope):
-            p0, p1 = pairs(pool)
-            knots, values = _stair(pool.x, p0, p1)
+        tied_scores, on = ordered_scores(p, self.scope)
+        for tied in tied_scores:
+            p0, p1 = pairs(tied)
+            knots, values = _stair(tied.x, p0, p1)
             x.append(knots)
             y.append(values)
-            width.append(float(pool.size @ (p1[:-1] - p0[1:])) / pool.n)
-        step = Curves(x, y, "stair", STEP_SCOPE[self.scope])
+            width.append(float(tied.size @ (p1[:-1] - p0[1:])) / tied.n)
+        step = Curves(x, y, "stair", STEP_SCOPE[self.scope], on)
         return self.build_map(p, step, fit=free_fit(p, self.scope), width=float(np.mean(width)))
 
 
-def pairs(pool: Pool) -> tuple[Array, Array]:
+def pairs(tied: TiedScores) -> tuple[Array, Array]:
     """p0 and p1, each (m + 1,): at score x[i] they are p0[i + 1] and p1[i], just below it p0[i] and p1[i].
 
     A positive between two scores joins the upper one, a negative the lower one. So p1 is constant on
     x[i - 1] < s <= x[i], and p0 on x[i] <= s < x[i + 1]; above all scores p1 is 1 and below all of them p0 is 0.
     """
-    flipped = Pool(-pool.x[::-1], pool.size[::-1], (pool.size - pool.positives)[::-1])
-    return 1.0 - _with_a_positive(flipped)[::-1], _with_a_positive(pool)
+    flipped = TiedScores(-tied.x[::-1], tied.size[::-1], (tied.size - tied.positives)[::-1])
+    return 1.0 - _with_a_positive(flipped)[::-1], _with_a_positive(tied)
 
 
-def _with_a_positive(pool: Pool) -> Array:
+def _with_a_positive(tied: TiedScores) -> Array:
     """The isotonic fit at each score after one positive is added there, for all scores in one pass.
 
     Draw the cumulative sums of rows and positives; the fit is the slope of the greatest convex function below them. A
@@ -58,11 +59,11 @@ def _with_a_positive(pool: Pool) -> Array:
     right of the moving point: each point enters and leaves once. Whole numbers, where rows are counted, so nothing is
     rounded before the division.
     """
-    plain = int if pool.whole else float
-    pure = pool.positives == pool.size
+    plain = int if tied.whole else float
+    pure = tied.positives == tied.size
     run = np.cumsum(np.append(True, ~(pure[1:] & pure[:-1]))) - 1  # scores with positives only act as one
-    size, positives = np.bincount(run, pool.size), np.bincount(run, pool.positives)
-    first = Pool(np.arange(len(size) + 1.0), np.append(1.0, size), np.append(1.0, positives))
+    size, positives = np.bincount(run, tied.size), np.bincount(run, tied.positives)
+    first = TiedScores(np.arange(len(size) + 1.0), np.append(1.0, size), np.append(1.0, positives))
     starts, _ = blocks(first)
     rows, good = np.cumsum(first.size)[starts[1:] - 1] - 1, np.cumsum(first.positives)[starts[1:] - 1] - 1
     total = (plain(size.sum()), plain(positives.sum()))

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import Bins, Curve, Scheme
+from calibrant.core.curves.binning import Binning, Scheme
+from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -13,11 +14,11 @@ from calibrant.core.predictions import Predictions
 
 def class_bins(p: Predictions, count: int, scheme: Scheme) -> Bins:
     """Bins of every class's own probability, (k, bins)."""
-    blocks = [curves.bins(count, scheme) for curves in p.class_curves()]
+    blocks = [curves.bins(Binning(count, scheme)) for curves in p.class_curves()]
     counts, scores, positives = (
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("count", "score_sum", "outcome_sum")
     )
-    return Bins(counts, scores, positives, p.curve.total, p.curve.effective)
+    return Bins(counts, scores, positives, p.curve.total, p.curve.weight_unit)
 
 
 def class_curve(p: Predictions, c: int) -> Curve:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve, Scheme
+from calibrant.core.curves.binning import Binning, Scheme, equal_shares
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import WeightedCurve
 from calibrant.core.errors import InputError
 from calibrant.core.text.vocabulary import Vocabulary
@@ -41,15 +42,15 @@ def cells(curve: Curve, scheme: Scheme, bin_worth: Array | None = None) -> Row:
     mean = np.add.reduceat(curve.scores * curve.weights, start) / count
     at = np.clip(mean, curve.scores[start], curve.scores[cuts[1:] - 1])  # rounding must not carry it over an edge
     positives = np.add.reduceat(_even_outcomes(curve) if scheme == "mass" else curve.outcomes * curve.weights, start)
-    worth = count * curve.effective
+    worth = count * curve.weight_unit
     if bin_worth is not None:
-        bin_of = curve.bin_of(len(bin_worth), scheme)
+        bin_of = curve.bin_of(Binning(len(bin_worth), scheme))
         share = bin_worth / np.maximum(np.bincount(bin_of, curve.weights, len(bin_worth)), 1e-300)
         worth = np.minimum(worth, np.add.reduceat(share[bin_of] * curve.weights, start))
     return {
         "most": most,
         "n": count_of(curve.total),
-        "effective": curve.effective,
+        "effective": curve.weight_unit,
         "worth": [] if bin_worth is None else worth.tolist(),
         "start": start.tolist() if scheme == "mass" else [],
         "at": at.tolist(),
@@ -139,14 +140,8 @@ def _all_cuts(curve: Curve, scheme: Scheme, most: int) -> Ints:
         edges = np.unique(np.concatenate([np.arange(1, count) / count for count in counts]))
         inner = np.searchsorted(curve.scores, edges, side="right")
     else:
-        inner = np.concatenate([_chunk_ends(curve.n, count) for count in counts])
-    return np.unique(np.concatenate([[0], inner, [curve.n]]))
-
-
-def _chunk_ends(n: int, count: int) -> Ints:
-    size, more = divmod(n, count)
-    index = np.arange(1, count)
-    return index * size + np.minimum(index, more)
+        inner = np.concatenate([equal_shares(curve.n, count)[1:-1] for count in counts])
+    return np.unique(np.concatenate([[0], inner, [curve.n]]).astype(np.int64))
 
 
 def _even_outcomes(curve: Curve) -> Array:

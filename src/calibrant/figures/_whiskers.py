@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import Bins, Curve, Scheme
+from calibrant.core.curves.binning import Binning, Scheme
+from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.clustered_shares import cluster_obstacle, rows_of_clusters
 from calibrant.core.statistics.fewest_rows import too_few_rows
@@ -24,7 +25,7 @@ def bin_whiskers(
     if cluster_obstacle(p):
         none: Ends = [None] * len(b.count)
         return none, none
-    rows = b.count * b.effective
+    rows = b.count * b.weight_unit
     if p.clusters is not None:
         rows = np.minimum(rows, bin_worth(p, curve(), len(b.count), scheme))
     low, high = wilson(np.clip(b.accuracy, 0, 1), np.maximum(rows, 1e-9), share)
@@ -34,7 +35,7 @@ def bin_whiskers(
 def bin_worth(p: Predictions, curve: Curve, bins: int, scheme: Scheme) -> Array:
     """The number of independent rows that each bin is worth, by the clusters of its rows, (bins,)."""
     assert p.clusters is not None
-    bin_of = curve.bin_of(bins, scheme)
+    bin_of = curve.bin_of(Binning(bins, scheme))
     inside = bin_of >= 0
     return rows_of_clusters(
         np.asarray(curve.outcomes, dtype=np.float64)[inside],

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.config.bounds import at_least
-from calibrant.core.curves.curve import Curve, Scheme
+from calibrant.core.curves.binning import Binning, Scheme
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress
@@ -74,7 +75,7 @@ class BinsSweep(PredictionFigure):
         return dress(alt.vconcat(*panels, spacing=12))
 
     def _errors(self, curve: Curve) -> Any:
-        gaps = [curve.bins(count, self.scheme) for count in COUNTS]
+        gaps = [curve.bins(Binning(count, self.scheme)) for count in COUNTS]
         return np.array([[b.share @ np.abs(b.gap), np.abs(b.gap[b.filled]).max()] for b in gaps])  # (counts, 2)
 
     def _noise(self, curve: Curve) -> Any:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, at_most, share_inside
-from calibrant.core.curves.curve import Bins, Scheme
+from calibrant.core.curves.binning import Scheme
+from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import WIDTH, dress
@@ -59,7 +60,7 @@ class ClasswiseReliability(PredictionFigure):
         for c in worst(bins, self.classes):
             for name, b in bins.items():
                 error = float(class_errors(b)[c])
-                p, of_class = models[name], Bins(b.count[c], b.score_sum[c], b.outcome_sum[c], b.n, b.effective)
+                p, of_class = models[name], Bins(b.count[c], b.score_sum[c], b.outcome_sum[c], b.n, b.weight_unit)
                 low, high = bin_whiskers(p, partial(class_curve, p, c), of_class, self.scheme, self.level)
                 for m in np.flatnonzero(b.filled[c]):
                     rows.append(

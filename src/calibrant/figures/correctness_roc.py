@@ -33,4 +33,4 @@ class CorrectnessROC(ROCFigure):
     undefined: ClassVar[str] = "no error, or nothing but errors"
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        return [row for name, p in models.items() for row in self.curve(name, p.top_label)]
+        return [row for name, p in models.items() for row in self.curve(name, p.top_ranking)]

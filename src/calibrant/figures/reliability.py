@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, share_inside
-from calibrant.core.curves.curve import Scheme, equal_width_edges
+from calibrant.core.curves.binning import Binning, Scheme, equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.clustered_shares import cluster_obstacle
 from calibrant.core.text.number_format import percent, sentence, whole_percent
@@ -102,7 +102,7 @@ class Reliability(PredictionFigure):
 
     def _bins(self, name: str, p: Predictions, task: str) -> list[Row]:
         curve, words = p.curve, terms_for([{"task": task}])
-        b = curve.bins(self.bins, self.scheme)
+        b = curve.bins(Binning(self.bins, self.scheme))
         ends = np.cumsum(b.count)
         first = curve.weight_sum.searchsorted(ends - b.count, "right")
         last = curve.weight_sum.searchsorted(ends, "left")

@@ -41,7 +41,7 @@ class RiskCoverage(PredictionFigure):
         share_inside("coverage", self.coverage)
 
     def data(self, models: Mapping[str, Predictions]) -> list[Row]:
-        return [row for name, p in models.items() for row in _curve(name, p.top_label)]
+        return [row for name, p in models.items() for row in _curve(name, p.top_ranking)]
 
     def words(self, rows: list[Row]) -> str:
         sentences = []

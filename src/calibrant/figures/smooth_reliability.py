@@ -79,7 +79,7 @@ class SmoothReliability(PredictionFigure):
         ones = curve.weights / curve.total
         error, sigma = smooth_error(curve.scores, (curve.scores - curve.outcomes) * ones)
         density, outcomes, scores = smooth(curve.scores, [ones, ones * curve.outcomes, ones * curve.scores], sigma)
-        weight = 2 * np.sqrt(np.pi) * sigma * curve.total * curve.effective * density  # how many rows the kernel sees
+        weight = 2 * np.sqrt(np.pi) * sigma * curve.total * curve.weight_unit * density  # how many rows the kernel sees
         keep = np.flatnonzero(weight >= min(FEWEST, weight.max() / 2))
         density, outcomes, scores = density[keep], outcomes[keep], scores[keep]
         confidence, accuracy = scores / density, np.clip(outcomes / density, 0, 1)
@@ -101,7 +101,7 @@ class SmoothReliability(PredictionFigure):
         filled, of = np.unique(cell, return_inverse=True)
         count = np.bincount(of, curve.weights)
         score, outcome = np.bincount(of, curve.scores * curve.weights) / count, (filled % 2).astype(np.float64)
-        worth = max(1, round(curve.total * curve.effective))
+        worth = max(1, round(curve.total * curve.weight_unit))
         draws = np.random.default_rng(self.seed).multinomial(worth, count / count.sum(), size=self.resamples)
         kernel = sum(
             np.exp(-0.5 * ((t[:, None] - image) / sigma) ** 2)

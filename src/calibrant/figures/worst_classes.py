@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibrant.core.config.bounds import at_least, at_most
-from calibrant.core.curves.curve import equal_width_edges
+from calibrant.core.curves.binning import equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import join_clauses
 from calibrant.core.text.theme import dress

@@ -3,7 +3,7 @@
 from calibrant.measures._measure import UNDEFINED, Direction, Measure, Streams, Unit, check_predictions
 from calibrant.measures._of_bins import BinnedMeasure, BinOptions
 from calibrant.measures._of_classes import ClassMeasure
-from calibrant.measures._of_curve import CurveMeasure, OfCurve
+from calibrant.measures._of_curve import CurveMeasure, OfCurve, RankingMeasure
 from calibrant.measures._of_rows import ROBUST, ZERO_RATIO, RatioMeasure, RowMeasure, ratio_noise
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Direction",
     "Measure",
     "OfCurve",
+    "RankingMeasure",
     "RatioMeasure",
     "RowMeasure",
     "Streams",

@@ -1,4 +1,4 @@
-"""ECE and smooth ECE as peers compute them, and what differs from ours, in words.
+"""ECE, smooth ECE and bins of equal mass as peers compute them, and what differs from ours, in words.
 
 A dialect of the ECE is a precision and a rule that gives every confidence its bin: all peers then add up the
 same thing. Sums run in float64 here; peers that add up in float32 are reproduced to about 1e-5.
@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.curves.curve import Closed, Curve, equal_width_edges
+from calibrant.core.curves.binning import Closed, EdgeRule, SortedScores, equal_width_edges, open_ends
+from calibrant.core.curves.curve import Curve
 
 Dialect = Literal[
     "torchmetrics",
@@ -24,6 +25,7 @@ Dialect = Literal[
     "onmixup",
 ]
 
+MassRule = Literal["sort", "midpoint", "interp", "stride"]
 BinOf = Callable[[Floats, int], Ints]
 
 
@@ -106,6 +108,33 @@ DIALECTS: dict[str, Rule] = {
     "onmixup": Rule(
         "float32; left-closed, by 100c // (100/M); a confidence of exactly 1 is dropped", _percent, "float32"
     ),
+}
+
+
+def _midpoint_edges(scores: SortedScores, bins: int) -> Array:
+    """Edges midway between the last score of a share and the first of the next: equal scores stay together."""
+    places = scores.places(bins)[1:-1]
+    return open_ends((scores.value(places, "left") + scores.value(places)) / 2)
+
+
+def _interpolated_edges(scores: SortedScores, bins: int) -> Array:
+    """Edges interpolated between scores: they begin at the smallest, which right-closed bins drop."""
+    places = np.linspace(0, scores.total, bins + 1)
+    low = np.floor(places)
+    first = scores.value(low)
+    return np.asarray(first + (places - low) * (scores.value(low + 1) - first))
+
+
+def _stride_edges(scores: SortedScores, bins: int) -> Array:
+    """Edges at every floor(n / bins)-th score: the last bin is the largest."""
+    return open_ends(scores.value(np.arange(1, bins) * np.floor(scores.total / bins)))
+
+
+MASS_RULES: dict[MassRule, EdgeRule | None] = {
+    "sort": None,
+    "midpoint": _midpoint_edges,
+    "interp": _interpolated_edges,
+    "stride": _stride_edges,
 }
 
 RELPLOT_WORDS = (

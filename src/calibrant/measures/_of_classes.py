@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
+from calibrant.core.curves.binning import check_bins, equal_width_edges
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
+from calibrant.core.curves.curve import Bins
 from calibrant.core.curves.weighted import WeightedCurves
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.row_data import Task
@@ -99,7 +100,7 @@ class ClassMeasure(BinOptions):
         gaps = (bins.score_sum - bins.outcome_sum).ravel() * scale / bins.n
         return NoisyValues(gaps[filled], (((expected - counts) / w.sum() + noise) * scale)[:, filled])
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return self.of_classes(bins)
 
     def of_classes(self, bins: Bins) -> float:
@@ -125,12 +126,12 @@ class ClassMeasure(BinOptions):
             np.concatenate([getattr(b, name) for b in bins]) for name in ("count", "score_sum", "outcome_sum")
         )
         whole = p.curve
-        return Bins(count, score_sum, outcome_sum, whole.total, whole.effective)
+        return Bins(count, score_sum, outcome_sum, whole.total, whole.weight_unit)
 
     def inner_edges(self, p: Predictions) -> Array:
         """The edges between the bins of each class, (k, bins - 1)."""
         none = np.ones((1, self.bins - 1))
-        edges = [none if c.empty else c.inner_edges(self.bins, self.scheme, self.mass_rule) for c in self.curves(p)]
+        edges = [none if c.empty else c.inner_edges(self.binning) for c in self.curves(p)]
         return np.concatenate(edges)
 
     def entries(self, p: Predictions) -> Iterator[Entries]:

@@ -16,8 +16,8 @@ from calibrant.measures._measure import Measure
 class OfCurve(Measure):
     """A number read off a sorted curve of scores against outcomes; `curve` says which."""
 
-    def on(self, curve: Curve) -> float:
-        raise TypeError(f"{type(self).__name__} does not say how to read the curve: define on")
+    def from_curve(self, curve: Curve) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how to read the curve: define from_curve")
 
     def curve(self, p: Predictions) -> Curve:
         """The curve of scores and outcomes that the measure reads."""
@@ -33,18 +33,18 @@ class OfCurve(Measure):
         return "score"
 
     def __call__(self, p: Predictions) -> float:
-        return self.on(self.curve(p))
+        return self.from_curve(self.curve(p))
 
     def resample(self, p: Predictions, counts: Ints) -> Array:
         curve = self.curve(p)
-        return np.array([self.on(curve.repeat(c)) for c in counts])
+        return np.array([self.from_curve(curve.repeat(c)) for c in counts])
 
     def draws_if_calibrated(self, p: Predictions, rows: Sampling) -> Array:
         if p.clusters is not None:
             return super().draws_if_calibrated(p, rows)
         curve, rng = self.curve(p), np.random.default_rng(rows.seed)
         outcomes = ((rng.random(curve.n) < curve.scores) for _ in range(rows.affordable(self.resamples)))
-        return np.array([self.on(curve.with_outcomes(drawn.astype(np.float64))) for drawn in outcomes])
+        return np.array([self.from_curve(curve.with_outcomes(drawn.astype(np.float64))) for drawn in outcomes])
 
     def _values_on_parts(self, p: Predictions, rows: Sampling) -> Array:
         """Read off the curve of each part; rows of a part keep their order, so that its curve is sorted.
@@ -58,7 +58,7 @@ class OfCurve(Measure):
         grouped = np.argsort(part_of, kind="stable")
         ends = np.cumsum(np.bincount(part_of, minlength=PARTS))[:-1]
         rows.step(PARTS)
-        return np.array([self.on(Curve(curve.scores[i], curve.outcomes[i], i)) for i in np.split(grouped, ends)])
+        return np.array([self.from_curve(curve.samples(i)) for i in np.split(grouped, ends)])
 
     @property
     def _reads_curve(self) -> bool:
@@ -90,3 +90,11 @@ class CurveMeasure(OfCurve):
             return super().definition_for(p) if p.task != "binary" else self.definition
         definition = super().definition_for(p)
         return definition if definition != self.definition else f"{definition}; by P(positive) against being positive"
+
+
+@dataclass(frozen=True)
+class RankingMeasure(CurveMeasure):
+    """A number read off the order of the rows alone: logits tell apart what scores next to 0 and 1 cannot."""
+
+    def curve(self, p: Predictions) -> Curve:
+        return p.top_ranking if self.scope == "top" else p.ranking

@@ -39,12 +39,12 @@ class LoessMeasure(CurveMeasure):
             raise InputError("span", expected="a share of the rows, at most 1", got=f"{self.span:g}", fix="use 0.75")
 
     def of(self, gaps: Array, curve: Curve) -> float:
-        raise TypeError(f"{type(self).__name__} does not say how to summarise the distances: define of")
+        raise TypeError(f"{type(self).__name__} does not say how to summarise the distances: define from_bins")
 
     def noise_of(self, field: NoisyValues, share: Array) -> Draws:
         raise TypeError(f"{type(self).__name__} does not say how noisy it is: define noise_of")
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return self.of(np.abs(loess_gaps(curve, self.span)), curve)
 
     def estimate(self, p: Predictions, rows: Sampling) -> Estimate:

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import Bins, Scheme
+from calibrant.core.curves.binning import Scheme
+from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.estimate import Draws
 from calibrant.core.statistics.residual_noise import l1_noise, per_share

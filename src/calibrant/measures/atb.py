@@ -33,7 +33,7 @@ class ATB(CurveMeasure):
     of_calibration: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         *_, (_, gaps) = curve.gap_blocks()
         whole = gaps[-1] / curve.total
         area, at, below = 0.0, 0.0, 0.0  # up to a threshold, and the gap of the rows below it

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import average_precision
-from calibrant.measures._base import CurveMeasure, Direction
+from calibrant.measures._base import Direction, RankingMeasure
 
 
 @dataclass(frozen=True)
-class AUPRError(CurveMeasure):
+class AUPRError(RankingMeasure):
     """Average precision with incorrect predictions as positives and low confidence as score.
 
     Its chance level is the error rate, so do not compare it between models of different accuracy.
@@ -25,7 +25,7 @@ class AUPRError(CurveMeasure):
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return average_precision((negatives, positives) for positives, negatives in curve.group_blocks())
 
     @property

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import average_precision
-from calibrant.measures._base import CurveMeasure, Direction
+from calibrant.measures._base import Direction, RankingMeasure
 
 
 @dataclass(frozen=True)
-class AUPRSuccess(CurveMeasure):
+class AUPRSuccess(RankingMeasure):
     """Average precision with correct predictions as positives and confidence as score.
 
     Its chance level is the accuracy, so do not compare it between models of different accuracy.
@@ -25,7 +25,7 @@ class AUPRSuccess(CurveMeasure):
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         positives, negatives = curve.groups
         return average_precision([(positives[::-1], negatives[::-1])])
 

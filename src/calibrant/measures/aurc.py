@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import area_under_risk
-from calibrant.measures._base import CurveMeasure, Streams
+from calibrant.measures._base import RankingMeasure, Streams
 
 
 @dataclass(frozen=True)
-class AURC(CurveMeasure):
+class AURC(RankingMeasure):
     """Error rate among the most confident j predictions, averaged over all j.
 
     Mixes accuracy and ranking: `eaurc` takes the accuracy out.
@@ -24,7 +24,7 @@ class AURC(CurveMeasure):
     meaning: ClassVar[str] = "Error rate when the least confident predictions are left out one by one."
     reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return area_under_risk(*curve.groups)
 
     @property

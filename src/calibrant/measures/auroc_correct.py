@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import area_under_roc
-from calibrant.measures._base import CurveMeasure, Direction, Streams
+from calibrant.measures._base import Direction, RankingMeasure, Streams
 
 
 @dataclass(frozen=True)
-class AUROCCorrect(CurveMeasure):
+class AUROCCorrect(RankingMeasure):
     """Chance that a correct prediction has more confidence than an incorrect one, ties counting half.
 
     Undefined (NaN) when every prediction is right or every one is wrong. Blind to calibration. Not the ROC AUC of a
@@ -31,7 +31,7 @@ class AUROCCorrect(CurveMeasure):
     direction: ClassVar[Direction] = "up"
     needs_both: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return area_under_roc(curve.group_blocks())
 
     @property

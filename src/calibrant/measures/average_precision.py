@@ -34,7 +34,7 @@ class AveragePrecision(PositiveMeasure):
     reference: ClassVar[str] = "Davis, Goadrich, ICML 2006"
     direction: ClassVar[Direction] = "up"
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         blocks = [(positives[::-1], negatives[::-1]) for positives, negatives in curve.group_blocks()][::-1]
         return average_precision(blocks) if any(negatives.any() for _, negatives in blocks) else float("nan")
 

@@ -26,7 +26,7 @@ class AvgCE(BinnedMeasure):
     title: ClassVar[str] = "Average calibration error"
     reference: ClassVar[str] = "Neumann, Zisserman, Vedaldi, NeurIPS MLITS 2018"
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return float(np.abs(bins.gap).sum() / max(bins.filled.sum(), 1))
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:

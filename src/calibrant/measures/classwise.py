@@ -7,7 +7,8 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.bounds import at_least
-from calibrant.core.curves.curve import Bins, check_bins, equal_width_edges
+from calibrant.core.curves.binning import check_bins, equal_width_edges
+from calibrant.core.curves.curve import Bins
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.estimate import Draws
 from calibrant.core.statistics.residual_noise import l1_noise, l2_noise, per_root_share

@@ -31,9 +31,9 @@ class Cutoff(CurveMeasure):
     reference: ClassVar[str] = "Rossellini et al., 2025"
     of_calibration: ClassVar[bool] = True
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         ends = curve.group_ends
-        walk = np.append(0.0, curve.score_sum[ends] - curve.outcome_sum[ends])
+        walk = np.append(0.0, curve.cum_scores[ends] - curve.outcome_sum[ends])
         return float(np.ptp(walk) / curve.total)
 
     def estimate(self, p: Predictions, rows: Sampling) -> Estimate:

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.core.curves.curve import Bins, Scheme
+from calibrant.core.curves.binning import Scheme
+from calibrant.core.curves.curve import Bins
 from calibrant.core.statistics.estimate import Draws
 from calibrant.core.statistics.residual_noise import l2_noise, per_root_share
 from calibrant.core.statistics.sampling import NoisyValues
@@ -28,8 +29,8 @@ class DebiasedError(BinnedMeasure):
     title: ClassVar[str] = "Debiased calibration error"
     reference: ClassVar[str] = "Kumar, Liang, Ma, NeurIPS 2019"
 
-    def of(self, bins: Bins) -> float:
-        rows = bins.count * bins.effective
+    def from_bins(self, bins: Bins) -> float:
+        rows = bins.count * bins.weight_unit
         enough = rows >= 2
         a = bins.accuracy[enough]
         squared = bins.gap[enough] ** 2 - a * (1 - a) / (rows[enough] - 1)

@@ -7,11 +7,11 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.ranking import area_under_risk
-from calibrant.measures._base import CurveMeasure, Streams
+from calibrant.measures._base import RankingMeasure, Streams
 
 
 @dataclass(frozen=True)
-class EAURC(CurveMeasure):
+class EAURC(RankingMeasure):
     """AURC minus the AURC of a perfect ranking with the same error rate.
 
     The perfect value is the large-n formula e + (1 - e) ln(1 - e), so tiny samples can fall below 0.
@@ -26,7 +26,7 @@ class EAURC(CurveMeasure):
     reference: ClassVar[str] = "Geifman, Uziel, El-Yaniv, ICLR 2019"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         positives, negatives = curve.groups
         e = negatives.sum() / curve.total
         best = e + (1 - e) * np.log(1 - e) if e < 1 else 1.0

@@ -79,12 +79,12 @@ class ECE(BinnedMeasure):
         gaps = rows.gather(lambda: curve.order, bin_of, curve.scores - curve.outcomes, self.bins + 1)
         return self.with_noise(self(p), l1_noise(gaps))
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         if self.dialect is not None:
             return DIALECTS[self.dialect].ece(curve, self.bins)
-        return super().on(curve)
+        return super().from_curve(curve)
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         if self.norm == 1:
             return bins.ece
         return float((bins.share @ np.abs(bins.gap) ** self.norm) ** (1 / self.norm))

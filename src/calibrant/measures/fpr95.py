@@ -7,11 +7,11 @@ import numpy as np
 
 from calibrant.core.curves.curve import Curve
 from calibrant.core.errors import InputError
-from calibrant.measures._base import CurveMeasure
+from calibrant.measures._base import RankingMeasure
 
 
 @dataclass(frozen=True)
-class FPR95(CurveMeasure):
+class FPR95(RankingMeasure):
     """Share of wrong predictions let through by the strictest threshold that keeps 95 % of the right ones.
 
     Reads one point of the ROC only, so it is noisier than the AUROC. NaN when all are right or all wrong.
@@ -33,7 +33,7 @@ class FPR95(CurveMeasure):
         if not 0 < self.tpr <= 1:
             raise InputError("tpr", expected="a share in (0, 1]", got=f"{self.tpr:g}", fix="use for instance 0.95")
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         positives, negatives = curve.groups
         if positives.sum() == 0 or negatives.sum() == 0:
             return float("nan")

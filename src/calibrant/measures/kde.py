@@ -45,7 +45,7 @@ class KDE(CurveMeasure):
         super().__post_init__()
         at_least("norm", self.norm, 1)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         bandwidth, right = _bandwidth(curve), curve.outcomes > 0
         t = np.linspace(LOW, HIGH, POINTS)
         f = _density(curve.scores, curve.weights, bandwidth, t)
@@ -78,7 +78,7 @@ def _bandwidth(curve: Curve) -> float:
         scores, weights = scores[right], weights[right]
     middle = np.average(scores, weights=weights)
     spread = float(np.sqrt(np.average((scores - middle) ** 2, weights=weights)))
-    return max(spread * float((2 * curve.effective * curve.total) ** -0.2), NARROWEST)
+    return max(spread * float((2 * curve.weight_unit * curve.total) ** -0.2), NARROWEST)
 
 
 def _density(values: Array, weights: Array, bandwidth: float, t: Array) -> Array:

@@ -61,12 +61,12 @@ class KS(CurveMeasure):
             outcomes[rows] = (chosen == p.labels[rows, None]).any(axis=1)
         return sort_curve(scores, outcomes, p.weights)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return max(float(np.abs(gaps).max()) for _, gaps in curve.gap_blocks()) / curve.total
 
     def estimate(self, p: Predictions, rows: Sampling) -> Estimate:
         curve = self.curve(p)
-        value = self.on(curve)
+        value = self.from_curve(curve)
         return self.with_noise(value, max_noise(running(curve, rows)).at(value))
 
     @property

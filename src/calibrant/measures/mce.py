@@ -36,12 +36,12 @@ class MCE(BinnedMeasure):
         super().__post_init__()
         at_least("min_count", self.min_count, 1)
 
-    def of(self, bins: Bins) -> float:
-        large = (bins.count * bins.effective >= self.min_count) | (self.min_count == 1) & bins.filled
+    def from_bins(self, bins: Bins) -> float:
+        large = (bins.count * bins.weight_unit >= self.min_count) | (self.min_count == 1) & bins.filled
         return float(np.abs(bins.gap[large]).max(initial=0.0))
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:
-        large = (bins.count * bins.effective >= self.min_count) | (self.min_count == 1) & bins.filled
+        large = (bins.count * bins.weight_unit >= self.min_count) | (self.min_count == 1) & bins.filled
         return max_noise(sums.scale(np.where(large, per_share(bins), 0.0)))
 
     @property

@@ -37,7 +37,7 @@ class MMCE(CurveMeasure):
         super().__post_init__()
         at_least("width", self.width, 0.002)  # exp(1 / width) must stay finite
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         # On sorted confidences the kernel factors: exp(-(c_j - c_i) / w) = exp(c_i / w) / exp(c_j / w) for i < j.
         r = (curve.outcomes - curve.scores) * curve.weights
         rise = np.exp((curve.scores - curve.scores[0]) / self.width)

@@ -26,7 +26,7 @@ class Overconfidence(BinnedMeasure):
     title: ClassVar[str] = "Overconfidence error"
     reference: ClassVar[str] = "Thulasidasan et al., NeurIPS 2019"
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return float(bins.share @ (bins.confidence * np.maximum(bins.gap, 0.0)))
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:

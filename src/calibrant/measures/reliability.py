@@ -25,7 +25,7 @@ class Reliability(BinnedMeasure):
     unit: ClassVar[Unit] = "number"
     reference: ClassVar[str] = "Murphy, 1973; Stephenson et al., 2008"
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return float(bins.share @ bins.gap**2)
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:

@@ -27,7 +27,7 @@ class Resolution(BinnedMeasure):
     of_calibration: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         rate = bins.outcome_sum.sum() / max(bins.count.sum(), 1.0)
         return float(np.minimum(bins.share @ (bins.accuracy - rate) ** 2, 0.25))
 

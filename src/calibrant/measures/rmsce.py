@@ -27,7 +27,7 @@ class RMSCE(BinnedMeasure):
     other_names: ClassVar[tuple[str, ...]] = ("rms", "l2_calibration_error", "l2_ece")
     reference: ClassVar[str] = "Hendrycks, Mazeika, Dietterich, ICLR 2019"
 
-    def of(self, bins: Bins) -> float:
+    def from_bins(self, bins: Bins) -> float:
         return float(np.sqrt(bins.share @ bins.gap**2))
 
     def noise_of(self, bins: Bins, sums: NoisyValues) -> Draws | None:

@@ -39,7 +39,7 @@ class ROCAUC(PositiveMeasure):
     reference: ClassVar[str] = "Hanley, McNeil, Radiology 1982"
     direction: ClassVar[Direction] = "up"
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         return area_under_roc(curve.group_blocks())
 
     @property

@@ -44,7 +44,7 @@ class SECE(CurveMeasure):
         super().__post_init__()
         at_least("h", self.h, 1e-4)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         c, a, w = curve.scores, curve.outcomes, curve.weights
         near, right = gauss_sums(c, np.stack([w, w * a]), self.h)
         if self.form == "eq5":

@@ -36,7 +36,7 @@ class Smooth(CurveMeasure):
     of_calibration: ClassVar[bool] = True
     resamples: ClassVar[int] = 200
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         residual = curve.scores - curve.outcomes
         residual *= curve.weights
         residual /= curve.total

@@ -23,7 +23,7 @@ class Uncertainty(CurveMeasure):
     covers: ClassVar[str] = "a nominal 95 % held the truth in 86 to 95 % of trials"
     bounds: ClassVar[tuple[float, float]] = (0.0, 0.25)
 
-    def on(self, curve: Curve) -> float:
+    def from_curve(self, curve: Curve) -> float:
         rate = curve.outcome_sum[-1] / curve.total
         return float(rate * (1 - rate))
 

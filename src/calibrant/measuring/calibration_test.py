@@ -208,7 +208,7 @@ def _hosmer_lemeshow(p: Predictions, groups: int, seen: bool, resamples: int | N
             f"too few distinct scores for a test of rows that the model has seen: {left} groups, at least 3 are needed"
         )
     freedom = left - 2 if seen else left
-    fewest = float(np.minimum(bins.score_sum, bins.count - bins.score_sum).min() * bins.effective)
+    fewest = float(np.minimum(bins.score_sum, bins.count - bins.score_sum).min() * bins.weight_unit)
     rare = not seen and fewest < FEWEST_EXPECTED - 1e-9
     return _of_statistic(p, HOSMER_LEMESHOW, statistic, freedom, resamples, seed, few, simulate=rare)
 
@@ -227,12 +227,12 @@ def groups_of_whole_scores(curve: Curve, groups: int) -> Bins:
     first = starts[np.append(0, last[:-1] + 1)]
     sums = (curve.weights, curve.weights * curve.scores, curve.weights * curve.outcomes)
     count, score, outcome = (np.add.reduceat(values, first).astype(np.float64) for values in sums)
-    return Bins(count, score, outcome, curve.total, curve.effective)
+    return Bins(count, score, outcome, curve.total, curve.weight_unit)
 
 
 def hosmer_lemeshow_of(bins: Bins) -> float:
     """Squared differences of observed and expected events in groups, each over its binomial variance, added up."""
-    observed, expected, size = (part * bins.effective for part in (bins.outcome_sum, bins.score_sum, bins.count))
+    observed, expected, size = (part * bins.weight_unit for part in (bins.outcome_sum, bins.score_sum, bins.count))
     variance = expected * (1 - np.divide(expected, size, out=np.zeros_like(size), where=size > 0))
     off = (observed - expected) ** 2
     known = variance > 1e-12 * np.maximum(size, 1)
@@ -300,7 +300,7 @@ def _of_measure(p: Predictions, what: What, resamples: int | None, seed: int) ->
     if p.clusters is None:
         draws = chosen.draws_if_calibrated(p, rows)
     elif isinstance(chosen, CurveMeasure):
-        draws = np.full(1, np.nan) if reason else _clustered_draws(p, chosen.curve(p), chosen.on, size, seed)
+        draws = np.full(1, np.nan) if reason else _clustered_draws(p, chosen.curve(p), chosen.from_curve, size, seed)
     else:
         expected = "a measure of the curve of scores and outcomes, whose outcomes can be drawn by cluster"
         raise InputError(name, expected=expected, got="rows in clusters", fix="use for instance ece or atb")

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.core.curves.curve import Curve, Scheme, check_bins
+from calibrant.core.curves.binning import Binning, Scheme, check_bins
+from calibrant.core.curves.curve import Curve
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import number
 from calibrant.core.text.table import Table, TableResult
@@ -20,7 +21,7 @@ def brier_terms(curve: Curve, bins: int = 15, scheme: Scheme = "width") -> dict[
     Reliability is the calibration part; refinement = uncertainty - resolution is what bins see of the ranking.
     """
     check_bins(bins)
-    bin_of, w = curve.bin_of(bins, scheme), curve.weights / curve.total
+    bin_of, w = curve.bin_of(Binning(bins, scheme)), curve.weights / curve.total
     c, a, rate = curve.scores, curve.outcomes, w @ curve.outcomes
     share = np.bincount(bin_of, w, bins)
     confidence, accuracy = (np.bincount(bin_of, w * v, bins) / np.where(share > 0, share, 1.0) for v in (c, a))
@@ -47,7 +48,7 @@ def ece_terms(p: Predictions, bins: int = 15) -> dict[str, float]:
 
     right = p.mean(p.outcome)
     wrong = 1 - right
-    b = p.curve.bins(bins)
+    b = p.curve.bins(Binning(bins))
     alpha = p.mean(p.score)
     beta = 2 * AUROCCorrect()(p) * right * wrong if 0 < right < 1 else 0.0
     gamma = (right**2 + wrong**2) / 2

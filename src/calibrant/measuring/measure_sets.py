@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from calibrant.core.arrays import Array
+from calibrant.core.curves.binning import Binning
 from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.predictions import Predictions
@@ -115,17 +116,17 @@ def _columns(q: Predictions, others: bool) -> dict[str, float]:
     """Every column of one state (before or after scaling); the counts of a family share one search in the curves."""
     _ = q.probs  # one pass for the top label and for all classes
     values: dict[str, float] = {}
-    shared: dict[tuple[str, ...], Sequence[Bins]] = {}
+    shared: dict[tuple[str, Binning], Sequence[Bins]] = {}
     for stem, spec in BIN_FAMILIES.items():
         family = [CATALOGUE.make(spec.format(count)) for count in BIN_COUNTS]
         like = family[0]
         assert isinstance(like, BinOptions)
-        key = ("classes" if isinstance(like, Classwise) else "top", like.scheme, like.closed, like.mass_rule)
+        key = ("classes" if isinstance(like, Classwise) else "top", like.binning)
         if key not in shared:
             shared[key] = _class_bins(q, like) if isinstance(like, Classwise) else _top_bins(q, like)
         for count, m, bins in zip(BIN_COUNTS, family, shared[key], strict=True):
             assert isinstance(m, BinOptions)
-            values[f"{stem}_{count}"] = m.of(bins)
+            values[f"{stem}_{count}"] = m.from_bins(bins)
     return values | ({name: CATALOGUE.make(spec)(q) for name, spec in OTHERS.items()} if others else {})
 
 
@@ -136,10 +137,8 @@ def _top_bins(q: Predictions, like: BinOptions) -> list[Bins]:
 
 def _class_bins(q: Predictions, like: BinOptions) -> list[Bins]:
     """Bins of all classes for each count, from curves that come in blocks of classes."""
-    blocks = [
-        curves.many_bins(BIN_COUNTS, like.scheme, closed=like.closed, mass_rule=like.mass_rule)
-        for curves in q.class_curves()
-    ]
+    binnings = [replace(like.binning, bins=count) for count in BIN_COUNTS]
+    blocks = [curves.many_bins(binnings) for curves in q.class_curves()]
     return [_join(same, q.n) for same in zip(*blocks, strict=True)]
 
 
@@ -155,7 +154,7 @@ def _ood_auroc(name: str, p: Predictions, other: Predictions) -> float:
         raise InputError(f"ood {name}", expected=f"{p.k} classes", got=f"{other.k}", fix="use the same network")
     scores = np.concatenate([p.confidence, other.confidence])
     inside = np.concatenate([np.ones(p.n), np.zeros(other.n)])
-    return AUROCCorrect().on(Curve.sort(scores, inside))
+    return AUROCCorrect().from_curve(Curve.sort(scores, inside))
 
 
 def _mean(values: Array) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.cached_property import cached_property
-from calibrant.core.curves.curve import equal_width_edges
+from calibrant.core.curves.binning import equal_width_edges
 from calibrant.core.curves.ranking import answered_at_error
 from calibrant.core.statistics.estimate import Draws, Estimate
 from calibrant.core.statistics.fewest_rows import FEWEST_ROWS, too_few_rows

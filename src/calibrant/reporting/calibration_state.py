@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant.core.curves.curve import Curve, equal_width_edges
+from calibrant.core.curves.binning import Binning, equal_width_edges
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import is_whole
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.clustered_shares import effective_rows
@@ -90,7 +91,7 @@ def rows_of(weight: float) -> int:
 
 def bins_of(curve: Curve, bins: int) -> tuple[Bin, ...]:
     """The bars of the reliability diagram, equal width, empty ones included."""
-    b, edges = curve.bins(bins), equal_width_edges(bins)
+    b, edges = curve.bins(Binning(bins)), equal_width_edges(bins)
     return tuple(
         Bin(
             float(edges[i]),

@@ -76,7 +76,7 @@ def _weights(p: Predictions) -> str:
         return ""
     if is_whole(p.weights):
         return f"Rows are counted by their weights: {p.n:,} rows stand for {p.curve.total:,.0f}."
-    worth = p.curve.total * p.curve.effective
+    worth = p.curve.total * p.curve.weight_unit
     return (
         f"Rows carry weights, and every number here is weighted: {p.n:,} rows tell as much as {worth:,.0f} equal ones."
     )

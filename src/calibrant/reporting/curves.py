@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Ints
-from calibrant.core.curves.curve import Curve, equal_width_edges
+from calibrant.core.curves.binning import equal_width_edges
+from calibrant.core.curves.curve import Curve
 from calibrant.core.curves.weighted import is_whole
 
 SCALE = 1 << 28  # confidences are multiples of 1 / SCALE: four bytes of seven bits
@@ -33,7 +34,7 @@ def pack(curve: Curve, threshold: float | None = None) -> str:
     weight, scale = np.diff(curve.weight_sum[ends], prepend=0.0), unit(curve)
     count = (scale * weight).round().astype(np.int64)
     positives = np.minimum((scale * np.diff(curve.outcome_sum[ends], prepend=0.0)).round().astype(np.int64), count)
-    mean = np.diff(curve.score_sum[ends], prepend=0.0) / weight
+    mean = np.diff(curve.cum_scores[ends], prepend=0.0) / weight
     visible_pools = count > 0  # of nearly no weight nothing can be seen
     codes = _codes(mean, curve.scores[ends - 1])[visible_pools]
     count, positives = count[visible_pools], positives[visible_pools]

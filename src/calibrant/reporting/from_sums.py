@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibrant.core.arrays import Array
-from calibrant.core.curves.curve import equal_width_edges
+from calibrant.core.curves.binning import equal_width_edges
 from calibrant.core.errors import InputError, visible
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.estimate import Estimate, Normal

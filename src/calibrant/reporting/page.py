@@ -79,7 +79,9 @@ def page_data(r: Report) -> dict[str, Any]:
         ]
         best = next((i for i, t in enumerate(packable) if t.calibrator == m.best), 0)
         curve = m.trials[0].curve
-        weights = {"unit": 1, "effective": 1} if curve is None else {"unit": unit(curve), "effective": curve.effective}
+        weights = (
+            {"unit": 1, "effective": 1} if curve is None else {"unit": unit(curve), "effective": curve.weight_unit}
+        )
         models.append({"name": m.name, "trials": trials, "best": best, **weights})
     if any(m.n > EXACT_ROWS for m in r.models):
         notes.append(

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 
+from calibrant.core.curves.binning import Binning
 from calibrant.core.predictions import Predictions
 from calibrant.core.text.number_format import percent, sentence
 from calibrant.core.torch.loader import Loader
@@ -109,4 +110,4 @@ def predict_rows(point: Point) -> Predictions:
 
 
 def ece(p: Predictions) -> float:
-    return p.top_label.bins(15).ece
+    return p.top_label.bins(Binning(15)).ece

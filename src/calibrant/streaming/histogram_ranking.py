@@ -21,7 +21,7 @@ def ranking_value(m: OfCurve, fine: Array) -> tuple[float, float]:
     >>> ranking_value(make("auroc_correct"), fine)
     (0.625, 0.125)
     """
-    value, *ends = (m.on(_curve(fine[0], fine[1], shift)) for shift in (0, -1, 1))
+    value, *ends = (m.from_curve(_curve(fine[0], fine[1], shift)) for shift in (0, -1, 1))
     return value, max(max(ends) - value, value - min(ends))
 
 
@@ -33,8 +33,8 @@ def ranking_noise(m: OfCurve, sums: Array, squares: Array | None, rng: np.random
             ones, zeros = (rng.poisson(part).astype(np.float64) for part in sums)
         else:
             ones, zeros = np.maximum(sums + rng.standard_normal(sums.shape) * np.sqrt(np.maximum(squares, 0.0)), 0.0)
-        values.append(m.on(_curve(ones, zeros, 0)))
-    return np.array(values) - m.on(_curve(sums[0], sums[1], 0))
+        values.append(m.from_curve(_curve(ones, zeros, 0)))
+    return np.array(values) - m.from_curve(_curve(sums[0], sums[1], 0))
 
 
 def _curve(ones: Array, zeros: Array, shift: int) -> WeightedCurve:

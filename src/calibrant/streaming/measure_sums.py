@@ -222,7 +222,7 @@ class AnyBinSums(MeasureSums[B]):
         return {self.name: sums, self._pairs: pairs * (1 - np.eye(count))}
 
     def value(self, rows: Totals) -> float:
-        return self.measure.of(self._bins(rows))
+        return self.measure.from_bins(self._bins(rows))
 
     def obstacle(self, rows: Totals) -> str | None:
         if not rows.clustered or self._pairs in rows.sums:
@@ -237,13 +237,13 @@ class AnyBinSums(MeasureSums[B]):
         noise = self.measure.noise_of(bins, NoisyValues(gap, self._gap_noise(rows, seed, SAMPLING_DRAWS)))
         if noise is None:
             return super().estimate(rows, seed)
-        return Estimate(value=self.measure.of(bins), noise=noise, bounds=self.measure.bounds)
+        return Estimate(value=self.measure.from_bins(bins), noise=noise, bounds=self.measure.bounds)
 
     def draws(self, rows: Totals, seed: int) -> Array:
         bins, values = self._bins(rows), []
         for noise in self._gap_noise(rows, seed, self.measure.resamples):
             noisy = bins.outcome_sum + noise.reshape(bins.count.shape) * rows.total
-            values.append(self.measure.of(replace(bins, outcome_sum=np.clip(noisy, 0, bins.count))))
+            values.append(self.measure.from_bins(replace(bins, outcome_sum=np.clip(noisy, 0, bins.count))))
         return np.array(values)
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from calibrant.core.arrays import Array, Integers, Ints
-from calibrant.core.curves.curve import Closed, check_bins, equal_width_edges
+from calibrant.core.curves.binning import Closed, check_bins, equal_width_edges
 from calibrant.core.predictions import Predictions
 from calibrant.core.statistics.sampling import Entries
 from calibrant.measures import ClassMeasure

@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from calibrant.core.curves.binning import Binning
 from calibrant.core.predictions import Predictions
 from calibrant.measuring import measure_format as mf
 from calibrant.studying.expand_plan import StudyCell
@@ -141,7 +142,7 @@ def _reliability(study: Study, figure: Drawing, where: dict[str, Label], title: 
         cells = [c for c in study.cells if c.method == entry.method and where.items() <= c.place.items()]
         file = _predictions(study, cells[-1], entry.rescorer) if cells and entry.calibrator == "identity" else None
         if file is not None and file.exists():
-            bins = Predictions.load(file, allow_few_rows=True).top_label.bins(figure.bins, "width")
+            bins = Predictions.load(file, allow_few_rows=True).top_label.bins(Binning(figure.bins))
             pairs = zip(bins.share, bins.confidence, bins.accuracy, strict=True)
             points = [(float(confidence), float(accuracy)) for share, confidence, accuracy in pairs if share > 0]
             lines.append(Line(name, points, name))

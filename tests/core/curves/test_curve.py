@@ -5,11 +5,13 @@ import pytest
 import slow_measures
 
 from calibrant.core.curves import curve as curves
+from calibrant.core.curves.binning import Binning, equal_width_edges
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, Curve, equal_width_edges
+from calibrant.core.curves.curve import Bins, Curve
 from calibrant.core.curves.ranking import area_under_roc
 from calibrant.core.predictions import Predictions
 from calibrant.measures import CATALOGUE
+from calibrant.measures._dialects import MASS_RULES
 
 WAYS = [
     ("width", "right", "sort"),
@@ -21,6 +23,10 @@ WAYS = [
     ("mass", "right", "stride"),
     ("mass", "left", "stride"),
 ]
+
+
+def binning(count, scheme="width", *, closed="right", mass_rule="sort"):
+    return Binning(count, scheme, closed, MASS_RULES[mass_rule])
 
 
 def curve_of(pairs):
@@ -60,9 +66,9 @@ def test_a_long_curve_is_the_same_curve(digits, monkeypatch):
     for scheme, closed, mass_rule in WAYS:
         for count in (1, 7, 15):
             monkeypatch.setattr(curves, "LONG", 10**9)
-            expected = short.bins(count, scheme, closed=closed, mass_rule=mass_rule)
+            expected = short.bins(binning(count, scheme, closed=closed, mass_rule=mass_rule))
             monkeypatch.setattr(curves, "LONG", 100)
-            got = long.bins(count, scheme, closed=closed, mass_rule=mass_rule)
+            got = long.bins(binning(count, scheme, closed=closed, mass_rule=mass_rule))
             np.testing.assert_allclose(sums(got), sums(expected), atol=1e-12)
     blocks = list(long.group_blocks())
     assert len(blocks) > 5
@@ -73,8 +79,8 @@ def test_a_long_curve_is_the_same_curve(digits, monkeypatch):
 
 def test_edges_belong_to_the_bin_below_or_above():
     curve = curve_of([(0.0, 0), (0.2, 1), (0.4, 0), (0.5, 1), (1.0, 1)])
-    assert curve.bins(5).count.tolist() == [2, 1, 1, 0, 1]  # (0, .2] (.2, .4] (.4, .6] ...
-    assert curve.bins(5, closed="left").count.tolist() == [1, 1, 2, 0, 1]  # [0, .2) [.2, .4) [.4, .6) ...
+    assert curve.bins(binning(5)).count.tolist() == [2, 1, 1, 0, 1]  # (0, .2] (.2, .4] (.4, .6] ...
+    assert curve.bins(binning(5, closed="left")).count.tolist() == [1, 1, 2, 0, 1]  # [0, .2) [.2, .4) [.4, .6) ...
 
 
 @pytest.mark.parametrize("count", [3, 5, 7, 10, 49, 100])
@@ -82,8 +88,8 @@ def test_a_score_on_an_edge_is_on_that_edge_for_any_count(count):
     """m / count as a float is the edge itself, also where floor(c * count) would slip (0.29 * 100 = 28.99...)."""
     scores = np.array([m / count for m in range(1, count + 1)])
     curve = Curve.sort(scores, np.ones(count))
-    assert curve.bins(count).count.tolist() == [1] * count
-    assert curve.bins(count, closed="left").count.tolist() == [0] + [1] * (count - 2) + [2]
+    assert curve.bins(binning(count)).count.tolist() == [1] * count
+    assert curve.bins(binning(count, closed="left")).count.tolist() == [0] + [1] * (count - 2) + [2]
 
 
 def test_edges_of_coarse_bins_are_edges_of_fine_bins():
@@ -92,40 +98,40 @@ def test_edges_of_coarse_bins_are_edges_of_fine_bins():
             assert np.isin(equal_width_edges(count), equal_width_edges(count * factor)).all()
 
 
-def test_equal_chunks_put_the_rest_in_the_first():
+def test_equal_shares_put_the_rest_in_the_first():
     curve = curve_of([(i / 10, 1) for i in range(8)])
-    assert curve.bins(3, "mass").count.tolist() == [3, 3, 2]
-    assert curve.bins(10, "mass").count.tolist() == [1] * 8 + [0, 0]
+    assert curve.bins(binning(3, "mass")).count.tolist() == [3, 3, 2]
+    assert curve.bins(binning(10, "mass")).count.tolist() == [1] * 8 + [0, 0]
 
 
 def test_a_cut_through_ties_shares_their_hits():
     curve = curve_of([(0.1, 1), (0.5, 1), (0.5, 0), (0.5, 0), (0.5, 0), (0.9, 1)])
-    bins = curve.bins(2, "mass")
+    bins = curve.bins(binning(2, "mass"))
     assert bins.count.tolist() == [3, 3]
     assert bins.outcome_sum.tolist() == [1.5, 1.5]
 
 
 def test_midpoint_keeps_ties_together():
     curve = curve_of([(0.1, 1), (0.5, 1), (0.5, 0), (0.5, 0), (0.5, 0), (0.9, 1)])
-    assert curve.bins(2, "mass", mass_rule="midpoint").count.tolist() == [5, 1]
+    assert curve.bins(binning(2, "mass", mass_rule="midpoint")).count.tolist() == [5, 1]
 
 
 def test_interp_drops_the_smallest():
     curve = curve_of([(0.1, 1), (0.2, 1), (0.3, 0), (0.4, 0)])
-    assert curve.bins(2, "mass", mass_rule="interp").count.tolist() == [2, 1]  # edges 0.1, 0.3, 0.4
-    assert curve.bins(2, "mass", mass_rule="interp").n == 4
+    assert curve.bins(binning(2, "mass", mass_rule="interp")).count.tolist() == [2, 1]  # edges 0.1, 0.3, 0.4
+    assert curve.bins(binning(2, "mass", mass_rule="interp")).n == 4
 
 
 def test_stride_starts_bins_at_every_nth_value():
     curve = curve_of([(i / 10, 1) for i in range(1, 8)])
-    assert curve.bins(3, "mass", mass_rule="stride").count.tolist() == [3, 2, 2]  # edges 0, 0.3, 0.5, 1
+    assert curve.bins(binning(3, "mass", mass_rule="stride")).count.tolist() == [3, 2, 2]  # edges 0, 0.3, 0.5, 1
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 15, 100])
 @pytest.mark.parametrize(("scheme", "closed", "mass_rule"), WAYS)
 def test_bins_agree_with_the_slow_bins(any_data, count, scheme, closed, mass_rule):
     curve = any_data.top_label
-    ours = curve.bins(count, scheme, closed=closed, mass_rule=mass_rule)
+    ours = curve.bins(binning(count, scheme, closed=closed, mass_rule=mass_rule))
     pairs = list(zip(curve.scores.tolist(), curve.outcomes.tolist(), strict=True))
     theirs = slow_measures.filled(slow_measures.make_bins(pairs, count, scheme, closed, mass_rule))
     kept = ours.filled
@@ -159,7 +165,7 @@ def test_repeat_is_the_curve_of_the_repeated_rows(tied):
     fresh = tied.take(np.repeat(np.arange(tied.n), counts)).top_label
     assert np.array_equal(repeated.scores, fresh.scores)
     assert np.array_equal(repeated.groups, fresh.groups)
-    assert sums(repeated.bins(10)) == sums(fresh.bins(10))
+    assert sums(repeated.bins(binning(10))) == sums(fresh.bins(binning(10)))
 
 
 @pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
@@ -191,7 +197,7 @@ def test_with_hits_keeps_the_scores(p):
 
 def class_bins(p, *way, **options):
     """Bins of every class, all blocks together."""
-    parts = [curves.bins(*way, **options) for curves in p.class_curves()]
+    parts = [curves.bins(binning(*way, **options)) for curves in p.class_curves()]
     return [np.concatenate([getattr(b, name) for b in parts]) for name in ("count", "score_sum", "outcome_sum")]
 
 
@@ -201,7 +207,7 @@ def test_class_curves_are_the_curves_of_the_classes(any_data, count, scheme, clo
     ours = class_bins(any_data, count, scheme, closed=closed, mass_rule=mass_rule)
     for c in range(any_data.k):
         one = Curve.sort(any_data.probs[:, c], (any_data.labels == c).astype(float))
-        bins = one.bins(count, scheme, closed=closed, mass_rule=mass_rule)
+        bins = one.bins(binning(count, scheme, closed=closed, mass_rule=mass_rule))
         for got, wanted in zip(ours, (bins.count, bins.score_sum, bins.outcome_sum), strict=True):
             assert got[c] == pytest.approx(wanted, abs=1e-12)
 
@@ -245,7 +251,7 @@ def test_two_threads_give_what_one_gives(monkeypatch):
 def test_a_class_without_rows_has_no_hits():
     curves = ClassCurves(np.array([[0.1, 0.2, 0.7]]), [np.array([])])
     for scheme, closed, mass_rule in WAYS:
-        assert curves.bins(3, scheme, closed=closed, mass_rule=mass_rule).outcome_sum.tolist() == [[0, 0, 0]]
+        assert curves.bins(binning(3, scheme, closed=closed, mass_rule=mass_rule)).outcome_sum.tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize(("scheme", "closed", "mass_rule"), WAYS)
@@ -255,11 +261,14 @@ def test_bins_of_many_counts_are_those_of_each_alone(scheme, closed, mass_rule):
     scores[2] = np.sort(rng.random(60))
     curves = ClassCurves(scores, [row[:: i + 2] for i, row in enumerate(scores)])
     counts = (5, 15, 7, 50)
-    for count, bins in zip(counts, curves.many_bins(counts, scheme, closed=closed, mass_rule=mass_rule), strict=True):
+    binnings = [binning(count, scheme, closed=closed, mass_rule=mass_rule) for count in counts]
+    for count, bins in zip(counts, curves.many_bins(binnings), strict=True):
         for row in range(3):
             hits = np.zeros(60)
             hits[:: row + 2] = 1.0
-            alone = Curve(scores[row], hits, np.arange(60)).bins(count, scheme, closed=closed, mass_rule=mass_rule)
+            alone = Curve(scores[row], hits, np.arange(60)).bins(
+                binning(count, scheme, closed=closed, mass_rule=mass_rule)
+            )
             np.testing.assert_array_equal(bins.count[row], alone.count)
             np.testing.assert_allclose(bins.score_sum[row], alone.score_sum, atol=1e-12)
             if row == 2:  # a group of ties does not say which of its members are hits
@@ -287,10 +296,10 @@ def test_long_curves_in_blocks_give_the_numbers_of_short_ones(monkeypatch, name)
     rng = np.random.default_rng(3)
     scores = np.round(rng.random(3000) ** 2, 3)  # with ties, which no block may split
     outcomes, measure = rng.random(3000) < scores, CATALOGUE.make(name)
-    expected = measure.on(Curve.sort(scores, outcomes))
+    expected = measure.from_curve(Curve.sort(scores, outcomes))
     monkeypatch.setattr(curves, "LONG", 1000)
     monkeypatch.setattr(curves, "BLOCK", 100)
     curve = Curve.sort(scores, outcomes)
-    assert measure.on(curve) == pytest.approx(expected, abs=1e-12)
+    assert measure.from_curve(curve) == pytest.approx(expected, abs=1e-12)
     kept = sum(view.nbytes for view in vars(curve).values() if isinstance(view, np.ndarray) and view.strides != (0,))
     assert kept == curve.scores.nbytes + curve.outcomes.nbytes  # no sums and no groups as long as the curve

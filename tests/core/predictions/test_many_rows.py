@@ -7,6 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.curves import curve
+from calibrant.core.curves.binning import Binning
 from calibrant.core.predictions import constants, parsing, predictions, validation
 from calibrant.core.statistics import sampling
 from calibrant.measures import _of_bins, _of_curve
@@ -84,7 +85,7 @@ def test_numbers_are_those_of_all_rows_at_once(entrance, many, monkeypatch):
 def test_bins_that_share_equal_scores_are_those_of_the_order(many):
     z = np.round(rows()[0])  # ties at every edge of bins of equal mass
     p = cal.Predictions.from_logits(z, rows()[1], clusters=np.arange(N) // (SIDE * SIDE))
-    assert p.curve.bin_starts(15, "mass") is None
+    assert p.curve.bin_starts(Binning(15, "mass")) is None
     whole = cal.measure(p, "ece:scheme=mass")
     many()
     q = cal.Predictions.from_logits(z, rows()[1], clusters=np.arange(N) // (SIDE * SIDE))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from clinical_rows import OUTCOMES, SCORES
 
-from calibrant.core.statistics.cox import fit_cox, log_odds, solve, why_no_fit
+from calibrant.core.curves.keys import floored_log_odds as log_odds
+from calibrant.core.statistics.cox import fit_cox, solve, why_no_fit
 from calibrant.core.statistics.logistic import fit_logistic
 
 

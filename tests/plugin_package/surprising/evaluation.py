@@ -36,7 +36,7 @@ class UpperHalf(CurveMeasure):
     reference: ClassVar[str] = "-"
     streams: ClassVar[Streams] = "ranking"
 
-    def on(self, curve: Any) -> float:
+    def from_curve(self, curve: Any) -> float:
         weights = np.asarray(getattr(curve, "weights", np.ones(curve.n)), dtype=float)
         upper = np.cumsum(weights) > weights.sum() / 2
         return float(np.average(np.asarray(curve.outcomes, dtype=float)[upper], weights=weights[upper]))

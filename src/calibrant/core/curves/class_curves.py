@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
-from calibrant.core.curves.curve import Bins, Closed, MassRule, Scheme, bin_edges, equal_chunks
+from calibrant.core.curves.binning import Binning, equal_shares, find_ties
+from calibrant.core.curves.curve import Bins
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +21,7 @@ class ClassCurves:
     positives: list[Array]  # b sorted arrays: scores of the rows whose label is the class
 
     @cached_property
-    def score_sum(self) -> Array:
+    def cum_scores(self) -> Array:
         if native.is_available() and self.scores.flags.c_contiguous:
             return native.prefix_sums(self.scores)
         b, n = self.scores.shape
@@ -46,96 +48,74 @@ class ClassCurves:
             top = scores[scores.searchsorted(threshold, side="right") :]
             yield ClassCurves(top[None], [positives[positives.searchsorted(threshold, side="right") :]])
 
-    def bins(
-        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> Bins:
-        return self.many_bins((count,), scheme, closed=closed, mass_rule=mass_rule)[0]
+    @property
+    def total(self) -> float:
+        return float(self.scores.shape[1])
 
-    def many_bins(
-        self, counts: Sequence[int], scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> list[Bins]:
-        """Bins of several counts, from one search in each class."""
-        if scheme == "mass" and mass_rule == "sort":
-            return [self._chunks(count) for count in counts]
-        b, n = self.scores.shape
-        edges, columns = self._join_edges(counts, scheme, mass_rule)
-        known = self._find_known_cuts(edges, columns, counts, scheme, closed, mass_rule)
-        cuts, below = np.empty((b, edges.shape[-1]), dtype=np.int64), np.empty((b, edges.shape[-1]))
-        for row, positives in enumerate(self.positives):
+    def places(self, bins: int) -> Array:
+        """The ends of equal shares of the rows, (bins + 1,)."""
+        return equal_shares(self.total, bins)
+
+    def value(self, places: Array, side: Literal["left", "right"] = "right") -> Array:
+        """The scores of each class behind places of its sorted list, or in front of them (left), (b, places)."""
+        sample = np.floor(places) if side == "right" else np.ceil(places) - 1
+        return self.scores[:, np.clip(sample.astype(np.int64), 0, self.scores.shape[1] - 1)]
+
+    def bins(self, binning: Binning) -> Bins:
+        return self.many_bins([binning])[0]
+
+    def many_bins(self, binnings: Sequence[Binning]) -> list[Bins]:
+        """Bins that differ in their number alone, from one search in each class."""
+        first = binnings[0]
+        if first.by_place:
+            return [self._equal_shares(binning.bins) for binning in binnings]
+        edges, columns = self._join_edges(binnings)
+        known, places = self._find_known_cuts(edges, binnings)
+        cuts = np.empty((len(self.scores), edges.shape[-1]), dtype=np.int64)
+        below = np.empty(cuts.shape)
+        for row, (scores, positives) in enumerate(zip(self.scores, self.positives, strict=True)):
             at = edges if edges.ndim == 1 else edges[row]
-            cuts[row] = known[1] if known[0][row] else self.scores[row].searchsorted(at, side=closed)
-            below[row] = positives.searchsorted(at, side=closed)
-        if (
-            mass_rule != "interp" or scheme == "width"
-        ):  # outer bins take all up to the ends; interp drops its smallest value
-            first, last = [place[0] for place in columns], [place[-1] for place in columns]
-            cuts[:, first], cuts[:, last] = 0, n
-            below[:, first], below[:, last] = 0, np.array([len(positives) for positives in self.positives])[:, None]
-        sums = np.take_along_axis(self.score_sum, cuts, axis=1)
-        return [_differences(cuts[:, place], sums[:, place], below[:, place], n) for place in columns]
+            cuts[row] = places if known[row] else first.cuts(scores, at)
+            below[row] = first.cuts(positives, at)
+        sums = np.take_along_axis(self.cum_scores, cuts, axis=1)
+        return [_differences(cuts[:, at], sums[:, at], below[:, at], self.total) for at in columns]
 
-    def _join_edges(self, counts: Sequence[int], scheme: Scheme, mass_rule: MassRule) -> tuple[Array, list[Ints]]:
-        """Join the edges of all counts, (edges,) or (b, edges), and give the places of the edges of each count."""
-        edges_by_count = [bin_edges(self.scores, count, scheme, mass_rule) for count in counts]
-        whole = np.concatenate([edges for edges in edges_by_count if edges is not None], axis=-1)
+    def inner_edges(self, binning: Binning) -> Array:
+        """Edges between the bins of each class, (b, bins - 1); equal scores stay together here."""
+        return np.broadcast_to(binning.edges(self)[..., 1:-1], (len(self.scores), binning.bins - 1))
+
+    def _join_edges(self, binnings: Sequence[Binning]) -> tuple[Array, list[Ints]]:
+        """Join the edges of all binnings, (edges,) or (b, edges), and give the places of the edges of each."""
+        whole = np.concatenate([binning.edges(self) for binning in binnings], axis=-1)
         places = np.arange(whole.shape[-1])
-        if scheme == "width":  # every edge of 5 bins is one of 10 as well
+        if whole.ndim == 1:  # every edge of 5 bins is one of 10 as well
             whole, places = np.unique(whole, return_inverse=True)
-        return whole, np.split(places, np.cumsum([count + 1 for count in counts])[:-1])
-
-    def inner_edges(self, count: int, scheme: Scheme, mass_rule: MassRule) -> Array:
-        """Edges between the bins of each class, (b, count - 1); bins made by position keep their ties together here."""
-        b, n = self.scores.shape
-        edges = bin_edges(self.scores, count, scheme, mass_rule)
-        if edges is None:
-            return self.scores[:, np.maximum(equal_chunks(n, count)[1:-1] - 1, 0)]
-        return np.broadcast_to(edges[..., 1:-1], (b, count - 1))
+        return whole, np.split(places, np.cumsum([binning.bins + 1 for binning in binnings])[:-1])
 
     def _find_known_cuts(
-        self,
-        edges: Array,
-        columns: list[Ints],
-        counts: Sequence[int],
-        scheme: Scheme,
-        closed: Closed,
-        mass_rule: MassRule,
+        self, edges: Array, binnings: Sequence[Binning]
     ) -> "tuple[np.ndarray[tuple[int, ...], np.dtype[np.bool_]], Ints]":
-        """Rows whose cuts need no search: edges midway between two chunks cut there, unless ties or rounding forbid."""
-        b, n = self.scores.shape
-        known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = np.zeros(b, dtype=bool)
-        chunks: Ints = np.empty(0, dtype=np.int64)
-        if scheme == "mass" and mass_rule == "midpoint" and closed == "right" and max(counts) <= n:
-            chunks = np.concatenate([equal_chunks(n, count) for count in counts])
-            inner = np.concatenate([place[1:-1] for place in columns])
-            known = np.asarray((edges[:, inner] < self.scores[:, chunks[inner]]).all(axis=1))
-        return known, chunks
+        """Rows whose cuts need no search: all their edges part the list as equal shares of it do, at these places."""
+        if edges.ndim == 1:
+            return np.zeros(len(self.scores), dtype=bool), np.empty(0, dtype=np.int64)
+        places = np.concatenate([self.places(binning.bins) for binning in binnings])
+        before, behind = self.value(places, "left"), self.value(places)
+        if binnings[0].closed == "right":
+            fits = ((before <= edges) | (places == 0)) & ((edges < behind) | (places == self.total))
+        else:
+            fits = ((before < edges) | (places == 0)) & ((edges <= behind) | (places == self.total))
+        return np.asarray(fits.all(axis=1)), places.astype(np.int64)
 
-    def _chunks(self, count: int) -> Bins:
-        """Bins of equal mass by position alone."""
-        b, n = self.scores.shape
-        cuts = np.broadcast_to(equal_chunks(n, count), (b, count + 1))
-        rows = zip(self.positives, self.scores, cuts, strict=True)
-        below = np.stack([_positives_below(positives, scores, at) for positives, scores, at in rows])
-        return _differences(cuts, np.take_along_axis(self.score_sum, cuts, axis=1), below, n)
+    def _equal_shares(self, bins: int) -> Bins:
+        """Bins of equal mass; a cut through a group of ties shares its positives evenly."""
+        places, below = self.places(bins), np.empty((len(self.scores), bins + 1))
+        for row, last in enumerate(self.value(places, "left")):
+            (low, high), (first, behind) = (find_ties(of, last) for of in (self.scores[row], self.positives[row]))
+            below[row] = np.where(places > 0, first + (behind - first) * (places - low) / (high - low), 0.0)
+        cuts = np.broadcast_to(places.astype(np.int64), below.shape)
+        return _differences(cuts, np.take_along_axis(self.cum_scores, cuts, axis=1), below, self.total)
 
 
-def _differences(cuts: Ints, sums: Array, below: Array, n: int) -> Bins:
+def _differences(cuts: Ints, sums: Array, below: Array, n: float) -> Bins:
     """Bins (b, bins) from running numbers at their ends."""
     return Bins(np.diff(cuts, axis=1).astype(np.float64), np.diff(sums, axis=1), np.diff(below, axis=1), n)
-
-
-def _positives_below(positives: Array, scores: Array, cuts: Ints) -> Array:
-    """Positives among the first `cut` sorted scores; split ties share their positives evenly."""
-    n = len(scores)
-    below = np.zeros(len(cuts))
-    below[-1] = len(positives)
-    inner = np.flatnonzero((cuts > 0) & (cuts < n))
-    last = scores[cuts[inner] - 1]
-    below[inner] = positives.searchsorted(last, side="right")
-    below[cuts == n] = len(positives)
-    for at in inner[scores[cuts[inner]] == last]:  # a cut through a group of ties
-        cut, value = cuts[at], scores[cuts[at]]
-        low, high = scores.searchsorted(value, "left"), scores.searchsorted(value, "right")
-        first, behind = positives.searchsorted(value, "left"), positives.searchsorted(value, "right")
-        below[at] = first + (behind - first) * (cut - low) / (high - low)
-    return below

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
@@ -15,20 +15,16 @@ import numpy.typing as npt
 from calibrant.core.arrays import Array, Integers, Ints
 from calibrant.core.cached_property import cached_property
 from calibrant.core.curves import native
-from calibrant.core.errors import InputError
+from calibrant.core.curves.binning import Binning, Closed, check_bins, equal_shares, equal_width_edges, find_ties
+from calibrant.core.curves.keys import floored_log_odds, log_odds_of, scores_of
 from calibrant.core.parallel import run_pieces
 
-MOST_BINS = 100_000
-MOST_CELLS = 20_000_000  # bins x classes
 MOST_UNSORTED_BINS = 1000  # up to which tables of bins stay in the processor's cache
 LONG = 1 << 22  # rows from which on memory counts: outcomes of one byte, sums from the rows themselves
 BLOCK = 1 << 18  # rows of a long curve that are looked at together
 
 _T = TypeVar("_T")
 Outcomes = npt.NDArray[np.float64] | npt.NDArray[np.bool_]  # 1 or True where the event occurred
-Scheme = Literal["width", "mass"]
-Closed = Literal["right", "left"]
-MassRule = Literal["sort", "midpoint", "interp", "stride"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +35,12 @@ class Bins:
     score_sum: Array
     outcome_sum: Array
     n: float
-    effective: float = 1.0  # rows that a unit of weight is worth
+    weight_unit: float = 1.0  # rows that a unit of weight is worth
 
     def __add__(self, other: "Bins") -> "Bins":
         """The bins of both sets of rows together."""
         sums = self.score_sum + other.score_sum, self.outcome_sum + other.outcome_sum
-        return Bins(self.count + other.count, *sums, self.n + other.n, self.effective)
+        return Bins(self.count + other.count, *sums, self.n + other.n, self.weight_unit)
 
     @cached_property
     def share(self) -> Array:
@@ -89,17 +85,18 @@ class Curve:
     """Scores in ascending order and their outcomes (1 or 0), with the prefix sums of both.
 
     >>> curve = Curve.sort(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]))
-    >>> curve.bins(2).count  # nothing in (0, 0.5], all three in (0.5, 1]
+    >>> curve.bins(Binning(2)).count  # nothing in (0, 0.5], all three in (0.5, 1]
     array([0., 3.])
     """
 
     scores: Array  # (n,) ascending
     outcomes: Array  # (n,) 1 where the event occurred
     rows: Ints | Callable[[], Ints]  # (n,) original row of each sorted sample, or how to find it
+    keys: Array | None = field(default=None, kw_only=True)  # (n,) ascending: what tells samples apart, if not scores
 
     @classmethod
     def sort(cls, scores: Array, outcomes: Outcomes) -> "Curve":
-        if len(scores) and scores.min() >= 0 and scores.max() <= 1 and _are_events(outcomes):
+        if len(scores) and scores.min() >= 0 and _are_events(outcomes):
             return cls.sort_pairs(partial(pair_up, scores, outcomes))
         order = np.argsort(scores)
         return cls(scores[order], outcomes[order].astype(np.float64), order)
@@ -128,7 +125,7 @@ class Curve:
         return float(self.n)
 
     @property
-    def effective(self) -> float:
+    def weight_unit(self) -> float:
         """The number of rows that a unit of weight is worth."""
         return 1.0
 
@@ -141,7 +138,7 @@ class Curve:
         return np.arange(self.n + 1.0)  # (n + 1,)
 
     @_kept_of_short_curves
-    def score_sum(self) -> Array:
+    def cum_scores(self) -> Array:
         return prefix_sums(self.scores)  # (n + 1,)
 
     @_kept_of_short_curves
@@ -150,9 +147,9 @@ class Curve:
 
     @_kept_of_short_curves
     def group_ends(self) -> Ints:
-        """Positions just behind each group of equal scores: where a threshold can stand."""
-        last = np.ones(self.n, dtype=bool)
-        np.not_equal(self.scores[1:], self.scores[:-1], out=last[:-1])
+        """Positions just behind each group of equal scores (of equal keys): where a threshold can stand."""
+        last, keys = np.ones(self.n, dtype=bool), self.scores if self.keys is None else self.keys
+        np.not_equal(keys[1:], keys[:-1], out=last[:-1])
         ends = np.flatnonzero(last)
         ends += 1
         return ends
@@ -186,7 +183,7 @@ class Curve:
         """
         scores, outcomes = 0.0, 0.0
         for part in self._parts():
-            ends, score_sum, outcome_sum = part.group_ends, scores + part.score_sum, outcomes + part.outcome_sum
+            ends, score_sum, outcome_sum = part.group_ends, scores + part.cum_scores, outcomes + part.outcome_sum
             yield part.scores[ends - 1], score_sum[ends] - outcome_sum[ends]
             scores, outcomes = score_sum[-1], outcome_sum[-1]
 
@@ -195,17 +192,17 @@ class Curve:
         if self.n < LONG:
             yield self
             return
-        start = 0
+        start, keys = 0, self.scores if self.keys is None else self.keys
         while start < self.n:
-            last = self.scores[min(start + BLOCK, self.n) - 1]
-            stop = int(np.searchsorted(self.scores, last, side="right"))
-            yield Curve(self.scores[start:stop], self.outcomes[start:stop], np.arange(0))
+            stop = int(np.searchsorted(keys, keys[min(start + BLOCK, self.n) - 1], side="right"))
+            part = slice(start, stop)
+            yield Curve(self.scores[part], self.outcomes[part], np.arange(0), keys=keys[part])
             start = stop
 
     def sums_between(self, cuts: Ints) -> tuple[Array, Array, Array]:
         """Sums of weights, scores and outcomes of the samples between each two cuts."""
         if self.n < LONG:
-            return differences(cuts, self.weight_sum, self.score_sum, self.outcome_sum)
+            return differences(cuts, self.weight_sum, self.cum_scores, self.outcome_sum)
         scores, outcomes = ([float(of[a:b].sum()) for a, b in pairwise(cuts)] for of in (self.scores, self.outcomes))
         return np.diff(cuts).astype(np.float64), np.array(scores), np.array(outcomes)
 
@@ -215,60 +212,85 @@ class Curve:
 
     def with_outcomes(self, outcomes: Array) -> "Curve":
         """A curve of these scores with other outcomes, given in sorted order."""
-        return Curve(self.scores, outcomes, self.rows)
+        return replace(self, outcomes=outcomes)
 
-    def bins(
-        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> Bins:
-        check_bins(count)
-        cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
-        sizes, scores, outcomes = self.sums_between(cuts)
-        if scheme == "mass" and mass_rule == "sort":
-            outcomes = np.diff(self._outcomes_below(cuts))
-        return Bins(sizes, scores, outcomes, self.n)
+    def samples(self, places: Ints) -> "Curve":
+        """The curve of some sorted samples, in ascending order."""
+        keys = None if self.keys is None else self.keys[places]
+        return Curve(self.scores[places], self.outcomes[places], places, keys=keys)
+
+    def read_keys(self) -> "Curve":
+        """The curve of the scores that its own scores, keys (`keys_of`), stand for."""
+        return replace(self, scores=scores_of(self.scores), keys=self.scores)
+
+    def log_odds(self) -> Array:
+        """Log-odds of the scores: those of the logits where keys are known, of floored scores elsewhere."""
+        return floored_log_odds(self.scores) if self.keys is None else log_odds_of(self.keys)
+
+    def places(self, bins: int) -> Array:
+        """The ends of equal shares of the rows, by weight, (bins + 1,)."""
+        return equal_shares(self.total, bins)
+
+    def value(self, places: Array, side: Literal["left", "right"] = "right") -> Array:
+        """The scores behind places of the sorted list, or in front of them (left)."""
+        sample = np.floor(places) if side == "right" else np.ceil(places) - 1
+        return self.scores[np.clip(sample.astype(np.int64), 0, self.n - 1)]
+
+    def samples_before(self, places: Array) -> Ints:
+        """The number of samples whose middle lies before a place of the sorted list."""
+        return places.astype(np.int64)
+
+    def cuts(self, binning: Binning) -> Ints:
+        """The sample at which each bin begins, and where the last one ends, (bins + 1,)."""
+        if binning.by_place:
+            return self.samples_before(self.places(binning.bins))
+        return binning.cuts(self.scores, binning.edges(self))
+
+    def bins(self, binning: Binning) -> Bins:
+        """The sums of each bin; bins of equal mass that cut through equal scores share their sums evenly."""
+        check_bins(binning.bins)
+        sums = self._sums_of_shares(binning) if binning.by_place else self.sums_between(self.cuts(binning))
+        return Bins(*sums, self.total, self.weight_unit)
 
     def residuals(self, rows: slice) -> Array:
         """Score minus outcome of some sorted samples."""
         return self.scores[rows] - self.outcomes[rows]
 
-    def bin_of(
-        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> Integers:
-        """The bin of each sorted sample; -1 where it is in none."""
-        cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
-        numbers: Integers = np.full(self.n, -1, dtype=np.int32) if self.n >= LONG else np.full(self.n, -1)
-        for i, (start, stop) in enumerate(pairwise(cuts)):
+    def bin_of(self, binning: Binning) -> Integers:
+        """The bin of each sorted sample (of its middle, where an edge splits it); -1 where it is in none."""
+        numbers: Integers = np.full(self.n, -1, dtype=np.int32 if self.n >= LONG else np.int64)
+        for i, (start, stop) in enumerate(pairwise(self.cuts(binning))):
             numbers[start:stop] = i
         return numbers
 
-    def bin_starts(
-        self, count: int, scheme: Scheme = "width", *, closed: Closed = "right", mass_rule: MassRule = "sort"
-    ) -> Array | None:
+    def bin_starts(self, binning: Binning) -> Array | None:
         """The least score of each bin, and of what lies above the last; None where equal scores are in several bins.
 
         >>> curve = Curve.sort(np.array([0.9, 0.6, 0.7]), np.array([1.0, 0.0, 1.0]))
-        >>> curve.bin_starts(3, "mass"), curve.bin_starts(2)
+        >>> curve.bin_starts(Binning(3, "mass")), curve.bin_starts(Binning(2))
         (array([0.6, 0.7, 0.9, inf]), array([0.6, 0.6, inf]))
         """
-        cuts = _cuts(self.scores, count, scheme, closed, mass_rule)
+        cuts = self.cuts(binning)
         inner = cuts[(cuts > 0) & (cuts < self.n)]
         if np.any(self.scores[inner - 1] == self.scores[inner]):
             return None
         return np.asarray(np.where(cuts < self.n, self.scores[np.minimum(cuts, self.n - 1)], np.inf))
 
-    def _outcomes_below(self, cuts: Ints) -> Array:
-        """Outcomes among the first `cut` samples; a group of ties split by a cut shares its outcomes evenly."""
-        last = self.scores[np.maximum(cuts - 1, 0)]  # of the sample before each cut: the group that it may split
-        low, high = np.searchsorted(self.scores, last, side="left"), np.searchsorted(self.scores, last, side="right")
-        inside = np.where(cuts > 0, (cuts - low) / (high - low), 0.0)
-        below, outcomes = self._outcomes_of_first(low), self._outcomes_of_first(high)
-        return np.asarray(below + inside * (outcomes - below))
+    def _sums_of_shares(self, binning: Binning) -> tuple[Array, Array, Array]:
+        """Sums of weights, scores and outcomes in equal shares; a cut through a group of ties takes its part of it."""
+        places = self.places(binning.bins)
+        low, high = find_ties(self.scores, self.value(places, "left"))
+        (weight, *before), (whole, *behind) = self._sums_of_first(low), self._sums_of_first(high)
+        part = np.where(places > 0, (places - weight) / (whole - weight), 0.0)
+        scores, outcomes = (a + part * (b - a) for a, b in zip(before, behind, strict=True))
+        return np.diff(places), np.diff(scores), np.diff(outcomes)
 
-    def _outcomes_of_first(self, samples: Ints) -> Array:
-        """Sums of outcomes of the first so many rows, for ascending `samples`; long curves keep no running sums."""
+    def _sums_of_first(self, samples: Ints) -> tuple[Array, Array, Array]:
+        """Sums over the first so many samples, for ascending `samples`; long curves keep no running sums."""
         if self.n < LONG:
-            return np.asarray(self.outcome_sum[samples])
-        return np.cumsum([float(self.outcomes[a:b].sum()) for a, b in pairwise([0, *samples])])
+            return self.weight_sum[samples], self.cum_scores[samples], self.outcome_sum[samples]
+        weights, scores, outcomes = map(np.cumsum, self.sums_between(np.concatenate([[0], samples])))
+        return weights, scores, outcomes
 
 
 class _ResampledCurve(Curve):
@@ -297,6 +319,10 @@ class _ResampledCurve(Curve):
         return np.arange(self.n)
 
     @cached_property
+    def keys(self) -> Array | None:
+        return None if self._curve.keys is None else np.repeat(self._curve.keys, self._counts)
+
+    @cached_property
     def groups(self) -> tuple[Array, Array]:
         positives, negatives = next(self.group_blocks())
         filled = np.flatnonzero(positives + negatives)
@@ -323,7 +349,7 @@ def _are_events(outcomes: Outcomes) -> bool:
 
 
 def pair_up(scores: Array, outcomes: Outcomes) -> npt.NDArray[np.uint64]:
-    """One integer for each score in [0, 1] and its outcome, in order: such scores leave the first bits free."""
+    """One integer for each score and its outcome, in order: scores that are not negative leave the first bit free."""
     pairs = (scores + 0.0).view(np.uint64)  # + 0: there are two zeros
     pairs <<= np.uint64(1)
     pairs |= outcomes.astype(np.uint8)
@@ -343,15 +369,6 @@ def _sort_in_place(pairs: npt.NDArray[np.uint64]) -> tuple[Array, Array]:
     return pairs.view(np.float64), ordered  # type: ignore[return-value]  # whole numbers do as well
 
 
-def check_bins(count: int, classes: int = 1) -> None:
-    """Refuse so many bins that hardly one holds two rows, before they fill the memory."""
-    most = min(MOST_BINS, MOST_CELLS // classes)
-    if not 1 <= count <= most:
-        expected = f"1 to {most:,}" + (f" (for {classes:,} classes)" if most < MOST_BINS else "")
-        fix = "use fewer: of finer bins hardly one holds two rows, and all of them take memory"
-        raise InputError("bins", expected=expected, got=f"{count:,}", fix=fix if count > most else "use 15")
-
-
 def bin_scores(scores: Array, outcomes: Outcomes, count: int, closed: Closed) -> Bins | None:
     """Equal-width bins of scores in any order, without a sort; None where the curve has to be sorted."""
     if not native.is_available() or outcomes.dtype != np.bool_ or count > MOST_UNSORTED_BINS:
@@ -368,59 +385,9 @@ def bin_scores(scores: Array, outcomes: Outcomes, count: int, closed: Closed) ->
     return Bins(counts, score_sum, outcome_sum, len(scores))
 
 
-def equal_width_edges(count: int) -> Array:
-    """Edges m / count of equal-width bins, correctly rounded, so that edges of 5 bins are also edges of 10."""
-    return np.arange(count + 1) / count
-
-
 def prefix_sums(values: Array) -> Array:
     """The sum of the first i values, (n + 1,)."""
     sums = np.empty(len(values) + 1)
     sums[0] = 0.0
     np.cumsum(values, out=sums[1:])
     return sums
-
-
-def equal_chunks(n: int, count: int) -> Ints:
-    """The bounds of `count` nearly equal chunks; the first n mod count get one more.
-
-    >>> equal_chunks(7, 3)
-    array([0, 3, 5, 7])
-    """
-    size, more = divmod(n, count)
-    index = np.arange(count + 1)
-    return index * size + np.minimum(index, more)
-
-
-def bin_edges(scores: Array, count: int, scheme: Scheme, mass_rule: MassRule) -> Array | None:
-    """Bin edges along the last axis, or None where bins are made by position alone."""
-    if scheme == "width":
-        return equal_width_edges(count)
-    n = scores.shape[-1]
-    if mass_rule == "sort":
-        return None
-    if mass_rule == "interp":
-        place = np.linspace(0, n, count + 1)
-        low = np.minimum(place.astype(np.int64), n - 1)
-        rise = scores[..., np.minimum(low + 1, n - 1)] - scores[..., low]
-        return np.asarray(scores[..., low] + (place - low) * rise)
-    if mass_rule == "midpoint":
-        at = np.minimum(equal_chunks(n, count)[1:-1], n - 1)
-        inner = (scores[..., np.maximum(at - 1, 0)] + scores[..., at]) / 2
-    else:
-        inner = scores[..., np.arange(1, count) * (n // count)]
-    ends = np.broadcast_to([0.0, 1.0], (*scores.shape[:-1], 2))
-    return np.concatenate([ends[..., :1], inner, ends[..., 1:]], axis=-1)
-
-
-def _cuts(scores: Array, count: int, scheme: Scheme, closed: Closed, mass_rule: MassRule) -> Ints:
-    edges = bin_edges(scores, count, scheme, mass_rule)
-    n = len(scores)
-    if edges is None:
-        return equal_chunks(n, count)
-    cuts = np.searchsorted(scores, edges, side=closed)
-    if (
-        mass_rule != "interp" or scheme == "width"
-    ):  # outer bins take all up to the ends; interp drops its smallest value
-        cuts[0], cuts[-1] = 0, n
-    return cuts

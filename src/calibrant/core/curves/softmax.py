@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints, lock
 from calibrant.core.curves import native
+from calibrant.core.curves.binning import Closed, equal_width_edges
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, Closed, equal_width_edges
+from calibrant.core.curves.curve import Bins
 from calibrant.core.curves.native import SoftmaxStats
 from calibrant.core.parallel import pieces, run_pieces, threads_worth
 

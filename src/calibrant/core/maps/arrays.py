@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.arrays import Array, Floats, Ints
-from calibrant.core.maps.operations import BatchOperations, BatchScores, Numbers, Value
+from calibrant.core.maps.operations import BatchOperations, BatchScores, Numbers, ScoreKind, Value
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 from calibrant.core.predictions.logit_range import clip_logits, mask_options, scale
@@ -149,11 +149,14 @@ class ArrayScores(BatchScores):
         tied = not np.array_equal(values.argmax(axis=1), self.predicted)  # rounding: the order is the same
         return self.predicted if tied else self.top
 
-    def rescore_top(self, on_logits: bool, value: Callable[[Value], Value]) -> Self:
+    def rescore_top(self, on: ScoreKind, value: Callable[[Value], Value]) -> Self:
         p = self.predictions
         judged: Floats = p.score
-        if on_logits:  # of binary predictions the positive class is the one that the score is about
-            judged = p.logits[np.arange(p.n), 1 if p.task == "binary" else p.predicted]
+        if on != "probs":  # of binary predictions the positive class is the one that the score is about
+            rows, top = np.arange(p.n), 1 if p.task == "binary" else p.predicted
+            judged = p.logits[rows, top]
+            if on == "log_odds":
+                judged = judged.astype(np.float64) - p.logits[rows, 1 - top]
         return type(self)(p.with_confidence(np.clip(value(judged[:, None])[:, 0], 0.0, 1.0)))
 
 

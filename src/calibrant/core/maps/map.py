@@ -316,14 +316,18 @@ def _fits(step: Step, k: int) -> bool:
             return T > 0 and weights.shape == (3,) and bool((weights >= 0).all()) and abs(weights.sum() - 1) < 1e-9
         case Sigmoid(coefficients=table, scope=scope):
             return table.shape == (k if scope == "classes" else 1, 4)
-        case Curves(x=xs, y=ys, form=form, scope=scope):
+        case Curves(x=xs, y=ys, form=form, scope=scope, on=on):
             more = 1 if form == "stair" else 0
-            return len(xs) == len(ys) == (k if scope == "classes" else 1) and all(
-                x.ndim == y.ndim == 1
-                and len(y) == len(x) + more > 0
-                and bool((np.diff(x) >= 0).all())
-                and bool((np.abs(y) <= HIGHEST).all())
-                and (scope == "top" or bool((y >= 0).all()))
-                for x, y in zip(xs, ys, strict=True)
+            return (
+                (on == "probs" or (scope, k) == ("top", 2))
+                and len(xs) == len(ys) == (k if scope == "classes" else 1)
+                and all(
+                    x.ndim == y.ndim == 1
+                    and len(y) == len(x) + more > 0
+                    and bool((np.diff(x) >= 0).all())
+                    and bool((np.abs(y) <= HIGHEST).all())
+                    and (scope == "top" or bool((y >= 0).all()))
+                    for x, y in zip(xs, ys, strict=True)
+                )
             )
     return True

@@ -7,11 +7,12 @@ and Python files implement them; what only one of them needs is a method of that
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 Value = Any  # scores in some language: an array, a tensor, a node of a graph, the text of an expression
+ScoreKind = Literal["probs", "logits", "log_odds"]  # what a step is a function of; log-odds are of two classes
 Numbers = Any  # the numbers of a step as a language holds them, by the names of `Step.numbers`
 
 
@@ -137,12 +138,23 @@ class Scores(ABC):
         """The settled prediction, where new values are in the order of these."""
         return self.top
 
+    @property
     @abstractmethod
-    def rescore_top(self, on_logits: bool, value: Callable[[Value], Value]) -> Self:
+    def odds(self) -> Value:
+        """The log-odds of each of two classes."""
+
+    def of_kind(self, on: ScoreKind) -> Value:
+        """The scores of every class that a step is a function of."""
+        if on == "log_odds":
+            return self.odds
+        return self.logits if on == "logits" else self.probs
+
+    @abstractmethod
+    def rescore_top(self, on: ScoreKind, value: Callable[[Value], Value]) -> Self:
         """The prediction gets a function of its score as its probability; the other classes are rescaled."""
 
     @abstractmethod
-    def rescore_all(self, on_logits: bool, value: Callable[[Value], Value], keeps_order: bool) -> Self:
+    def rescore_all(self, on: ScoreKind, value: Callable[[Value], Value], keeps_order: bool) -> Self:
         """Every class gets a function of its score, divided by their sum."""
 
 
@@ -166,9 +178,14 @@ class BatchScores(Scores):
         there = self.ops.as_number(self.exists)
         return there / self.ops.total(there)
 
-    def rescore_top(self, on_logits: bool, value: Callable[[Value], Value]) -> Self:
+    @property
+    def odds(self) -> Value:
+        z = self.logits
+        return z * 2.0 - self.ops.total(z)
+
+    def rescore_top(self, on: ScoreKind, value: Callable[[Value], Value]) -> Self:
         ops, top, probs, uniform = self.ops, self.predicted, self.probs, self.uniform
-        q = ops.clip(value(ops.gather(self.logits if on_logits else probs, top)), 0.0, 1.0)
+        q = ops.clip(value(ops.gather(self.of_kind(on), top)), 0.0, 1.0)
         is_top, left = ops.one_hot(top, self.k), 1 - q
         others = ops.where(is_top, 0.0, probs)
         rest = ops.total(others)
@@ -177,9 +194,9 @@ class BatchScores(Scores):
         shared = ops.where(is_positive, rescaled, left * (uniform / (1 - uniform)))
         return self.next(ops.where(is_top, q, shared), True, top)
 
-    def rescore_all(self, on_logits: bool, value: Callable[[Value], Value], keeps_order: bool) -> Self:
+    def rescore_all(self, on: ScoreKind, value: Callable[[Value], Value], keeps_order: bool) -> Self:
         top = self.predicted if keeps_order else None
-        values = value(self.logits if on_logits else self.probs)
+        values = value(self.of_kind(on))
         total = self.ops.total(values)
         is_positive = total > 0
         probs = self.ops.where(is_positive, values / self.ops.where(is_positive, total, 1.0), 1 / self.k)

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.maps.arrays import ArrayScores
-from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
+from calibrant.core.maps.operations import Numbers, Operations, ScoreKind, Scores, Value
 from calibrant.core.predictions import Predictions
 
 S = TypeVar("S", bound=Scores)
@@ -91,19 +91,21 @@ class Curves(Step):
     """Scores -> values of a function given by knots, linear between them ("line") or constant ("stair").
 
     A stair has one more y than x: y[j] is the value for x[j - 1] < score <= x[j]. Scope "classes" has one pair of
-    knots per class, the others have one pair.
+    knots per class, the others have one pair. Of two classes x may be log-odds: next to 0 and 1 they tell rows apart
+    whose scores are equal.
     """
 
     x: list[Array]
     y: list[Array]
     form: Literal["line", "stair"]
     scope: Scope
+    on: Literal["probs", "log_odds"] = "probs"
 
     name: ClassVar[str] = "curves"
 
     def run(self, s: S, c: Numbers) -> S:
         curve = s.ops.line if self.form == "line" else s.ops.stair
-        return _rescore(s, self.scope, False, lambda scores: curve(scores, c))
+        return _rescore(s, self.scope, self.on, lambda scores: curve(scores, c))
 
     def numbers(self) -> dict[str, Array]:
         """Tables of one width: value = y[j] + slope[j] * (max(score, x[0]) - x[j]), j being the knot.
@@ -141,8 +143,8 @@ class Sigmoid(Step):
         def margin(score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
             return self.margin(s.ops, score, a, b, constant, square)
 
-        on_logits = self.on == "logits"
-        return _rescore(s, self.scope, on_logits, lambda scores: s.ops.sigmoid_of(margin, scores, c.coefficients))
+        on: ScoreKind = "logits" if self.on == "logits" else "probs"
+        return _rescore(s, self.scope, on, lambda scores: s.ops.sigmoid_of(margin, scores, c.coefficients))
 
     def margin(self, ops: Operations, score: Value, a: Value, b: Value, constant: Value, square: Value) -> Value:
         """What the sigmoid is taken of."""
@@ -153,11 +155,11 @@ class Sigmoid(Step):
         return a * log - b * log_other + constant + square * (log - log_other) ** 2
 
 
-def _rescore(s: S, scope: Scope, on_logits: bool, value: Callable[[Value], Value]) -> S:
+def _rescore(s: S, scope: Scope, on: ScoreKind, value: Callable[[Value], Value]) -> S:
     """New probabilities by a function of scores: of the predicted class, the rest rescaled; or of all, renormalised."""
     if scope == "top":
-        return s.rescore_top(on_logits, value)
-    return s.rescore_all(on_logits, value, keeps_order=scope == "shared")
+        return s.rescore_top(on, value)
+    return s.rescore_all(on, value, keeps_order=scope == "shared")
 
 
 STEPS: dict[str, type[Step]] = {s.name: s for s in (Linear, LogProbs, Mix, Curves, Sigmoid)}

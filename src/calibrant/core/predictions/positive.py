@@ -3,6 +3,7 @@
 import numpy as np
 
 from calibrant.core.curves.curve import Curve
+from calibrant.core.curves.keys import keys_of, log_odds_of_classes
 from calibrant.core.curves.weighted import sort_curve
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
@@ -14,7 +15,7 @@ def has_positive(p: Predictions) -> bool:
 
 
 def positive_curve(p: Predictions, where: str, *, instead: str) -> Curve:
-    """The sorted curve; an error from `where` that suggests `instead` for other tasks.
+    """The sorted curve, ready for ranking; an error from `where` that suggests `instead` for other tasks.
 
     >>> positive_curve(Predictions.binary([0.9, 0.2], [0, 1]), "demo", instead="nothing").scores
     array([0.2, 0.9])
@@ -27,5 +28,10 @@ def positive_curve(p: Predictions, where: str, *, instead: str) -> Curve:
             fix=f"{instead}: how well confidence tells right predictions from wrong ones",
         )
     if p.task == "binary":
-        return p.curve
-    return sort_curve(p.probs[:, 1].astype(np.float64), (p.labels == 1).astype(np.float64), p.weights)
+        return p.ranking
+    scores, positive = p.probs[:, 1].astype(np.float64), p.labels == 1
+    if p.score_type == "probs":
+        return sort_curve(scores, positive.astype(np.float64), p.weights)
+    ones = np.ones(p.n, dtype=np.int64)
+    keys = keys_of(scores, lambda rows: log_odds_of_classes(p.values, ones, rows))
+    return sort_curve(keys, positive, p.weights).read_keys()

@@ -427,6 +427,10 @@ class Predictions:
 
     curve = view(curves.curve)
     top_label = view(curves.top_label)
+    ranking = view(curves.ranking)
+    top_ranking = view(curves.top_ranking)
+    score_keys = view(curves.score_keys, keep="never")
+    confidence_keys = view(curves.confidence_keys, keep="never")
     width_bins = curves.width_bins
 
     softmax_stats = view(probabilities.softmax_stats)

@@ -11,7 +11,7 @@ TAIL = 0.025  # at which Student's quantile stands for the uncertain variance of
 
 def effective_rows(p: Predictions) -> float:
     """The number of independent rows that would show the mean outcome as exactly: by weights, and by clusters."""
-    rows = max(p.curve.total * p.curve.effective, 1e-9)
+    rows = max(p.curve.total * p.curve.weight_unit, 1e-9)
     if p.clusters is None:
         return rows
     return min(rows, float(rows_of_clusters(p.outcome.astype(np.float64), p.weights, p.clusters)[0]))

@@ -9,10 +9,10 @@ from calibrant.core.curves.curve import BLOCK, Outcomes
 from calibrant.core.parallel import pieces
 from calibrant.core.statistics.logistic import explain_separation
 
-FLOOR = 1e-12  # scores of 0 and 1 have no log-odds: they count as this far from it
 STEPS = 200
 TOLERANCE = 1e-9  # the longest last step, in log-odds: what is left is about its square
 SAMPLE = 5_000  # rows of a first fit, where there are many more
+WIDEST = 60.0  # range of log-odds for which a slope of 1 is a fair first guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,6 @@ class CoxFit:
         """Influence of each row on the intercept (0) or the slope (1), to first order, (n,)."""
         of_constant, of_x = self.bread[:, coefficient]
         return np.asarray(weights * (outcomes - _expit(self.intercept + self.slope * x)) * (of_constant + of_x * x))
-
-
-def log_odds(scores: Array) -> Array:
-    """Log-odds of scores, which are floored at 1e-12 and 1 - 1e-12."""
-    s = np.clip(scores, FLOOR, 1 - FLOOR)
-    odds = np.log(s)
-    np.negative(s, out=s)
-    odds -= np.log1p(s, out=s)
-    return odds
 
 
 def why_no_fit(x: Array, outcomes: Array, *, fixed_slope: bool = False) -> str:
@@ -82,9 +73,10 @@ def solve(x: Array, outcomes: Array, weights: Array, start: Array | None = None,
     loss bounded by its second, the loss falls at every step and no search along it is needed.
     """
     centre = float(x.mean())  # far from 0 the two coefficients would hide each other's digits
-    theta = np.tile([0.0, 1.0] if start is None else start, (len(weights), 1))
-    theta[:, 0] += theta[:, 1] * centre
     low, high = float(x.min()) - centre, float(x.max()) - centre
+    slope = 1.0 if fixed_slope else WIDEST / max(high - low, WIDEST)
+    theta = np.tile([0.0, slope] if start is None else start, (len(weights), 1))
+    theta[:, 0] += theta[:, 1] * centre
     open_rows = np.arange(len(weights))
     for _ in range(STEPS):
         now = theta[open_rows]

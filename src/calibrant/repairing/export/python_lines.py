@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array
 from calibrant.core.maps.map import Map
-from calibrant.core.maps.operations import Numbers, Operations, Scores, Value
+from calibrant.core.maps.operations import Numbers, Operations, ScoreKind, Scores, Value
 from calibrant.core.maps.steps import Curves
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
 
@@ -152,15 +152,19 @@ class LineScores(Scores):
             self.ops.lines.append(f"{name} = {values}")
         return super().next(name, are_probs, top)
 
-    def rescore_top(self, on_logits: bool, value: Callable[[Value], Value]) -> Self:
-        top, z = self.predicted, self.logits if on_logits else ""
+    @property
+    def odds(self) -> str:
+        return self.ops.call("log_odds", self.logits)
+
+    def rescore_top(self, on: ScoreKind, value: Callable[[Value], Value]) -> Self:
+        top, z = self.predicted, "" if on == "probs" else self.of_kind(on)
         scores = self.next(self.probs, True, top)
         q = value(self.ops.gather(z or scores.values, top))
         return scores.next(self.ops.call("with_top", f"probs, {top}, {q}"), True, top)
 
-    def rescore_all(self, on_logits: bool, value: Callable[[Value], Value], keeps_order: bool) -> Self:
+    def rescore_all(self, on: ScoreKind, value: Callable[[Value], Value], keeps_order: bool) -> Self:
         top = self.predicted if keeps_order else None
-        values = self.logits if on_logits else self.next(self.probs, True, top).values
+        values = self.logits if on == "logits" else self.next(self.probs, True, top).values
         return self.next(self.ops.call("normal", value(values)), True, top)
 
 
@@ -198,6 +202,9 @@ def softmax(z):
     "logs": f"""
 def logs(probs):
     return [math.log(max(v, {PROBABILITY_FLOOR!r})) for v in probs]""",
+    "log_odds": """
+def log_odds(z):
+    return [z[0] - z[1], z[1] - z[0]]""",
     "stair": '''
 def stair(score, x, y):
     """y[j] where x[j - 1] < score <= x[j]."""

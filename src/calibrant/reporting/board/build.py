@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.core.arrays import Array, Ints
 from calibrant.core.config.bounds import share_inside
-from calibrant.core.curves.curve import check_bins, equal_width_edges
+from calibrant.core.curves.binning import check_bins, equal_width_edges
 from calibrant.core.io.missing import MissingPolicy
 from calibrant.core.statistics.bootstrap import check_confidence
 from calibrant.core.statistics.estimate import Estimate, subtract

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Ints
 from calibrant.core.curves import native
+from calibrant.core.curves.binning import Closed
 from calibrant.core.curves.class_curves import ClassCurves
-from calibrant.core.curves.curve import Bins, Closed, Curve, Outcomes, pair_up
+from calibrant.core.curves.curve import Bins, Curve, Outcomes, pair_up
+from calibrant.core.curves.keys import keys_of, log_odds_of_classes
 from calibrant.core.curves.softmax import curves_of
 from calibrant.core.curves.softmax import width_bins as bin_classes
 from calibrant.core.curves.weighted import WeightedCurves, sort_curve
@@ -28,6 +30,36 @@ def curve(p: "Predictions") -> Curve:
 def top_label(p: "Predictions") -> Curve:
     """Confidence against correctness, sorted once."""
     return _sort(p, lambda q: (q.confidence, q.correct))
+
+
+def ranking(p: "Predictions") -> Curve:
+    """As `curve`, with rows told apart by their logits where these are given: the input of measures of ranking."""
+    if p.task != "binary":
+        return p.top_ranking
+    return _sort(p, lambda q: (q.score_keys, q.outcome)).read_keys() if p.score_type == "logits" else p.curve
+
+
+def top_ranking(p: "Predictions") -> Curve:
+    """As `top_label`, with rows told apart by their logits where these are given."""
+    if p.score_type != "logits":
+        return p.top_label
+    return _sort(p, lambda q: (q.confidence_keys, q.correct)).read_keys()
+
+
+def score_keys(p: "Predictions") -> Array:
+    """What orders rows by `score`: keys of logits, or the scores themselves (core/curves/keys.py)."""
+    return _keys(p, p.score, np.ones(p.n, dtype=np.int64)) if p.task == "binary" else p.confidence_keys
+
+
+def confidence_keys(p: "Predictions") -> Array:
+    """What orders rows by `confidence`."""
+    return _keys(p, p.confidence, p.predicted)
+
+
+def _keys(p: "Predictions", scores: Array, classes: Ints) -> Array:
+    if p.score_type != "logits":
+        return scores
+    return keys_of(scores, lambda rows: log_odds_of_classes(p.values, classes, rows))
 
 
 def _sort(p: "Predictions", pairs: Callable[["Predictions"], tuple[Array, Outcomes]]) -> Curve:
