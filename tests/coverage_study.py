@@ -76,7 +76,7 @@ def truth(m, kind, k=5):
     if isinstance(m, RatioMeasure):
         return float(true[np.arange(p.n), p.predicted].sum() / p.confidence.sum())
     if isinstance(m, RowMeasure) and not isinstance(m, Refinement):
-        each = [m.rows(Predictions(p.values, np.full(p.n, label), p.score_type)) for label in range(k)]
+        each = [m.rows(Predictions._from_valid(p.values, np.full(p.n, label), p.score_type)) for label in range(k)]
         return float(np.einsum("ni,in->", true, np.array(each)) / p.n)
     if isinstance(m, CurveMeasure) and not isinstance(m, KDE):
         curve, hits = p.top_label, true[np.arange(p.n), p.predicted]

@@ -128,7 +128,7 @@ def fresh(m, seed=5):
     """Rows that no export has tried itself on, with the map's probabilities."""
     logits = np.random.default_rng(seed).normal(size=(200, m.k)) * 4
     logits = logits.astype(np.float32)
-    return logits, m.apply(Predictions(logits.copy(), np.zeros(200, dtype=np.int64), "logits")).probs
+    return logits, m.apply(Predictions._from_valid(logits.copy(), np.zeros(200, dtype=np.int64), "logits")).probs
 
 
 def softmax(logits):

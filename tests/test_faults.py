@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         "the standard error of T counts weights as rows",
         "core/statistics/temperature.py",
-        "stderr = float(T / np.sqrt(p.effective * curvature))",
+        "stderr = float(T / np.sqrt(p.n_effective * curvature))",
         "stderr = float(T / np.sqrt(scores.total * curvature))",
         "tests/core/statistics/test_temperature.py",
     ),
@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "the standard error is that of ln T",
         "core/statistics/temperature.py",
-        "stderr = float(T / np.sqrt(p.effective * curvature))",
-        "stderr = float(1 / np.sqrt(p.effective * curvature))",
+        "stderr = float(T / np.sqrt(p.n_effective * curvature))",
+        "stderr = float(1 / np.sqrt(p.n_effective * curvature))",
         "tests/core/statistics/test_temperature.py",
     ),
     Fault(

@@ -32,12 +32,16 @@ WITH_TORCH = {"losses", "models", "rescorers", "training", "rescoring", "studyin
 TORCH = ("torch", "lightning", "pytorch_lightning", "safetensors")
 LATE_IN_CORE = {"scipy", "polars"}  # only inside functions, so that `import calibrant` stays light
 
-# A value and the formats it is saved in: its method loads the format, and the format reads the value.
+# A value, the formats it is saved in and its views: its method loads the format or view, which reads the value.
 FORMATS = {
     "reporting.report": ("reporting.write", "reporting.page", "reporting.markdown"),
     "reporting.board.board": ("reporting.board.formats", "reporting.board.page", "reporting.board.sentences"),
     "core.maps.map": ("core.maps.export_check", "core.torch.map_module"),
-    "core.predictions.predictions": ("core.predictions", "core.io.save"),
+    "core.predictions.predictions": (
+        "core.predictions",
+        "core.io.save",
+        *(f"core.predictions.views.{view}" for view in ("curves", "outcomes", "probabilities")),
+    ),
 }
 
 

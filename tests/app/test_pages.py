@@ -393,7 +393,7 @@ def test_the_quiz_by_keyboard(visit):
     assert len(answers) == 10
     assert tab.evaluate("document.activeElement.id") == "verdict"
     right = np.array(["you: right" in answer[1] for answer in answers])
-    p = cal.Predictions.from_confidence(np.array(confidences) / 100, right, allow_few_rows=True)
+    p = cal.Predictions.from_confidence(np.array(confidences) / 100, right)
     head = tab.inner_text("#verdict")
     assert head.startswith(f"You say {np.mean(confidences):.1f}\u00a0%, are right {100 * right.mean():.1f}\u00a0%")
     cells = tab.locator("#scores tr").first.inner_text().split("\t")

@@ -43,7 +43,7 @@ def hostile(k: int, n: int = 24) -> dict[str, Predictions]:
         "always wrong": (z * 500, (top + 1) % k),
         "float32": ((size * 3e38).astype(np.float32), labels),
     }
-    return {name: Predictions.from_logits(one, y, allow_few_rows=True) for name, (one, y) in each.items()}
+    return {name: Predictions.from_logits(one, y) for name, (one, y) in each.items()}
 
 
 def check(spec: str, p: Predictions, *others: Predictions) -> None:
@@ -80,7 +80,7 @@ def test_what_fits_applies_finitely_for_more_classes(spec, k):
         return
     cases = hostile(k, 60)
     for p in cases.values():
-        check(spec, p, *cases.values(), Predictions.from_probs(p.probs, p.labels, allow_few_rows=True))
+        check(spec, p, *cases.values(), Predictions.from_probs(p.probs, p.labels))
 
 
 QUICK = ("temperature", "vector", "svs", "isotonic", "isotonic_ovr", "platt", "platt:scope=ovr", "beta", "ets", "irm")
@@ -92,12 +92,12 @@ def test_any_finite_logits_at_all(data, k, n, spec):
     rows = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=k, max_size=k)
     z = np.array(data.draw(st.lists(rows, min_size=n, max_size=n)))
     labels = data.draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
-    check(spec, Predictions.from_logits(z, labels, allow_few_rows=True))
+    check(spec, Predictions.from_logits(z, labels))
 
 
 def test_one_row_that_says_nothing_beside_one_of_logits_hundreds_apart():
     """The bound of the gradient and the interval of T overflow, which is no reason to complain."""
-    p = Predictions.from_logits(np.array([[0.0, 1.0, -702.0], [0.0, 0.0, 6.5e-103]]), [1, 0], allow_few_rows=True)
+    p = Predictions.from_logits(np.array([[0.0, 1.0, -702.0], [0.0, 0.0, 6.5e-103]]), [1, 0])
     check("temperature", p)
 
 
@@ -118,7 +118,7 @@ def test_any_finite_weights_at_all(weight, bias, shape):
 
 def test_a_huge_weight_picks_the_largest():
     """softmax(1e308 z) is one for the largest logit, and even where two are equal."""
-    p = Predictions.from_logits([[500.0, 500.0 - 1e-9, -3.0], [2.0, 2.0, 1.0]], [0, 1], allow_few_rows=True)
+    p = Predictions.from_logits([[500.0, 500.0 - 1e-9, -3.0], [2.0, 2.0, 1.0]], [0, 1])
     out = Map(calibrator="by hand", k=3, steps=(Linear(np.array(1e308), np.array(0.0)),)).apply(p)
     assert out.probs.tolist() == [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
 
@@ -138,7 +138,7 @@ def test_temperature_does_not_depend_on_the_scale():
 def test_nothing_that_is_not_finite_is_written(bad, tmp_path):
     with pytest.raises(InputError, match="finite numbers"):
         Map(calibrator="by hand", k=2, steps=(Linear(np.array([1.0, bad]), np.zeros(2)),))
-    p = Predictions(np.array([[bad, 0.0], [1.0, 0.0]]), np.zeros(2, dtype=np.int64), "logits")
+    p = Predictions._from_valid(np.array([[bad, 0.0], [1.0, 0.0]]), np.zeros(2, dtype=np.int64), "logits")
     for suffix in ("npz", "parquet", "csv"):
         with pytest.raises(InputError, match="finite predictions"):
             p.save(tmp_path / f"p.{suffix}")
@@ -146,7 +146,7 @@ def test_nothing_that_is_not_finite_is_written(bad, tmp_path):
 
 
 def test_a_full_matrix_of_too_many_classes_is_refused():
-    p = Predictions.from_logits(np.zeros((2, 3001)), [0, 1], allow_few_rows=True)
+    p = Predictions.from_logits(np.zeros((2, 3001)), [0, 1])
     for spec in ("matrix", "sms"):
         with pytest.raises(InputError, match="use svs, vector or temperature"):
             cal.fit(p, spec)
@@ -187,14 +187,14 @@ def test_auto_needs_no_more_folds_than_rows(n):
 
 
 def test_one_row_is_too_few_for_folds():
-    p = Predictions.from_probs([[0.9, 0.1]], [0], allow_few_rows=True)
+    p = Predictions.from_probs([[0.9, 0.1]], [0])
     with pytest.raises(InputError, match="at least 2 rows, got 1"):
         cal.choose(p)
 
 
 @pytest.mark.parametrize("spec", ["dirichlet", "ms_odir"])
 def test_one_row_takes_the_strongest_penalty(spec):
-    m = CATALOGUE.make(spec).fit(Predictions.from_probs([[0.6, 0.4]], [0], allow_few_rows=True))
+    m = CATALOGUE.make(spec).fit(Predictions.from_probs([[0.6, 0.4]], [0]))
     assert m.parameters["strength"] == 1e4
     assert "nan" not in repr(m)  # no score was counted
     assert "score" not in m.parameters

@@ -19,7 +19,7 @@ TRUTH = (np.array(NEW) - 30) / 30
 
 def scores(z, y=None, *, task):
     make_predictions = Predictions.binary if task == "binary" else Predictions.from_confidence
-    return make_predictions(z, y, logits=True, allow_few_rows=True)
+    return make_predictions(z, y, logits=True)
 
 
 @pytest.mark.parametrize("task", ["binary", "confidence"])

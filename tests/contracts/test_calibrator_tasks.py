@@ -73,9 +73,9 @@ def test_every_shape_it_names_is_repaired_and_kept(spec, task):
     if fitted_map.keeps_argmax:
         np.testing.assert_array_equal(q.predicted, other.predicted)
     if task == "choice":
-        assert (q.probs[~other.row_data.exists] == 0).all()
+        assert (q.probs[~other.row_data.option_mask] == 0).all()
         hot = fit(q, "fixed_temperature:T=1e5").apply(q)  # behind any map, however hot
-        assert (hot.probs[~other.row_data.exists] == 0).all()
+        assert (hot.probs[~other.row_data.option_mask] == 0).all()
     again = Map.from_dict(json.loads(fitted_map.to_json()))
     np.testing.assert_array_equal(again.apply(other).probs, q.probs)
 
@@ -143,7 +143,7 @@ def test_a_group_of_options_of_another_number_is_taken():
 
 
 def test_what_is_left_is_shared_among_options_that_exist():
-    p = Predictions.from_logits([[900.0, 0.0, 0.0], [900.0, 0.0, -np.inf]], [0, 0], allow_few_rows=True)
+    p = Predictions.from_logits([[900.0, 0.0, 0.0], [900.0, 0.0, -np.inf]], [0, 0])
     q = p.with_confidence([0.4, 0.4])
     np.testing.assert_allclose(q.probs, [[0.4, 0.3, 0.3], [0.4, 0.6, 0.0]])
 

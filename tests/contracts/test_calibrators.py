@@ -302,7 +302,7 @@ def hard(name, k):
         "tiny logits": (1e-12 * z, y),
         "repeated row": (np.tile(z[:1], (40, 1)), y),
     }
-    return Predictions.from_logits(*cases[name], allow_few_rows=True)
+    return Predictions.from_logits(*cases[name])
 
 
 HARD = [

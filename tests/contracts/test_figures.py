@@ -178,8 +178,8 @@ def test_predictions_are_not_changed(name, p):
 @pytest.mark.parametrize("name", sorted(set(OF_PREDICTIONS) - OF_TWO_CLASSES))
 def test_blocks_of_classes_give_the_same(name, p, monkeypatch):
     whole = make(name).data({"m": p})
-    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 150)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.core.predictions.constants.KEEP_ELEMENTS", 150)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 40)
     blocks = make(name).data({"m": Predictions.from_logits(p.values, p.labels)})
     for a, b in zip(whole, blocks, strict=True):
         for key, value in a.items():

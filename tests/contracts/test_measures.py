@@ -217,7 +217,7 @@ def test_all_right_and_all_wrong(name, make_data):
 @pytest.mark.parametrize("name", NAMES)
 def test_changes_nothing(name, p):
     p = suited(make(name), p)
-    fresh = Predictions(p.values.copy(), p.labels.copy(), p.score_type)
+    fresh = Predictions._from_valid(p.values.copy(), p.labels.copy(), p.score_type)
     measure = make(name)
     first = measure(p)
     assert np.array_equal(p.values, fresh.values)
@@ -244,7 +244,7 @@ def test_accepts_a_thousand_classes_and_few_rows(name):
     rng = np.random.default_rng(1)
     logits = 3 * rng.normal(size=(40, 1000))
     labels = np.where(rng.random(40) < 0.5, logits.argmax(axis=1), rng.integers(0, 1000, size=40))
-    value = make(name)(Predictions.from_logits(logits, labels, allow_few_rows=True))
+    value = make(name)(Predictions.from_logits(logits, labels))
     assert make(name).bounds[0] <= value <= make(name).bounds[1]
 
 
@@ -254,8 +254,8 @@ def test_reads_blocks_as_it_reads_the_whole(name, monkeypatch):
     rng = np.random.default_rng(2)
     logits, labels = 2 * rng.normal(size=(70, 9)), rng.integers(0, 9, size=70)
     whole = make(name)(Predictions.from_logits(logits, labels))
-    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 150)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 40)
+    monkeypatch.setattr("calibrant.core.predictions.constants.KEEP_ELEMENTS", 150)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 40)
     assert make(name)(Predictions.from_logits(logits, labels)) == pytest.approx(whole, abs=1e-12)
 
 
@@ -296,8 +296,8 @@ def test_a_resample_of_another_size_too(p):
 def test_a_resample_of_blocks_is_the_same(name, p, monkeypatch):
     counts = bootstrap_counts(p.n, 2, seed=5)
     whole = make(name).resample(p, counts)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", 100)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 32)
+    monkeypatch.setattr("calibrant.core.predictions.constants.KEEP_ELEMENTS", 100)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 32)
     blocks = make(name).resample(Predictions.from_logits(p.values, p.labels), counts)
     assert blocks == pytest.approx(whole, abs=1e-12)
 
@@ -308,7 +308,7 @@ def test_simulation_is_seeded_and_finite(name, p):
     draws = [make(name).draws_if_calibrated(p, Sampling.of(p, seed=seed, resamples=1))[0] for seed in (1, 1, 2)]
     assert all(math.isfinite(value) for value in draws)
     assert draws[0] == draws[1]
-    other = Predictions(p.values, (p.labels + 1) % p.k, p.score_type)
+    other = Predictions._from_valid(p.values, (p.labels + 1) % p.k, p.score_type)
     sees_labels = make(name)(other) != make(name)(p)
     clipped = draws[0] in make(name).bounds
     assert draws[0] != draws[2] or clipped or not sees_labels

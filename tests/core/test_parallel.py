@@ -180,7 +180,7 @@ def everything(logits, labels):
 
 def test_results_are_the_same_bytes_for_any_number_of_threads(every_piece_is_worth_it, monkeypatch):
     for room in (
-        "core.predictions.predictions",
+        "core.predictions.constants",
         "core.statistics.temperature",
         "calibrators._linear",
         "calibrators._structured",
@@ -196,7 +196,7 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(every_piece_is_wor
 
 
 def test_many_threads_of_the_caller_get_the_same_too(every_piece_is_worth_it, monkeypatch):
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 64)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 64)
     threads(2)
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(200, 12)), rng.integers(0, 12, size=200)

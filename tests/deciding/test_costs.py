@@ -68,4 +68,4 @@ def test_a_rule_for_another_task_is_refused():
     with pytest.raises(InputError, match="scores of the positive class"):
         check_rule(read_rule("fn=1,fp=2"), p)
     with pytest.raises(InputError, match="a matrix of 3 x 3"):
-        check_rule(cost_rule(np.eye(2)), Predictions.from_probs([[0.2, 0.3, 0.5]], [0], allow_few_rows=True))
+        check_rule(cost_rule(np.eye(2)), Predictions.from_probs([[0.2, 0.3, 0.5]], [0]))

@@ -146,8 +146,8 @@ def hostile_file(suffix: str, rng: np.random.Generator, folder: Path) -> tuple[P
 
 def same(p: Predictions, q: Predictions) -> bool:
     """Whether q is p, up to names of digits that CSV reads as numbers."""
-    names = [(p.ids, q.ids), (p.groups, q.groups), (p.clusters, q.clusters), (p.row_data.exists, q.row_data.exists)]
-    names.append((p.weights, q.weights))
+    names = [(p.ids, q.ids), (p.groups, q.groups), (p.clusters, q.clusters), (p.weights, q.weights)]
+    names.append((p.row_data.option_mask, q.row_data.option_mask))
     return (
         np.array_equal(p.values, q.values)
         and (p.task, p.classes) == (q.task, q.classes)

@@ -95,7 +95,7 @@ def open_a_run(rng, folder):
         )
         with torch.no_grad():  # finite weights may still overflow: predictions of such a network are refused
             logits = network(x).double().numpy()
-        p = Predictions.from_logits(logits, [0, 0], allow_few_rows=True)
+        p = Predictions.from_logits(logits, [0, 0])
         assert (p.n, p.k) == (2, opened.shape.classes)
         assert is_valid(p)
 

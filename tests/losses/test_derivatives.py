@@ -155,7 +155,7 @@ def test_nothing_is_made_on_another_device_and_nothing_waits(name):
 @pytest.mark.parametrize(("b", "k"), [(2, 2), (7, 3), (40, 10)])
 def test_a_measure_with_one_bin_is_a_term(b, k):
     z, y = draw_batch(b, k)
-    p = Predictions.from_logits(z.numpy(), y.numpy(), allow_few_rows=True)
+    p = Predictions.from_logits(z.numpy(), y.numpy())
     twins = {"mdca": "classwise:bins=1", "dca": "ece:bins=1", "soft_binned_ece:bins=1,p=1": "ece:bins=1"}
     for loss, measure in twins.items():
         assert CATALOGUE.make(loss)(z, y).item() == pytest.approx(make_measure(measure)(p), abs=1e-12), loss

@@ -169,7 +169,7 @@ MEASURES = {  # loss: measure
 @pytest.mark.parametrize(("b", "k"), SIZES)
 def test_same_as_the_measures(b, k):
     z, y = draw_batch(b, k, seed=b + 20 * k)
-    p = Predictions.from_logits(z.numpy(), y.numpy(), allow_few_rows=True)
+    p = Predictions.from_logits(z.numpy(), y.numpy())
     for loss, measure in MEASURES.items():
         assert CATALOGUE.make(loss)(z, y).item() == pytest.approx(make_measure(measure)(p), rel=1e-9, abs=1e-9), loss
     for width in (0.1, 0.4):

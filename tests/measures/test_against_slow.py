@@ -78,7 +78,7 @@ def test_agrees_on_every_data_set(make_data, name):
         options = {option: case[option] for option in known}
         p = suited(make(name), make_data(case["data"]))
         if isinstance(make(name), RankingMeasure):  # with logits they tell more rows apart: test_large_logits.py
-            p = Predictions.from_probs(p.probs, p.labels, allow_few_rows=True)
+            p = Predictions.from_probs(p.probs, p.labels)
         if nothing_left(p, name, options):
             continue
         theirs = twin_of(name)(*slow_input(p), **options)

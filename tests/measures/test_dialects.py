@@ -74,7 +74,7 @@ def on_edges(bins, k=120):
     probs = np.repeat((1 - confidence)[:, None] / (k - 1), k, axis=1)  # (n, k)
     probs[np.arange(n), top] = confidence
     hit = np.arange(n) // k % 3 != 1
-    return Predictions.from_probs(probs, np.where(hit, top, (top + 7) % k), allow_few_rows=True)
+    return Predictions.from_probs(probs, np.where(hit, top, (top + 7) % k))
 
 
 # -- every dialect is its peer --------------------------------------------------------------------

@@ -14,7 +14,7 @@ RANKING = ("auroc_correct", "aurc", "eaurc", "aupr_success", "aupr_error", "fpr9
 
 
 def binary(z, y, **rows):
-    return Predictions.binary(z, y, logits=True, allow_few_rows=True, **rows)
+    return Predictions.binary(z, y, logits=True, **rows)
 
 
 def overlapping(scale, *, seed=0, n=4000):

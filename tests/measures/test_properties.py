@@ -75,7 +75,7 @@ def logit_data(draw, rows=some_rows):
     n, k = draw(rows), draw(st.integers(2, 4))
     quarters = draw(arrays.arrays(np.int64, (n, k), elements=st.integers(-24, 24)))
     labels = draw(arrays.arrays(np.int64, n, elements=st.integers(0, k - 1)))
-    return Predictions.from_logits(quarters / 4, labels, allow_few_rows=True)
+    return Predictions.from_logits(quarters / 4, labels)
 
 
 @st.composite
@@ -85,7 +85,7 @@ def prob_data(draw, rows=some_rows):
     cuts = draw(arrays.arrays(np.int64, (n, k - 1), elements=st.integers(0, 20)))
     ends = np.concatenate([np.zeros((n, 1)), np.sort(cuts, axis=1), np.full((n, 1), 20)], axis=1)
     labels = draw(arrays.arrays(np.int64, n, elements=st.integers(0, k - 1)))
-    return Predictions.from_probs(np.diff(ends, axis=1) / 20, labels, allow_few_rows=True)
+    return Predictions.from_probs(np.diff(ends, axis=1) / 20, labels)
 
 
 any_data = st.one_of(logit_data(), prob_data())
@@ -211,7 +211,7 @@ def test_blind_to_a_constant_added_to_a_row_of_logits(spec, data):
     """The sums are exact, so the softmax is the same: a constant of thousands may not move a value over an edge."""
     p = data.draw(logit_data())
     constants = data.draw(arrays.arrays(np.int64, (p.n, 1), elements=st.integers(-5000, 5000)))
-    shifted = Predictions.from_logits(p.values + constants, p.labels, allow_few_rows=True)
+    shifted = Predictions.from_logits(p.values + constants, p.labels)
     assert same(value_of(spec, shifted), value_of(spec, p))
 
 
@@ -271,7 +271,7 @@ def test_finite_and_inside_bounds_with_extreme_logits(data):
     extreme = st.sampled_from([-1e30, -1e4, -100.0, -1e-9, 0.0, 1e-300, 1.0, 50.0, 1e4, 1e30])
     logits = data.draw(arrays.arrays(np.float64, (n, k), elements=extreme))
     labels = data.draw(arrays.arrays(np.int64, n, elements=st.integers(0, k - 1)))
-    p = Predictions.from_logits(logits, labels, allow_few_rows=True)
+    p = Predictions.from_logits(logits, labels)
     for spec in SPECS:
         assert_inside_bounds(spec, p)
 

@@ -131,7 +131,7 @@ def test_bins_have_bounds(p, spec):
 
 
 def test_bins_of_many_classes_have_lower_bounds():
-    wide = cal.Predictions.from_logits(np.zeros((3, 1000)), [0, 1, 2], allow_few_rows=True)
+    wide = cal.Predictions.from_logits(np.zeros((3, 1000)), [0, 1, 2])
     for spec in ("classwise:bins=50000", "classwise:bins=50000,scheme=mass", "ace_nixon:bins=50000"):
         with pytest.raises(cal.InputError, match=r"expected 1 to 20,000 \(for 1,000 classes\)"):
             cal.measure(wide, spec, resamples=0)

@@ -37,7 +37,7 @@ def test_the_numbers_of_the_definition(tolerance):
     seen = []
     watch = cal.Watch(tolerance=tolerance)
     for s, y in zip(SCORES, HITS, strict=True):
-        watch.update(cal.Predictions.from_confidence([s], [y], allow_few_rows=True))
+        watch.update(cal.Predictions.from_confidence([s], [y]))
         seen.append(watch.evidence)
     assert seen == pytest.approx(VECTORS[tolerance], abs=1e-8)
     assert [point["evidence"] for point in watch.history()] == pytest.approx(VECTORS[tolerance], abs=1e-8)

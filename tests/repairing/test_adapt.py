@@ -157,7 +157,7 @@ def test_an_adapted_map_runs_in_onnx_and_torch(tmp_path):
     m = cal.adapt(cal.fit(draw(400, 0.2, 1), "beta"), from_rates=0.2, to_rates=0.4)
     assert cal.export(m, "onnx", tmp_path / "m.onnx").rows > 50
     z = torch.linspace(-3, 3, 7, dtype=torch.float64)
-    expected = m.apply(Predictions.binary(z.numpy(), None, logits=True, allow_few_rows=True)).score
+    expected = m.apply(Predictions.binary(z.numpy(), None, logits=True)).score
     assert torch.sigmoid(m.to_torch()(z)).detach().numpy() == pytest.approx(expected, abs=1e-6)
 
 

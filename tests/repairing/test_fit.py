@@ -15,7 +15,7 @@ SOME = [[2.0, 0.0], [0.0, 1.0], [0.5, 0.0], [0.0, 3.0]]
 
 def all_right(n):
     z = np.resize(SOME, (n, 2))
-    return cal.Predictions.from_logits(z, z.argmax(axis=1), allow_few_rows=True)
+    return cal.Predictions.from_logits(z, z.argmax(axis=1))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -117,7 +117,7 @@ def test_bare_confidences_and_choices_leave_out_classes(make_rows):
 def test_missing_rows_weights_and_clusters_are_said():
     p = stated(weights=np.arange(N) % 3 + 1, clusters=np.arange(N) // 4)
     known = replace(p.row_data, missing=MissingCount(30, of=N + 30, policy="drop", what="confidence"))
-    r = quick(Predictions(p.values, p.labels, p.score_type, known))
+    r = quick(Predictions._from_valid(p.values, p.labels, p.score_type, known))
     notes = " ".join(r.models[0].notes)
     assert "30 of 630 rows (4.8 %) have no confidence and were left out." in notes
     assert "600 rows stand for 1,200" in notes

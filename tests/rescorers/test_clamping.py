@@ -304,7 +304,7 @@ def test_the_data_driven_start_raises_the_entropy():
     step = 1e-4 * data_driven(passes, None, 1.0)
     T = best_temperature(passes.zero.logits, passes.zero.labels, 0.0)
     before, after = (
-        make("entropy")(Predictions(look.logits / T, look.labels, "logits"))
+        make("entropy")(Predictions._from_valid(look.logits / T, look.labels, "logits"))
         for look in (passes.zero, passes.look(step))
     )
     assert after > before

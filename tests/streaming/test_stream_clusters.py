@@ -60,7 +60,7 @@ def test_one_image_keeps_its_cluster():
     assert (m.low, m.reason) == (None, "too few clusters for an interval: 1, at least 10 are needed")
     sums = fed(z, y, 1)
     assert sums.measure("accuracy").reason == m.reason
-    alone = cal.Predictions.from_logits(z[0, :, 0, 0][None], y[0, :1, 0], allow_few_rows=True)
+    alone = cal.Predictions.from_logits(z[0, :, 0, 0][None], y[0, :1, 0])
     assert alone.clusters is None
 
 
@@ -109,11 +109,7 @@ def test_a_cluster_that_comes_again_leaves_no_interval():
 def test_one_row_at_a_time_of_one_cluster_is_noticed():
     sums = cal.Accumulator(["ece"])
     for i in range(30):
-        sums.update(
-            cal.Predictions.from_confidence(
-                [0.5], [i % 2], clusters=["a" if i in (3, 7) else f"b{i}"], allow_few_rows=True
-            )
-        )
+        sums.update(cal.Predictions.from_confidence([0.5], [i % 2], clusters=["a" if i in (3, 7) else f"b{i}"]))
     assert sums.measure("ece").reason == accumulator.AGAIN
 
 

@@ -39,9 +39,9 @@ def test_every_shape_and_weight_gives_the_values_of_the_whole(task, weights):
         given = None if w is None else w[rows]
         if given is not None and not given.any():
             continue  # a batch of weight 0 is refused by predictions themselves
-        extras = {"weights": given, "allow_few_rows": True}
+        extras = {"weights": given}
         if task == "choice":
-            extras["mask"] = whole.row_data.exists[rows]
+            extras["mask"] = whole.row_data.option_mask[rows]
         make = {"binary": cal.Predictions.binary, "confidence": cal.Predictions.from_confidence}.get(task)
         first = whole.values[rows] if make is None else whole.score[rows]
         sums.update((make or cal.Predictions.from_logits)(first, whole.labels[rows], **extras))

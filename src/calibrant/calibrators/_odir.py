@@ -68,4 +68,4 @@ def _eces(p: Predictions, z: Array, pairs: list[Pair]) -> dict[Pair, float]:
 
 
 def _apply(linear: LinearFit, z: Array, labels: Ints, row_data: RowData | None = None) -> Predictions:
-    return Predictions(z @ linear.weight.T + linear.bias, labels, "logits", row_data)
+    return Predictions._from_valid(z @ linear.weight.T + linear.bias, labels, "logits", row_data)

@@ -26,15 +26,15 @@ def fit_structured(calibrator: Calibrator, p: Predictions, shape: Literal["vecto
 def _fit_smoothed_temperature(p: Predictions) -> tuple[tuple[Step, ...], float, Predictions]:
     """The steps, the temperature, and the log-probabilities they give: those that structured scaling acts on."""
     T = find_temperature(p).T
-    share = 1 / (p.effective + 1)
+    share = 1 / (p.n_effective + 1)
     steps = (build_scaling(T), Mix(1.0, np.array([0.0, 1 - share, share])), LogProbs())
     logs = np.empty((p.n, p.k))
 
     def work(rows: slice) -> None:  # one array of results, whatever the steps need inside
-        q = Predictions(p.values[rows], p.labels[rows], p.score_type)
+        q = Predictions._from_valid(p.values[rows], p.labels[rows], p.score_type)
         for step in steps:
             q = step(q)
         logs[rows] = q.logits
 
     run_pieces(work, pieces(p.n, max(1, CHUNK_ELEMENTS // p.k)), p.values.size)
-    return steps, T, Predictions(logs, p.labels, "logits")
+    return steps, T, Predictions._from_valid(logs, p.labels, "logits")

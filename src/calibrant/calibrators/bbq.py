@@ -34,7 +34,7 @@ class BBQ(OfScores):
     says_zero: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        counts = bin_counts(round(p.effective))
+        counts = bin_counts(round(p.n_effective))
         stairs = [self._stair(tied, [tied.begins(count) for count in counts]) for tied in tied_scores(p, self.scope)]
         step = Curves([x for x, _ in stairs], [y for _, y in stairs], "stair", STEP_SCOPE[self.scope])
         return self.build_map(p, step, fit=free_fit(p, self.scope), binnings=len(counts))

@@ -37,7 +37,7 @@ class SMS(Calibrator):
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        ridge = p.k**self.rho / p.effective**self.tau
-        pairs = (p.k * (p.k - 1)) ** self.rho / p.effective**self.tau
+        ridge = p.k**self.rho / p.n_effective**self.tau
+        pairs = (p.k * (p.k - 1)) ** self.rho / p.n_effective**self.tau
         penalty = Ridge(ridge * self.lambda_v, pairs * self.lambda_m, ridge * self.lambda_b)
         return fit_structured(self, p, "matrix", penalty)

@@ -36,5 +36,5 @@ class SVS(Calibrator):
     holds_temperature: ClassVar[bool] = True
 
     def fit(self, p: Predictions) -> Map:
-        ridge = p.k**self.rho / p.effective**self.tau
+        ridge = p.k**self.rho / p.n_effective**self.tau
         return fit_structured(self, p, "vector", Ridge(ridge * self.lambda_v, 0.0, ridge * self.lambda_b))

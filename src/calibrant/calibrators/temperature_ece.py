@@ -56,7 +56,7 @@ class TemperatureECE(Calibrator):
         grid = np.asarray(self.low + self.step * np.arange(count), dtype=np.float64)
         rough = self._scan(p, grid)
         near = np.argsort(rough, kind="stable")[:FINALISTS]
-        finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.effective])]
+        finalists = grid[np.sort(near[rough[near] <= rough[near[0]] + CLOSE + 2 / p.n_effective])]
         exact = np.array([p.with_temperature(T).curve.bins(Binning(self.bins)).ece for T in finalists])
         best = finalists[exact <= exact.min() + 1e-12]
         T = float(best[np.argmin(np.abs(best - 1))])

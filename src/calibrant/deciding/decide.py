@@ -191,7 +191,7 @@ def _count_answers(policy: Policy, q: Predictions, confidence: float) -> Answere
         nan = float("nan")
         return AnsweredSummary(share=0.0, n=0.0, error=nan, low=nan, high=nan, recall=recall)
     error = q.mean(acted & ~right) / share
-    rows = share * q.effective
+    rows = share * q.n_effective
     if q.clusters is not None:
         weights = None if q.weights is None else q.weights[acted]
         wrong = (~right[acted]).astype(np.float64)

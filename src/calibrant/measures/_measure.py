@@ -118,7 +118,7 @@ class Measure:
             return noise.null()
         rng = np.random.default_rng(rows.seed)
         labels = (_draw_labels(p, rng) for _ in range(size))
-        return np.array([self(Predictions(p.values, drawn, p.score_type, p.row_data)) for drawn in labels])
+        return np.array([self(Predictions._from_valid(p.values, drawn, p.score_type, p.row_data)) for drawn in labels])
 
     # -- for families of measures -----------------------------------------------------------------
 

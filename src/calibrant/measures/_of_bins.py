@@ -138,7 +138,7 @@ class BinnedMeasure(CurveMeasure, BinOptions):
     def _bins_without_sort(self, p: Predictions) -> Bins | None:
         """Bins of equal width, of very many rows part by part; None where the compiled passes are missing."""
         sums: Bins | None = None
-        for part in [p] if p.n < LONG else (p.part(rows) for rows in pieces(p.n, BLOCK)):
+        for part in [p] if p.n < LONG else (p.slice_rows(rows) for rows in pieces(p.n, BLOCK)):
             bins = bin_scores(*self.scores(part), self.bins, self.closed)
             if bins is None:
                 return None
@@ -147,7 +147,7 @@ class BinnedMeasure(CurveMeasure, BinOptions):
 
     def _entries(self, p: Predictions, rows: slice, starts: Array) -> Entries:
         """Row, bin and residual of some rows, in their own order."""
-        scores, outcomes = self.scores(p.part(rows))
+        scores, outcomes = self.scores(p.slice_rows(rows))
         bin_of = np.searchsorted(starts, scores, side="right") - 1
         bin_of[bin_of == self.bins] = -1
         return np.arange(rows.start, rows.stop), bin_of, scores - outcomes

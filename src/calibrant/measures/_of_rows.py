@@ -29,7 +29,7 @@ class RowMeasure(Measure):
 
     def numbers(self, p: Predictions) -> Array:
         """The number of each row, (n,); of very many rows part by part, where no row needs the others."""
-        return p.by_parts(self.rows) if self.streamed_from == "rows" else self.rows(p)
+        return p.map_chunks(self.rows) if self.streamed_from == "rows" else self.rows(p)
 
     def __call__(self, p: Predictions) -> float:
         return p.mean(self.numbers(p))

@@ -82,14 +82,12 @@ def read_arrays(
     """Predictions of labels and scores: of one column P(positive), of several the probabilities of all classes."""
     scores = to_numpy("y_prob", y_prob)
     if scores.ndim <= 1 or scores.shape[1:] == (1,):
-        return Predictions.binary(
-            scores.reshape(-1), y_true, positive=pos_label, logits=logits, weights=sample_weight, allow_few_rows=True
-        )
+        return Predictions.binary(scores.reshape(-1), y_true, positive=pos_label, logits=logits, weights=sample_weight)
     if pos_label is not None:
         got, fix = f"shape {scores.shape}", "give the column of pos_label alone, for instance y_prob[:, 1]"
         raise InputError("pos_label", expected="one column of scores", got=got, fix=fix)
     build = Predictions.from_logits if logits else Predictions.from_probs
-    return build(scores, y_true, weights=sample_weight, allow_few_rows=True)
+    return build(scores, y_true, weights=sample_weight)
 
 
 def signature(cls: type[Measure]) -> inspect.Signature:

@@ -201,8 +201,8 @@ def _hosmer_lemeshow(p: Predictions, groups: int, seen: bool, resamples: int | N
 
     bins = groups_of_whole_scores(p.curve, groups)
     left, few = len(bins.count), None
-    if p.effective < ROWS_PER_GROUP * left:
-        few = f"too few rows for {left} groups: {p.effective:.3g}, at least {ROWS_PER_GROUP * left} are needed"
+    if p.n_effective < ROWS_PER_GROUP * left:
+        few = f"too few rows for {left} groups: {p.n_effective:.3g}, at least {ROWS_PER_GROUP * left} are needed"
     elif seen and left < least:
         few = (
             f"too few distinct scores for a test of rows that the model has seen: {left} groups, at least 3 are needed"

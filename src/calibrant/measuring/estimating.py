@@ -48,7 +48,7 @@ def interval_obstacle(m: Measure, p: Predictions) -> str | None:
     if m.without_interval:
         return m.without_interval
     if p.clusters is None:
-        return too_few_rows(p.effective)
+        return too_few_rows(p.n_effective)
     return too_few_rows(int(p.clusters.max()) + 1, clusters=True)
 
 

@@ -337,13 +337,11 @@ def _graded(rows: _JudgedRows) -> Predictions:
     kept = weights > 0
     outcomes = np.repeat([1, 0], rows.n)[kept]
     counted = rows.weights is not None or np.any(weights[kept] != 1)
-    return Predictions.binary(
-        np.tile(rows.scores, 2)[kept], outcomes, weights=weights[kept] if counted else None, allow_few_rows=True
-    )
+    return Predictions.binary(np.tile(rows.scores, 2)[kept], outcomes, weights=weights[kept] if counted else None)
 
 
 def _apply(m: Map, scores: Array) -> Array:
-    return m(Predictions.binary(scores, None, allow_few_rows=True)).score if len(scores) else scores
+    return m(Predictions.binary(scores, None)).score if len(scores) else scores
 
 
 # -- rows -----------------------------------------------------------------------------------------

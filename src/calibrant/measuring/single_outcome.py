@@ -25,7 +25,7 @@ def values_of_unseen(m: Measure, p: Predictions, value: float, rows: Sampling) -
 
     A calibration error reaches 0 unless calibrated models rarely show such a value.
     """
-    units = p.effective if p.clusters is None else float(rows.units)
+    units = p.n_effective if p.clusters is None else float(rows.units)
 
     @cache
     def chance() -> float:
@@ -51,7 +51,7 @@ def with_other_outcomes(p: Predictions, rate: float) -> Predictions:
     twice = p.take(np.tile(np.arange(p.n), 2))
     row_data = replace(twice.row_data, weights=np.concatenate([weights * (1 - rate), weights * rate]))
     labels = np.concatenate([p.labels, _other_labels(p)])
-    return Predictions(twice.values, labels, twice.score_type, row_data)
+    return Predictions._from_valid(twice.values, labels, twice.score_type, row_data)
 
 
 def _other_labels(p: Predictions) -> Array:

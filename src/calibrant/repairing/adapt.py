@@ -175,7 +175,7 @@ def base_rates(
     def estimate(weights: Array) -> Array:
         return estimate_rates(labelled, old, weights, start=new, tolerance=ROUGH)
 
-    p_value = None if clustered else _p_value(p, new, estimate, gap, q.effective, resamples, seed)
+    p_value = None if clustered else _p_value(p, new, estimate, gap, q.n_effective, resamples, seed)
     return BaseRates(
         old=_plain(old),
         new=_plain(new),
@@ -236,7 +236,7 @@ def rates_explain(fit_on: Predictions, p: Predictions, *, resamples: int = RESAM
     def count(weights: Array) -> Array:
         return np.asarray(np.bincount(fit_on.labels, weights, fit_on.k), dtype=np.float64)
 
-    return _p_value(fit_on, new, count, gap, p.effective, resamples, seed)
+    return _p_value(fit_on, new, count, gap, p.n_effective, resamples, seed)
 
 
 def _p_value(
@@ -246,7 +246,7 @@ def _p_value(
     rng = np.random.default_rng(seed + 2)
     probs, labels, w = p.probs, p.labels, _shares(p)
     order = ScoreOrder(probs, probs[:0])
-    mixed, size, larger = mixture(labels, w, new), round(p.effective), 0
+    mixed, size, larger = mixture(labels, w, new), round(p.n_effective), 0
     for _ in range(resamples):
         labelled = rng.multinomial(size, w / w.sum()) / size
         unlabelled = rng.multinomial(round(n), mixed / mixed.sum()) / round(n)

@@ -23,7 +23,7 @@ def clip_to_laplace(m: Map, p: Predictions) -> Map:
     halves their distance from there, and so keeps their order. A map that makes no row surer, as a temperature above
     1, is not changed: how sure it is the network says, not these rows. A bounded map has `parameters["bound"]`.
     """
-    least = 1 / (max(p.effective, 3) + 2)  # of fewer rows the two ends would meet
+    least = 1 / (max(p.n_effective, 3) + 2)  # of fewer rows the two ends would meet
     steps = tuple(_clip(step, least) for step in m.steps)
     if not m.fit.converged:
         steps = (*steps, Mix(T=1.0, weights=np.array([0.0, 1 - 2 * least, 2 * least])))

@@ -172,9 +172,9 @@ def _predictions(values: Floats, labels: Ints | None, kind: str, weights: Array 
     """Predictions from scores; two classes are binary, and the second is positive, as in scikit-learn."""
     if values.shape[1] == 2:
         scores = values[:, 1] if kind == "probs" else values[:, 1] - values[:, 0]
-        return Predictions.binary(scores, labels, logits=kind == "logits", weights=weights, allow_few_rows=True)
+        return Predictions.binary(scores, labels, logits=kind == "logits", weights=weights)
     make = Predictions.from_probs if kind == "probs" else Predictions.from_logits
-    return make(values, labels, weights=weights, allow_few_rows=True)
+    return make(values, labels, weights=weights)
 
 
 def _code_labels(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Ints:

@@ -51,7 +51,7 @@ def _rates(p: Predictions) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 def _chance(here: object, there: object, p: Predictions, fit_on: Predictions) -> float:
     """The p-value of the difference in the class that differs most: a normal test of two shares, times their number."""
     a, b = np.asarray(here), np.asarray(there)
-    n, m = p.effective, fit_on.effective
+    n, m = p.n_effective, fit_on.n_effective
     shared = (n * a + m * b) / (n + m)
     z = float((np.abs(a - b) / np.sqrt(shared * (1 - shared))).max()) / sqrt(1 / n + 1 / m)
     tests = 1 if len(a) == 2 else len(a)

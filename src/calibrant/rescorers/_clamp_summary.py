@@ -45,7 +45,7 @@ def summarise(
         objective_before=focal_mean(z, labels, row.gamma),
         objective_temperature=alone.objective,
         objective=point.objective,
-        ece_before=ece(Predictions(z, labels, "logits")),
+        ece_before=ece(Predictions._from_valid(z, labels, "logits")),
         ece_temperature=ece(predict_rows(alone)),
         ece=row.ece,
         n=len(labels),
@@ -106,7 +106,7 @@ def diagnosis(options: ClampOptions, row: ClampRow, fit: ClampFit) -> str:
 
 
 def predict_rows(point: Point) -> Predictions:
-    return Predictions(point.look.logits / point.T, point.look.labels, "logits")
+    return Predictions._from_valid(point.look.logits / point.T, point.look.labels, "logits")
 
 
 def ece(p: Predictions) -> float:

@@ -60,7 +60,7 @@ class ClampedNetwork(nn.Module):
                 labels.append(y.cpu())
         if not logits:
             raise InputError("loader", expected="batches", got="none", fix="give inputs and labels")
-        return Predictions.from_logits(torch.cat(logits).numpy(), torch.cat(labels).numpy(), allow_few_rows=True)
+        return Predictions.from_logits(torch.cat(logits).numpy(), torch.cat(labels).numpy())
 
     def save(self, folder: str | Path) -> None:
         """Write `clamp.safetensors` (delta, T) and `clamp.json` (shape, report): all but the network itself."""

@@ -68,7 +68,7 @@ class NeuralClamping(ClampOptions):
         clamped.save(run.out)
         predictions = {part: clamped.predict(run.batches(part, self.batch)) for part in run.judged}
         rescored = {
-            part: Predictions.from_logits(p.logits, p.labels, ids=run.predictions(part).ids, allow_few_rows=True)
+            part: Predictions.from_logits(p.logits, p.labels, ids=run.predictions(part).ids)
             for part, p in predictions.items()
         }
         rescored["val"].save(run.out / "val.npz")

@@ -284,7 +284,7 @@ class Fitting:
                 features = torch.cat([look(self.clone, self.options.head, x)[1] for x, _ in loader])
             q = self.head(features).sigmoid()
             loss = float((val.weights * (q - val.targets) ** 2).mean())
-        p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy(), allow_few_rows=True)
+        p = Predictions.from_logits(val.logits.cpu().numpy(), val.labels.cpu().numpy())
         correct, wrong = p.with_confidence(q.cpu().double().numpy()).top_label.groups
         return average_precision([(wrong, correct)]), loss
 
@@ -372,7 +372,7 @@ class FittedConfidNet(nn.Module):
             for output, labels in self._all(loader)
         ]
         logits, features, labels, q = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
-        return Predictions.from_logits(logits, labels, features=features, allow_few_rows=True).with_confidence(q)
+        return Predictions.from_logits(logits, labels, features=features).with_confidence(q)
 
     def save(self, folder: str | Path) -> None:
         """confidnet.safetensors and confidnet.json; the classifier itself is not among them."""

@@ -143,7 +143,7 @@ class ClampTrials:
             got, fix = f"T = {T:g}, strength {strength:g}", "move the sliders back"
             raise InputError("clamp", expected="T from 0.001 to 1000, strength from 0 to 10", got=got, fix=fix)
         logits = self._logits(strength if self.delta.any() else 0.0) / T
-        return Predictions.from_logits(logits, self.labels.numpy(), classes=self.subject.classes, allow_few_rows=True)
+        return Predictions.from_logits(logits, self.labels.numpy(), classes=self.subject.classes)
 
     def _logits(self, strength: float) -> npt.NDArray[np.float64]:
         key = round(strength, 4)
@@ -197,7 +197,7 @@ class ClampTrials:
         with self.lock, freeze(self.network), torch.no_grad():
             rows = [(self.network(x).double(), y) for x, y, _ in self.subject.calibration.in_order()]
         logits, labels = (torch.cat(column).numpy() for column in zip(*rows, strict=True))
-        return Predictions.from_logits(logits, labels, allow_few_rows=True)
+        return Predictions.from_logits(logits, labels)
 
     def _clamp(self, method: str, on_share: OnShare, stop: threading.Event) -> tuple[float, Predictions]:
         low, high = self.subject.input_range

@@ -157,4 +157,4 @@ def _judge(clamped: ClampedNetwork, subject: _Subject) -> ClampedRun:
 
 
 def _with_ids(p: Predictions, part: Part) -> Predictions:
-    return Predictions.from_logits(p.logits, p.labels, ids=part.ids, allow_few_rows=True)
+    return Predictions.from_logits(p.logits, p.labels, ids=part.ids)

@@ -61,9 +61,9 @@ def raw_weights(p: Predictions) -> Array | None:
 def example(task: Task | None) -> Predictions:
     """One prediction of this task, from which definitions of measures are written."""
     if task == "binary":
-        return Predictions.binary([0.5], [1], allow_few_rows=True)
+        return Predictions.binary([0.5], [1])
     if task == "confidence":
-        return Predictions.from_confidence([0.5], [1], allow_few_rows=True)
+        return Predictions.from_confidence([0.5], [1])
     if task == "choice":
-        return Predictions.from_logits([[0.0, 0.0, 0.0]], [0], mask=[[True, True, False]], allow_few_rows=True)
-    return Predictions.from_logits([[0.0, 0.0]], [0], allow_few_rows=True)
+        return Predictions.from_logits([[0.0, 0.0, 0.0]], [0], mask=[[True, True, False]])
+    return Predictions.from_logits([[0.0, 0.0]], [0])

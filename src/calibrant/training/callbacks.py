@@ -251,7 +251,7 @@ class Collector:
         clusters = np.concatenate(self.texts) if self.texts else None
         if logits.shape[1] == 1:
             return Predictions.binary(logits[:, 0], labels, logits=True, clusters=clusters)
-        return Predictions.from_logits(logits, labels, clusters=clusters, allow_few_rows=True)
+        return Predictions.from_logits(logits, labels, clusters=clusters)
 
     def measure(self) -> dict[str, float]:
         p = self.predictions()

@@ -16,7 +16,7 @@ from calibrant.core.predictions import Predictions
 from calibrant.core.torch.layers import check_finite, layer, record_inputs
 
 if TYPE_CHECKING:
-    from calibrant.core.predictions.tasks import Ignore
+    from calibrant.core.predictions.options import Ignore
 
 LABELS = ("labels", "label", "label_ids", "target", "targets")  # in a batch that is a dict
 LOGITS = ("logits", "out", "output")  # in an output that is a dict
@@ -91,7 +91,7 @@ def collect(
     if scores.shape[1] == 1:
         return Predictions.binary(scores[:, 0], truth, logits=not probs, **extras)
     make = Predictions.from_probs if probs else Predictions.from_logits
-    return make(scores, truth, **extras, classes=classes, allow_few_rows=True)
+    return make(scores, truth, **extras, classes=classes)
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,7 @@ def predict(
         network, Batches(part=part, size=batch, pixels=inputs), precision or nullcontext(), on_batch, change
     )
     check_finite(logits, np.arange(len(logits)))
-    return Predictions.from_logits(
-        logits, part.labels, features=inner if features else None, ids=part.ids, allow_few_rows=True
-    )
+    return Predictions.from_logits(logits, part.labels, features=inner if features else None, ids=part.ids)
 
 
 def _attack(network: Network, pixels: Pixels, attack: Attack, seed: int) -> Change:

@@ -224,8 +224,8 @@ def test_blocks_of_classes_hold_the_same_numbers(monkeypatch, kind, keep, chunk)
 
     whole = build()
     assert len(list(whole.class_curves())) == 1
-    monkeypatch.setattr("calibrant.core.predictions.predictions.KEEP_ELEMENTS", keep)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr("calibrant.core.predictions.constants.KEEP_ELEMENTS", keep)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", chunk)
     blocks = build()
     assert len(list(blocks.class_curves())) > 1
     for way in WAYS:
@@ -240,7 +240,7 @@ def test_blocks_of_classes_hold_the_same_numbers(monkeypatch, kind, keep, chunk)
 def test_two_threads_give_what_one_gives(monkeypatch):
     rng = np.random.default_rng(2)
     logits, labels = rng.normal(size=(300, 40)), rng.integers(0, 40, size=300)
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 64)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 64)
     results = []
     for worth in (10**12, 1):
         monkeypatch.setattr("calibrant.core.parallel.WORTH_A_THREAD", worth)

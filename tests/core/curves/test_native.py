@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.calibrators._objective import mean_nll
 from calibrant.core.curves import native
-from calibrant.core.curves.softmax import scan_logits, softmax_of, top_of
+from calibrant.core.curves.softmax import scan_logits, softmax_of, softmax_stats
 from calibrant.core.maps.leak_check import Fingerprint
 from calibrant.core.predictions.validation import widen_bfloat16
 from calibrant.core.statistics.temperature import find_temperature
@@ -39,7 +39,7 @@ def test_the_pass_equals_numpy(n, k, dtype, monkeypatch):
     z = (20 * np.random.default_rng(n * k).normal(size=(n, k))).astype(dtype)
 
     def results():
-        top = top_of(z, True, None, 7)
+        top = softmax_stats(z, True, None, 7)
         return [*top[:4], softmax_of(z, top.largest, top.total)]
 
     ours, twin = both(monkeypatch, results)
@@ -56,11 +56,11 @@ def test_rows_of_every_length_equal_numpy(k, dtype, monkeypatch):
     z = (rng.choice([1, 30, 2000], size=(70, 1)) * rng.normal(size=(70, k))).astype(dtype)
     labels, chosen = rng.integers(0, k, size=(2, 70))
     for carried in (None, chosen):
-        ours = top_of(z, True, carried, 70, labels)
+        ours = softmax_stats(z, True, carried, 70, labels)
         with monkeypatch.context() as off:
             off.setenv(native.VARIABLE, "0")
-            twin = top_of(z.astype(np.float64), True, carried, 70)
-            p = cal.Predictions.from_logits(z.astype(np.float64), labels, allow_few_rows=True)
+            twin = softmax_stats(z.astype(np.float64), True, carried, 70)
+            p = cal.Predictions.from_logits(z.astype(np.float64), labels)
             probs = p.true_prob
             log_probs = z.astype(np.float64)[np.arange(70), labels] - twin.largest - np.log(twin.total)
         for one, other in zip(ours[:4], twin, strict=False):
@@ -85,9 +85,7 @@ def test_labels_that_are_no_classes_are_seen():
 def test_squared_probabilities_equal_numpy(n, k, dtype, monkeypatch):
     z = (20 * np.random.default_rng(n * k).normal(size=(n, k))).astype(dtype)
     labels = np.arange(n) % k
-    ours, twin = both(
-        monkeypatch, lambda: cal.Predictions.from_logits(z, labels, allow_few_rows=True).squared_probs_sum
-    )
+    ours, twin = both(monkeypatch, lambda: cal.Predictions.from_logits(z, labels).squared_probs_sum)
     np.testing.assert_allclose(ours, twin, rtol=1e-14)
 
 
@@ -95,7 +93,7 @@ def test_squared_probabilities_equal_numpy(n, k, dtype, monkeypatch):
 def test_probabilities_equal_numpy_down_to_the_smallest(monkeypatch):
     z = np.array([[0.0, -1.0, -37.0, -700.0, -709.0, -744.0, -745.3, -1e308, 0.0]])
     monkeypatch.setenv(native.VARIABLE, "1")
-    top = top_of(z, True, None, 1)
+    top = softmax_stats(z, True, None, 1)
     np.testing.assert_allclose(
         softmax_of(z, top.largest, top.total), np.exp(z) / np.exp(z).sum(), rtol=1e-14, atol=5e-324
     )
@@ -105,7 +103,7 @@ def test_probabilities_equal_numpy_down_to_the_smallest(monkeypatch):
 @pytest.mark.parametrize("make", [lambda z: z[:, ::2], lambda z: z[::3], lambda z: np.asfortranarray(z), lambda z: z.T])
 def test_any_stride(make, monkeypatch):
     z = make(np.random.default_rng(1).normal(size=(24, 24)).astype(np.float32))
-    ours, twin = both(monkeypatch, lambda: top_of(z, True, None, 100))
+    ours, twin = both(monkeypatch, lambda: softmax_stats(z, True, None, 100))
     np.testing.assert_allclose(ours.total, twin.total, rtol=1e-14)
     assert (ours.predicted == twin.predicted).all()
 
@@ -154,7 +152,7 @@ def test_a_number_that_is_not_finite_is_seen(value, column, dtype, up_to, level)
 @built
 def test_blocks_of_classes_have_the_bits_of_the_whole():
     z = np.random.default_rng(3).normal(size=(30, 21)).astype(np.float32)
-    top = top_of(z, True, None, 30)
+    top = softmax_stats(z, True, None, 30)
     whole = softmax_of(z, top.largest, top.total)
     for part in (slice(0, 5), slice(5, 21), slice(20, 21)):
         np.testing.assert_array_equal(softmax_of(z[:, part], top.largest, top.total), whole[:, part])
@@ -177,7 +175,7 @@ def test_ties_go_to_the_lowest_class(dtype, up_to, level):
     for k in (*range(2, 70), 127, 128, 129, 1000):
         z = np.where(rng.random((50, k)) < 2 / k, 1.0, -rng.random((50, k))).astype(dtype)
         z[0], z[1, 1:] = 0.0, -0.0
-        assert (top_of(z, True, None, 50).predicted == z.argmax(axis=1)).all()
+        assert (softmax_stats(z, True, None, 50).predicted == z.argmax(axis=1)).all()
 
 
 @built
@@ -186,7 +184,7 @@ def test_the_largest_of_more_numbers_than_float32_counts():
     z = np.zeros((1, 2**24 + 9), dtype=np.float32)
     for place in (2**24 + 1, 2**24 + 8, 3):
         z[0, place] += 1.0 + z.max()
-        assert top_of(z, True, None, 1).predicted.tolist() == [place]
+        assert softmax_stats(z, True, None, 1).predicted.tolist() == [place]
 
 
 @built
@@ -209,7 +207,7 @@ def test_every_kind_of_processor_gets_the_same_numbers(up_to, level):
     labels = np.arange(60) % 37
 
     def numbers():
-        top = top_of(z, True, None, 9)
+        top = softmax_stats(z, True, None, 9)
         bins = native.class_bins(z, (top.largest, top.total), labels, np.arange(6) / 5, True)
         sums = native.temperature_sums(z, top.largest, np.zeros(60), None, 0.7)
         bins = [*bins, native.score_bins(top.confidence, labels == 0, np.arange(6) / 5, True)]
@@ -240,7 +238,7 @@ def test_bins_without_a_sort_are_those_of_sorted_curves(k, closed, monkeypatch):
             bins = m.class_bins(p)
             with monkeypatch.context() as off:
                 off.setenv(native.VARIABLE, "0")
-                sorted_ = m.class_bins(cal.Predictions(p.values, p.labels, p.score_type))
+                sorted_ = m.class_bins(cal.Predictions._from_valid(p.values, p.labels, p.score_type))
             np.testing.assert_array_equal(bins.count, sorted_.count)
             np.testing.assert_array_equal(bins.outcome_sum, sorted_.outcome_sum)
             np.testing.assert_allclose(bins.score_sum, sorted_.score_sum, rtol=1e-12, atol=1e-12)
@@ -297,7 +295,7 @@ def test_rows_have_the_hashes_of_numpy(k, dtype, monkeypatch):
     rng = np.random.default_rng(k)
     z = rng.choice([0.0, -0.0, 1.0, 6e3], size=(300, k)) * rng.normal(size=(300, k))
     z[::7] = np.finfo(dtype).max * rng.choice([-1.0, 1.0], size=(43, k))
-    p = cal.Predictions.from_logits(z.astype(dtype)[::-1], rng.integers(0, k, 300), allow_few_rows=True)
+    p = cal.Predictions.from_logits(z.astype(dtype)[::-1], rng.integers(0, k, 300))
     ours, twin = both(monkeypatch, lambda: Fingerprint.of(p))
     np.testing.assert_array_equal(ours.hashes, twin.hashes)
     np.testing.assert_array_equal(ours.counts, twin.counts)
@@ -422,3 +420,26 @@ int main(void) {
     return 0;
 }
 """
+
+
+@built
+def test_no_number_from_outside_is_an_index_beyond_the_memory():
+    """Run in a process of its own, which a wild index ends."""
+    code = """
+import numpy as np
+from calibrant.core.curves import native
+rng = np.random.default_rng(0)
+n, edges = 20_000, np.arange(16) / 15
+scores = rng.choice([-1e300, -1e15, 1e15, 1e300, np.nan, np.inf, -np.inf, 0.5], n)
+sums = native.score_bins(scores, np.ones(n, dtype=bool), edges, True)
+assert sums[0].sum() == n and sums[0, 7] == (scores == 0.5).sum()
+for k in (3, 40):
+    z, wild = rng.normal(size=(n, k)), rng.choice([-(2**62), -(2**40), -1, 2**40, 2**62], n)
+    native.softmax_rows(z, wild, wild, np.empty((7, n)), np.zeros(1, dtype=np.int64))
+    native.class_bins(np.full((n, k), 1 / k), None, wild, edges, True)
+    native.vector_sums(z, wild, None, np.ones(k), np.zeros(k))
+    native.hash_rows(z, wild, wild[:2])
+    native.residuals(z, wild, None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -33,7 +33,7 @@ def test_scores_of_classes_as_lists(tmp_path):
 def test_lists_of_different_length_are_choices(tmp_path):
     p = load(tmp_path, '{"logits": [1, 2, 3], "label": 2}\n{"logits": [0, 1], "label": 1}\n', allow_few_rows=True)
     assert p.task == "choice"
-    np.testing.assert_array_equal(p.row_data.exists, [[True, True, True], [True, True, False]])
+    np.testing.assert_array_equal(p.row_data.option_mask, [[True, True, True], [True, True, False]])
 
 
 REFUSED = {

@@ -65,7 +65,7 @@ def test_all_versions_say_the_same(tmp_path, version):
     logged = [{k: v for k, v in s.items() if k not in without} for s in samples(make)]
     p = Predictions.load(write(tmp_path / "samples_arc_2024-01-01.jsonl", logged, indented=indented))
     assert p.task == "choice"
-    np.testing.assert_array_equal(p.row_data.exists.sum(axis=1), [4, 2, 3])
+    np.testing.assert_array_equal(p.row_data.option_mask.sum(axis=1), [4, 2, 3])
     for i, scores in enumerate(SCORES):
         odds = np.exp(scores)
         np.testing.assert_allclose(p.probs[i, : len(scores)], odds / odds.sum(), rtol=1e-12)

@@ -100,7 +100,7 @@ def test_saving_replaces_the_old_file(tmp_path, suffix):
 
 def test_few_rows_must_be_meant(tmp_path, suffix):
     file = tmp_path / f"p{suffix}"
-    Predictions.from_logits(LOGITS[:2], [0, 1], allow_few_rows=True).save(file)
+    Predictions.from_logits(LOGITS[:2], [0, 1]).save(file)
     with pytest.raises(InputError, match="--override allow_few_rows=true"):
         Predictions.load(file)
     assert Predictions.load(file, allow_few_rows=True).n == 2

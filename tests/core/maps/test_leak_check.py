@@ -26,7 +26,7 @@ def draw(kind, n, rng, ids=None):
     z = 3 * rng.normal(size=(n, k))
     labels = np.minimum((rng.random((n, 1)) > softmax(z).cumsum(axis=1)).sum(axis=1), k - 1)
     if kind == "logits":
-        return Predictions.from_logits(z.astype(np.float32), labels, allow_few_rows=True, ids=ids)
+        return Predictions.from_logits(z.astype(np.float32), labels, ids=ids)
     probs = softmax(z.astype(np.float32))
     if kind == "stated":
         shares = np.arange(1, 16) ** 3.0
@@ -35,7 +35,7 @@ def draw(kind, n, rng, ids=None):
     elif kind != "float32":
         sure = probs[:, 1].astype(np.float64).round(int(kind.partition("=")[2]))
         probs = np.stack([1 - sure, sure], axis=1)
-    return Predictions.from_probs(probs, labels, allow_few_rows=True, ids=ids)
+    return Predictions.from_probs(probs, labels, ids=ids)
 
 
 def joined(p, q):
@@ -130,7 +130,7 @@ def test_row_numbers_are_no_names(kind, in_order):
         pair = [draw(kind, 400, rng) for _ in range(2)]
         if in_order:  # both files begin with the rows of class 0
             pair = [p.take(np.argsort(p.labels, kind="stable")) for p in pair]
-        a, b = (Predictions(p.values, p.labels, p.score_type, RowData(ids=np.arange(400))) for p in pair)
+        a, b = (Predictions._from_valid(p.values, p.labels, p.score_type, RowData(ids=np.arange(400))) for p in pair)
         assert Fingerprint.of(a).share_seen(b) == 0.0
 
 

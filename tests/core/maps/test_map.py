@@ -79,7 +79,7 @@ def test_one_map_per_group(grouped):
     new = draw_predictions(6, seed=4, groups=np.array(["a", "b", "c", "never seen", "b", "a"]))
     got = m.apply(new).probs
     for row, one in enumerate([m.groups["a"], m.groups["b"], whole, whole, m.groups["b"], m.groups["a"]]):
-        expected = one.apply(Predictions(new.logits[[row]], new.labels[[row]], "logits")).probs[0]
+        expected = one.apply(Predictions._from_valid(new.logits[[row]], new.labels[[row]], "logits")).probs[0]
         np.testing.assert_allclose(got[row], expected, atol=1e-15)
     assert np.array_equal(m.apply(new).groups, new.groups)
 

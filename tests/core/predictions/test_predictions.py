@@ -12,7 +12,7 @@ from slow_measures import softmax
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.core.predictions import Predictions, predictions
+from calibrant.core.predictions import Predictions, constants, parsing, validation
 
 LOGITS = [[2.0, 0.0, -1.0], [0.0, 1.5, 0.2], [0.1, 0.0, -0.2], [3.0, -1.0, -2.0]]
 PROBS = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.4, 0.35, 0.25], [1.0, 0.0, 0.0]]
@@ -108,7 +108,7 @@ def test_wrong_shapes_are_refused(build, good):
         (np.zeros((0, 3)), "n = 0"),
         (np.zeros((4, 0)), "k = 0"),
         (np.ones((4, 1)), "Predictions.binary"),
-        (np.array(good)[:1], "n = 1"),
+        (np.array(good)[:1], r"labels: expected shape \(1,\)"),
         (3.0, "2-D"),
         ([], "an empty array"),
     ]:
@@ -117,10 +117,13 @@ def test_wrong_shapes_are_refused(build, good):
 
 
 @BOTH
-def test_fewer_rows_than_classes_must_be_meant(build, good):
-    with pytest.raises(InputError, match=r"transpose.*allow_few_rows=True"):
-        build(good[:2], LABELS[:2])
-    assert build(good[:2], LABELS[:2], allow_few_rows=True).n == 2
+def test_labels_tell_which_axis_holds_the_rows(build, good):
+    for n in (1, 2):
+        assert build(good[:n], LABELS[:n]).n == n
+    with pytest.raises(
+        InputError, match=r"got shape \(4,\). To fix it: transpose the scores, which look like \(k, n\)"
+    ):
+        build(np.array([*good]).T if build == Predictions.from_logits else np.eye(4)[:3], LABELS)
 
 
 @BOTH
@@ -232,7 +235,7 @@ def test_the_confidence_is_the_largest_probability(any_data):
 
 
 def test_chunks_of_rows_are_the_whole(p, monkeypatch):
-    monkeypatch.setattr("calibrant.core.predictions.predictions.CHUNK_ELEMENTS", 30)
+    monkeypatch.setattr("calibrant.core.predictions.constants.CHUNK_ELEMENTS", 30)
     rows = list(p.prob_rows())
     assert len(rows) > 1
     assert np.array_equal(np.concatenate([block for _, block in rows]), p.probs)
@@ -268,19 +271,89 @@ def test_attributes_cannot_be_replaced():
         p.labels = np.array([1, 1, 1, 1])
 
 
-def test_the_callers_arrays_stay_writable():
-    logits, labels = np.array(LOGITS), np.array(LABELS)
-    p = Predictions.from_logits(logits, labels, ids=labels)
-    labels[0] = 2
-    assert p.labels[0] == 0
-    logits[0, 0] = 5.0  # no error: only our view of it is locked
-    assert logits.flags.writeable
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [40, 5000])  # one block, and several
+def test_a_buffer_may_be_used_again(dtype, n):
+    """A buffer that was filled anew gave a cached accuracy of 1 and a saved file with one of 0."""
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(n, 4)).astype(dtype), rng.integers(0, 4, n)
+    s, names, features = rng.random(n).astype(dtype), np.arange(n), rng.normal(size=(n, 3))
+    probs = np.array(softmax(z)).astype(dtype)
+    image = np.moveaxis(z.reshape(2, n // 2, 4), -1, 1)
+    given = [z, y, s, names, features, probs, image]
+    rows = {"ids": names, "groups": names, "clusters": names, "weights": s, "features": features}
+    every = [
+        Predictions.from_logits(z, y, **rows),
+        Predictions.from_logits(z[::-1], y),
+        Predictions.from_logits(image, y.reshape(2, -1), axis=1),
+        Predictions.from_probs(probs, y, **rows),
+        Predictions.binary(s, y > 1, **rows),
+        Predictions.binary(s, y > 1, logits=True),
+        Predictions.from_confidence(s.reshape(2, -1), y.reshape(2, -1) > 1),
+        Predictions.from_frame(pl.DataFrame({"confidence": s, "correct": y > 1, "id": names, "group": names})),
+        Predictions.from_frame({"logit_0": z[:, 0], "logit_1": z[:, 1], "label": y > 1}),
+        Predictions.from_logits(z.view(), y),
+    ]
+    kept = [array for p in every for array in (p.given_scores, p.labels, *p.row_data.arrays().values())]
+    before = [array.copy() for array in kept]
+    for array in given:
+        assert array.flags.writeable
+        array[:] = -1e15 if array.dtype.kind == "f" else 7
+    for now, then in zip(kept, before, strict=True):
+        np.testing.assert_array_equal(now, then)
 
 
-def test_float_arrays_are_not_copied():
-    for dtype in (np.float32, np.float64):
-        logits = np.array(LOGITS, dtype=dtype)
-        assert np.shares_memory(Predictions.from_logits(logits, LABELS).values, logits)
+def test_a_reused_tensor_changes_nothing(tmp_path):
+    torch = pytest.importorskip("torch")
+    z = torch.tensor(LOGITS)
+    p = Predictions.from_logits(z, LABELS)
+    z.zero_()
+    assert p.values.tolist() == np.array(LOGITS, dtype=np.float32).tolist()
+    p.save(tmp_path / "p.npz")
+    assert Predictions.load(tmp_path / "p.npz").correct.tolist() == p.correct.tolist()
+
+
+def test_only_arrays_that_nothing_can_write_to_are_not_copied(tmp_path):
+    logits = np.array(LOGITS)
+    locked = logits.view()
+    locked.flags.writeable = False
+    assert not np.shares_memory(Predictions.from_logits(locked, LABELS).values, logits)  # its base is not
+    logits.flags.writeable = False
+    assert np.shares_memory(Predictions.from_logits(logits, LABELS).values, logits)
+    p = Predictions.from_logits(LOGITS, LABELS)
+    assert np.shares_memory(Predictions.from_logits(p.logits, p.labels).values, p.values)
+    constant = np.frombuffer(np.array(LOGITS).tobytes()).reshape(4, 3)
+    assert np.shares_memory(Predictions.from_logits(constant, LABELS).values, constant)
+    changing = np.frombuffer(bytearray(np.array(LOGITS).tobytes())).reshape(4, 3)
+    assert not np.shares_memory(Predictions.from_logits(changing, LABELS).values, changing)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet"])
+@pytest.mark.parametrize("k", [1, 50])
+def test_files_cost_no_copy(k, suffix, tmp_path, monkeypatch):
+    """Nobody else holds what was read: loading takes the memory that it takes without the copies of other arrays."""
+    n, rng = 200_000 // k, np.random.default_rng(0)
+    p = Predictions.binary(rng.random(n), rng.random(n) < 0.5) if k == 1 else of_many(n, k)
+    p.save(file := tmp_path / f"p.{suffix}")
+
+    def peak():
+        tracemalloc.start()
+        try:
+            loaded = Predictions.load(file)
+            return loaded, tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    loaded, most = peak()
+    monkeypatch.setattr(parsing, "own", lambda array, given: array)
+    monkeypatch.setattr(validation, "own", lambda array, given: array)
+    assert most <= peak()[1] + 0.05 * loaded.given_scores.nbytes
+    np.testing.assert_array_equal(loaded.given_scores, p.given_scores)
+
+
+def test_only_constructors_that_name_the_scores_build_them():
+    with pytest.raises(InputError, match=r"says what the scores are.*use Predictions\.from_logits, from_probs, binary"):
+        Predictions(LOGITS, LABELS)
 
 
 # -- take, split, tempered ------------------------------------------------------------------------
@@ -372,11 +445,11 @@ def test_large_predictions_keep_no_views_after_a_measure(monkeypatch):
     s = rng.random(500)
     p = Predictions.binary(s, rng.random(500) < s)
     values = [cal.measure(p, what, resamples=0).value for what in ("ece", "nll", "brier")]
-    assert set(vars(p)) == {"_given_labels", "_score_only", "score_type", "row_data"}
+    assert set(vars(p)) == {"given_scores", "given_labels", "score_type", "row_data"}
     assert values == [cal.measure(p, what, resamples=0).value for what in ("ece", "nll", "brier")]
     q = Predictions.from_logits(rng.normal(size=(500, 3)), rng.integers(0, 3, 500))
     cal.measure(q, "ece", resamples=0)
-    assert set(vars(q)) == {"_given_labels", "_score_only", "score_type", "row_data", "values"}
+    assert set(vars(q)) == {"given_scores", "given_labels", "score_type", "row_data"}
 
 
 # -- many rows --------------------------------------------------------------------------------------
@@ -392,8 +465,8 @@ def of_many(n=60, k=9, *, probs=False):
 def test_other_confidences_and_probabilities_are_the_same_in_blocks(monkeypatch, probs):
     small = of_many(probs=probs)
     q = np.linspace(0.0, 1.0, small.n)
-    monkeypatch.setattr(predictions, "KEEP_ELEMENTS", 0)
-    monkeypatch.setattr(predictions, "CHUNK_ELEMENTS", 7 * small.k)
+    monkeypatch.setattr(constants, "KEEP_ELEMENTS", 0)
+    monkeypatch.setattr(constants, "CHUNK_ELEMENTS", 7 * small.k)
     large = of_many(probs=probs)
     np.testing.assert_allclose(large.probs, small.probs, rtol=1e-15)
     np.testing.assert_allclose(large.with_confidence(q).values, small.with_confidence(q).values, rtol=1e-14)

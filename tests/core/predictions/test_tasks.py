@@ -47,6 +47,7 @@ def test_scope_top_reads_confidence_and_correctness():
 def test_one_score_a_row_is_all_that_is_kept():
     """Ten million confidences take no more memory than they are: both columns are made when asked for."""
     s, y = np.array(S), np.array(Y, dtype=bool)
+    s.flags.writeable = False
     for p in (Predictions.binary(s, y), Predictions.from_confidence(s, y)):
         assert np.shares_memory(p.score, s)
         value(p, "ece"), value(p, "auroc_correct"), fit(p, "temperature")
@@ -79,8 +80,8 @@ def test_confidence_is_the_probability_of_being_right():
 def test_choices_are_softmaxed_over_the_options_that_exist():
     z = np.array([[1.0, 2.0, 0.5, -np.inf], [0.3, 0.1, -np.inf, -np.inf], [2.0, 1.0, 0.0, -1.0]])
     y = [1, 0, 3]
-    p = Predictions.from_logits(z, y, allow_few_rows=True)
-    masked = Predictions.from_logits(np.where(np.isfinite(z), z, 7.0), y, mask=np.isfinite(z), allow_few_rows=True)
+    p = Predictions.from_logits(z, y)
+    masked = Predictions.from_logits(np.where(np.isfinite(z), z, 7.0), y, mask=np.isfinite(z))
     e = np.where(np.isfinite(z), np.exp(z), 0.0)
     for q in (p, masked):
         assert q.task == "choice"
@@ -88,7 +89,7 @@ def test_choices_are_softmaxed_over_the_options_that_exist():
         assert value(q, "nll") == pytest.approx(np.mean(-np.log((e / e.sum(axis=1, keepdims=True))[range(3), y])))
         hot = q.with_temperature(2.5).probs
         assert (hot[~np.isfinite(z)] == 0).all()
-    from_probs = Predictions.from_probs(p.probs, y, mask=np.isfinite(z), allow_few_rows=True)
+    from_probs = Predictions.from_probs(p.probs, y, mask=np.isfinite(z))
     np.testing.assert_allclose(from_probs.probs, p.probs, atol=1e-12)
     with pytest.raises(InputError, match="differ from row to row"):
         measure(p, "classwise")
@@ -165,8 +166,12 @@ def test_clusters_stay_together_in_a_split():
         ),
         (lambda: Predictions.binary([0.1, 0.2], ["a", "b"], positive="c"), "which no row has"),
         (lambda: Predictions.binary([0.1, 0.2], [0, 1, 1]), "one label per score"),
-        (lambda: Predictions.binary([[0.1], [0.2]], [0, 1]), r"scores\[:, 1\] of two columns"),
-        (lambda: Predictions.from_confidence([0.1, 0.2], [0, 2]), "correct: expected integers in 0..1"),
+        (lambda: Predictions.binary([[0.9, 0.1], [0.8, 0.2]], [0, 1]), r"scores\[:, 1\] of two columns"),
+        (lambda: Predictions.binary([[0.1], [0.2]], [0, 1]), r"scores\[:, 0\]; for all classes"),
+        (
+            lambda: Predictions.from_confidence([0.1, 0.2], [0, 2]),
+            "correct: expected 0 or 1, got 2 in row 1.* give 1 for right",
+        ),
         (lambda: Predictions.from_logits([[1.0, -np.inf], [1.0, 0.0]], [0, 0]), "only one in row 0"),
         (lambda: Predictions.from_logits(np.full((2, 2), -np.inf), [0, 0]), "none in row 0"),
         (
@@ -252,17 +257,17 @@ def test_masks_of_images_are_binary_predictions():
         Predictions.binary(scores, labels[:, :, 0])
 
 
-def test_every_constructor_asks_for_two_rows():
-    builds = (
-        lambda **options: Predictions.from_logits([[1.0, 2.0]], [0], **options),
-        lambda **options: Predictions.from_probs([[0.5, 0.5]], [0], **options),
-        lambda **options: Predictions.binary([0.5], [0], **options),
-        lambda **options: Predictions.from_confidence([0.5], [0], **options),
-    )
-    for build in builds:
-        with pytest.raises(InputError, match="at least two rows, got n = 1"):
-            build()
-        assert build(allow_few_rows=True).n == 1
+def test_a_batch_may_have_one_row():
+    """A loop over batches of 256 x 1000, and over the last batch, which may have any size."""
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=(9, 20)), rng.integers(0, 20, 9)
+    sums = Accumulator(["nll", "accuracy"])
+    for rows in (slice(0, 8), slice(8, 9)):
+        sums.update(Predictions.from_logits(z[rows], y[rows]))
+    assert sums.measure("nll").value == pytest.approx(value(Predictions.from_logits(z, y), "nll"))
+    for one in (Predictions.binary([0.5], [0]), Predictions.from_confidence([0.5], [0])):
+        m = measure(one, "brier")
+        assert (m.value, m.low) == (0.25, None)
 
 
 def test_probabilities_given_as_logits_are_warned_of():
@@ -283,3 +288,127 @@ def test_percent_and_many_text_labels_are_named():
         Predictions.binary([0.1, 0.2, 0.3, 0.4], ["ok", "fraud", "ok", "ok"])
     with pytest.raises(InputError, match=r"a label in every row, got none in row 1 \(1 of 3 rows\)"):
         Predictions.binary([0.1, 0.2, 0.3], [0, np.nan, 1])
+
+
+THREE = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 3.0], [5.0, 1.0, 0.0], [0.0, 2.0, 1.0]])
+IMAGES = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+MANY = [0.1, 0.9, 0.3, 0.8] * 5
+
+
+class Broken:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("nothing here")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Predictions.from_logits(THREE, [[0], [1], [2], [0]]), r"got shape \(4, 1\).*labels\.reshape\(4\)"),
+        (lambda: Predictions.from_logits(THREE, np.eye(3)[[0, 2, 1, 0]]), r"one-hot row: labels\.argmax\(axis=1\)"),
+        (
+            lambda: Predictions.from_logits(THREE, [[1, 0, 1]] * 4),
+            "several labels give each column to Predictions.binary",
+        ),
+        (lambda: Predictions.from_logits(THREE.T, [0, 1, 2, 0]), r"transpose the scores, which look like \(k, n\)"),
+        (lambda: Predictions.binary(S, np.array(Y)[:, None]), r"got shape \(6, 1\) for scores.*labels\.reshape\(6\)"),
+        (
+            lambda: Predictions.from_logits(IMAGES, np.zeros((2, 1, 4, 5)), axis=1),
+            r"got shape \(2, 1, 4, 5\).*labels\.reshape\(2, 4, 5\)",
+        ),
+        (
+            lambda: Predictions.from_logits(IMAGES, np.moveaxis(np.eye(3)[np.zeros((2, 4, 5), int)], -1, 1), axis=1),
+            r"labels\.argmax\(axis=1\)",
+        ),
+        (
+            lambda: Predictions.from_logits(IMAGES, np.moveaxis(np.eye(3)[np.zeros((2, 4, 5), int)], -1, 1), axis=-3),
+            r"labels\.argmax\(axis=1\)",
+        ),
+        (lambda: Predictions.from_logits(THREE, [0, 1, 255, 255]), "got 255 in row 2.*ignore=255"),
+        (lambda: Predictions.from_logits(THREE, [0, 1, -1, 2]), "ignore=-1 if this marks rows to leave out"),
+        (lambda: Predictions.from_logits(THREE, [1, 2, 3, 1]), "subtract 1 if the labels begin at 1"),
+        (lambda: Predictions.binary(S, [0, 1, 255, 1, 0, 1]), "got 3 .*ignore=255 if this marks"),
+        (lambda: Predictions.binary(S, [0, 1, 0.5, 1, 0, 1]), "a share or a tie is no label"),
+        (lambda: Predictions.from_confidence(S, ["yes", "no"] * 3), "0 or 1, got words: no, yes.*correct == 'yes'"),
+        (lambda: Predictions.from_confidence(S, np.array(["C", "I"] * 3, dtype=object)), "correct: expected 0 or 1"),
+        (lambda: Predictions.from_confidence(S, [1, 0, 0.5, 1, 0, 1]), "0.5 in row 2.*correct >= 0.5"),
+        (
+            lambda: Predictions.from_confidence([95.0, 80.0, 7.0], [1, 1, 0]),
+            "divide by 100 if they are percent; say logits",
+        ),
+        (
+            lambda: Predictions.from_confidence([*MANY, 31.98], [1, 0] * 10 + [1]),
+            "correct or drop these rows: all others",
+        ),
+        (
+            lambda: Predictions.binary([-2.0, 0.5, 3.0], [0, 1, 1]),
+            "logits=True .--override logit_score=true. if these are",
+        ),
+        (lambda: Predictions.binary(Y, S), "scores first, then labels.*swap the two arguments"),
+        (lambda: Predictions.binary(["a", "b"], [0.2, 0.9]), "swap the two arguments"),
+        (lambda: Predictions.from_confidence(np.array(Y, dtype=bool), S), "swap the two arguments"),
+        (lambda: Predictions.from_logits([0, 1, 2, 0], THREE), r"then scores of shape \(4, 3\).*swap"),
+        (lambda: Predictions.from_probs(np.zeros((2, 4, 5), int), IMAGES, axis=1), "swap the two arguments"),
+        (lambda: Predictions.from_probs([[0.9, 0.8, 0.1]] * 3, [0, 1, 2]), "several labels|may have several labels"),
+        (lambda: Predictions.from_logits(Broken(), [0]), r"type Broken that is none \(RuntimeError: nothing here\)"),
+        (lambda: Predictions.binary(S, np.ma.masked_array(Y, mask=[1, 0, 0, 0, 0, 0])), "labels: .* 1 masked ones"),
+        (lambda: Predictions.binary(S, Y, weights=np.ma.masked_equal(Y, 0)), "weights: .* 2 masked ones"),
+        (lambda: Predictions.binary(S, Y, groups=["a", None, "b", "a", "b", "a"]), "groups: .* none in row 1"),
+        (
+            lambda: Predictions.binary([0.1, 0.2], ["yes", "yes"], positive="Yes"),
+            "positive: expected yes, got Yes, which no",
+        ),
+        (
+            lambda: Predictions.binary([0.1, 0.2], [0, 0], positive="yes"),
+            "positive: expected 0, got yes, which no row has",
+        ),
+        (
+            lambda: Predictions.binary([0.1, 0.2], [0, 1], positive=2),
+            "positive: expected 0 or 1, got 2, which no row has",
+        ),
+    ],
+)
+def test_the_message_says_what_to_do(make, says):
+    with pytest.raises(InputError, match=says):
+        make()
+
+
+def test_tensors_that_numpy_does_not_have():
+    torch = pytest.importorskip("torch")
+    z = torch.tensor(THREE)
+    with pytest.raises(InputError, match=r"logits: expected a dense tensor, got a sparse one.*to_dense"):
+        Predictions.from_logits(z.to_sparse(), [0, 2, 0, 1])
+    with pytest.raises(InputError, match=r"probs: expected a dense array, got a sparse one.*toarray"):
+        Predictions.from_probs(pytest.importorskip("scipy.sparse").csr_matrix(np.eye(3)), [0, 1, 2])
+    assert Predictions.from_logits(z.to(torch.float8_e4m3fn), [0, 2, 0, 1]).values.tolist() == THREE.tolist()
+
+
+def test_masked_arrays_use_their_mask():
+    """A masked column counted as an option: the loss of two equal options was ln 3."""
+    z = np.ma.masked_array(np.zeros((50, 3)), mask=np.arange(150).reshape(50, 3) % 3 == 2)
+    p = Predictions.from_logits(z, np.arange(50) % 2)
+    assert p.task == "choice"
+    assert value(p, "nll") == pytest.approx(np.log(2))
+    few = Predictions.from_logits(z, np.arange(50) % 2, mask=~z.mask)
+    assert value(few, "nll") == pytest.approx(np.log(2))
+    probs = Predictions.from_probs(np.ma.masked_array([[0.5, 0.5, 7.0]] * 3, mask=[[0, 0, 1]] * 3), [0, 1, 0])
+    assert value(probs, "nll") == pytest.approx(np.log(2))
+    with pytest.raises(InputError, match="only one in row 0"):
+        Predictions.from_logits(np.ma.masked_array(THREE, mask=[[0, 1, 1]] * 4), [0, 0, 0, 0])
+    stated = np.ma.masked_array([0.9, 0.4, 0.5], mask=[0, 1, 0])
+    assert Predictions.from_confidence(stated, [1, 0, 1], missing="drop").score.tolist() == [0.9, 0.5]
+    with pytest.raises(InputError, match="none in 1 of 3 rows"):
+        Predictions.from_confidence(stated, [1, 0, 1])
+    whole = np.ma.masked_array(THREE, mask=False)
+    assert Predictions.from_logits(whole, np.ma.masked_array([0, 2, 0, 1])).task == "multiclass"
+
+
+def test_binary_rows_may_all_be_negative():
+    for labels, positive in (([0, 0, 0], 1), ([0.0, 0.0, 0.0], 1), ([False] * 3, True), (["no"] * 3, "yes")):
+        p = Predictions.binary([0.2, 0.1, 0.4], labels, positive=positive)
+        assert p.labels.tolist() == [0, 0, 0]
+    assert p.classes == ("no", "yes")
+
+
+def test_binary_labels_may_be_ignored():
+    p = Predictions.binary(np.linspace(0, 1, 8).reshape(2, 2, 2), [[[0, 1], [255, 1]]] * 2, ignore=255)
+    assert (p.n, p.labels.tolist(), p.clusters.tolist()) == (6, [0, 1, 1] * 2, [0] * 3 + [1] * 3)

@@ -36,7 +36,7 @@ def scores_of(p):
     """The array that a decision takes."""
     if p.task in ("binary", "confidence"):
         return p.score if p.score_type == "probs" else p.values[:, 1] - p.values[:, 0]
-    return p.values if p.row_data.exists is None else np.where(p.row_data.exists, p.values, -np.inf)
+    return p.values if p.row_data.option_mask is None else np.where(p.row_data.option_mask, p.values, -np.inf)
 
 
 ALWAYS = [("temperature", {"max_error": 0.15}), ("identity", {"max_error": 1e-6})]
@@ -77,8 +77,8 @@ def test_a_file_decides_as_the_decision_does(tmp_path, task, calibrator, wish):
     decide = runpy.run_path(str(tmp_path / "d.py"))["decide"]
     if new.task in ("binary", "confidence"):
         decisions = [decide(s) for s in new.score.tolist()]
-    elif new.row_data.exists is not None:
-        decisions = [decide(z[e].tolist()) for z, e in zip(new.logits, new.row_data.exists, strict=True)]
+    elif new.row_data.option_mask is not None:
+        decisions = [decide(z[e].tolist()) for z, e in zip(new.logits, new.row_data.option_mask, strict=True)]
     else:
         decisions = [decide(z) for z in new.logits.tolist()]
     assert [one[1] for one in decisions] == d(new).tolist()

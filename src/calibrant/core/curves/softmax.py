@@ -11,7 +11,7 @@ from calibrant.core.curves import native
 from calibrant.core.curves.binning import Closed, equal_width_edges
 from calibrant.core.curves.class_curves import ClassCurves
 from calibrant.core.curves.curve import Bins
-from calibrant.core.curves.native import Top
+from calibrant.core.curves.native import SoftmaxStats
 from calibrant.core.parallel import pieces, run_pieces, threads_worth
 
 MOST_TABLES = 1 << 20  # bins x classes up to which each thread counts in a table of its own
@@ -21,16 +21,16 @@ SMALLEST = 1e-290  # a sum of probabilities below which nothing is divided by it
 class Scan(NamedTuple):
     """Results of one compiled pass over logits: each row, and what there is to check."""
 
-    top: Top
+    top: SoftmaxStats
     finite: bool  # whether all numbers are
     known: bool  # whether all labels are classes; true without labels
     low: float
     high: float
 
 
-def top_of(
+def softmax_stats(
     values: Floats, are_logits: bool, chosen: Ints | None, chunk: int, labels: npt.NDArray[Any] | None = None
-) -> Top:
+) -> SoftmaxStats:
     """One pass over the rows, `chunk` at a time; `chosen` are predictions that are not the class of the largest score.
 
     Labels are for the compiled pass, which looks up their log-probability.
@@ -60,7 +60,7 @@ def top_of(
 
     run_pieces(work, pieces(n, chunk), values.size)
     lock(confidence, predicted)
-    return Top(confidence, predicted, largest, total)
+    return SoftmaxStats(confidence, predicted, largest, total)
 
 
 def scan_logits(values: Floats, labels: npt.NDArray[Any] | None = None, chosen: Ints | None = None) -> Scan:
@@ -77,7 +77,8 @@ def scan_logits(values: Floats, labels: npt.NDArray[Any] | None = None, chosen: 
     lock(columns)
     confidence, predicted, *others = columns
     finite, known, lows, highs = zip(*results, strict=True)
-    return Scan(Top(confidence, predicted.view(np.int64), *others), all(finite), all(known), min(lows), max(highs))
+    stats = SoftmaxStats(confidence, predicted.view(np.int64), *others)
+    return Scan(stats, all(finite), all(known), min(lows), max(highs))
 
 
 def softmax_of(logits: Floats, largest: Array, total: Array) -> Array:
@@ -121,7 +122,7 @@ def set_top_probability_(
     shares[rows, predicted] = q
 
 
-def width_bins(values: Floats, top: Top | None, labels: Ints, count: int, closed: Closed) -> Bins | None:
+def width_bins(values: Floats, top: SoftmaxStats | None, labels: Ints, count: int, closed: Closed) -> Bins | None:
     """Equal-width bins of every class (k, count), without a sort; None where numpy has to sort.
 
     `top` is that of logits; values are probabilities without it.

@@ -1,6 +1,7 @@
 """Read a polars or pandas frame. pandas is never imported: its columns are read as arrays."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,8 @@ def read_frame(frame: Any, columns: Columns, *, labels: LabelRule = "required") 
 
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
-    return from_frame(plain_frame(frame, columns.wants), "frame", columns, _names(frame), labels=labels)
+    table = from_frame(plain_frame(frame, columns.wants), "frame", columns, _names(frame), labels=labels)
+    return replace(table, shared=True)
 
 
 def plain_frame(frame: Any, wants: Callable[[str], bool]) -> "pl.DataFrame":

@@ -43,7 +43,7 @@ def save_predictions(p: "Predictions", path: str | Path) -> None:
 def _arrays(p: "Predictions") -> dict[str, Any]:
     """The arrays of an npz file, by name."""
     row_data = _row_arrays(p)
-    exists = row_data.pop("exists", None)
+    exists = row_data.pop("option_mask", None)
     if p.task in ("binary", "confidence"):
         score, truth = _one_score(p, plural=True)
         arrays: dict[str, Any] = {score: _one(p)} | _labels(p, truth)
@@ -82,7 +82,7 @@ def _columns(p: "Predictions", file: Path, *, lists: bool) -> dict[str, Any]:
             columns.pop("predicted", None)
     else:
         columns |= _labels(p, "label")
-        columns |= _per_class(p.score_type.removesuffix("s"), p.values, p.row_data.exists, file, lists)
+        columns |= _per_class(p.score_type.removesuffix("s"), p.values, p.row_data.option_mask, file, lists)
     if p.features is not None:
         columns |= _per_class("feature", p.features, None, file, lists)
     if p.task == "choice":

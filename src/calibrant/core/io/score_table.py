@@ -34,12 +34,18 @@ class ScoreTable:
     positive: Any = None
     missing: MissingCount | None = None
     notes: tuple[str, ...] = ()
+    shared: bool = False  # arrays of the caller's frame, who may write to them, unlike those read from a file
     rows_known: bool = False  # the format says which axis holds the rows, so n < k is no sign of a transposed array
 
     @property
     def logits(self) -> bool:
         """Whether the scores are logits."""
         return self.content in ("logits", "margin", "confidence_logit")
+
+    @property
+    def score_name(self) -> str:
+        """The name of the scores in messages on arrays."""
+        return {"score": "scores", "margin": "scores", "confidence_logit": "confidence"}.get(self.content, self.content)
 
 
 def build_table(

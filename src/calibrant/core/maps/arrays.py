@@ -11,7 +11,7 @@ from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.maps.operations import BatchOperations, BatchScores, Numbers, Value
 from calibrant.core.predictions import Predictions
 from calibrant.core.predictions.constants import PROBABILITY_FLOOR
-from calibrant.core.predictions.logit_range import clip_logits, scale, without_absent
+from calibrant.core.predictions.logit_range import clip_logits, mask_options, scale
 
 
 class ArrayOperations(BatchOperations):
@@ -114,7 +114,7 @@ class ArrayScores(BatchScores):
             k=p.k,
             are_probs=p.score_type == "probs",
             top=p.row_data.predicted,
-            exists=p.row_data.exists,
+            exists=p.row_data.option_mask,
         )
         self.predictions = p
 
@@ -141,7 +141,7 @@ class ArrayScores(BatchScores):
 
     def next(self, values: Floats, are_probs: bool, top: Ints | None = None) -> Self:
         if self.exists is not None and not are_probs:  # however hot, options that are not there stay out
-            values = without_absent(values, self.exists)
+            values = mask_options(values, self.exists)
         row_data = replace(self.predictions.row_data, predicted=top)
         return type(self)(self.predictions.with_values(values, "probs" if are_probs else "logits", row_data))
 

@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.maps.map import Map
 from calibrant.core.maps.steps import Curves, Step
 from calibrant.core.predictions import Predictions
-from calibrant.core.predictions.logit_range import without_absent
+from calibrant.core.predictions.logit_range import mask_options
 from calibrant.core.predictions.row_data import RowData
 
 TOLERANCE = 1e-5  # largest difference of a probability between a map and its export
@@ -57,11 +57,11 @@ def to_input(m: Map, logits: Floats) -> Predictions:
     labels, row_data = np.zeros(len(logits), dtype=np.int64), RowData(task=m.task)
     if m.one_score:
         z = np.asarray(logits, dtype=np.float64).reshape(-1)
-        return Predictions(np.stack([np.zeros(len(z)), z], axis=1), labels, "logits", row_data)
+        return Predictions._from_valid(np.stack([np.zeros(len(z)), z], axis=1), labels, "logits", row_data)
     if m.task == "choice":
-        exists = np.isfinite(logits)
-        return Predictions(without_absent(logits, exists), labels, "logits", replace(row_data, exists=exists))
-    return Predictions(logits.copy(), labels, "logits", row_data)
+        row_data = replace(row_data, option_mask=np.isfinite(logits))
+        logits = mask_options(logits, np.isfinite(logits))
+    return Predictions._from_valid(logits.copy(), labels, "logits", row_data)
 
 
 def trial_logits(m: Map, n: int = 240, seed: int = 0) -> Floats:

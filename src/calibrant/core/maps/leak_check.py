@@ -156,13 +156,14 @@ def _hash_rows(p: Predictions) -> Hashes:
     compiled = native.is_available() and p.score_type == "logits"
 
     def work(rows: slice) -> None:
-        q = Predictions(*p.block(rows), p.score_type)
+        q = Predictions._from_valid(*p.block(rows), p.score_type)
         if compiled:
             hashes[rows] = native.hash_rows(q.values, q.labels, classes).view(np.uint64)
             return
         around = np.empty((len(classes) + 2, q.n))  # every column in one piece
         around[:-2] = q.logits_of(classes).T
-        around[-2] = Predictions(q.values[np.arange(q.n), q.labels][:, None], q.labels, q.score_type).logits[:, 0]
+        at_label = q.values[np.arange(q.n), q.labels][:, None]
+        around[-2] = Predictions._from_valid(at_label, q.labels, q.score_type).logits[:, 0]
         around[-1] = around[0]
         with np.errstate(over="ignore"):  # logits of 1e308: infinite differences are equal differences
             steps = (around[1:] - around[:-1]).astype(np.float32)

@@ -140,15 +140,15 @@ class Map:
             got = f"NaN in row {gaps[0]} ({len(gaps):,} of {len(values):,} rows)"
             raise InputError("scores", expected="a score in every row", got=got, fix="leave these rows out")
         if self.task == "binary":
-            return Predictions.binary(values, None, logits=logits, allow_few_rows=True)
+            return Predictions.binary(values, None, logits=logits)
         if self.task == "confidence":
-            return Predictions.from_confidence(values, None, logits=logits, allow_few_rows=True)
+            return Predictions.from_confidence(values, None, logits=logits)
         if self.task == "choice":
             with np.errstate(divide="ignore"):  # an option without a probability is none
                 values = values if logits else np.log(check_probs(values))
-            return Predictions.from_logits(values, None, mask=np.isfinite(values), allow_few_rows=True)
+            return Predictions.from_logits(values, None, mask=np.isfinite(values))
         create = Predictions.from_logits if logits else Predictions.from_probs
-        return create(values, None, allow_few_rows=True)
+        return create(values, None)
 
     def _check_score_type(self, values: Array) -> ScoreType:
         """What the map was fitted on, unless bare scores look like the other."""

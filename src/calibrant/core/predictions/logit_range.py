@@ -9,8 +9,8 @@ from calibrant.core.arrays import Array, Floats
 
 F = TypeVar("F", bound=np.floating[Any])
 
-FARTHEST = 1e30  # logits this far below the largest are as unlikely as any that are farther
-ABSENT = 1e6  # so far below the largest logit of its row stands an option that the row does not have
+MAX_ABS_LOGIT = 1e30  # logits this far below the largest are as unlikely as any that are farther
+MASK_OFFSET = 1e6  # so far below the largest logit of its row stands an option that the row does not have
 
 
 def clip_logits(logits: npt.NDArray[F]) -> npt.NDArray[F]:
@@ -21,20 +21,20 @@ def clip_logits(logits: npt.NDArray[F]) -> npt.NDArray[F]:
     >>> clip_logits(np.array([[1e308, -1e308], [3.0, 1.0]])).tolist()
     [[0.0, -1e+30], [3.0, 1.0]]
     """
-    if logits.size == 0 or (logits.min() >= -FARTHEST and logits.max() <= FARTHEST):
+    if logits.size == 0 or (logits.min() >= -MAX_ABS_LOGIT and logits.max() <= MAX_ABS_LOGIT):
         return logits
-    far = np.flatnonzero(np.abs(logits).max(axis=1) > FARTHEST)
+    far = np.flatnonzero(np.abs(logits).max(axis=1) > MAX_ABS_LOGIT)
     with np.errstate(over="ignore"):
         below = logits[far] - logits[far].max(axis=1, keepdims=True)
     limited = logits.copy()
-    limited[far] = np.maximum(below, -FARTHEST)
+    limited[far] = np.maximum(below, -MAX_ABS_LOGIT)
     return limited
 
 
-def without_absent(logits: npt.NDArray[F], exists: npt.NDArray[np.bool_]) -> npt.NDArray[F]:
+def mask_options(logits: npt.NDArray[F], exists: npt.NDArray[np.bool_]) -> npt.NDArray[F]:
     """Logits in which options that a row does not have are so far below the others that their probability is 0."""
     largest = np.where(exists, logits, -np.inf).max(axis=1, keepdims=True)
-    return np.asarray(np.where(exists, logits, largest - ABSENT), dtype=logits.dtype)
+    return np.asarray(np.where(exists, logits, largest - MASK_OFFSET), dtype=logits.dtype)
 
 
 def scale(z: Floats, weight: Array, bias: Array) -> Array:
@@ -53,4 +53,4 @@ def _scale_overflowing(z: Array, weight: Array, bias: Array) -> Array:
     all_rows = max(float(np.abs(weight).max()), float(np.abs(bias).max()), 1.0)
     x, w = z / rows, weight / all_rows
     scaled = (x @ w.T if w.ndim == 2 else x * w) + bias / all_rows / rows
-    return np.asarray(np.maximum((scaled - scaled.max(axis=1, keepdims=True)) * rows * all_rows, -FARTHEST))
+    return np.asarray(np.maximum((scaled - scaled.max(axis=1, keepdims=True)) * rows * all_rows, -MAX_ABS_LOGIT))

@@ -13,7 +13,7 @@ from calibrant.core.io.missing import MissingCount
 Task = Literal["multiclass", "binary", "confidence", "choice"]
 ScoreType = Literal["logits", "probs"]
 
-ARRAYS = ("features", "ids", "groups", "predicted", "weights", "clusters", "exists")
+ARRAYS = ("features", "ids", "groups", "predicted", "weights", "clusters", "option_mask")
 
 
 class Rows(TypedDict, total=False):
@@ -46,7 +46,7 @@ class RowData:
     clusters: Integers | None = None  # 0, 1, ...: rows of one cluster depend on each other
     cluster_names: npt.NDArray[Any] | None = None  # of cluster 0, 1, ..., where the user has names for them
     task: Task = "multiclass"
-    exists: npt.NDArray[np.bool_] | None = None  # (n, k) the options that each row has, where rows differ
+    option_mask: npt.NDArray[np.bool_] | None = None  # (n, k) the options that each row has, where rows differ
     classes: tuple[str, ...] = ()  # names of the classes, where they have any
     missing: MissingCount | None = None  # rows of the file without a score
     notes: tuple[str, ...] = ()  # how a file was read, for readers of the numbers
@@ -60,7 +60,7 @@ class RowData:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {name: array for name in ARRAYS if (array := getattr(self, name)) is not None}
 
-    def part(self, rows: slice) -> "RowData":
+    def slice_rows(self, rows: slice) -> "RowData":
         """The data of rows that follow each other; clusters keep their numbers."""
         return replace(self, **{name: array[rows] for name, array in self.arrays().items()})  # type: ignore[arg-type]
 

@@ -23,7 +23,7 @@ def recalibrate(p: Predictions, by: By = "temperature", *, folds: int = FOLDS) -
     for f in range(folds):
         inside, outside = p.take(fold == f), p.take(fold != f)
         q = _by_temperature(outside, inside) if by == "temperature" else _by_isotonic(outside, inside)
-        share = 1 / (outside.effective + 1)
+        share = 1 / (outside.n_effective + 1)
         probs[fold == f] = (1 - share) * q + share * inside.uniform()
     return p.with_values(probs, "probs", replace(p.row_data, predicted=None))
 

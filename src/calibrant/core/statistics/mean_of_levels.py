@@ -30,7 +30,7 @@ def mean_of_levels(p: Predictions, rows: Array, possible: Array) -> Estimate:
         shares=share,
         counts=count,
         unseen=(least, most),
-        rows=p.effective if clusters is None else clusters,
+        rows=p.n_effective if clusters is None else clusters,
         clusters=clusters,
     )
     bounds = min(float(values[0]), least), max(float(values[-1]), most)
@@ -43,7 +43,7 @@ def _shares(p: Predictions, at: Ints, levels: int) -> tuple[Array, Array]:
     total = w.sum()
     share = np.bincount(at, w, minlength=levels) / total
     if p.clusters is None and (p.weights is None or is_whole(w)):
-        return share, np.full(levels, p.effective)
+        return share, np.full(levels, p.n_effective)
     if p.clusters is None:
         squares = np.bincount(at, w**2, minlength=levels)
         variance = ((1 - 2 * share) * squares + share**2 * (w @ w)) / total**2

@@ -74,7 +74,7 @@ def find_temperature(p: Predictions) -> TemperatureFit:
     if curvature <= 0:
         stderr = np.inf
     elif p.clusters is None:
-        stderr = float(T / np.sqrt(p.effective * curvature))
+        stderr = float(T / np.sqrt(p.n_effective * curvature))
     else:
         stderr = T * _cluster_error(scores.gradients(optimum.s), p) / curvature
     return TemperatureFit(T, stderr, min(optimum.gradient, sys.float_info.max), "converged")
@@ -104,7 +104,7 @@ def descend(p: Predictions, *, steps: int, rate: float) -> tuple[float, float]:
 
 
 def _scores_of(p: Predictions) -> "_Scores | _Margins":
-    return _Margins.of(p) if p.k == 2 and p.row_data.exists is None else _Scores.of(p)
+    return _Margins.of(p) if p.k == 2 and p.row_data.option_mask is None else _Scores.of(p)
 
 
 class Derivatives(NamedTuple):
@@ -141,7 +141,7 @@ class _Scores:
 
     @classmethod
     def of(cls, p: Predictions) -> "_Scores":
-        z, top, exists = p.logits, p.largest_logit.astype(np.float64, copy=False), p.row_data.exists
+        z, top, exists = p.logits, p.largest_logit.astype(np.float64, copy=False), p.row_data.option_mask
         if exists is not None:
             z = np.where(exists, z, (top[:, None] - NOWHERE).astype(z.dtype))
         return cls(z, top, z[np.arange(p.n), p.labels] - top, p.weights, exists)

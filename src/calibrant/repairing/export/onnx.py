@@ -335,7 +335,8 @@ def _try_classifier(m: Map, model: Any, joint: _Joint) -> float:
         old, new = (values[:, 1:] if joint.both else values.reshape(-1, 1) for values in (old, new))
         old = np.concatenate([1 - old, old], axis=1)
     blank = to_input(m, np.zeros(len(old)) if m.one_score else np.zeros_like(old))
-    return compare_outputs(m, Predictions(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data), new, "onnx")[0]
+    before = Predictions._from_valid(np.clip(old, 0, 1), blank.labels, "probs", blank.row_data)
+    return compare_outputs(m, before, new, "onnx")[0]
 
 
 def _try_outputs(model: Any, names: list[str]) -> list[Any]:

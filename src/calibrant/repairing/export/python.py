@@ -74,8 +74,8 @@ def decision_to_python(d: Decision, path: str | Path) -> ExportedFile:
 
     p, probs = _try_rows(d.map, calibrate, logits)
     differences = compare_outputs(d.map, p, probs, "python")
-    if p.row_data.exists is not None:  # the file counts the options that it is given
-        places = [np.append(np.flatnonzero(options), HAND_OVER) for options in p.row_data.exists]
+    if p.row_data.option_mask is not None:  # the file counts the options that it is given
+        places = [np.append(np.flatnonzero(options), HAND_OVER) for options in p.row_data.option_mask]
         decisions = [int(options[chosen]) for options, chosen in zip(places, decisions, strict=True)]
     compare_decisions(d, p, decisions, "python")
     write_text(path, text)

@@ -58,5 +58,5 @@ def map_values(fitted: Map, scores: Array) -> Array:
     if not len(scores):
         return scores
     values, level = np.unique(scores, return_inverse=True)
-    after = fitted.apply(Predictions.from_confidence(values, None, allow_few_rows=True)).confidence
+    after = fitted.apply(Predictions.from_confidence(values, None)).confidence
     return np.asarray(after[level])

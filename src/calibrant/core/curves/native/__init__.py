@@ -25,7 +25,7 @@ SHARES = 8  # most parts of the rows, each one call: few enough, and the same fo
 SHARE = 250_000  # elements that are worth a call of their own
 
 
-class Top(NamedTuple):
+class SoftmaxStats(NamedTuple):
     """Results of one pass over the scores for every row, (n,)."""
 
     confidence: Array
@@ -55,7 +55,7 @@ def shares(values: Floats) -> list[slice]:
 def softmax_rows(
     values: Floats, labels: Ints | None, carried: Ints | None, columns: Array, taken: Ints
 ) -> tuple[bool, bool, float, float]:
-    """Fill the columns of rows that no other call takes: those of Top, (7, n), or (5, n) without labels.
+    """Fill the columns of rows that no other call takes: those of SoftmaxStats, (7, n), or (5, n) without labels.
 
     Returns whether all their numbers are finite and all labels are classes, and the range of the numbers, which says
     nothing where one is NaN. `taken`, [0] at first, counts the rows that calls in several threads have taken.

@@ -553,12 +553,12 @@ INLINE int NAME(softmax_of_few)(const char *z, int type, ptrdiff_t rows, ptrdiff
         *least = NAME(smaller)(low, *least);
     }
     memcpy(largest, tops, bytes), memcpy(place, carried ? carried : places, bytes);
-    if (carried) EACH(r, rows) of_carried[r] = u[carried[r] * ROWS_OF_FEW + r] - tops[r];
+    if (carried) EACH(r, rows) of_carried[r] = u[class_in(carried[r], k) * ROWS_OF_FEW + r] - tops[r];
     if (labels) {
         EACH(r, rows) {
-            const int known = labels[r] >= 0 && labels[r] < k;
-            classes &= known;
-            of_label[r] = u[(known ? labels[r] : 0) * ROWS_OF_FEW + r] - tops[r];
+            const int64_t label = class_in(labels[r], k);
+            classes &= label == labels[r];
+            of_label[r] = u[label * ROWS_OF_FEW + r] - tops[r];
         }
     }
     EACH(j, k) {
@@ -624,11 +624,11 @@ INLINE int NAME(softmax_rows)(const char *z, int type, int plain, ptrdiff_t n, p
                                           : NAME(top)(x, k, &least, predicted + i);
                 largest[i] = top;
                 if (carried) predicted[i] = carried[i];
-                if (carried) confidence[i] = NAME(number)(x, floats, carried[i]) - top;
+                if (carried) confidence[i] = NAME(number)(x, floats, class_in(carried[i], k)) - top;
                 if (labels) {
-                    const int known = labels[i] >= 0 && labels[i] < k;
-                    classes &= known;
-                    label[i] = NAME(number)(x, floats, known ? labels[i] : 0) - top;
+                    const int64_t known = class_in(labels[i], k);
+                    classes &= known == labels[i];
+                    label[i] = NAME(number)(x, floats, known) - top;
                 }
             }
             EACH(r, rows) {
@@ -773,6 +773,7 @@ TARGET static void NAME(temperature)(const char *z, int type, ptrdiff_t n, ptrdi
 INLINE double NAME(residual)(double *u, ptrdiff_t k, int64_t label, double weight, double *scale) {
     part least = fill(INFINITY);
     int64_t place;
+    label = class_in(label, k);
     const double top = NAME(top)(u, k, &least, &place), of_label = u[label] - top;
     const double sum = NAME(exponentials)(u, k, top, 0, u);
     u[label] -= sum;
@@ -819,10 +820,11 @@ TARGET static double NAME(residuals)(char *scores, int type, ptrdiff_t n, ptrdif
     return value;
 }
 
-/* The equal-width bin of a score; `right` says that a bin holds its right edge. */
+/* The equal-width bin of a score; `right` says that a bin holds its right edge. Scores outside [0, 1] go into the
+ * outer bins and NaN into the first. */
 INLINE ptrdiff_t NAME(bin_of)(double score, const double *edges, ptrdiff_t bins, int right) {
-    ptrdiff_t bin = (ptrdiff_t)(score * (double)bins);
-    bin = bin < bins - 1 ? bin : bins - 1;
+    const double place = score * (double)bins;
+    ptrdiff_t bin = !(place > 0) ? 0 : place < (double)bins ? (ptrdiff_t)place : bins - 1;
     while (bin > 0 && (right ? score <= edges[bin] : score < edges[bin])) bin--;
     while (bin < bins - 1 && (right ? score > edges[bin + 1] : score >= edges[bin + 1])) bin++;
     return bin;
@@ -854,7 +856,8 @@ TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdif
             NAME(divide)(room, k, total[i], room);
         }
         for (ptrdiff_t j = k; j < whole_vectors(k); j++) room[j] = 0;
-        if (room[labels[i]] <= first) positives[labels[i] * bins] += 1;
+        const int64_t label = class_in(labels[i], k);
+        if (room[label] <= first) positives[label * bins] += 1;
         for (ptrdiff_t j = 0; j < k; j += LANES) {
             for (unsigned some = NAME(above)(*(const part *)(room + j), first); some; some &= some - 1) {
                 const ptrdiff_t c = j + __builtin_ctz(some);
@@ -862,7 +865,7 @@ TARGET static void NAME(class_bins)(const char *z, int type, ptrdiff_t n, ptrdif
                 const ptrdiff_t bin = NAME(bin_of)(score, edges, bins, right);
                 counts[c * bins + bin] += 1;
                 sums[c * bins + bin] += score;
-                if (labels[i] == c) positives[c * bins + bin] += 1;
+                if (label == c) positives[c * bins + bin] += 1;
                 room[c] = 0; /* not among the low ones */
             }
             *(part *)(low + j) += *(const part *)(room + j);

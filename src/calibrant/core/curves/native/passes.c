@@ -54,6 +54,9 @@ enum type { FLOAT64 = 0, FLOAT32 = 1, FLOAT16 = 2, BFLOAT16 = 3 };
 
 static inline ptrdiff_t whole_vectors(ptrdiff_t k) { return (k + WIDTH - 1) / WIDTH * WIDTH; }
 
+/* A class as an index of a row of k: no number from outside reaches beyond the row, whatever it is. */
+static inline int64_t class_in(int64_t class, ptrdiff_t k) { return class >= 0 && class < k ? class : 0; }
+
 static inline ptrdiff_t rows_in_turn(ptrdiff_t k) { return 1 + FEW / k; }
 
 /* How far ahead of a block of rows to fetch the next one, or 0. Of long rows the processor does not fetch it while it
@@ -175,14 +178,13 @@ static inline uint64_t mix(uint32_t bits, uint64_t weight) {
 /* One 64-bit number per row, from its label and the differences, as float32, from one to the next of the logits of
  * `count` classes, of the label, and of the first class again. */
 PUBLIC void calibrant_hash(MATRIX, const int64_t *labels, const int64_t *classes, ptrdiff_t count, int64_t *hashes) {
-    (void)k;
     for (ptrdiff_t i = 0; i < n; i++) {
         const char *row = z + i * row_step;
-        double last = number_at(row + classes[0] * step, type);
+        double last = number_at(row + class_in(classes[0], k) * step, type);
         uint64_t hash = 0, weight = 0x9E3779B97F4A7C15ULL;
         for (ptrdiff_t j = 1; j <= count + 1; j++, weight *= 0xD1342543DE82EF95ULL) {
             const int64_t class = j < count ? classes[j] : j == count ? labels[i] : classes[0];
-            const double next = number_at(row + class * step, type);
+            const double next = number_at(row + class_in(class, k) * step, type);
             const float off = (float)(next - last) + 0.0f; /* there are two zeros */
             uint32_t bits;
             memcpy(&bits, &off, sizeof bits);
