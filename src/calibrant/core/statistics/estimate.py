@@ -7,6 +7,7 @@ measures name a kind, and nobody else reads its arrays.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -480,28 +481,28 @@ def quantile(draws: Array, share: float) -> float:
 
 
 def _student(freedom: float, share: float) -> float:
-    from scipy.special import ndtri, stdtrit
+    if np.isinf(freedom):
+        return NormalDist().inv_cdf(share)  # without scipy, which a small file need not wait for
+    from scipy.special import stdtrit
 
-    return float(ndtri(share) if np.isinf(freedom) else stdtrit(freedom, share))
+    return float(stdtrit(freedom, share))
 
 
 def _widen_p_value(p: float, freedom: float) -> float:
     """The p-value of the same distance in standard errors by Student's distribution in place of the normal one."""
-    from scipy.special import ndtri, stdtr
-
-    return p if np.isinf(freedom) or p >= 1 else float(2 * stdtr(freedom, ndtri(p / 2)))
+    return p if np.isinf(freedom) or p >= 1 else _student_p_value(NormalDist().inv_cdf(p / 2), 1.0, freedom)
 
 
 def _student_p_value(value: float, error: float, freedom: float) -> float:
-    from scipy.special import stdtr
-
     if not error > 0:
         return 1.0 if value == 0 else 0.0
     at = -abs(value) / error
-    return float(2 * (_normal_cdf(at) if np.isinf(freedom) else stdtr(freedom, at)))
+    if np.isinf(freedom):
+        return 2 * _normal_cdf(at)
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, at))
 
 
 def _normal_cdf(x: float) -> float:
-    from scipy.special import ndtr
-
-    return float(ndtr(x))
+    return NormalDist().cdf(x)
