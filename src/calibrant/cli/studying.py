@@ -86,6 +86,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a plan; interrupted at any point, the same command continues and computes only what is missing."""
+    from calibrant.studying.sources import describe
     from calibrant.studying.study import open_plan
 
     if shard and on != "local":
@@ -94,6 +95,12 @@ def run(
     if study.unused and not as_json:
         typer.echo(
             f"The plan has changed: {study.unused} finished jobs are no longer part of it, others are computed again."
+        )
+    if study.outdated and not as_json:
+        changed = describe(study.changed or ["version of calibrant"])
+        typer.echo(
+            f"{study.outdated} finished jobs were made by another {changed} and are computed again. "
+            f"Where that changes no number: calibrant study adopt {study.store.folder}"
         )
     _run(study, f"shard:{shard}" if shard else on, {"limit": limit, **_sizes(on, cpus, gpus)}, as_json)
 
@@ -114,6 +121,24 @@ def retry(
 
     sizes = {"limit": limit, **_sizes(on, cpus, gpus)}
     _run(open_study(folder), on, sizes, as_json, retry=True)
+
+
+@commands.command()
+@needs_train()
+def adopt(
+    place: Annotated[Path, typer.Argument(metavar="STORE", help="a study, or the folder of finished jobs beside it")],
+    sample: Annotated[int, typer.Option(min=1, help="so many jobs are computed again, at least one of a kind")] = 3,
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Keep finished jobs after their code changed, if a sample computed again is the same to the last bit."""
+    from calibrant.studying.adopt import adopt
+
+    adopted = adopt(place, sample=sample)
+    if as_json:
+        return print_json(vars(adopted))
+    again = ", ".join(f"{count} {kind}" for kind, count in adopted.sampled.items()) or "none"
+    typer.echo(f"{adopted.adopted} jobs adopted; computed again, and the same to the last bit: {again}.")
 
 
 @commands.command()

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,7 +25,8 @@ from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.files import fault_point, write_text, write_whole
 from calibrant.core.io.tables import read_table
 from calibrant.core.json import parse_json
-from calibrant.studying.job import Outcome, Row
+from calibrant.studying.job import Outcome
+from calibrant.studying.job_kinds import Row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,6 +78,18 @@ class Store:
             return pl.concat(parts, how="diagonal_relaxed")
         except pl.exceptions.PolarsError as error:
             raise _damage_error(self.folder / "rows" / kind, "parts that do not fit together", error) from error
+
+    def kinds(self) -> list[str]:
+        """The kinds of finished jobs."""
+        return sorted({file.parent.name for file in self._parts("*")} | {o.kind for o in self._journals()})
+
+    def copy_rows(self, kind: str, keys: Mapping[str, str]) -> None:
+        """Copy the rows of finished jobs to other keys, as one part."""
+        import polars as pl
+
+        rows = self.rows(kind, keys).with_columns(pl.col("job").replace_strict(keys, return_dtype=pl.String))
+        place = self.folder / "rows" / kind / f"part-{min(keys.values())}-{len(keys)}.parquet"
+        write_whole(place, rows.write_parquet)
 
     def done(self) -> set[str]:
         """Keys of all finished jobs."""
