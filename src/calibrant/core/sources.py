@@ -63,13 +63,10 @@ def entry_source(catalogue: str, spec: str) -> Source:
     module = spec.partition(":")[0]
     if catalogue == "models" and module and module not in {*ours, *plugins, "hf"}:
         return source | _module_source(module)  # a network of another package
-    stems = {ours[name] for name in NAME.findall(spec) if name in ours}
-    partners = {partner for file in source.files for partner in _read_code(file).partners}
-    while stems:
-        files = {file for stem in (*stems, "_make") if (file := folder / f"{stem}.py").is_file()}
+    names = {*NAME.findall(spec), "_make"}  # which has what a catalogue does with all of its entries
+    while files := {folder / f"{ours[name]}.py" for name in names if name in ours} - source.files:
         source |= Source(frozenset(_imported(files, [OURS.parent], [folder])))
-        partners |= {partner for file in source.files for partner in _read_code(file).partners}
-        stems = {name for spec in partners if (name := spec.partition(":")[0]) in ours} - {f.stem for f in source.files}
+        names |= {spec.partition(":")[0] for file in source.files for spec in _read_code(file).partners}
     for name in {*NAME.findall(spec)} & {*plugins} - {*ours}:
         source |= plugin_source(plugins[name])
     return source
@@ -109,8 +106,8 @@ def _module_source(module: str) -> Source:
 
 @cache
 def _entries(catalogue: str) -> dict[str, str]:
-    """The names and aliases of our entries -> the file that has them."""
-    files = [file for file in (OURS / catalogue).glob("*.py") if not file.stem.startswith("_")]
+    """The names and aliases of our entries, and of the files beside them -> the file."""
+    files = (OURS / catalogue).glob("*.py")
     return {name: file.stem for file in files for name in (file.stem, *_read_code(file).aliases)}
 
 

@@ -4,7 +4,7 @@ import os
 import random
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def adopt(place: str | Path, *, sample: int = 3) -> Adoption:
     for kind in sorted({pair.now.kind for pair in pairs}):
         store.copy_rows(kind, {pair.before.key: pair.now.key for pair in pairs if pair.now.kind == kind})
     for study in studies:
-        save_sources(study.folder, Study(study.folder, study.plan, store).digests)
+        save_sources(study.folder, replace(study, stored=None).digests)
     kinds = [pair.now.kind for pair in chosen]
     return Adoption(
         adopted=len(pairs),

@@ -50,7 +50,7 @@ class Status:
     failures: dict[str, str]  # what failed -> the last line of its traceback
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """A plan and the folder of its results. Jobs are kept in a store that studies beside it share."""
 
@@ -233,7 +233,7 @@ def open_plan(
     study_plan = read_plan(file, scale=scale)
     check_plan(study_plan, file)
     place = Path(store) if store is not None else folder.parent / "jobs"
-    opened = Study(folder, study_plan, Store(place))
+    opened = Study(folder=folder, plan=study_plan, store=Store(place))
     unused, outdated, changed = 0, 0, list[str]()
     if (folder / "study.json").exists():
         known = _facts(folder)
@@ -260,7 +260,8 @@ def open_study(folder: str | Path) -> Study:
     folder = Path(folder)
     facts = _facts(folder)
     plan = read_plan(folder / "plan.toml", scale=facts["scale"])
-    return Study(folder, plan, Store(folder / facts["store"]), load_sources(folder)[0])
+    store = Store(folder / facts["store"])
+    return Study(folder=folder, plan=plan, store=store, stored=load_sources(folder)[0])
 
 
 def _count_left(before: Study, study: Study) -> tuple[int, int]:
