@@ -169,7 +169,10 @@ def table(
     measure: Annotated[
         str | None, typer.Option("--measure", "-m", help="a measure of the plan (default: ece; with --rows: all)")
     ] = None,
-    by: Annotated[str | None, typer.Option(help="columns, with commas (default: entry,data; with --rows: all)")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="columns, with commas (default: entry and the grid; with --rows: all)"),
+    ] = None,
     where: Annotated[str, typer.Option(help="a condition in SQL: \"data = 'cifar10'\"")] = "",
     form: Annotated[
         str | None, typer.Option("--format", help="text, markdown, latex, csv, parquet or json (default: text)")
@@ -179,7 +182,7 @@ def table(
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
-    """Means and standard deviations over seeds, or all rows."""
+    """Means and standard deviations over seeds, or all rows; groups that differ by more than seeds are refused."""
     from calibrant.studying.study import open_study
     from calibrant.studying.tables import render_table
 
@@ -192,7 +195,7 @@ def table(
     elif chosen == "latex" and not by:
         return _print_latex(study, measure or "ece", where, out)
     else:
-        values = study.table(measure or "ece", columns or ("entry", "data"), where)
+        values = study.table(measure or "ece", columns, where)
     if chosen == "json":
         return print_json(values.to_dicts())
     text = render_table(values, chosen, out)

@@ -17,6 +17,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -125,11 +126,20 @@ class Journal:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.compact()
         self.stream: IO[str] = self.file.open("a")
-        self.count, self.began = 0, time.monotonic()
+        self.count, self.began, self.full = 0, time.monotonic(), False
 
     def add(self, outcome: Outcome) -> None:
-        self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
-        self.stream.flush()  # a killed driver has lost nothing
+        try:
+            self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
+            self.stream.flush()  # a killed driver has lost nothing
+        except OSError as error:
+            self.full = True
+            raise InputError(
+                str(self.file),
+                expected="room for the rows of finished jobs",
+                got=error.strerror or str(error),
+                fix="make room or move the store; finished jobs are kept, and the same command continues",
+            ) from None
         fault_point()
         self.count += 1
         if self.count >= PART_JOBS or time.monotonic() - self.began > PART_SECONDS:
@@ -138,8 +148,10 @@ class Journal:
             self.stream, self.count, self.began = self.file.open("a"), 0, time.monotonic()
 
     def close(self) -> None:
-        self.stream.close()
-        self.compact()
+        with suppress(OSError):  # of what could not be written, which was said
+            self.stream.close()
+        if not self.full:
+            self.compact()
 
     def compact(self) -> None:
         """Write the journal as parts; killed in between, its jobs are in both and count once."""

@@ -142,15 +142,18 @@ class Study:
         kept = [name for name in keys if name in ("seed", "measure", "set") or rows[name].n_unique() > 1]
         return rows.select(*dict.fromkeys([*by, *kept, "value"])) if by else rows
 
-    def table(self, measure: str, by: tuple[str, ...] = ("entry", "data"), where: str = "") -> "pl.DataFrame":
-        """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""
+    def table(self, measure: str, by: tuple[str, ...] = (), where: str = "") -> "pl.DataFrame":
+        """Mean and standard deviation of a measure over the seeds, by default for every entry and cell of the grid."""
         import polars as pl
 
         check_measure("measure", measure, self.plan.after.measures)
+        axes = [axis for axis in self.plan.grid if axis != "seed"]
+        by = by or ("entry", *(axis for axis in axes if axis == "data" or len(self.plan.grid[axis]) > 1))
         self.check_judged()
         rows = self.rows(where).filter((pl.col("measure") == measure) & (pl.col("set") == "test"))
         _check_columns(by, rows)
         rows = rows.filter(pl.col("entry") != "") if "entry" in by else rows
+        _check_one_run_a_seed(rows, by, ["method", "rescorer", "calibrator", *axes])
         value = pl.col("value")
         return (
             rows.group_by(*by, maintain_order=True)
@@ -310,6 +313,19 @@ def _check_columns(names: tuple[str, ...], rows: "pl.DataFrame") -> None:
     for name in names:
         if name not in rows.columns:
             raise InputError("by", expected=f"some of {', '.join(rows.columns)}", got=name, fix="name a column")
+
+
+def _check_one_run_a_seed(rows: "pl.DataFrame", by: tuple[str, ...], apart: list[str]) -> None:
+    """Refuse groups in which rows differ by more than their seed: their spread is not that of runs."""
+    for name in apart:
+        if name not in by and rows.height and rows.select(*by, name).unique().height > rows.select(*by).unique().height:
+            values = ", ".join(map(str, rows[name].unique(maintain_order=True).to_list()))
+            raise InputError(
+                "by",
+                expected="columns that leave only seeds to differ",
+                got=f"several values of {name} in one group ({values})",
+                fix=f"add {name}, or keep one of them: --where \"{name} = '{rows[name][0]}'\"",
+            )
 
 
 def _check_judged(rows: "pl.DataFrame", store: Path) -> None:

@@ -13,6 +13,7 @@ from calibrant.core.config.inheritance import ConfigSource, ask_for_choices, com
 from calibrant.core.config.overrides import nest, read_changes
 from calibrant.core.config.toml import Table
 from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.sources import entry_source
 
 MOST_EPOCHS = 1_000_000  # one is less than a second of a small network: beyond it a number was mistyped
 MOST_BATCH = 65_536  # images at once
@@ -195,6 +196,16 @@ def recipe_sources(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for files in (recipe.weights, datasets.user_root(data), place if kind == "hf" and Path(place).exists() else ""):
         if files:
             yield "files", files
+
+
+def source_digests(recipe: Recipe) -> dict[str, str]:
+    """A digest for everything that a training is made by."""
+    return {
+        f"{kind} {spec}": datasets.fingerprint(Path(spec).expanduser())
+        if kind == "files"
+        else entry_source(kind, spec).digest
+        for kind, spec in recipe_sources(recipe)
+    }
 
 
 def recipe_of(table: Table, asked: Table, scale: object = "paper") -> Recipe:
