@@ -211,20 +211,10 @@ def test_the_lowest_ece_is_the_best(file):
 
 
 def test_networks_that_ignore_the_image_are_marked():
-    arch = (
-        "|none~0|+|none~0|none~1|+|none~0|none~1|none~2|",
-        "|nor_conv_3x3~0|" * 1 + "+|none~0|none~1|+|nor_conv_3x3~0|none~1|none~2|",
-    )
-    table = pl.DataFrame(
-        {
-            "space": "topology",
-            "data": "digits",
-            "arch": arch,
-            "unique": True,
-            "accuracy": [0.1, 0.9],
-            "pre_ECE_15": [0.01, 0.02],
-        }
-    )
+    cell = "|{0}~0|+|none~0|none~1|+|{0}~0|none~1|none~2|"
+    arch = [cell.format("none"), cell.format("nor_conv_3x3")]
+    facts = {"space": "topology", "data": "digits", "unique": True}
+    table = pl.DataFrame({**facts, "arch": arch, "accuracy": [0.1, 0.9], "pre_ECE_15": [0.01, 0.02]})
     [search] = search_table(table, by=["random"], goal="ece", budget=2, seeds=3)
     assert (search.best.arch, search.constant) == (arch[0], 3)
     assert [row["constant"] for row in front(table)] == [False, True]

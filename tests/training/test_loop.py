@@ -130,12 +130,14 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 
 def test_a_finished_run_of_another_network_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = "from torch import nn\ndef n(num_classes):\n    return nn.Sequential(nn.Flatten(), nn.Linear(784, num_classes))\n"
-    (tmp_path / "net.py").write_text(text)
+    text = (
+        "from torch import nn\ndef n(num_classes):\n    return nn.Sequential(nn.Flatten(), nn.Linear(784, num_classes)"
+    )
+    (tmp_path / "net.py").write_text(f"{text})\n")
     recipe = replace(TINY, model="./net.py:n", epochs=1)
     first = train(recipe, tmp_path / "run").test
     train(recipe, tmp_path / "run")  # warnings are errors here
-    (tmp_path / "net.py").write_text(text.replace("nn.Flatten()", "nn.Flatten(), nn.ReLU()"))
+    (tmp_path / "net.py").write_text(f"{text}, nn.Identity())\n")
     with pytest.warns(UserWarning, match=r"was trained by another models ./net.py:n: --restart"):
         same(train(recipe, tmp_path / "run").test, first)
 

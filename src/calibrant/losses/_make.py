@@ -76,11 +76,9 @@ class Sum(Loss):
             loss.start_epoch(epoch)
 
     def extra_repr(self) -> str:
-        terms = [
-            f"{'' if w == 1 and i == 0 and len(self.losses) > 1 else f'{w:g}*'}{p.extra_repr()}"
-            for i, (w, p) in enumerate(self._terms())
-        ]
-        return " + ".join(terms)
+        terms = [f"{w:g}*{loss.extra_repr()}" for w, loss in self._terms()]
+        plain = len(terms) > 1 and self.weights[0] == 1  # a term alone keeps its weight, which says that it is alone
+        return " + ".join(terms).removeprefix("1*" if plain else "")
 
     def _terms(self) -> list[tuple[float, Loss]]:
         return list(zip(self.weights, self.losses, strict=True))
