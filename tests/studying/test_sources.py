@@ -184,6 +184,10 @@ def test_a_study_opens_where_its_sources_are_not(place, monkeypatch):
     assert {file.name for file in (elsewhere / "out" / "sources").iterdir()} == set(FILES)
     shown = CliRunner().invoke(app, ["study", "table", "out", "-m", "./measure.py"])
     assert (shown.exit_code, "0.25" in shown.output) == (0, True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(elsewhere))  # where nothing is allowed
+    for command in (["page", "out", "--out", "study.html"], ["claims", "out"], ["table", "out", "--format", "latex"]):
+        refused = CliRunner().invoke(app, ["study", *command])
+        assert "which would run the Python file" in str(refused.exception), command
     with pytest.raises(InputError, match=r"another .*losses .* run the plan"), allow_code():
         moved.run()
 

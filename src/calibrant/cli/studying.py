@@ -143,7 +143,7 @@ def adopt(
 
 @commands.command()
 @needs_train()
-def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
+def status(folder: Folder, as_json: Json = False) -> None:
     """Show how far a study is, and what failed."""
     from calibrant.core.text.number_format import wrap
     from calibrant.studying.study import open_study

@@ -42,6 +42,7 @@ def save_page(study: Study, out: str | Path) -> None:
 
 def page(study: Study) -> str:
     """One HTML file without a script."""
+    study.check_code()
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 

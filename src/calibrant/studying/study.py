@@ -182,9 +182,13 @@ class Study:
         """The names of sources that are no longer on the disk as they were; nothing is run to see this."""
         return Sources(self.digests).differing(Sources())
 
+    def check_code(self) -> None:
+        """Refuse code that is not allowed, where something of the plan is going to be made: a measure has a unit."""
+        check_code(self.plan, self.folder / "plan.toml")
+
     def _check_sources(self) -> None:
         """Refuse code that is not allowed, and to run under keys of sources that are gone."""
-        check_code(self.plan, self.folder / "plan.toml")
+        self.check_code()
         changed = ["version of calibrant"] if isinstance(self.stored, EarlierSources) else self.find_changes()
         if changed:
             again = f"calibrant study run {self.folder / 'plan.toml'} --scale {self.plan.scale} --out {self.folder}"
