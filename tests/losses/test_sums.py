@@ -57,8 +57,12 @@ def test_a_term_alone_gets_its_partner_and_its_weight(name, z, y):
     cls = CATALOGUE.find(name)
     expected = part(cls.partner, z, y) + cls.weight * part(name, z, y)
     assert make(name)(z, y).item() == pytest.approx(expected, rel=1e-12)
-    heavier = part(cls.partner, z, y) + 7 * part(name, z, y)  # the weight given, the partner still there
-    assert make(f"7*{name}")(z, y).item() == pytest.approx(heavier, rel=1e-12)
+    assert make(f"7*{name}")(z, y).item() == pytest.approx(7 * part(name, z, y), rel=1e-12)  # as it is written
+
+
+def test_a_term_with_a_weight_is_the_term_alone(z, y):
+    assert make("1*sece")(z, y).item() == part("sece", z, y)
+    assert make(make("1*sece").extra_repr())(z, y).item() == part("sece", z, y)
 
 
 def test_partners_and_weights_of_the_papers():

@@ -210,6 +210,23 @@ def test_the_lowest_ece_is_the_best(file):
     assert search.mean == pytest.approx(own["pre_ECE_15"].min())
 
 
+def test_networks_that_ignore_the_image_are_marked():
+    cell = "|{0}~0|+|none~0|none~1|+|{0}~0|none~1|none~2|"
+    arch = [cell.format("none"), cell.format("nor_conv_3x3")]
+    facts = {"space": "topology", "data": "digits", "unique": True}
+    table = pl.DataFrame({**facts, "arch": arch, "accuracy": [0.1, 0.9], "pre_ECE_15": [0.01, 0.02]})
+    [search] = search_table(table, by=["random"], goal="ece", budget=2, seeds=3)
+    assert (search.best.arch, search.constant) == (arch[0], 3)
+    assert [row["constant"] for row in front(table)] == [False, True]
+
+
+def test_a_table_in_which_no_row_is_left_is_refused(tmp_path):
+    empty = pl.DataFrame(schema={"space": pl.String, "arch": pl.String, "data": pl.String, "accuracy": pl.Float64})
+    empty.write_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(InputError, match="table: expected networks of a space that calibrant has, got no row is left"):
+        read_networks([tmp_path / "empty.parquet"])
+
+
 def test_search_commands_print_and_draw(file, tmp_path):
     out = tmp_path / "front.svg"
     options = ("--for", "hcs", "--budget", "10", "--by", "evolution", "--seeds", "5", "--table", file)

@@ -14,6 +14,24 @@ TABLE = pl.DataFrame({"arch": ["a", "b", "c"], "accuracy": [0.9, 0.7, 0.8], "pre
 
 
 @pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        ("select corr(accuracy, pre_ECE_15) from nas", ["corr(accuracy, pre_ECE_15)"]),
+        (
+            "SELECT max(accuracy), min(accuracy), arch FROM nas GROUP BY arch",
+            ["max(accuracy)", "min(accuracy)", "arch"],
+        ),
+        ("select max(accuracy) as top, count(*) n from nas", ["top", "n"]),
+        ("select distinct arch from nas", ["arch"]),
+        ("select * from nas", ["arch", "accuracy", "pre_ECE_15"]),
+        ("select max(accuracy) from (select * from nas)", ["accuracy"]),  # not plain: as polars names it
+    ],
+)
+def test_a_computed_column_is_called_what_it_is(sql, columns):
+    assert query(TABLE, sql).columns == columns
+
+
+@pytest.mark.parametrize(
     ("sql", "rows"),
     [
         ("select arch from nas where accuracy > 0.75 order by pre_ECE_15", [("a",), ("c",)]),

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -28,10 +30,27 @@ def test_keys_tell_everything_that_decides_a_result_apart():
     assert len({a.key, Job("nothing", {"number": 2}).key, Job("nothing", {"number": 1, "file": "x"}, (a,)).key}) == 3
 
 
-def test_another_version_of_the_work_is_another_jobs(monkeypatch):
+def test_other_code_of_a_kind_makes_other_jobs(tmp_path, monkeypatch):
     before = Job("nothing", {}).key
-    monkeypatch.setattr("trial_jobs.nothing.VERSION", 2)
+    copy = shutil.copytree(Path(__file__).parent.parent / "job_package", tmp_path / "package")
+    monkeypatch.syspath_prepend(str(copy))
+    assert Job("nothing", {}).key == before
+    kind = copy / "trial_jobs" / "nothing.py"
+    kind.write_text(kind.read_text().replace("** 2", "** 3"))
     assert Job("nothing", {}).key != before
+
+
+def test_a_full_disk_is_named_and_loses_nothing_that_was_written(store):
+    journal = Journal(store, "local")
+    journal.add(outcome(1))
+    journal.stream.close()
+    with open("/dev/full", "w") as journal.stream:
+        with pytest.raises(InputError, match=r"local/jobs\.jsonl: expected room .*, got No space left .* make room"):
+            journal.add(outcome(2))
+        journal.close()
+    assert Store(store.folder).done() == {outcome(1).key}
+    Journal(store, "local").close()
+    assert store.rows("nothing")["number"].to_list() == [1]
 
 
 def test_a_job_is_known_at_once_and_after_its_journal_became_a_part(store):

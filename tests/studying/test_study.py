@@ -123,6 +123,13 @@ def test_the_table_and_its_formats(finished, tmp_path):
         render_table(table, "parquet")
     with pytest.raises(InputError, match="name a column"):
         finished.table("ece", by=("dta",))
+    with pytest.raises(InputError, match=r"several values of rescorer .* add rescorer"):
+        finished.table("ece", by=("data", "method"))
+    with pytest.raises(InputError, match=r"several values of calibrator .* --where"):
+        finished.table("ece", by=("data", "method", "rescorer"))
+    one = finished.table("ece", by=("data", "method"), where="calibrator = 'identity' and rescorer = ''")
+    assert one["runs"].to_list() == [2, 2]
+    assert one["sd"][0] == pytest.approx(table["sd"][0], rel=1e-12)
 
 
 def test_claims_have_a_verdict_and_a_number(finished):
@@ -142,6 +149,13 @@ def test_the_page_stands_alone_and_shows_what_was_printed(finished):
     assert text.count('class="paper"') >= 2
     seen = finished.claims()[0].overall.detectable
     assert f"could see {100 * seen:.2f}<" in text  # in points, as the difference before it
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page.svg", "page"])
+def test_a_page_is_html_and_nothing_else(finished, tmp_path, name):
+    result = CliRunner().invoke(app, ["study", "page", str(finished.folder), "--out", str(tmp_path / name)])
+    assert "a file that ends in .html" in str(result.exception)
+    assert not (tmp_path / name).exists()
 
 
 def test_figures_are_drawn_from_rows_logs_and_predictions(finished):

@@ -128,6 +128,20 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert first.last.stat().st_mtime_ns != state
 
 
+def test_a_finished_run_of_another_network_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (
+        "from torch import nn\ndef n(num_classes):\n    return nn.Sequential(nn.Flatten(), nn.Linear(784, num_classes)"
+    )
+    (tmp_path / "net.py").write_text(f"{text})\n")
+    recipe = replace(TINY, model="./net.py:n", epochs=1)
+    first = train(recipe, tmp_path / "run").test
+    train(recipe, tmp_path / "run")  # warnings are errors here
+    (tmp_path / "net.py").write_text(f"{text}, nn.Identity())\n")
+    with pytest.warns(UserWarning, match=r"was trained by another models ./net.py:n: --restart"):
+        same(train(recipe, tmp_path / "run").test, first)
+
+
 def test_no_epochs_are_the_network_as_it_is(tmp_path):
     run = train(replace(TINY, epochs=0), tmp_path / "a", device="cpu")
     assert (run.finished, run.test.n, run.val.n, run.log.height) == (True, 40, 40, 0)

@@ -226,7 +226,7 @@ def test_the_meta_batch_is_not_counted_in_batch_norm(lookahead, by):
 
 
 def test_an_objective_is_what_is_written():
-    step = MetaStep(*built(), objective="sece")
+    step = MetaStep(*built(), objective="1*sece")
     x, labels = torch.randn(8, 5), torch.randint(5, (8,))
     assert float(step.objective(x, labels)) == pytest.approx(float(make("0*ce + 1*sece")(x, labels)))
 

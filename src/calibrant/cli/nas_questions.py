@@ -1,6 +1,5 @@
 """Commands that ask a table of networks: nas ask, nas search."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,13 +105,15 @@ def search(
     if as_json:
         return print_json({"results": [asdict(result) for result in results], "front": best})
     typer.echo(f"{goal} found with {budget} networks, mean of {seeds} seeds (95 % interval)\n")
-    index = spaces.make(space).index
+    family = spaces.make(space)
     for result in results:
         interval = f"{result.mean:.4f} ({result.low:.4f} to {result.high:.4f})"
         typer.echo(
-            f"{result.search:12}{interval}  best of all {result.best.value:.4f}, network {index(result.best.arch)}"
+            f"{result.search:12}{interval}  best of all {result.best.value:.4f}, {_network(family, result.best.arch)}"
         )
-    _print_front(best, index)
+        if result.constant:
+            typer.echo(f"{'':12}{result.constant} of {seeds} seeds end at a constant network, which ignores the image")
+    _print_front(best, family)
     if out is not None:
         typer.echo(f"Written to {visible(str(out))}.")
 
@@ -142,11 +143,11 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
     if as_json:
         return print_json({**facts, "walks": [asdict(walk) for walk in results.walks], "front": best})
     typer.echo(f"{'search':12}{'seed':>6}  best {goal} of {options['budget']} networks")
-    index = spaces.make(options["space"]).index
+    family = spaces.make(options["space"])
     for walk in results.walks:
         top = walk.best(goal)
-        typer.echo(f"{walk.search:12}{walk.seed:6}  {top.value:.4f}, network {index(top.arch)}")
-    _print_front(best, index)
+        typer.echo(f"{walk.search:12}{walk.seed:6}  {top.value:.4f}, {_network(family, top.arch)}")
+    _print_front(best, family)
     typer.echo(
         wrap(
             f"{results.table.height:,} networks in {visible(str(results.file))}, {results.trained:,} of them trained "
@@ -157,12 +158,16 @@ def _live(folder: Path, options: dict[str, Any], data: str, out: Path | None, as
         typer.echo(f"Written to {visible(str(out))}.")
 
 
-def _print_front(best: list[dict[str, Any]], index: Callable[[str], int]) -> None:
+def _network(space: spaces.Space, arch: str) -> str:
+    return f"network {space.index(arch)}{' (constant)' if space.is_constant(arch) else ''}"
+
+
+def _print_front(best: list[dict[str, Any]], space: spaces.Space) -> None:
     """Print the front with networks by number: the name of a cell alone is longer than a line."""
     typer.echo(f"\nPareto front of accuracy against ECE: {len(best)} networks")
     for row in best:
         rates = f"accuracy {percent(row['accuracy'], 2):>7}  ECE {percent(row['ece'], 2):>7}"
-        typer.echo(f"  {rates}  network {index(row['arch'])}")
+        typer.echo(f"  {rates}  {_network(space, row['arch'])}")
     typer.echo("What a network is: calibrant nas show NUMBER; their names: --json.")
 
 

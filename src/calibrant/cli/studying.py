@@ -86,6 +86,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a plan; interrupted at any point, the same command continues and computes only what is missing."""
+    from calibrant.studying.sources import describe
     from calibrant.studying.study import open_plan
 
     if shard and on != "local":
@@ -94,6 +95,12 @@ def run(
     if study.unused and not as_json:
         typer.echo(
             f"The plan has changed: {study.unused} finished jobs are no longer part of it, others are computed again."
+        )
+    if study.outdated and not as_json:
+        changed = describe(study.changed or ["version of calibrant"])
+        typer.echo(
+            f"{study.outdated} finished jobs were made by another {changed} and are computed again. "
+            f"Where that changes no number: calibrant study adopt {study.store.folder}"
         )
     _run(study, f"shard:{shard}" if shard else on, {"limit": limit, **_sizes(on, cpus, gpus)}, as_json)
 
@@ -118,7 +125,25 @@ def retry(
 
 @commands.command()
 @needs_train()
-def status(folder: Folder, allow_code: AllowCode = False, as_json: Json = False) -> None:
+def adopt(
+    place: Annotated[Path, typer.Argument(metavar="STORE", help="a study, or the folder of finished jobs beside it")],
+    sample: Annotated[int, typer.Option(min=1, help="so many jobs are computed again, at least one of a kind")] = 3,
+    allow_code: AllowCode = False,
+    as_json: Json = False,
+) -> None:
+    """Keep finished jobs after their code changed, if a sample computed again is the same to the last bit."""
+    from calibrant.studying.adopt import adopt
+
+    adopted = adopt(place, sample=sample)
+    if as_json:
+        return print_json(vars(adopted))
+    again = ", ".join(f"{count} {kind}" for kind, count in adopted.sampled.items()) or "none"
+    typer.echo(f"{adopted.adopted} jobs adopted; computed again, and the same to the last bit: {again}.")
+
+
+@commands.command()
+@needs_train()
+def status(folder: Folder, as_json: Json = False) -> None:
     """Show how far a study is, and what failed."""
     from calibrant.core.text.number_format import wrap
     from calibrant.studying.study import open_study
@@ -144,7 +169,10 @@ def table(
     measure: Annotated[
         str | None, typer.Option("--measure", "-m", help="a measure of the plan (default: ece; with --rows: all)")
     ] = None,
-    by: Annotated[str | None, typer.Option(help="columns, with commas (default: entry,data; with --rows: all)")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="columns, with commas (default: entry and the grid; with --rows: all)"),
+    ] = None,
     where: Annotated[str, typer.Option(help="a condition in SQL: \"data = 'cifar10'\"")] = "",
     form: Annotated[
         str | None, typer.Option("--format", help="text, markdown, latex, csv, parquet or json (default: text)")
@@ -154,7 +182,7 @@ def table(
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
-    """Means and standard deviations over seeds, or all rows."""
+    """Means and standard deviations over seeds, or all rows; groups that differ by more than seeds are refused."""
     from calibrant.studying.study import open_study
     from calibrant.studying.tables import render_table
 
@@ -167,7 +195,7 @@ def table(
     elif chosen == "latex" and not by:
         return _print_latex(study, measure or "ece", where, out)
     else:
-        values = study.table(measure or "ece", columns or ("entry", "data"), where)
+        values = study.table(measure or "ece", columns, where)
     if chosen == "json":
         return print_json(values.to_dicts())
     text = render_table(values, chosen, out)

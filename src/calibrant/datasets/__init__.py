@@ -3,8 +3,9 @@
 from typing import Any
 
 from calibrant.datasets._base import Bytes, Dataset, Part, Window
+from calibrant.datasets._fingerprint import fingerprint, user_root
 from calibrant.datasets._image_cache import progress_to
-from calibrant.datasets._make import CATALOGUE, make
+from calibrant.datasets._make import CATALOGUE, make, plain_spec
 from calibrant.datasets._published_dataset import PublishedDataset
 from calibrant.datasets._splits import Splits, half_rows, halves, split, split_sizes
 from calibrant.datasets._unpickle import StoredTensor, read_pickled
@@ -21,14 +22,17 @@ __all__ = [
     "StoredTensor",
     "Window",
     "find",
+    "fingerprint",
     "half_rows",
     "halves",
     "make",
     "names",
+    "plain_spec",
     "progress_to",
     "read_pickled",
     "split",
     "split_sizes",
+    "user_root",
 ]
 
 

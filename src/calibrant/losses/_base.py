@@ -83,7 +83,8 @@ class Term(Loss):
     """A number of a whole batch, to be added to a loss of rows.
 
     In a sum (`"focal:gamma=1 + 0.5*mdca"`) the name means the term alone. Asked for by itself, a term gets the partner
-    and the weight of its paper: `make("mdca")` is `"focal:gamma=1 + 1*mdca"`. With fewer than two samples a term is 0.
+    and the weight of its paper: `make("mdca")` is `"focal:gamma=1 + 1*mdca"`. With a weight it is what is written:
+    `make("1*mdca")` is the term alone. With fewer than two samples a term is 0.
     """
 
     partner: ClassVar[str] = "ce"

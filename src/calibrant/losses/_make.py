@@ -14,10 +14,11 @@ from calibrant.losses._base import Loss, Reduction, Term
 CATALOGUE = Catalogue("calibrant.losses", Loss, "loss", reuse=False)  # a loss may have a memory
 
 
-def make(spec: str, reduction: Reduction = "mean", *, partner: bool = True) -> Loss:
+def make(spec: str, reduction: Reduction = "mean") -> Loss:
     """A fresh loss from its name, or from a weighted sum of names.
 
-    A term by itself gets the partner of its paper; `partner=False` leaves it alone.
+    The name of a term alone is the sum of its paper, with its partner; what has a weight is as it is written, so
+    `"1*mdca"` is the term and nothing else.
 
     >>> make("mdca")
     Sum(
@@ -31,13 +32,11 @@ def make(spec: str, reduction: Reduction = "mean", *, partner: bool = True) -> L
     parts = [_parse(part) for part in re.split(r"\s+\+\s+", spec.strip())]
     weights = [1.0 if weight is None else weight for weight, _ in parts]
     losses = [_entry(name, reduction) for _, name in parts]
-    if len(losses) == 1:
-        only, weight = losses[0], parts[0][0]
-        if isinstance(only, Term) and partner:
-            losses = [_entry(only.partner, only.reduction), only]
-            weights = [1.0, only.weight if weight is None else weight]
-        elif weight is None:
+    if len(losses) == 1 and parts[0][0] is None:
+        only = losses[0]
+        if not isinstance(only, Term):
             return only
+        losses, weights = [_entry(only.partner, only.reduction), only], [1.0, only.weight]
     return Sum(weights=tuple(weights), losses=tuple(losses), reduction=losses[0].reduction)
 
 
@@ -77,8 +76,9 @@ class Sum(Loss):
             loss.start_epoch(epoch)
 
     def extra_repr(self) -> str:
-        terms = [f"{'' if w == 1 and i == 0 else f'{w:g}*'}{p.extra_repr()}" for i, (w, p) in enumerate(self._terms())]
-        return " + ".join(terms)
+        terms = [f"{w:g}*{loss.extra_repr()}" for w, loss in self._terms()]
+        plain = len(terms) > 1 and self.weights[0] == 1  # a term alone keeps its weight, which says that it is alone
+        return " + ".join(terms).removeprefix("1*" if plain else "")
 
     def _terms(self) -> list[tuple[float, Loss]]:
         return list(zip(self.weights, self.losses, strict=True))

@@ -15,7 +15,9 @@ from calibrant.nas import spaces
 from calibrant.nas.files import network_files, read_network, require_weights
 from calibrant.studying.engine import StudyProgress, run_jobs
 from calibrant.studying.executors import executor_for
-from calibrant.studying.job import Job, Row, work_of
+from calibrant.studying.job import Job
+from calibrant.studying.job_kinds import Row, work_of
+from calibrant.studying.sources import Sources, save_sources
 from calibrant.studying.store import Store
 
 if TYPE_CHECKING:
@@ -115,9 +117,9 @@ def train_jobs(
     family = scale_space(space, scale)
     for spec in data:
         datasets.make(spec)  # a wrong name or option is refused before anything runs
-    ood = {spec: ood_for(spec) for spec in data}
+    ood, sources = {spec: ood_for(spec) for spec in data}, Sources()
     return [  # all data sets of a network together: a run that is cut short has as many of each
-        train_job(family, arch, spec, scale, seed=seed, ood=ood[spec])
+        train_job(family, arch, spec, scale, seed=seed, ood=ood[spec], sources=sources)
         for arch in (dict.fromkeys(map(family.find, archs)) or family.sample(sample, seed=seed, extremes=extremes))
         for spec in data
     ]
@@ -130,12 +132,21 @@ def scale_space(space: str, scale: str) -> spaces.Space:
     return spaces.make(space if ":" in space else SCALES[scale].spaces.get(space, space))
 
 
-def train_job(space: spaces.Space, arch: str, data: str, scale: str, *, seed: int = 0, ood: Sequence[str] = ()) -> Job:
-    """The training of one network at a scale: its options say everything that decides the row."""
+def train_job(
+    space: spaces.Space,
+    arch: str,
+    data: str,
+    scale: str,
+    *,
+    seed: int = 0,
+    ood: Sequence[str] = (),
+    sources: Sources | None = None,
+) -> Job:
+    """The training of one network at a scale: its options and sources say everything that decides the row."""
     chosen = asdict(SCALES[scale])
     facts = {key: value for key, value in chosen.items() if key != "spaces"} | {"attacks": list(chosen["attacks"])}
     place = {"space": space.spec, "arch": arch, "data": data, "seed": seed * 1_000_000 + space.index(arch)}
-    return Job("nas_train", {**place, **facts, "ood": list(ood)})
+    return Job("nas_train", {**place, **facts, "ood": list(ood)}, sources=sources or Sources())
 
 
 def measure_jobs(
@@ -152,7 +163,8 @@ def measure_jobs(
         data = f"{name}:normalise=nats{',' if colon else ''}{options}"
     options_of_all = {"data": data, "epochs": epochs, "seed": seed, "space": space or first[1][0].space}
     facts = {"test": 0, "spoilt": robust, "attacked": robust, "attacks": list(ATTACKS), "ood": list(ood_for(data))}
-    return [Job("nas_measure", {"file": str(file.resolve()), **options_of_all, **facts}) for file in files]
+    sources, paths = Sources(), [file.resolve() for file in files]
+    return [Job("nas_measure", {"file": str(file), **options_of_all, **facts}, sources=sources) for file in paths]
 
 
 def _readable(files: list[Path]) -> Iterator[tuple[Path, Any]]:
@@ -183,6 +195,7 @@ def run_networks(
     executor, mine, driver = executor_for(on, jobs, store, limit)
     if retry:
         store.forget_failures()
+    save_sources(folder, {name: digest for job in jobs for name, digest in job.digests.items()})
     ended = run_jobs(mine, store, executor, driver=driver, retry=retry, on_progress=on_progress)
     keys = [job.key for job in jobs]
     table = store.rows(jobs[0].kind, keys).drop("job")

@@ -1,6 +1,6 @@
 """The columns of one network: the study's 102, its accuracy on corrupted and on attacked images, and its size."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ from calibrant.datasets import Part, Splits
 from calibrant.measuring.measure_sets import study_columns
 from calibrant.models import Network, Shape
 from calibrant.nas import spaces
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
 from calibrant.training.attacks import accuracy_under, make_attack
 from calibrant.training.batches import Pixels
 from calibrant.training.images import load_splits
@@ -118,6 +118,16 @@ def ood_for(data: str) -> tuple[str, ...]:
         except InputError:  # not on this machine: the table has no such column
             continue
     return tuple(columns)
+
+
+def entries_of(space: str, data: str, ood: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The entries of catalogues that decide the columns, and a folder of the user."""
+    model = spaces.make(space).model("0")
+    yield from (("nas/spaces", name_of(space)), ("models", name_of(model)), ("measuring", "measure_sets"))
+    yield from (("corruptions", kind) for kind in (*CORRUPTIONS, name_of(NOISE)))
+    yield from (("datasets", datasets.plain_spec(spec)) for spec in (data, *(OOD[column] for column in ood)))
+    if root := datasets.user_root(data):
+        yield "files", root
 
 
 def few(part: Part, count: int) -> Part:

@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.files import damage_error
 from calibrant.datasets import StoredTensor, read_pickled
 from calibrant.nas import spaces
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,6 +16,7 @@ from calibrant.nas.spaces import Space
 from calibrant.studying.engine import Executor, run_jobs
 from calibrant.studying.executors import executor_for
 from calibrant.studying.job import Job, Outcome
+from calibrant.studying.sources import Sources
 from calibrant.studying.store import Store
 
 if TYPE_CHECKING:
@@ -131,14 +132,16 @@ class _NetworkValues:
 
         self.store, self.space, self.data, self.scale, self.seed = store, space, data, scale, seed
         self.column, self.sign = COLUMNS[goal]
-        self.ood, self.jobs, self.failed = ood_for(data), dict[str, Job](), 0
+        self.ood, self.jobs, self.failed, self.sources = ood_for(data), dict[str, Job](), 0, Sources()
         rows = store.rows(KIND)
         self.results = dict(zip(rows["job"], rows[self.column], strict=True)) if rows.height else {}
         self.values: dict[str, float] = {}  # of those that were asked for
 
     def job(self, arch: str) -> Job:
         if arch not in self.jobs:
-            self.jobs[arch] = train_job(self.space, arch, self.data, self.scale, seed=self.seed, ood=self.ood)
+            self.jobs[arch] = train_job(
+                self.space, arch, self.data, self.scale, seed=self.seed, ood=self.ood, sources=self.sources
+            )
         return self.jobs[arch]
 
     def value(self, arch: str) -> float | None:

@@ -106,6 +106,9 @@ def _mark(table: "pl.DataFrame") -> "pl.DataFrame":
     missing = [column for column in ("arch", "unique", "constant") if column not in table.columns]
     if not missing or not {"arch", "index"} & set(table.columns):
         return table
+    if not table.height:
+        fix = "give a table with other rows"
+        raise InputError("table", expected="networks of a space that calibrant has", got="no row is left", fix=fix)
     known = "arch" if "arch" in table.columns else "index"
     parts = []
     for (space,), own in table.group_by("space", maintain_order=True):

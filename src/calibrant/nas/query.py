@@ -10,6 +10,11 @@ if TYPE_CHECKING:
 
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 READS = re.compile(r"\b(?:read|scan)_\w*", re.IGNORECASE)  # table functions; looked for inside quotes as well
+SELECTED = re.compile(  # a plain query: what it selects stands between the first two words
+    r"(?P<head>select(?:\s+distinct)?)\s+(?P<items>(?:(?!\b(?:select|from)\b).)*?)\s+(?P<rest>from\b(?!.*\bselect\b).*)",
+    re.IGNORECASE | re.DOTALL,
+)
+ALIAS = re.compile(r"\bas\s+\w+\s*$|\)\s*\w+\s*$", re.IGNORECASE)  # `sum(x) as total`, `sum(x) total`
 LONGEST = 100_000  # characters
 LOOKS = ("select", "with")
 
@@ -26,7 +31,7 @@ def query(table: "pl.DataFrame", sql: str, *, name: str = "nas") -> "pl.DataFram
     _check(sql, name)
     try:
         with pl.SQLContext({name: table}, eager=True) as context:
-            rows = context.execute(sql.strip().rstrip(";"))
+            rows = context.execute(_name_columns(sql.strip().rstrip(";")))
     except pl.exceptions.ColumnNotFoundError as error:
         asked = (re.findall(r'"([^"]+)"', str(error)) or [str(error).splitlines()[0]])[0]
         raise unknown_name("column", asked, table.columns, f"one of the {table.width} columns of {name}") from None
@@ -39,6 +44,29 @@ def query(table: "pl.DataFrame", sql: str, *, name: str = "nas") -> "pl.DataFram
             got, fix = f"{column} ({kind})", "select numbers or text, or cast it: cast(... as text)"
             raise InputError("query", expected="numbers and text in the answer", got=got, fix=fix)
     return rows
+
+
+def _name_columns(sql: str) -> str:
+    """The query with every computed column named by its own text: polars names it after the first column in it.
+
+    >>> _name_columns("select corr(accuracy, ece), arch from nas")
+    'select corr(accuracy, ece) as "corr(accuracy, ece)", arch from nas'
+    """
+    asked = SELECTED.fullmatch(sql)
+    if asked is None or '"' in asked["items"] or "'" in asked["items"] or COMMENT.search(sql):
+        return sql  # with texts of its own in it, which name themselves by `as`
+    items, depth = [""], 0
+    for sign in asked["items"]:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += sign
+    named = [
+        f'{item.strip()} as "{item.strip()}"' if "(" in item and not ALIAS.search(item) else item.strip()
+        for item in items
+    ]
+    return f"{asked['head']} {', '.join(named)} {asked['rest']}"
 
 
 def _check(sql: str, name: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.core.statistics.estimate import Draws, Estimate
-from calibrant.nas import searches
+from calibrant.nas import searches, spaces
 from calibrant.nas.searches import Landscape, Trial
 from calibrant.plotting.draw import draw
 
@@ -34,6 +34,7 @@ class SearchResult:
     low: float
     high: float
     best: Trial  # over all seeds
+    constant: int  # seeds whose best network is constant: it does not look at the image
     curve: tuple[float, ...]  # the mean best after 1, 2, ... networks
 
 
@@ -49,6 +50,7 @@ class NetworkTable:
     values: dict[str, float]  # the higher the better
     landscape: Landscape
     sign: float
+    space: str
 
 
 def search_table(
@@ -100,7 +102,7 @@ def look_up(table: "pl.DataFrame", *, goal: Goal, space: str, data: str | None =
     own = own.filter(pl.col("data") == (data or known[0])).unique("arch", keep="first", maintain_order=True)
     values = dict(zip(own["arch"].to_list(), (sign * own[column]).to_list(), strict=True))
     archs = tuple(values)
-    return NetworkTable(archs, values, Landscape(_sampler(archs), _neighbours(archs)), sign)
+    return NetworkTable(archs, values, Landscape(_sampler(archs), _neighbours(archs)), sign, space)
 
 
 def pareto(accuracy: Sequence[float], ece: Sequence[float]) -> list[int]:
@@ -126,6 +128,8 @@ def _summarise(spec: str, table: NetworkTable, goal: Goal, budget: int, seeds: r
     draws = last[rng.integers(len(last), size=(RESAMPLES, len(last)))].mean(axis=1)
     mean = float(last.mean())
     low, high = Estimate(value=mean, noise=Draws.from_resamples(mean, draws)).limits()
+    is_constant = spaces.make(table.space).is_constant
+    found = [max(run, key=lambda trial: trial.value).arch for run in runs]
     top = max((trial for run in runs for trial in run), key=lambda trial: trial.value)
     best = Trial(top.arch, table.sign * top.value)
     curve = tuple(float(x) for x in table.sign * bests.mean(axis=0))
@@ -138,6 +142,7 @@ def _summarise(spec: str, table: NetworkTable, goal: Goal, budget: int, seeds: r
         low=low,
         high=high,
         best=best,
+        constant=sum(map(is_constant, found)),
         curve=curve,
     )
 
@@ -173,10 +178,11 @@ def _neighbours(archs: tuple[str, ...]) -> Callable[[str], Sequence[str]]:
 
 
 def front(table: "pl.DataFrame", *, space: str = "topology", data: str | None = None) -> list[dict[str, Any]]:
-    """The networks of the Pareto front of accuracy against ECE: arch, accuracy, ece."""
+    """The networks of the Pareto front of accuracy against ECE: arch, accuracy, ece, and whether it is constant."""
     own = _both(table, space, data)
     chosen = pareto(own["accuracy"].to_list(), own["ece"].to_list())
-    return [own.row(i, named=True) for i in chosen]
+    is_constant = spaces.make(space).is_constant
+    return [own.row(i, named=True) | {"constant": is_constant(own["arch"][i])} for i in chosen]
 
 
 def draw_front(table: "pl.DataFrame", out: str | Path, *, space: str = "topology", data: str | None = None) -> None:

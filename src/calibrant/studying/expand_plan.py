@@ -12,6 +12,7 @@ from calibrant.core.config.toml import Table
 from calibrant.core.errors import InputError, unknown_name
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Label, Plan, among
+from calibrant.studying.sources import Sources
 from calibrant.training.recipe import Recipe, name_entries, recipe_of, recipes_folder
 
 NOT_DECISIVE = ("title", "paper", "scale")  # words about a recipe: they change no result
@@ -30,11 +31,16 @@ class StudyCell:
     judge: Job
 
 
+def cells_of(plan: Plan, sources: Sources | None = None) -> tuple[StudyCell, ...]:
+    """Every training of a plan with its jobs, by the sources that are on the disk or by others."""
+    return _expand(plan, sources)
+
+
 @lru_cache(maxsize=16)  # a plan never changes: checks, estimates and the run itself share one expansion
-def cells_of(plan: Plan) -> tuple[StudyCell, ...]:
-    """Every training of a plan with its jobs."""
+def _expand(plan: Plan, stored: Sources | None) -> tuple[StudyCell, ...]:
+    sources = Sources() if stored is None else stored
     return tuple(
-        _cell(plan, method, place, recipe_in(plan, method, place))
+        _cell(plan, method, place, recipe_in(plan, method, place), sources)
         for method, place in plan.cells()
         if _is_offered(plan, method, place)
     )
@@ -82,10 +88,10 @@ def _words(place: dict[str, Label]) -> str:
     return ", ".join(f"{key} {value}" for key, value in place.items())
 
 
-def jobs_of(plan: Plan) -> Iterator[Job]:
+def jobs_of(plan: Plan, sources: Sources | None = None) -> Iterator[Job]:
     """All jobs of the cells, each once."""
     seen = set()
-    for cell in cells_of(plan):
+    for cell in cells_of(plan, sources):
         for job in cell.jobs:
             if job.key not in seen:
                 seen.add(job.key)
@@ -135,7 +141,7 @@ def recipe_in(plan: Plan, method: str, place: dict[str, Label]) -> Recipe:
     return recipe_of(merged, changes, scale)
 
 
-def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> StudyCell:
+def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe, sources: Sources) -> StudyCell:
     after, trained_by = plan.after, recipe
     if after.halves:
         if recipe.epochs:
@@ -145,37 +151,36 @@ def _cell(plan: Plan, method: str, place: dict[str, Label], recipe: Recipe) -> S
         trained_by = replace(recipe, seed=0, data=replace(data, split="none", split_seed=0))
         recipe = replace(recipe, seed=0, data=replace(data, split="half test", split_seed=seed))
     options = {key: value for key, value in unusual(trained_by).items() if key not in NOT_DECISIVE}
-    trained = Job("train", options)
+    trained = Job("train", options, sources=sources)
     whole = {
-        name: Job("shift", {"set": shift.set}, (trained,))
+        name: trained.then("shift", set=shift.set)
         for name, shift in after.shifted.items()
         if among({**place, "method": method}, shift.only)
     }
     rescorers = {entry.rescorer for entry in plan.rows.values() if entry.method == method}
     specs = {name: _fill(spec, place) for name, spec in after.rescorers.items() if name in rescorers}
     run, shifted, before = trained, whole, [trained, *whole.values()]
-    rescored = {name: Job("rescore", {"rescorer": spec}, (trained,)) for name, spec in specs.items()}
+    rescored = {name: trained.then("rescore", rescorer=spec) for name, spec in specs.items()}
     if after.halves:
         run = _half(trained, seed)
         shifted = {name: _half(job, seed) for name, job in whole.items()}
         chains = {name: _rescored_half(trained, run, spec, seed) for name, spec in specs.items()}
         before += [run, *shifted.values(), *(job for chain in chains.values() for job in chain[:-1])]
         rescored = {name: chain[-1] for name, chain in chains.items()}
-    judge = Job(
+    judge = run.then(
         "judge",
-        {
-            "calibrators": after.calibrators,
-            "measures": after.measures,
-            "shifts": list(shifted),
-            "rescorers": list(rescored),
-        },
-        (run, *shifted.values(), *rescored.values()),
+        *shifted.values(),
+        *rescored.values(),
+        calibrators=after.calibrators,
+        measures=after.measures,
+        shifts=list(shifted),
+        rescorers=list(rescored),
     )
     return StudyCell(method, place, recipe, (*before, *rescored.values(), judge), judge)
 
 
 def _half(job: Job, seed: int) -> Job:
-    return Job("halve", {"seed": seed}, (job,))
+    return job.then("halve", seed=seed)
 
 
 def _rescored_half(trained: Job, half: Job, spec: str, seed: int) -> tuple[Job, ...]:
@@ -184,12 +189,12 @@ def _rescored_half(trained: Job, half: Job, spec: str, seed: int) -> tuple[Job, 
 
     parts = rescorers.make(spec).fitted_on
     if "val" not in parts:
-        once = Job("rescore", {"rescorer": spec}, (trained,))
+        once = trained.then("rescore", rescorer=spec)
         return once, _half(once, seed)
     if "train" not in parts:
-        return (Job("rescore", {"rescorer": spec}, (half,)),)
-    predicted = Job("predict", {"part": "train"}, (trained,))
-    return predicted, Job("rescore", {"rescorer": spec}, (half, predicted))
+        return (half.then("rescore", rescorer=spec),)
+    predicted = trained.then("predict", part="train")
+    return predicted, half.then("rescore", predicted, rescorer=spec)
 
 
 def _fill(spec: str, place: dict[str, Label]) -> str:

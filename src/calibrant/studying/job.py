@@ -4,28 +4,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
 from calibrant.core.cached_property import cached_property
-from calibrant.core.errors import InputError
-
-GROUP = "calibrant.studying.jobs"  # of entry points; calibrant.nas adds its own jobs by them
-OWN = {file.stem for file in (Path(__file__).parent / "jobs").glob("*.py")}
-
-Row = dict[str, Any]  # numbers and words: what JSON and a table can hold
-
-
-class JobKind(Protocol):
-    """Interface of a file in `studying/jobs/`; its name is the kind of the job."""
-
-    VERSION: int  # goes up when the same options would give other numbers: finished jobs are then computed again
-
-    def run(self, options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
-        """Do the work: read what needed jobs left in their folders, leave files in `folder`, return rows."""
+from calibrant.studying.job_kinds import Row
+from calibrant.studying.sources import Digests, Sources
 
 
 @dataclass(frozen=True)
@@ -40,13 +23,28 @@ class Job:
     kind: str
     options: Mapping[str, Any]
     needs: tuple["Job", ...] = field(default=(), repr=False)
+    sources: Sources = field(default_factory=Sources, repr=False, compare=False)
+
+    @cached_property
+    def made_of(self) -> Digests | int:
+        """The digests of the code and files that decide the rows."""
+        return self.sources.of(self.kind, self.options)
+
+    @property
+    def digests(self) -> Digests:
+        """The digests by name; none where a number stands for them."""
+        return self.made_of if isinstance(self.made_of, dict) else {}
 
     @cached_property
     def key(self) -> str:
         """A hash, the same in every study and on every machine: what is shared is computed once."""
-        facts = [self.kind, work_of(self.kind).VERSION, self.options, [job.key for job in self.needs]]
+        facts = [self.kind, self.made_of, self.options, [job.key for job in self.needs]]
         text = json.dumps(facts, sort_keys=True, allow_nan=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def then(self, kind: str, *others: "Job", **options: Any) -> "Job":
+        """A job that reads the files of this one, and of others."""
+        return Job(kind, options, (self, *others), self.sources)
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,3 @@ class Outcome:
         ('ValueError: no', '')
         """
         return (self.failed.strip().splitlines() or [""])[-1]
-
-
-@cache  # a look through all installed packages takes milliseconds, and every key of a job needs its version
-def work_of(kind: str) -> JobKind:
-    """The module of a kind: a file in `studying/jobs/`, or an entry point of an installed package."""
-    if kind in OWN:
-        return cast("JobKind", import_module(f"{GROUP}.{kind}"))
-    for entry in entry_points(group=GROUP, name=kind):
-        return cast("JobKind", entry.load())
-    fix = "install the package that has it; for calibrant from its sources: pip install -e ."
-    raise InputError("job", expected=f"an entry point of {GROUP}", got=f"none called {kind}", fix=fix)

@@ -27,6 +27,7 @@ def latex_table(study: "Study", measure: str, where: str = "") -> str:
     The best mean of a column is bold. A dagger marks entries that are significantly worse than it: paired t-tests over
     seeds, corrected for the number of other entries in the column.
     """
+    study.check_code()
     check_measure("measure", measure, study.plan.after.measures)
     study.check_judged()
     rows = study.rows(where).filter(

@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.errors import InputError
 from calibrant.core.files import write_text
 from calibrant.core.text import number_format as fmt
 from calibrant.measures import make
@@ -33,12 +34,15 @@ class CellOfTable:
 
 
 def save_page(study: Study, out: str | Path) -> None:
-    text = page(study)
-    write_text(out, text)
+    if Path(out).suffix.lower() not in (".html", ".htm"):
+        got = f"'{Path(out).suffix or Path(out).name}'"
+        raise InputError(str(out), expected="a file that ends in .html", got=got, fix="call it study.html")
+    write_text(out, page(study))
 
 
 def page(study: Study) -> str:
     """One HTML file without a script."""
+    study.check_code()
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 

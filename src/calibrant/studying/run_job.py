@@ -6,8 +6,11 @@ import time
 import traceback
 from pathlib import Path
 
+from calibrant.core.errors import InputError
 from calibrant.core.json import plain
-from calibrant.studying.job import Job, Outcome, work_of
+from calibrant.studying.job import Job, Outcome
+from calibrant.studying.job_kinds import work_of
+from calibrant.studying.sources import changed_code, describe
 from calibrant.studying.store import Store
 
 
@@ -25,6 +28,9 @@ def do(job: Job, folder: str | Path) -> Outcome:
     try:
         rows = work_of(job.kind).run(job.options, [store.files(need.key) for need in job.needs], store.work(job.key))
         rows = plain(rows)
+        if changed := changed_code(job.digests):
+            got, fix = f"another {describe(changed)}", "run the plan again, which gives the job another key"
+            raise InputError(f"job {job.key}", expected="the sources that it began with", got=got, fix=fix)
         store.finish_files(job.key)
     except Exception:
         return Outcome(job.key, job.kind, failed=traceback.format_exc(), seconds=time.monotonic() - began)

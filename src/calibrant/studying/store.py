@@ -16,7 +16,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ from calibrant.core.errors import DamagedFileError, InputError
 from calibrant.core.files import fault_point, write_text, write_whole
 from calibrant.core.io.tables import read_table
 from calibrant.core.json import parse_json
-from calibrant.studying.job import Outcome, Row
+from calibrant.studying.job import Outcome
+from calibrant.studying.job_kinds import Row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,6 +80,18 @@ class Store:
         except pl.exceptions.PolarsError as error:
             raise _damage_error(self.folder / "rows" / kind, "parts that do not fit together", error) from error
 
+    def kinds(self) -> list[str]:
+        """The kinds of finished jobs."""
+        return sorted({file.parent.name for file in self._parts("*")} | {o.kind for o in self._journals()})
+
+    def copy_rows(self, kind: str, keys: Mapping[str, str]) -> None:
+        """Copy the rows of finished jobs to other keys, as one part."""
+        import polars as pl
+
+        rows = self.rows(kind, keys).with_columns(pl.col("job").replace_strict(keys, return_dtype=pl.String))
+        place = self.folder / "rows" / kind / f"part-{min(keys.values())}-{len(keys)}.parquet"
+        write_whole(place, rows.write_parquet)
+
     def done(self) -> set[str]:
         """Keys of all finished jobs."""
         keys = {o.key for o in self._journals() if not o.failed}
@@ -112,11 +126,20 @@ class Journal:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.compact()
         self.stream: IO[str] = self.file.open("a")
-        self.count, self.began = 0, time.monotonic()
+        self.count, self.began, self.full = 0, time.monotonic(), False
 
     def add(self, outcome: Outcome) -> None:
-        self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
-        self.stream.flush()  # a killed driver has lost nothing
+        try:
+            self.stream.write(json.dumps(vars(outcome), allow_nan=False) + "\n")
+            self.stream.flush()  # a killed driver has lost nothing
+        except OSError as error:
+            self.full = True
+            raise InputError(
+                str(self.file),
+                expected="room for the rows of finished jobs",
+                got=error.strerror or str(error),
+                fix="make room or move the store; finished jobs are kept, and the same command continues",
+            ) from None
         fault_point()
         self.count += 1
         if self.count >= PART_JOBS or time.monotonic() - self.began > PART_SECONDS:
@@ -125,8 +148,10 @@ class Journal:
             self.stream, self.count, self.began = self.file.open("a"), 0, time.monotonic()
 
     def close(self) -> None:
-        self.stream.close()
-        self.compact()
+        with suppress(OSError):  # of what could not be written, which was said
+            self.stream.close()
+        if not self.full:
+            self.compact()
 
     def compact(self) -> None:
         """Write the journal as parts; killed in between, its jobs are in both and count once."""

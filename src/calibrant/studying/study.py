@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,14 @@ from calibrant.studying.expand_plan import StudyCell, cells_of, check_code, jobs
 from calibrant.studying.job import Job
 from calibrant.studying.plan import Plan, check_measure
 from calibrant.studying.plan_files import find_plan, read_plan
+from calibrant.studying.sources import (
+    Digests,
+    EarlierSources,
+    Sources,
+    describe,
+    load_sources,
+    save_sources,
+)
 from calibrant.studying.store import Store
 
 if TYPE_CHECKING:
@@ -42,22 +50,25 @@ class Status:
     failures: dict[str, str]  # what failed -> the last line of its traceback
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """A plan and the folder of its results. Jobs are kept in a store that studies beside it share."""
 
     folder: Path
     plan: Plan
     store: Store
+    stored: Sources | None = None  # by which the keys of its jobs are made; None: those on the disk
     unused: int = 0  # finished jobs of the plan that was in the folder before, which this plan does not use
+    outdated: int = 0  # finished jobs of this plan that other sources have made
+    changed: tuple[str, ...] = ()  # the names of these sources, where they are known
 
     @cached_property
     def cells(self) -> tuple[StudyCell, ...]:
-        return cells_of(self.plan)
+        return cells_of(self.plan, self.stored)
 
     @cached_property
     def jobs(self) -> list[Job]:
-        return list(jobs_of(self.plan))
+        return list(jobs_of(self.plan, self.stored))
 
     def run(
         self,
@@ -75,6 +86,7 @@ class Study:
         """
         from calibrant.studying.plan_cost import check_data
 
+        self._check_sources()
         if not on.startswith("ray:"):  # whose nodes have the data
             check_data(self.plan, self.store.done())
         executor, jobs, driver = executor_for(on, self.jobs, self.store, limit, cpus=cpus, gpus=gpus)
@@ -130,15 +142,18 @@ class Study:
         kept = [name for name in keys if name in ("seed", "measure", "set") or rows[name].n_unique() > 1]
         return rows.select(*dict.fromkeys([*by, *kept, "value"])) if by else rows
 
-    def table(self, measure: str, by: tuple[str, ...] = ("entry", "data"), where: str = "") -> "pl.DataFrame":
-        """Mean, standard deviation and number of values of a measure, over everything that is not in `by`."""
+    def table(self, measure: str, by: tuple[str, ...] = (), where: str = "") -> "pl.DataFrame":
+        """Mean and standard deviation of a measure over the seeds, by default for every entry and cell of the grid."""
         import polars as pl
 
         check_measure("measure", measure, self.plan.after.measures)
+        axes = [axis for axis in self.plan.grid if axis != "seed"]
+        by = by or ("entry", *(axis for axis in axes if axis == "data" or len(self.plan.grid[axis]) > 1))
         self.check_judged()
         rows = self.rows(where).filter((pl.col("measure") == measure) & (pl.col("set") == "test"))
         _check_columns(by, rows)
         rows = rows.filter(pl.col("entry") != "") if "entry" in by else rows
+        _check_one_run_a_seed(rows, by, ["method", "rescorer", "calibrator", *axes])
         value = pl.col("value")
         return (
             rows.group_by(*by, maintain_order=True)
@@ -157,6 +172,32 @@ class Study:
         from calibrant.studying.claims import decide_claims
 
         return decide_claims(self.plan, self.rows())
+
+    @cached_property
+    def digests(self) -> Digests:
+        """The digests of the sources of all its jobs."""
+        return {name: digest for job in self.jobs for name, digest in job.digests.items()}
+
+    def find_changes(self) -> list[str]:
+        """The names of sources that are no longer on the disk as they were; nothing is run to see this."""
+        return Sources(self.digests).differing(Sources())
+
+    def check_code(self) -> None:
+        """Refuse code that is not allowed, where something of the plan is going to be made: a measure has a unit."""
+        check_code(self.plan, self.folder / "plan.toml")
+
+    def _check_sources(self) -> None:
+        """Refuse code that is not allowed, and to run under keys of sources that are gone."""
+        self.check_code()
+        changed = ["version of calibrant"] if isinstance(self.stored, EarlierSources) else self.find_changes()
+        if changed:
+            again = f"calibrant study run {self.folder / 'plan.toml'} --scale {self.plan.scale} --out {self.folder}"
+            raise InputError(
+                str(self.folder),
+                expected="the sources of its finished jobs",
+                got=f"another {describe(changed)}",
+                fix=f"run the plan, which computes its jobs again: {again}",
+            )
 
     def _name(self, job: Job) -> str:
         cell = next(cell for cell in self.cells if any(other.key == job.key for other in cell.jobs))
@@ -199,7 +240,8 @@ def open_plan(
     study_plan = read_plan(file, scale=scale)
     check_plan(study_plan, file)
     place = Path(store) if store is not None else folder.parent / "jobs"
-    unused = 0
+    opened = Study(folder=folder, plan=study_plan, store=Store(place))
+    unused, outdated, changed = 0, 0, list[str]()
     if (folder / "study.json").exists():
         known = _facts(folder)
         if known["title"] != study_plan.title or known["scale"] != scale:
@@ -209,33 +251,36 @@ def open_plan(
                 got=f"the study '{known['title']}' at scale {known['scale']}",
                 fix="choose another --out",
             )
-        unused = _count_unused(folder, file, study_plan)
+        before = open_study(folder)
+        unused, outdated = _count_left(before, opened)
+        changed = before.find_changes()
     text = file.read_bytes()
     write_whole(folder / "plan.toml", lambda stream: stream.write(text))
     facts = {"version": VERSION, "title": study_plan.title, "scale": scale, "store": _relative(place, folder)}
     write_text(folder / "study.json", json.dumps(facts, indent=2))
-    return Study(folder, study_plan, Store(place), unused)
+    save_sources(folder, opened.digests, keep=bool(outdated))
+    return replace(opened, unused=unused, outdated=outdated, changed=tuple(changed))
 
 
 def open_study(folder: str | Path) -> Study:
-    """A study that was begun before."""
-    study = _read_study(Path(folder))
-    check_code(study.plan, study.folder / "plan.toml")
-    return study
-
-
-def _read_study(folder: Path) -> Study:
+    """A study that was begun before, by the sources that it has stored: the files themselves may be elsewhere."""
+    folder = Path(folder)
     facts = _facts(folder)
     plan = read_plan(folder / "plan.toml", scale=facts["scale"])
-    return Study(folder, plan, Store(folder / facts["store"]))
+    store = Store(folder / facts["store"])
+    return Study(folder=folder, plan=plan, store=store, stored=load_sources(folder)[0])
 
 
-def _count_unused(folder: Path, file: Path, plan: Plan) -> int:
-    """The number of finished jobs of the folder's earlier plan that this plan does not use, by their names."""
-    if (folder / "plan.toml").exists() and (folder / "plan.toml").read_bytes() == file.read_bytes():
-        return 0
-    before = _read_study(folder)
-    return len(({job.key for job in before.jobs} & before.store.done()) - {job.key for job in jobs_of(plan)})
+def _count_left(before: Study, study: Study) -> tuple[int, int]:
+    """Numbers of finished jobs that a study does not use: those that it has no more, and those by other sources."""
+    keys, finished, plain = {job.key for job in study.jobs}, before.store.done(), EarlierSources()
+    left = [
+        alike.key
+        for job, alike in zip(before.jobs, jobs_of(before.plan, plain), strict=True)
+        if job.key in finished and job.key not in keys
+    ]
+    outdated = len(set(left) & {job.key for job in jobs_of(study.plan, plain)})
+    return len(left) - outdated, outdated
 
 
 def filter_rows(rows: "pl.DataFrame", where: str) -> "pl.DataFrame":
@@ -272,6 +317,19 @@ def _check_columns(names: tuple[str, ...], rows: "pl.DataFrame") -> None:
     for name in names:
         if name not in rows.columns:
             raise InputError("by", expected=f"some of {', '.join(rows.columns)}", got=name, fix="name a column")
+
+
+def _check_one_run_a_seed(rows: "pl.DataFrame", by: tuple[str, ...], apart: list[str]) -> None:
+    """Refuse groups in which rows differ by more than their seed: their spread is not that of runs."""
+    for name in apart:
+        if name not in by and rows.height and rows.select(*by, name).unique().height > rows.select(*by).unique().height:
+            values = ", ".join(map(str, rows[name].unique(maintain_order=True).to_list()))
+            raise InputError(
+                "by",
+                expected="columns that leave only seeds to differ",
+                got=f"several values of {name} in one group ({values})",
+                fix=f"add {name}, or keep one of them: --where \"{name} = '{rows[name][0]}'\"",
+            )
 
 
 def _check_judged(rows: "pl.DataFrame", store: Path) -> None:

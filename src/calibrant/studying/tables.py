@@ -82,6 +82,7 @@ def settled_by(finding: Finding) -> str:
 
 def claims_in_words(study: "Study") -> str:
     """Every claim with its verdict and numbers, in a few lines each."""
+    study.check_code()
     findings = study.claims()
     lines = []
     for f in findings:

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -95,7 +96,11 @@ def _train(
     # The folder: a fresh one, or the state that is in it.
     mean, std = recipe.data.mean or constants.mean, recipe.data.std or constants.std
     run = Run(folder=out, recipe=recipe, shape=shape, classes=splits.train.classes, mean=mean, std=std)
-    state = resume(run, parts) if run.last.exists() and not restart else TrainingState()
+    begun = run.last.exists() and not restart
+    if chief and begun and (changed := run.changed_sources()):
+        words = f"{out} was trained by another {', '.join(changed)}: --restart trains again with what is there now"
+        warnings.warn(words, stacklevel=3)
+    state = resume(run, parts) if begun else TrainingState()
     if chief and (state.epoch, state.step) == (0, 0):
         run.begin()
     fabric.barrier()

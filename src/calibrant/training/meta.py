@@ -45,7 +45,7 @@ class MetaStep:
             step(x, labels, meta_x, meta_labels, lr=0.1).loss.backward()
             optimizer.step()  # a loop that clips gradients says so: MetaStep(..., clip_norm=2.0)
 
-    `objective` is a loss or a sum of losses, as it is written: "sece" is calibration alone, the paper's equation.
+    `objective` is a loss or a sum of losses, as everywhere: "1*sece" is calibration alone, the paper's equation.
     The regulariser moves by its own Adam (`step.optimizer`), the network by yours. `lookahead` goes through the last
     layer (`head`, by name) or through all weights ("full"); `by="double_backward"` is the reference that the fast way
     is tested against. The step ahead is plain gradient descent, without momentum and weight decay;
@@ -83,7 +83,7 @@ class MetaStep:
         self.network, self.learned = network, learned
         self.head = layer(network, head, "meta-regularisation")
         self._prefix = f"{head}."
-        self.objective = losses.make(objective, partner=False)  # a term alone is meant
+        self.objective = losses.make(objective)
         self.lookahead, self.by, self.reduction = lookahead, by, reduction
         self.clip_norm = clip_norm if lookahead_step == "taken" else 0.0
         self.optimizer = torch.optim.Adam(learned.parameters(), lr=lr)

@@ -1,17 +1,19 @@
 """A recipe says everything about a training: a TOML file on disk, a frozen value in the program."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from calibrant import datasets
 from calibrant.core.config import code_trust
 from calibrant.core.config.convert import Bounds, Count, NotNegative, Positive, Seed, build, check_fields
 from calibrant.core.config.inheritance import ConfigSource, ask_for_choices, combinations, find, load
 from calibrant.core.config.overrides import nest, read_changes
 from calibrant.core.config.toml import Table
 from calibrant.core.errors import InputError, unknown_name
+from calibrant.core.sources import entry_source
 
 MOST_EPOCHS = 1_000_000  # one is less than a second of a small network: beyond it a number was mistyped
 MOST_BATCH = 65_536  # images at once
@@ -182,6 +184,28 @@ def name_entries(recipe: Recipe) -> dict[str, str]:
     """The entries of catalogues that a recipe names, by key."""
     keys = {"model": recipe.model, "loss": recipe.loss, "data.name": recipe.data.name}
     return {**keys, "meta.objective": recipe.meta.objective}
+
+
+def recipe_sources(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """What a training is made by: entries by their catalogue, and, as "files", what the user has collected."""
+    data = datasets.plain_spec(recipe.data.name, recipe.data.root)
+    yield from (("models", recipe.model), ("losses", recipe.loss), ("datasets", data))
+    if recipe.meta.learn:
+        yield "losses", recipe.meta.objective
+    kind, _, place = recipe.model.partition("?")[0].partition(":")
+    for files in (recipe.weights, datasets.user_root(data), place if kind == "hf" and Path(place).exists() else ""):
+        if files:
+            yield "files", files
+
+
+def source_digests(recipe: Recipe) -> dict[str, str]:
+    """A digest for everything that a training is made by."""
+    return {
+        f"{kind} {spec}": datasets.fingerprint(Path(spec).expanduser())
+        if kind == "files"
+        else entry_source(kind, spec).digest
+        for kind, spec in recipe_sources(recipe)
+    }
 
 
 def recipe_of(table: Table, asked: Table, scale: object = "paper") -> Recipe:

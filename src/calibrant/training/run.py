@@ -19,7 +19,7 @@ from calibrant.core.torch import checkpoint
 from calibrant.models import Network, Shape, build
 from calibrant.training.batches import Pixels
 from calibrant.training.learned_losses import GammaNet, LearnedLoss, make_learned
-from calibrant.training.recipe import Recipe, name_entries
+from calibrant.training.recipe import Recipe, name_entries, source_digests
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,6 +139,19 @@ class Run:
             return False
         return finished is True and (self.folder / "test.npz").exists()
 
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """The digests of what the training is made by, as they were when it began."""
+        return source_digests(self.recipe)
+
+    def changed_sources(self) -> list[str]:
+        """The names of what the training was made by and is now another."""
+        try:
+            before: dict[str, str] = dict(json.loads(read_regular(self.folder / "run.json"))["sources"])
+        except (OSError, ValueError, KeyError, TypeError):  # of a run from before they were noted
+            return []
+        return sorted(name for name, digest in self.sources.items() if before.get(name, digest) != digest)
+
     def write_log(self, rows: list[dict[str, Any]]) -> None:
         """Write the whole log; the state holds it as well, so it can be written at any time."""
         import polars as pl
@@ -158,6 +171,7 @@ class Run:
             "classes": self.classes,
             "mean": self.mean,
             "std": self.std,
+            "sources": self.sources,
             **facts,
             "torch": torch.__version__,
         }

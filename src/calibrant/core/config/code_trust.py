@@ -55,7 +55,7 @@ def would_run(spec: str, *, model: bool = False) -> str:
     >>> would_run("ce + 0.5*./mine.py")
     'run the Python file ./mine.py'
     """
-    if files := _python_files(spec):
+    if files := python_files(spec):
         return f"run the Python file {' and '.join(files)}"
     name, colon, rest = spec.partition(":")
     if model and colon and name.strip() == "hf":
@@ -88,7 +88,7 @@ def check(file: str | Path, content: Any, specs: Specs) -> None:
     if runs and not _record(content, specs).exists():
         key = next(iter(runs))
         does = "".join(c if c.isprintable() else "?" for c in " and ".join(dict.fromkeys(runs.values())))
-        absent = [name for name in _python_files(specs[key]) if name.endswith(".py") and not os.path.isfile(name)]
+        absent = [name for name in python_files(specs[key]) if name.endswith(".py") and not os.path.isfile(name)]
         here = f"run the command in the folder that has {absent[0]}, which is not {Path.cwd()}; " if absent else ""
         raise InputError(
             f"{file}: {key}",
@@ -116,14 +116,14 @@ def _runs(specs: Specs) -> dict[str, str]:
     return {key: words for key, words in runs.items() if words}
 
 
-def _python_files(spec: str) -> list[str]:
+def python_files(spec: str) -> list[str]:
     terms = (term.strip() for part in spec.split(":") for term in re.split(r"\s\+\s", part))
     return [file.strip() for term in terms for file in PYTHON_FILE.findall(term)]
 
 
 def _record(content: Any, specs: Specs) -> Path:
     """The permission for this content and the Python files it names, as they are now."""
-    names = [name for spec in specs.values() for name in (spec.partition(":")[0], *_python_files(spec))]
+    names = [name for spec in specs.values() for name in (spec.partition(":")[0], *python_files(spec))]
     code = {name: sha256(Path(name).read_bytes()).hexdigest() for name in names if os.path.isfile(name)}
     text = json.dumps([content, code], sort_keys=True, default=str)
     return folder() / f"{sha256(text.encode()).hexdigest()}.json"

@@ -1,13 +1,18 @@
 """Measure every column of a network whose weights are in a full file of NATS-Bench."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.catalogue import name_of
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
 
-VERSION = 2
+
+def entries(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The entries of catalogues that decide the row."""
+    from calibrant.nas.columns import entries_of
+
+    return entries_of(options["space"], options["data"], options["ood"])
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:

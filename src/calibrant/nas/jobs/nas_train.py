@@ -2,14 +2,20 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.catalogue import name_of
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
 
-VERSION = 2
+
+def entries(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The entries of catalogues that decide the row."""
+    from calibrant.nas.columns import entries_of
+
+    yield from entries_of(options["space"], options["data"], options["ood"])
+    yield "losses", options["recipe"].get("loss", "ce")
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:

@@ -1,1 +1,1 @@
-"""Kinds of work: one file a kind, with `VERSION` and `run`; the file name is the kind."""
+"""Kinds of work: one file a kind, with `run` and `entries`; the file name is the kind."""

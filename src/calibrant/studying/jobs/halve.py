@@ -8,9 +8,7 @@ from typing import Any
 
 from calibrant.core.predictions import Predictions
 from calibrant.datasets import half_rows
-from calibrant.studying.job import Row
-
-VERSION = 1
+from calibrant.studying.job_kinds import Row
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:

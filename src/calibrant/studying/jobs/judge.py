@@ -5,13 +5,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from calibrant import calibrators
 from calibrant.core.errors import InputError
 from calibrant.core.predictions import Predictions
 from calibrant.measures import make
 from calibrant.repairing.fit import fit
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
 
-VERSION = 1
+
+def entries(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The entries of catalogues that decide the rows."""
+    for name in options["calibrators"]:
+        yield from (("calibrators", one) for one in (calibrators.names() if name == "auto" else [name]))
+    yield from (("measures", name) for name in options["measures"])
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:

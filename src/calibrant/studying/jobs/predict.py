@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calibrant.studying.job import Row
-
-VERSION = 1
+from calibrant.studying.job_kinds import Row
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:

@@ -1,13 +1,16 @@
 """Test predictions of a trained network with another confidence, by an entry of the rescorers."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
 
-VERSION = 2
+
+def entries(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The entries of catalogues that decide the rows."""
+    yield "rescorers", options["rescorer"]
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:

@@ -1,18 +1,21 @@
 """Train a network by a recipe; a killed training continues from its last checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from calibrant.studying.job import Row
+from calibrant.studying.job_kinds import Row
+from calibrant.training.recipe import Recipe, recipe_sources
 
-VERSION = 1
+
+def entries(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The entries of catalogues that decide the rows, and files of the user."""
+    return recipe_sources(Recipe.from_dict(dict(options)))
 
 
 def run(options: Mapping[str, Any], needs: list[Path], folder: Path) -> list[Row]:
     """Train, and return a row for every epoch of the log."""
     from calibrant.training.loop import train
-    from calibrant.training.recipe import Recipe
 
     trained = train(Recipe.from_dict(dict(options)), folder, device="auto")
     return [
