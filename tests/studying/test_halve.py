@@ -109,6 +109,15 @@ def test_halves_of_the_same_images_widen_the_interval(finished):
     assert finding.seeds_to_settle is None
 
 
+def test_a_rescorer_that_is_code_is_not_run_before_it_is_allowed(tmp_path):
+    """Plans of halves expand by what their rescorers say, so opening one of a stranger ran its file."""
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (tmp_path / "plan.toml").write_text(PLAN.replace('trust = "trust_score"', f'trust = "{tmp_path}/evil.py"'))
+    with pytest.raises(InputError, match="allow"):
+        open_plan(tmp_path / "plan.toml", tmp_path / "out")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_training_with_halves_is_refused(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN.replace("epochs = 0", "epochs = 2"))
     with pytest.raises(InputError, match=r"after.halves: expected no training, got 2 epochs"):

@@ -51,11 +51,11 @@ def check_code(plan: Plan, file: Path) -> frozenset[str]:
 
     Inside `allow_code` it is trusted; this is remembered until one of them changes. Gives all that was looked at.
     """
-    after = plan.after
+    check_rescorers(plan, file)
+    after, specs = plan.after, _rescorers(plan)
     lists = {"calibrators": after.calibrators, "measures": after.measures}
-    tables = {"rescorers": after.rescorers, "shifts": {name: shift.set for name, shift in after.shifted.items()}}
-    specs = {f"after.{key}.{number}": spec for key, entries in lists.items() for number, spec in enumerate(entries)}
-    specs |= {f"after.{key}.{name}": spec for key, entries in tables.items() for name, spec in entries.items()}
+    specs |= {f"after.{key}.{number}": spec for key, entries in lists.items() for number, spec in enumerate(entries)}
+    specs |= {f"after.shifts.{name}": shift.set for name, shift in after.shifted.items()}
     specs |= {f"alike.{name}.model": spec for name, spec in plan.alike.items()}
     seen = {(_is_model(key), spec) for key, spec in specs.items()}
     for cell in cells_of(plan):  # every text that a job gets, filled in as it gets it: no kind of option is forgotten
@@ -69,6 +69,16 @@ def check_code(plan: Plan, file: Path) -> frozenset[str]:
                 specs[f"methods.{cell.method} ({_words(cell.place)}).{key}"] = spec
     code_trust.check(file, [asdict(plan), specs], specs)
     return frozenset(specs.values())
+
+
+def check_rescorers(plan: Plan, file: Path) -> None:
+    """Refuse rescorers that are code: of halves, a plan expands by what its rescorers say themselves."""
+    if plan.after.halves:
+        code_trust.check(file, [asdict(plan), _rescorers(plan)], _rescorers(plan))
+
+
+def _rescorers(plan: Plan) -> dict[str, str]:
+    return {f"after.rescorers.{name}": spec for name, spec in plan.after.rescorers.items()}
 
 
 def _is_model(key: str) -> bool:

@@ -8,7 +8,7 @@ from calibrant import calibrators, corruptions, datasets, losses, measures, mode
 from calibrant.core.config.code_trust import would_run
 from calibrant.core.config.toml import Keys, Table
 from calibrant.core.errors import InputError, unknown_name
-from calibrant.studying.expand_plan import AXES, cells_of, check_code, recipe_in
+from calibrant.studying.expand_plan import AXES, cells_of, check_code, check_rescorers, recipe_in
 from calibrant.studying.plan import Label, Names, Only, Plan
 from calibrant.studying.plan_files import plan_table, scales_of
 
@@ -23,6 +23,7 @@ def check_plan(plan: Plan, file: Path, *, code: bool = True) -> None:
     `code=False`: nothing that is code will be run, so it needs no permission.
     """
     table = plan_table(file, plan.scale)
+    check_rescorers(plan, file)
     try:
         cells_of(plan)
     except InputError:
