@@ -252,7 +252,7 @@ SINGLE: Mapping[str, Mapping[str, Single]] = {
     "mmce": {"netcal": _netcal_mmce},
     "kde": {},
     "smooth": {"relplot": _relplot_smooth, "probmetrics": _probmetrics("smece")},
-    "auroc": {"torchmetrics": _torchmetrics_auroc, "scikit-learn": _sklearn_auroc},
+    "auroc_correct": {"torchmetrics": _torchmetrics_auroc, "scikit-learn": _sklearn_auroc},
     "nll": {"torch": _torch_nll, "probmetrics": _probmetrics("logloss"), "scikit-learn": _sklearn_nll},
     "brier": {"torch": _torch_brier, "probmetrics": _probmetrics("brier"), "scikit-learn": _sklearn_brier},
 }

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PEERS = ("torch", "torchmetrics", "netcal", "calibration", "relplot", "sklearn")
 VERDICT = re.compile(r"\*\*(met|NOT met)\*\*: ([\d.e-]+)\D* of at (least|most) ([\d.e-]+)")
-MEASURES = ("ece", "classwise", "ece:scheme=mass", "mmce", "kde", "smooth", "auroc", "nll", "brier")
+MEASURES = ("ece", "classwise", "ece:scheme=mass", "mmce", "kde", "smooth", "auroc_correct", "nll", "brier")
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from .measuring.check import check as check
 from .measuring.compare import compare as compare
 from .measuring.decompose import decompose as decompose
 from .measuring.example import example as example
-from .measuring.harmonic_score import harmonic_score as harmonic_score
 from .measuring.measure import measure as measure
 from .measuring.measure_sets import measure_set as measure_set
 from .measuring.rate import estimate_rate as estimate_rate

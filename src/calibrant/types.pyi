@@ -9,6 +9,7 @@ from .measuring.decompose import Decomposition as Decomposition
 from .measuring.example import Example as Example
 from .measuring.measure import Measurement as Measurement
 from .measuring.measure import Measurements as Measurements
+from .measuring.rate import Rate as Rate
 from .measuring.results import Results as Results
 from .plotting.plot import Plot as Plot
 from .repairing.adapt import BaseRates as BaseRates

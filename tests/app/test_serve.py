@@ -97,6 +97,7 @@ def test_hostile_requests_get_nothing_and_leave_the_server_up(server):
         assert person.join("mine1", [[{"path": asked, "meta": {"_type": "gradio.FileData"}}]]) == 403
     assert other.join("theirs1", [[{"path": path, "meta": {"_type": "gradio.FileData"}}]]) == 403
     assert person.join("mine1", [], fn_index=10**6) == 400
+    assert person.join("mine1", []) == 200  # and the tab is this browser's
     assert other.ask("/gradio_api/queue/data?session_hash=mine1")[0] == 403
     assert person.ask("/", host="evil.example")[0] == 421
     assert person.ask("/", origin="http://evil.example")[0] == 403

@@ -7,6 +7,9 @@ import time
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+
 import torch
 
 from calibrant import InputError

@@ -168,7 +168,9 @@ class Typist:
         return [self.file(), self.file(), "-m", self.value(MEASURES[:6], MEASURES), *self._resamples()]
 
     def _check(self) -> list[str]:
-        return [self.file(), self.one(["--max", "--min"]), self.value(LIMITS[:2], LIMITS), "--resamples", "20"]
+        limit = self.value(LIMITS[:2], LIMITS)
+        side = "--min" if limit == LIMITS[1] else "--max" if limit == LIMITS[0] else self.one(["--max", "--min"])
+        return [self.file(), side, limit, "--resamples", "20"]
 
     def _fit(self) -> list[str]:
         typed = [self.file(), "--with", self.value(CALIBRATORS[:4], CALIBRATORS), "--resamples", "5"]

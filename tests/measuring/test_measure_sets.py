@@ -7,6 +7,7 @@ import calibrant as cal
 from calibrant.core.statistics.temperature import find_temperature
 from calibrant.data import DEMO_TEST
 from calibrant.measuring.decompose import brier_terms, ece_terms
+from calibrant.measuring.harmonic_score import harmonic_score
 from calibrant.measuring.measure_sets import BIN_BASED, OTHERS, study_columns
 
 
@@ -139,7 +140,7 @@ def test_study_columns_has_the_same_numbers_without_the_words(p):
     assert columns["accuracy"] == p.correct.mean()
     assert columns["correct_confidence"] == p.confidence[p.correct].mean()
     assert columns["incorrect_confidence"] == p.confidence[~p.correct].mean()
-    assert columns["hcs"] == cal.harmonic_score(columns["accuracy"], columns["pre_ECE_15"])
+    assert columns["hcs"] == harmonic_score(columns["accuracy"], columns["pre_ECE_15"])
 
 
 def test_study_columns_of_a_constant_network():

@@ -180,7 +180,7 @@ def test_figures_are_computed_once_and_only_for_formats_that_show_them(monkeypat
     computed = []
     once = pictures._decomposition
     monkeypatch.setattr(contents_by_task, "figures", lambda task, costs: ("risk_coverage", "correctness_roc"))
-    monkeypatch.setattr(pictures, "_decomposition", lambda models: computed.append(1) or once(models))
+    monkeypatch.setattr(pictures, "_decomposition", lambda *asked: computed.append(1) or once(*asked))
     rng = np.random.default_rng(0)
     p = Predictions.from_logits(rng.normal(size=(60, 3)), rng.integers(0, 3, size=60))
     r = build(p, calibrators=["temperature"], resamples=40)

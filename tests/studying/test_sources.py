@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
+pytest.importorskip("PIL")
 
 from local_jobs import Here
 from PIL import Image

@@ -15,7 +15,7 @@ def value(p, what):
 
 def test_binary_numbers_of_the_specification():
     p = Predictions.binary(S, Y)
-    expected = {"gap": -0.08833333, "brier": 0.28181667, "nll": 0.78197194, "ece:bins=5": 0.36166667, "auroc": 0.5}
+    expected = {"gap": -0.08833333, "brier": 0.28181667, "nll": 0.78197194, "ece:bins=5": 0.36166667, "roc_auc": 0.5}
     assert {what: round(value(p, what), 8) for what in expected} == expected
 
 
