@@ -1,5 +1,7 @@
 """Intervals, the paired test, the gate and the consistency test do what they promise."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from synthetic import suited
@@ -275,3 +277,16 @@ def test_means_of_resampled_clusters_are_those_of_their_rows(weighted):
         draws = rows.resample(lambda counts, m=m: m.resample(p, counts), 50)
         slow = Draws.from_resamples(m(p), draws, freedom=rows.freedom)
         assert m.estimate(p, rows).limits() == pytest.approx(Estimate(value=m(p), noise=slow).limits(), rel=1e-12)
+
+
+def test_extreme_weights_and_few_rows_end_in_a_number_or_a_named_error():
+    p = cal.Predictions.from_probs([[1.9e-145, 1], [1, 0], [1, 2.9e-140]], labels=[0, 1, 0], weights=[1e-300, 1, 1])
+    assert 0 <= cal.measure(p, "tace", resamples=0).value <= 1
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        z, y, w = 700 * rng.normal(size=12), rng.integers(0, 2, 12), rng.choice([0, 1e-300, 1, 1e300], 12)
+        with suppress(cal.InputError):  # no fit, or no row that counts: said in words
+            q = cal.Predictions.binary(z, y, logits=True, weights=w)
+            assert np.isfinite(cal.measure(q, "slope", resamples=0).value)
+        s = rng.random(12)
+        assert cal.measure(cal.Predictions.binary(s, y), "emax", resamples=0).value <= 1

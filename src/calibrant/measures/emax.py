@@ -29,7 +29,7 @@ class EMax(LoessMeasure):
     summary: ClassVar[str] = "largest"
 
     def of(self, gaps: Array, curve: Curve) -> float:
-        return float(gaps.max())
+        return min(float(gaps.max()), 1.0)  # a curve of few rows may leave [0, 1], and no rate does
 
     def noise_of(self, field: NoisyValues, share: Array) -> Draws:
         return max_noise(field, unequal=True)  # rows at either end of the scores are few

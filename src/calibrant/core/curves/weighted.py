@@ -40,7 +40,11 @@ class WeightedCurve(Curve):
     @cached_property
     def weight_unit(self) -> float:
         """Rows that a unit of weight is worth: 1 where weights count rows, by Kish's formula where they are shares."""
-        return 1.0 if is_whole(self.weights) else self.total / float(self.weights @ self.weights)
+        if is_whole(self.weights):
+            return 1.0
+        largest = float(self.weights.max())
+        shares = self.weights / largest  # squares of tiny weights would be zero
+        return float(shares.sum() / (shares @ shares)) / largest
 
     @cached_property
     def weight_sum(self) -> Array:

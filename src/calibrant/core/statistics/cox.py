@@ -63,7 +63,11 @@ def fit_cox(x: Array, outcomes: Array, weights: Array, *, fixed_slope: bool = Fa
         information += [[v.sum(), cross], [cross, v @ x[part] ** 2]]
     if fixed_slope:
         return CoxFit(float(intercept), 1.0, np.array([[1 / information[0, 0], 0.0], [0.0, 0.0]]))
-    return CoxFit(float(intercept), float(slope), np.asarray(np.linalg.inv(information), dtype=np.float64))
+    try:
+        bread = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    except np.linalg.LinAlgError:  # weights so unequal that a single row counts: nothing says what the slope is
+        return CoxFit(np.nan, np.nan, np.full((2, 2), np.nan))
+    return CoxFit(float(intercept), float(slope), bread)
 
 
 def solve(x: Array, outcomes: Array, weights: Array, start: Array | None = None, *, fixed_slope: bool = False) -> Array:
