@@ -1,12 +1,13 @@
 """A folder of files as a catalogue, and a user's own file."""
 
 import json
+import os
 import sys
 
 import pytest
 
 from calibrant import calibrators, corruptions, datasets, figures, measures
-from calibrant.core.catalogue import spec_of
+from calibrant.core.catalogue import load_file, spec_of
 from calibrant.core.errors import InputError
 from calibrant.measures import CATALOGUE, find, make, names
 from calibrant.measures.brier import Brier
@@ -230,3 +231,15 @@ def test_a_spec_out_of_a_file_may_name_entries():
     assert CATALOGUE.make_named("ece:bins=30") == ECE(bins=30)
     with pytest.raises(InputError, match="did you mean 'ece'"):
         CATALOGUE.make_named("eec")
+
+
+def test_a_file_and_its_helper_that_are_edited_in_the_same_second_are_read_anew(tmp_path, monkeypatch):
+    """Bytecode is known by whole seconds and by the length of the source: an edit of one digit was not seen."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine.py").write_text("import helper_of_mine\nVALUE = helper_of_mine.VALUE\n")
+    for value in (1, 2):
+        (tmp_path / "helper_of_mine.py").write_text(f"VALUE = {value}\n")
+        os.utime(tmp_path / "helper_of_mine.py", (1e9, 1e9))
+        sys.modules.pop("helper_of_mine", None)
+        assert value == load_file(tmp_path / "mine.py", "measure").VALUE
+    sys.modules.pop("helper_of_mine", None)

@@ -269,9 +269,12 @@ def load_file(path: Path, kind: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
+    keeps_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # which hides an edit in the same second
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         got = f"{type(error).__name__}: {error}"
         raise InputError(str(path), expected=f"a Python file with a {kind}", got=got, fix="correct the file") from error
+    finally:
+        sys.dont_write_bytecode = keeps_bytecode
     return module
