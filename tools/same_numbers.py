@@ -92,7 +92,7 @@ class Record:
 
 def flat(key: str, value: Any) -> dict[str, Any]:
     """The numbers and sentences inside a value, by keys that say where they are."""
-    if hasattr(value, "to_dict") and not isinstance(value, type):
+    if hasattr(value, "to_dict") and not isinstance(value, type | list):
         value = frame_columns(value) if hasattr(value, "columns") else value.to_dict()
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
