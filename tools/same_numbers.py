@@ -36,6 +36,7 @@ import numpy as np  # noqa: E402
 import calibrant as cal  # noqa: E402
 from calibrant.core.errors import InputError  # noqa: E402
 from calibrant.measures import CATALOGUE as MEASURES  # noqa: E402
+from calibrant.measuring.harmonic_score import harmonic_score  # noqa: E402
 
 CLOSE = 1e-12  # of the number, or of 1
 LONG = 60  # more numbers in a row are kept as the first ones and sums
@@ -412,7 +413,7 @@ def part_decompose(r: Record) -> None:
     for name, rows in pairs():
         r.add(f"decompose/{name}", lambda: dict(cal.decompose(rows.a)))
         r.add(f"decompose/{name}/30 bins", lambda: dict(cal.decompose(rows.b, bins=30)))
-    r.add("decompose/harmonic_score", lambda: cal.harmonic_score([0.9, 0.5], [0.1, 0.0], beta=2.0))
+    r.add("decompose/harmonic_score", lambda: harmonic_score([0.9, 0.5], [0.1, 0.0], beta=2.0))
     r.add("decompose/synthetic", lambda: cal.synthetic(ece=0.18, auroc=0.9, n=400))
     for name in ("600 rows", "binary", "clusters", "fractional weights", "confidence"):
         a, b, other = vars(data(name)).values()
