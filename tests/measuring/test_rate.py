@@ -131,6 +131,12 @@ def test_few_labels_have_no_interval_and_say_why():
     assert "No interval" in rate.words
 
 
+def test_labels_that_are_all_alike_have_no_interval_of_no_width():
+    rate = cal.estimate_rate({"score": S[:30], "human": np.ones(30)}, FURTHER)
+    assert (rate.low, rate.high) == (None, None)
+    assert "all labels are alike" in rate.words
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
@@ -140,6 +146,9 @@ def test_few_labels_have_no_interval_and_say_why():
         ({"score": [0.5, 0.6], "human": [2, 0]}, {}, "labels from 0 to 1"),
         ({"score": [0.5, 0.6], "human": ["yes", "no"]}, {}, "numbers"),
         ({"score": [0.5, 0.6], "label": [1, 0]}, {}, "human"),
+        ({"score": [0.5, 0.6], "human": [1, 0], "w": [1.0, None]}, {"weight": "w"}, "weights above 0"),
+        ({"score": [0.5, 0.6], "human": [1, 0]}, {"scale": (1, 1)}, "the lowest score, then the highest"),
+        ({"score": ["0.5", "nan"], "human": [1, 0]}, {}, "score from 0 to 1 in every row"),
         (LABELLED, {"map": "plat"}, "platt"),
     ],
 )

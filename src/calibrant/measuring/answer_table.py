@@ -129,7 +129,7 @@ def read_answers(
     scores, counts = {}, {}
     for column in confidence:
         cells = np.full(shape, np.nan)
-        cells.ravel()[where] = _numbers(frame, column, place)
+        cells.ravel()[where] = number_column(frame, column, place)
         there = np.zeros(shape, dtype=bool)
         there.ravel()[where] = True
         counts[column] = _count(cells, there, column, place)
@@ -247,12 +247,12 @@ def _truth(series: "pl.Series", place: str) -> Bools:
     return np.asarray(values == 1)
 
 
-def _numbers(frame: "pl.DataFrame", column: str, place: str) -> Array:
+def number_column(frame: "pl.DataFrame", column: str, place: str) -> Array:
     """A column of numbers; NaN where a cell is empty or says that there is none."""
     import polars as pl
 
     series = parse_numbers(frame.select(column), place, ColumnRoles("confidence", column))[column]
-    if series.null_count() == len(series):
+    if series.null_count() == len(series) or series.dtype == pl.Boolean:
         series = series.cast(pl.Float64)
     if not series.dtype.is_numeric():
         raise InputError(

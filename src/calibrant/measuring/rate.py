@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,14 @@ from calibrant.core.statistics.multiple_tests import holm
 from calibrant.core.statistics.sampling import Sampling
 from calibrant.core.text import number_format as fmt
 from calibrant.core.text.table import Table, TableResult
+from calibrant.measuring.answer_table import number_column
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 AUTO = "platt"  # two numbers: what fifty labels can tell
 FOLDS = 5
+NO_WIDTH = "all labels are alike, so that they do not show how far the rate may be off"
 Bools = npt.NDArray[np.bool_]
 Rows = Predictions | Mapping[str, Any] | str | Path | Any  # anything with columns: a frame, a file, a mapping
 
@@ -212,6 +214,9 @@ def estimate_rate(
     (0.4331789, 0.32655404, 0.53980376)
     """
     check_confidence(confidence)
+    if not scale[0] < scale[1]:
+        got, fix = f"{scale[0]:g} and {scale[1]:g}", "write for instance scale=(1, 10)"
+        raise InputError("scale", expected="the lowest score, then the highest", got=got, fix=fix)
     columns = RateColumns(score=score, human=human, cluster=cluster, weight=weight, by=by)
     rows = _read(labelled, columns, scale)
     if unlabelled is not None:
@@ -247,34 +252,34 @@ def _estimate(
     rows: _JudgedRows, known: Bools, mapped: Array, name: str, confidence: float, group: str | None = None
 ) -> Rate:
     """The estimate from rows of one group, whose scores are mapped: docs/rates.md."""
-    l, u = rows.take(known), rows.take(~known)  # noqa: E741  labelled and unlabelled
-    y, m, m_u = l.labels, mapped[known], mapped[~known]
-    sampling = l.sampling
+    known_rows, others = rows.take(known), rows.take(~known)
+    y, m, m_u = known_rows.labels, mapped[known], mapped[~known]
+    sampling = known_rows.sampling
     share = 0.0
-    if u.n and l.n > 1 and (variance := l.covariance(m, m)) > 0:
-        share = float(np.clip(l.covariance(y, m) / variance / (1 + l.n / u.n), 0, 1))
-    value = l.mean(y) + (share * (u.mean(m_u) - l.mean(m)) if u.n else 0.0)
-    error = float(np.hypot(sampling.error(l.influence(y - share * m)), share * _error(u, m_u)))
-    few = too_few_rows(sampling.units, clusters=l.clusters is not None)
+    if others.n and known_rows.n > 1 and (variance := known_rows.covariance(m, m)) > 0:
+        share = float(np.clip(known_rows.covariance(y, m) / variance / (1 + known_rows.n / others.n), 0, 1))
+    value = known_rows.mean(y) + (share * (others.mean(m_u) - known_rows.mean(m)) if others.n else 0.0)
+    error = float(np.hypot(sampling.error(known_rows.influence(y - share * m)), share * _error(others, m_u)))
+    few = too_few_rows(sampling.units, clusters=known_rows.clusters is not None)
     own = _interval(value, error, sampling.freedom, few)
-    alone = _interval(l.mean(y), sampling.error(l.influence(y)), sampling.freedom, few)
-    low, high = own.limits(confidence)
+    alone = _interval(known_rows.mean(y), sampling.error(known_rows.influence(y)), sampling.freedom, few)
+    reason = own.why_none(confidence)
     bias = Estimate(
-        value=l.mean(y) - l.mean(m),
-        noise=Normal(error=sampling.error(l.influence(y - m)), freedom=sampling.freedom),
+        value=known_rows.mean(y) - known_rows.mean(m),
+        noise=Normal(error=sampling.error(known_rows.influence(y - m)), freedom=sampling.freedom),
     )
-    sensitivity, specificity, kappa = _agreement(l)
+    sensitivity, specificity, kappa = _agreement(known_rows)
     return Rate(
         value=own.value,
-        low=None if few else low,
-        high=None if few else high,
+        low=_end(own, "low", confidence),
+        high=_end(own, "high", confidence),
         confidence=confidence,
-        labels_alone=(alone.value, *((None, None) if few else alone.limits(confidence))),
+        labels_alone=(alone.value, _end(alone, "low", confidence), _end(alone, "high", confidence)),
         judge_alone=rows.mean(rows.scores),
-        worth=l.n * (sampling.error(l.influence(y)) / error) ** 2 if error > 0 else float(l.n),
+        worth=known_rows.n * (sampling.error(known_rows.influence(y)) / error) ** 2 if error else known_rows.n,
         weight_of_judge=share,
-        labelled=l.n,
-        unlabelled=u.n,
+        labelled=known_rows.n,
+        unlabelled=others.n,
         sensitivity=sensitivity,
         specificity=specificity,
         kappa=kappa,
@@ -282,13 +287,18 @@ def _estimate(
         bias=bias.value,
         bias_p_value=None if few else bias.p_value(),
         group=group,
-        reason=few,
+        reason=reason,
     )
 
 
 def _interval(value: float, error: float, freedom: float, reason: str | None) -> Estimate:
     noise = None if reason else Normal(error=error, freedom=freedom)
-    return Estimate(value=value, noise=noise, reason=reason, bounds=(0.0, 1.0))
+    return Estimate(value=value, noise=noise, reason=reason, bounds=(0.0, 1.0), no_width=NO_WIDTH)
+
+
+def _end(e: Estimate, side: Literal["low", "high"], confidence: float) -> float | None:
+    ends = e.interval(confidence)
+    return None if ends is None else getattr(ends, side)
 
 
 def _error(rows: _JudgedRows, values: Array) -> float:
@@ -364,7 +374,7 @@ def _read(source: Rows, columns: RateColumns, scale: tuple[float, float], *, lab
         place, frame = "rows", plain_frame(source, lambda name: name in wanted)
         _check_names(place, needed, frame.columns)
     lowest, highest = scale
-    scores = (_numbers(frame, columns.score, place) - lowest) / (highest - lowest)
+    scores = (number_column(frame, columns.score, place) - lowest) / (highest - lowest)
     if np.isnan(scores).any() or scores.min(initial=0) < 0 or scores.max(initial=0) > 1:
         row = int(np.flatnonzero(~((scores >= 0) & (scores <= 1)))[0])
         raise InputError(
@@ -374,7 +384,7 @@ def _read(source: Rows, columns: RateColumns, scale: tuple[float, float], *, lab
             fix="give the lowest and the highest score: scale=(1, 10), --scale 1,10",
         )
     has_labels = labels and columns.human in frame.columns
-    known = _numbers(frame, columns.human, place) if has_labels else np.full(frame.height, np.nan)
+    known = number_column(frame, columns.human, place) if has_labels else np.full(frame.height, np.nan)
     if ((known < 0) | (known > 1)).any():
         got, fix = f"{known[(known < 0) | (known > 1)][0]:g}", "divide grades by the highest one"
         raise InputError(f"{place}, column {columns.human}", expected="labels from 0 to 1", got=got, fix=fix)
@@ -382,7 +392,10 @@ def _read(source: Rows, columns: RateColumns, scale: tuple[float, float], *, lab
         name: None if column is None else frame[column].cast(_text()).fill_null("").to_numpy()
         for name, column in (("clusters", columns.cluster), ("groups", columns.by))
     }
-    weights = None if columns.weight is None else _numbers(frame, columns.weight, place)
+    weights = None if columns.weight is None else number_column(frame, columns.weight, place)
+    if weights is not None and not (np.isfinite(weights).all() and (weights > 0).all()):
+        fix = "drop the rows without one"
+        raise InputError(f"{place}, column {columns.weight}", expected="weights above 0", got="another value", fix=fix)
     return _JudgedRows(scores, known, weights, codes["clusters"], codes["groups"])
 
 
@@ -396,19 +409,6 @@ def _check_names(place: str, wanted: list[str], names: list[str]) -> None:
     for name in wanted:
         if name not in names:
             raise unknown_name(f"{place}, column", name, list(names))
-
-
-def _numbers(frame: "pl.DataFrame", name: str, place: str) -> Array:
-    """A column of numbers; NaN where a cell is empty."""
-    import polars as pl
-
-    column = frame[name]
-    if column.dtype == pl.Boolean or column.dtype == pl.Null:
-        column = column.cast(pl.Float64)
-    if not column.dtype.is_numeric():
-        fix = "write numbers: 1 for a positive row, 0 for a negative one"
-        raise InputError(f"{place}, column {name}", expected="numbers", got=f"type {column.dtype}", fix=fix)
-    return column.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def _join(a: _JudgedRows, b: _JudgedRows) -> _JudgedRows:
